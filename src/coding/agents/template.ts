@@ -1,0 +1,115 @@
+import type { PermissionMode } from "../../wire/coding.ts";
+import type { TranscriptFormat } from "../transcripts/transcript.ts";
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string>>;
+
+/** What a session's start or resume asks of a template. */
+export interface LaunchRequest {
+  readonly kind: "start" | "resume";
+  /** The agent's own id to resume, or the UUID for a new session (with the `assigned` regime the agent takes it). */
+  readonly sessionId: string;
+  /** Real path of the working directory. */
+  readonly dir: string;
+  /** Goes into argv; null starts the agent without a prompt. Long prompts are pasted by the caller instead. */
+  readonly prompt: string | null;
+  readonly model: string | null;
+  readonly systemPrompt: string | null;
+  readonly permissionMode: PermissionMode;
+  /** Absolute path of the agent's binary. */
+  readonly binary: string;
+  /** The environment the agent will get, `POSTERN_*` removed, hook variables added by the caller. */
+  readonly env: Environment;
+  /** A folder of this launch (0700) for settings files (0600) that must not travel in argv. */
+  readonly launchDir: string;
+  /** The fixed hook command, for templates that have hooks. */
+  readonly hookCommand: string;
+  /** Whether the owner trusts `dir` (registered with `coding`, or named in permissive mode): first-run trust dialogs may be pre-empted. */
+  readonly trustDir: boolean;
+}
+
+/** What the terminal host has to run. */
+export interface LaunchPlan {
+  readonly argv: readonly [string, ...string[]];
+  /** Added to the environment. */
+  readonly env: Environment;
+}
+
+/** One hook line, read in the agent's own form; everything in it is a claim of a process that runs as the same user. */
+export type HookEvent =
+  | { readonly kind: "session_start"; readonly reason: string }
+  | { readonly kind: "prompt_submitted"; readonly prompt: string }
+  | { readonly kind: "tool_started"; readonly tool: string }
+  | { readonly kind: "tool_ended"; readonly tool: string }
+  | { readonly kind: "permission_asked"; readonly tool: string; readonly input: unknown }
+  | { readonly kind: "waiting_for_input" }
+  | { readonly kind: "turn_ended" }
+  | { readonly kind: "turn_failed"; readonly message: string }
+  | { readonly kind: "session_end"; readonly reason: string };
+
+/** A parsed hook line with the claims that must be checked against the session before they count. */
+export interface HookClaim {
+  readonly event: HookEvent;
+  readonly agentSessionId: string;
+  readonly transcriptPath: string | null;
+  readonly cwd: string | null;
+}
+
+/** Whether the agent can reach its vendor. */
+export type LoginState = "logged_in" | "logged_out" | "key_variable" | "unknown";
+
+/** A process that runs a session outside the gateway. */
+export interface ExternalHolder {
+  readonly pid: number;
+}
+
+/**
+ * Everything Postern knows of one agent. A new agent is a new template; nothing outside its template knows an agent's flags,
+ * files or dialogs.
+ */
+export interface AgentTemplate {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly displayName: string;
+  /** Looked up on PATH; also the npm package that brings it, for messages. */
+  readonly binaryName: string;
+  readonly npmPackage: string | null;
+  /** The vendor's API key variables of this agent: kept for it, removed for all others. */
+  readonly keyVariables: readonly string[];
+  /** `assigned`: the agent takes the gateway's UUID. `discovered`: it picks its own, learned by hook or lock file. */
+  readonly idRegime: "assigned" | "discovered";
+  readonly transcriptFormat: TranscriptFormat | null;
+  /** Whether the agent reports by hooks; without them readiness and activity come from screen and transcript. */
+  readonly hasHooks: boolean;
+  /** First characters that make a prompt a command of this agent, such as `!` and `/`. */
+  readonly commandPrefixes: readonly string[];
+  /** Capabilities of a start; a request that needs a missing one is refused, never dropped in silence. */
+  readonly accepts: { readonly model: boolean; readonly systemPrompt: boolean };
+  /** How a prompt reaches the live TUI. */
+  readonly paste: { readonly bracketed: boolean; readonly enterDelayMs: number };
+  /** The keys that stop the running turn and keep the session. */
+  readonly interruptKeys: string;
+
+  /** Pre-empts dialogs (on the agent's disk, as little as needed) and gives argv and environment. */
+  plan(request: LaunchRequest): Promise<LaunchPlan>;
+  /** Reads one hook payload (JSON text); null for one that says nothing. Never throws. */
+  parseHook(payload: string): HookClaim | null;
+  /** Whether the visible screen shows the painted composer: ready for a paste. Readiness only, never activity. */
+  composerPainted(lines: readonly string[]): boolean;
+  /** The folders under which this agent's transcripts lie, given its environment. */
+  transcriptRoots(env: Environment): readonly string[];
+  /** Finds the transcript of this id by file name; never by age. */
+  findTranscript(agentSessionId: string, env: Environment): Promise<string | null>;
+  /** For `discovered`: the id of the session that process `pid` (or a child of it) runs, from lock or state files; null when not told. */
+  discoverSessionId(process: { readonly pid: number; readonly env: Environment }): Promise<string | null>;
+  /** Another live process that runs this session, if the agent's own files tell. */
+  externalHolder(agentSessionId: string, env: Environment): Promise<ExternalHolder | null>;
+  /** The agent's own word on what it is doing, from its state files; null when it says nothing. A fallback behind hooks. */
+  liveState(
+    agentSessionId: string,
+    process: { readonly pid: number; readonly env: Environment },
+  ): Promise<"working" | "idle" | "waiting" | null>;
+  loginState(binary: string, env: Environment): Promise<LoginState>;
+  /** Arguments of the agent's interactive log-in. */
+  readonly loginArgs: readonly string[];
+}

@@ -1,0 +1,53 @@
+import type { Turn } from "../../wire/turn.ts";
+
+/** The known forms of transcripts. */
+export type TranscriptFormat = "claude" | "codex";
+
+/** How the last turn of a transcript stands, as far as its lines say. */
+export type TurnState =
+  | { readonly kind: "none" }
+  | { readonly kind: "open" }
+  | { readonly kind: "ended" }
+  | { readonly kind: "aborted" }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** What is known of a transcript without its turns. */
+export interface TranscriptSummary {
+  readonly path: string;
+  readonly agentSessionId: string | null;
+  readonly cwd: string | null;
+  readonly branch: string | null;
+  readonly model: string | null;
+  /** The agent's own title, else the first user message cut to 200 characters. */
+  readonly title: string | null;
+  readonly createdAt: string | null;
+  readonly updatedAt: string | null;
+  readonly turnCount: number;
+  readonly lastTurn: TurnState;
+  readonly sizeBytes: number;
+  readonly skippedLines: number;
+}
+
+/** Which turns to return; the newest `limit` of what is left after `after`, in ascending order. */
+export interface TurnRange {
+  readonly after?: number;
+  readonly limit: number;
+}
+
+/**
+ * Reads transcripts, incrementally: a file that grew costs what it grew by, and memory is bounded by the number of turns, not
+ * by their size. A last line without newline is not yet a line. Never throws for what a file holds.
+ */
+export interface Transcripts {
+  /** @returns null when there is no such file. */
+  summary(path: string, format: TranscriptFormat): Promise<TranscriptSummary | null>;
+  /** @returns null when there is no such file. */
+  read(
+    path: string,
+    format: TranscriptFormat,
+    range: TurnRange,
+  ): Promise<{ readonly summary: TranscriptSummary; readonly turns: readonly Turn[] } | null>;
+  /** Calls `listener` soon after the file changed (or appeared). Returns the unsubscribe function. */
+  watch(path: string, listener: () => void): () => void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,41 @@
+/** The only source of time: code that waits or stamps takes a `Clock`, so that tests turn the hands themselves. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Calls `callback` once after `delayMs`; the returned function cancels it and may be called any number of times. */
+  after(delayMs: number, callback: () => void): () => void;
+  /** Resolves after `delayMs`. Rejects with the signal's reason when it is aborted first. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** The machine's own clock. A pending `after` never keeps the process alive; a pending `sleep` does. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+  sleep(delayMs, signal) {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      }, delayMs);
+      const onAbort = (): void => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  },
+};
+
+/** ISO 8601 in UTC, the form of every time on the wire. */
+export function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}

@@ -1,0 +1,37 @@
+/**
+ * An error that a caller can act on. `code` is one of a closed union that the throwing capability exports; how it looks to
+ * an HTTP client is decided in one place only (`http/problem-response`).
+ *
+ * `message` says what went wrong, with which thing, and what to do about it.
+ */
+export class PosternError<Code extends string = string> extends Error {
+  readonly code: Code;
+  /** Facts for the answer beside the message, such as `sessionId`; never secrets. */
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: Code,
+    message: string,
+    options: { readonly cause?: unknown; readonly details?: Readonly<Record<string, unknown>> } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "PosternError";
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+}
+
+/** Whether `error` is a {@link PosternError} with this code. */
+export function hasCode(error: unknown, code: string): error is PosternError {
+  return error instanceof PosternError && error.code === code;
+}
+
+/** Whether `error` comes from the operating system with this `errno` name, for example `ENOENT`. */
+export function isErrno(error: unknown, ...names: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && typeof error.code === "string" && names.includes(error.code);
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,21 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+
+/** A random UUID (version 4): session, terminal and account identifiers. */
+export function newUuid(): string {
+  return randomUUID();
+}
+
+/** Whether `text` has the form of a UUID of any version, in lower or upper case. */
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
+}
+
+/** A secret of 256 random bits, as unpadded base64url (43 characters). */
+export function newSecret(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** SHA-256 of `text` as lower-case hex: how secrets are stored and how requests are compared. */
+export function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

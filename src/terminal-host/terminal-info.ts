@@ -1,0 +1,91 @@
+/** What to run in a new terminal. */
+export interface SpawnSpec {
+  /** Chosen by the caller (a UUID); every later call names the terminal by it. */
+  readonly terminalId: string;
+  /**
+   * While a terminal with this key lives, the host refuses another one (`lease_held`): the last guard against two processes
+   * on one transcript.
+   */
+  readonly leaseKey: string;
+  /** Program (absolute path) and its arguments; never a shell string. */
+  readonly argv: readonly [string, ...string[]];
+  readonly cwd: string;
+  /** The whole environment of the program; nothing is inherited beside it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Clamped to 2 to 1000. */
+  readonly cols: number;
+  /** Clamped to 1 to 500. */
+  readonly rows: number;
+}
+
+/** How a program ended. `exitCode` is 128 + the signal's number after a signal; `signal` is a name such as `SIGKILL`, or null. */
+export interface TerminalExit {
+  readonly exitCode: number;
+  readonly signal: string | null;
+  readonly at: number;
+}
+
+/** A terminal that the host keeps; one that ended stays listed until it is forgotten. */
+export interface TerminalInfo {
+  readonly terminalId: string;
+  readonly leaseKey: string;
+  readonly pid: number;
+  /** Kernel start time of `pid` as text, to know the process again; empty when unknown. */
+  readonly pidStartTime: string;
+  readonly cols: number;
+  readonly rows: number;
+  readonly startedAt: number;
+  readonly exit: TerminalExit | null;
+}
+
+/** The screen as it is now. */
+export interface TerminalSnapshot {
+  readonly cols: number;
+  readonly rows: number;
+  /** Escape sequences that paint screen, scrollback, modes and cursor on an empty terminal. */
+  readonly ansi: string;
+  /** The visible rows as plain text, trailing blanks cut; for failure reports and prompt delivery. */
+  readonly lines: readonly string[];
+  /** The number of output bytes since the start that this snapshot contains: live output goes on from here. */
+  readonly offset: number;
+}
+
+/** Live output of one terminal over a connection of its own; its reader's pace holds back the program. */
+export interface TerminalStream {
+  /** The screen at `snapshot.offset`; the bytes of {@link output} follow it with nothing lost and nothing twice. */
+  readonly snapshot: TerminalSnapshot;
+  /** Raw bytes, then the end. Not reading pauses the program (within the host's bounds). */
+  readonly output: AsyncIterable<Uint8Array>;
+  /** Resolves when the program has ended and all its output was delivered. */
+  readonly exit: Promise<TerminalExit>;
+  close(): void;
+}
+
+/** Everything outside the terminal host knows of it. Every call rejects with `terminal_host_unavailable` when the host is gone. */
+export interface TerminalHostClient {
+  /** @throws PosternError `lease_held` | `spawn_failed` (program or directory missing) | `terminal_host_unavailable` */
+  spawn(spec: SpawnSpec): Promise<TerminalInfo>;
+  list(): Promise<readonly TerminalInfo[]>;
+  /** @throws PosternError `terminal_gone` when there is no such live terminal */
+  write(terminalId: string, data: string | Uint8Array): Promise<void>;
+  /** @throws PosternError `terminal_gone` */
+  resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): Promise<void>;
+  /** Also of an ended terminal, until it is forgotten. @throws PosternError `terminal_gone` */
+  snapshot(terminalId: string): Promise<TerminalSnapshot>;
+  /**
+   * Ends the program and its whole process group: SIGHUP and SIGTERM, then SIGKILL after `graceMs` (5,000 by default); descendants
+   * that left the group are ended too. Resolves when the program was reaped; of an ended terminal at once.
+   * @throws PosternError `terminal_gone`
+   */
+  end(terminalId: string, options?: { readonly graceMs?: number }): Promise<TerminalExit>;
+  /** Gives the lease another name, when the agent told its own session id. @throws PosternError `terminal_gone` | `lease_held` */
+  renameLease(terminalId: string, leaseKey: string): Promise<void>;
+  /** Drops an ended terminal's screen and raw log. */
+  forget(terminalId: string): Promise<void>;
+  /** @throws PosternError `terminal_gone` */
+  attach(terminalId: string): Promise<TerminalStream>;
+  /** Called for every exit and, with `null`, when the connection to the host was lost. Returns the unsubscribe function. */
+  onExit(listener: (ended: { readonly terminalId: string; readonly exit: TerminalExit } | null) => void): () => void;
+  /** Lets go of the connection; the host and its terminals live on. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,201 @@
+import { z } from "zod";
+import { turnSchema } from "./turn.ts";
+
+/** The seed's four states, by facts alone. */
+export const sessionStatusSchema = z.enum(["initializing", "running", "completed", "failed"]);
+
+/** What the agent is doing; null when no process runs or nothing is known. Ours. */
+export const activitySchema = z.enum([
+  "starting",
+  "working",
+  "idle",
+  "needs_permission",
+  "needs_answer",
+  "needs_login",
+  "limited",
+]);
+
+/** How freely the agent may act without asking: `ask` before anything of weight, `edits` to files alone, `all`. Ours. */
+export const permissionModeSchema = z.enum(["ask", "edits", "all"]);
+
+/** A permission that the agent waits for. */
+export const pendingPermissionSchema = z.object({
+  permissionId: z.string(),
+  tool: z.string(),
+  input: z.unknown(),
+  askedAt: z.string(),
+});
+
+/** A session as every answer shows it. */
+export const sessionSummarySchema = z
+  .object({
+    sessionId: z.string(),
+    sessionAliases: z.array(z.string()).describe("Other ids that find this session, such as a provisional one."),
+    agent: z.string(),
+    dir: z.string(),
+    title: z.string().nullable(),
+    status: sessionStatusSchema,
+    activity: activitySchema.nullable(),
+    owner: z.enum(["gateway", "external"]).nullable().describe("Who runs the live process, if one lives."),
+    pid: z.int().nullable(),
+    createdAt: z.string(),
+    updatedAt: z.string(),
+    turnCount: z.int(),
+    queuedPrompts: z.int(),
+    model: z.string().nullable(),
+    branch: z.string().nullable(),
+    worktree: z.object({ path: z.string(), branch: z.string(), baseBranch: z.string() }).nullable(),
+    permissions: z.array(pendingPermissionSchema),
+    resetsAt: z.string().nullable(),
+    sizeBytes: z.int().describe("Size of the transcript."),
+    exitCode: z.int().nullable().describe("128 + the signal's number after a signal."),
+    signal: z.string().nullable(),
+    failure: z
+      .object({ exitCode: z.int().nullable(), signal: z.string().nullable(), lastScreen: z.string() })
+      .nullable(),
+    continuedBy: z.string().nullable(),
+    closedAt: z.string().nullable(),
+  })
+  .meta({ id: "SessionSummary" });
+
+/** Longest wait of a call, in milliseconds. */
+export const maxWaitMs = 600_000;
+const waitMsSchema = z.int().min(0).max(maxWaitMs);
+const sessionIdSchema = z.string().min(1).max(200);
+const agentSchema = z.string().min(1).max(100).describe("Agent name or alias; the default agent when left out.");
+const dirSchema = z.string().min(1).max(4096).describe("Absolute path of the directory to work in.");
+
+export const askInputSchema = z
+  .strictObject({
+    agent: agentSchema.optional(),
+    dir: dirSchema,
+    prompt: z.string().min(1).describe("What to tell the agent, as plain text."),
+    sessionId: sessionIdSchema.optional().describe("Continues this session; a new one starts when left out."),
+    model: z.string().min(1).max(200).optional(),
+    systemPrompt: z.string().min(1).optional().describe("Only for new sessions."),
+    worktree: z.boolean().optional().describe("True makes an isolated git worktree for `branch` from `baseBranch`."),
+    baseBranch: z.string().min(1).max(250).optional(),
+    branch: z.string().min(1).max(250).optional(),
+    permissionMode: permissionModeSchema.optional(),
+    waitMs: waitMsSchema.optional().describe("Wait until the turn ends or somebody is needed, at most this long."),
+    idempotencyKey: z.string().min(1).max(200).optional(),
+    allowCommands: z.boolean().optional().describe("Let a first `/` or `!` be the agent's command."),
+  })
+  .meta({ id: "AskInput" });
+
+export const startedSchema = z.enum(["new", "reconnect", "resumed"]);
+
+export const askOutputSchema = sessionSummarySchema
+  .extend({
+    started: startedSchema,
+    delivered: z.boolean().nullable().describe("True: confirmed. False: known lost. Null: not yet known."),
+    ignored: z.array(z.string()).describe("Request fields that had no effect."),
+    turns: z.array(turnSchema).optional().describe("With `waitMs`: the turns since this prompt."),
+  })
+  .meta({ id: "AskOutput" });
+
+export const readInputSchema = z
+  .strictObject({
+    sessionId: sessionIdSchema,
+    after: z.int().min(-1).optional().describe("Turns with a larger index only."),
+    last: z.int().min(1).max(1000).optional().describe("The newest so many turns."),
+    limit: z.int().min(1).max(1000).optional().describe("100 by default, newest first to be kept."),
+    waitMs: waitMsSchema.optional().describe("Wait for something new, at most this long."),
+    blocks: z.boolean().optional().describe("False leaves out the blocks and keeps the text."),
+  })
+  .meta({ id: "ReadInput" });
+
+export const readOutputSchema = sessionSummarySchema
+  .extend({
+    turns: z.array(turnSchema),
+    nextAfter: z.int().describe("Pass as `after` to get what comes next, the unfinished last turn included."),
+    skippedLines: z.int().describe("Lines of the transcript that could not be read."),
+  })
+  .meta({ id: "ReadOutput" });
+
+export const closeInputSchema = z
+  .strictObject({ sessionId: sessionIdSchema, discardWorktree: z.boolean().optional() })
+  .meta({ id: "CloseInput" });
+
+/** What became of a closed session's worktree; null when it had none. */
+export const closedWorktreeSchema = z
+  .object({
+    path: z.string(),
+    removed: z.boolean(),
+    reason: z.string().nullable(),
+    rescue: z.object({ ref: z.string(), commit: z.string(), files: z.int() }).nullable(),
+    ignoredLost: z.object({ count: z.int(), bytes: z.int(), first20: z.array(z.string()) }),
+    branchKept: z.string().nullable(),
+  })
+  .nullable();
+
+export const closeOutputSchema = sessionSummarySchema
+  .omit({ worktree: true })
+  .extend({ worktree: closedWorktreeSchema })
+  .meta({ id: "CloseOutput" });
+
+export const closeAllOutputSchema = z
+  .object({
+    closed: z.array(closeOutputSchema),
+    failed: z.array(z.object({ sessionId: z.string(), code: z.string(), detail: z.string() })),
+  })
+  .meta({ id: "CloseAllOutput" });
+
+export const agentEntrySchema = z
+  .object({
+    name: z.string(),
+    aliases: z.array(z.string()),
+    isDefault: z.boolean(),
+    binary: z.string().nullable().describe("Absolute path, or null when it was not found."),
+    version: z.string().nullable(),
+    login: z.enum(["logged_in", "logged_out", "key_variable", "unknown"]),
+  })
+  .meta({ id: "AgentEntry" });
+
+export const listAgentsOutputSchema = z
+  .object({
+    agents: z.array(agentEntrySchema).describe("Configured."),
+    availableAgents: z.array(agentEntrySchema).describe("Found on the machine, not configured."),
+    default: z.string().nullable(),
+  })
+  .meta({ id: "ListAgentsOutput" });
+
+export const emptyInputSchema = z.strictObject({});
+
+const colsSchema = z.int().min(1).max(100_000);
+export const spawnInputSchema = z
+  .strictObject({
+    sessionId: sessionIdSchema.optional(),
+    agent: agentSchema.optional(),
+    dir: dirSchema.optional().describe("Needed without `sessionId`."),
+    model: z.string().min(1).max(200).optional(),
+    systemPrompt: z.string().min(1).optional(),
+    cols: colsSchema.optional().describe("Clamped to 2 to 1000."),
+    rows: colsSchema.optional().describe("Clamped to 1 to 500."),
+    worktree: z.boolean().optional(),
+    baseBranch: z.string().min(1).max(250).optional(),
+    branch: z.string().min(1).max(250).optional(),
+  })
+  .meta({ id: "SpawnInput" });
+
+export const spawnOutputSchema = z
+  .object({ sessionId: z.string(), pid: z.int(), status: startedSchema })
+  .meta({ id: "SpawnOutput" });
+
+export type SessionStatus = z.infer<typeof sessionStatusSchema>;
+export type Activity = z.infer<typeof activitySchema>;
+export type PermissionMode = z.infer<typeof permissionModeSchema>;
+export type PendingPermission = z.infer<typeof pendingPermissionSchema>;
+export type SessionSummary = z.infer<typeof sessionSummarySchema>;
+export type Started = z.infer<typeof startedSchema>;
+export type AskInput = z.infer<typeof askInputSchema>;
+export type AskOutput = z.infer<typeof askOutputSchema>;
+export type ReadInput = z.infer<typeof readInputSchema>;
+export type ReadOutput = z.infer<typeof readOutputSchema>;
+export type CloseInput = z.infer<typeof closeInputSchema>;
+export type CloseOutput = z.infer<typeof closeOutputSchema>;
+export type CloseAllOutput = z.infer<typeof closeAllOutputSchema>;
+export type AgentEntry = z.infer<typeof agentEntrySchema>;
+export type ListAgentsOutput = z.infer<typeof listAgentsOutputSchema>;
+export type SpawnInput = z.infer<typeof spawnInputSchema>;
+export type SpawnOutput = z.infer<typeof spawnOutputSchema>;
