@@ -1,0 +1,65 @@
+/**
+ * The tables of the store, the same on SQLite and PostgreSQL. Times are milliseconds since the epoch, booleans are 0 or 1,
+ * lists are JSON text: what both dialects store and compare alike.
+ */
+export interface Tables {
+  accounts: { account_id: string; name: string; is_owner: number; created_at: number };
+  personal_tokens: {
+    token_id: string;
+    account_id: string;
+    name: string;
+    /** SHA-256 of the token, hex. The token itself is nowhere. */
+    token_hash: string;
+    scopes: string;
+    folders: string | null;
+    created_at: number;
+    expires_at: number | null;
+    last_used_at: number | null;
+    revoked_at: number | null;
+  };
+  folders: { path: string; scopes: string; created_at: number };
+  configured_agents: { name: string; binary: string | null; is_default: number; configured_at: number };
+  sessions: {
+    session_id: string;
+    /** The gateway that owns the session's terminal. */
+    node_id: string;
+    agent: string;
+    dir: string;
+    title: string | null;
+    model: string | null;
+    permission_mode: string;
+    transcript_path: string | null;
+    /** Names the session's folder under the state folder, with its hook inbox and settings files. */
+    launch_id: string | null;
+    terminal_id: string | null;
+    pid: number | null;
+    pid_start_time: string | null;
+    created_at: number;
+    updated_at: number;
+    closed_at: number | null;
+    exit_code: number | null;
+    signal: string | null;
+    last_screen: string | null;
+    continued_by: string | null;
+  };
+  session_aliases: { alias: string; session_id: string };
+  queued_prompts: {
+    prompt_id: string;
+    session_id: string;
+    position: number;
+    prompt: string;
+    /** `queued` | `sent` | `delivered` | `lost` */
+    state: string;
+    created_at: number;
+    sent_at: number | null;
+  };
+  idempotency_keys: {
+    account_id: string;
+    idempotency_key: string;
+    request_hash: string;
+    session_id: string | null;
+    prompt_id: string | null;
+    started: string | null;
+    created_at: number;
+  };
+}
