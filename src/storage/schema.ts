@@ -33,7 +33,6 @@ export interface Tables {
     launch_id: string | null;
     terminal_id: string | null;
     pid: number | null;
-    pid_start_time: string | null;
     created_at: number;
     updated_at: number;
     closed_at: number | null;
@@ -48,8 +47,7 @@ export interface Tables {
     session_id: string;
     position: number;
     prompt: string;
-    /** `queued` | `sent` | `delivered` | `lost` */
-    state: string;
+    state: "queued" | "sent" | "delivered" | "lost";
     created_at: number;
     sent_at: number | null;
   };
@@ -57,9 +55,9 @@ export interface Tables {
     account_id: string;
     idempotency_key: string;
     request_hash: string;
-    session_id: string | null;
-    prompt_id: string | null;
-    started: string | null;
+    session_id: string;
+    prompt_id: string;
+    started: "new" | "reconnect" | "resumed";
     created_at: number;
   };
 }

@@ -40,7 +40,7 @@ export type HookEvent =
   | { readonly kind: "session_start"; readonly reason: string }
   | { readonly kind: "prompt_submitted"; readonly prompt: string }
   | { readonly kind: "tool_started"; readonly tool: string }
-  | { readonly kind: "tool_ended"; readonly tool: string }
+  | { readonly kind: "tool_ended"; readonly tool: string; readonly input: unknown }
   | { readonly kind: "permission_asked"; readonly tool: string; readonly input: unknown }
   | { readonly kind: "waiting_for_input" }
   | { readonly kind: "turn_ended" }

@@ -1,0 +1,148 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../core/clock.ts";
+import type { Tables } from "../../storage/schema.ts";
+import type { Started } from "../../wire/coding.ts";
+
+/**
+ * The life of a prompt: `queued` until the agent can take it, `sent` from just before it is put on the agent's command line or
+ * into its terminal, then `delivered` once the agent told so, or `lost`. A prompt is never sent twice.
+ */
+export type PromptState = "queued" | "sent" | "delivered" | "lost";
+
+/** A prompt that has not come to its end. */
+export interface OpenPrompt {
+  readonly promptId: string;
+  readonly prompt: string;
+  readonly state: "queued" | "sent";
+  readonly sentAt: number | null;
+}
+
+/** A caller's name for a request, so that a repeat of it has no second effect. */
+export interface IdempotencyClaim {
+  readonly accountId: string;
+  readonly key: string;
+  /** Of everything in the request but the key. */
+  readonly requestHash: string;
+}
+
+/** What a request did when it was first made. */
+export interface RememberedRequest {
+  readonly requestHash: string;
+  readonly sessionId: string;
+  readonly promptId: string;
+  readonly started: Started;
+}
+
+/** Prompts on their way to agents, in the store, so that a restart loses none. */
+export interface PromptQueue {
+  /** Puts a prompt at the end of its session's queue, and remembers the request, in one transaction. */
+  add(entry: {
+    readonly promptId: string;
+    readonly sessionId: string;
+    readonly prompt: string;
+    readonly state: "queued" | "sent";
+    readonly started: Started;
+    readonly idempotency: IdempotencyClaim | null;
+  }): Promise<void>;
+  /** Not yet ended prompts, oldest first. */
+  open(sessionId: string): Promise<readonly OpenPrompt[]>;
+  /** Moves a prompt on. The text of one that came to its end is not kept. */
+  mark(promptId: string, state: "sent" | "delivered" | "lost"): Promise<void>;
+  /** Gives up everything that still waits in a session. */
+  loseAll(sessionId: string): Promise<void>;
+  stateOf(promptId: string): Promise<PromptState | null>;
+  remembered(accountId: string, key: string): Promise<RememberedRequest | null>;
+}
+
+// A client that repeats a request does it within minutes; a day is generous and bounds the table.
+const rememberForMs = 24 * 3_600_000;
+
+/** A queue over the tables `queued_prompts` and `idempotency_keys`. */
+export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue {
+  return {
+    async add({ promptId, sessionId, prompt, state, started, idempotency }) {
+      const now = clock.now();
+      await db.transaction().execute(async (trx) => {
+        await trx
+          .insertInto("queued_prompts")
+          .values((eb) => ({
+            prompt_id: promptId,
+            session_id: sessionId,
+            position: eb
+              .selectFrom("queued_prompts")
+              .select((inner) => inner.fn.coalesce(inner.fn.max("position"), inner.lit(0)).as("last"))
+              .where("session_id", "=", sessionId),
+            prompt,
+            state,
+            created_at: now,
+            sent_at: state === "sent" ? now : null,
+          }))
+          .execute();
+        if (idempotency === null) return;
+        await trx.deleteFrom("idempotency_keys").where("created_at", "<", now - rememberForMs).execute();
+        await trx
+          .insertInto("idempotency_keys")
+          .values({
+            account_id: idempotency.accountId,
+            idempotency_key: idempotency.key,
+            request_hash: idempotency.requestHash,
+            session_id: sessionId,
+            prompt_id: promptId,
+            started,
+            created_at: now,
+          })
+          .execute();
+      });
+    },
+
+    async open(sessionId) {
+      const rows = await db
+        .selectFrom("queued_prompts")
+        .select(["prompt_id", "prompt", "state", "sent_at"])
+        .where("session_id", "=", sessionId)
+        .where("state", "in", ["queued", "sent"])
+        .orderBy("position")
+        .execute();
+      return rows.map((row) => ({
+        promptId: row.prompt_id,
+        prompt: row.prompt,
+        state: row.state === "sent" ? "sent" : "queued",
+        sentAt: row.sent_at,
+      }));
+    },
+
+    async mark(promptId, state) {
+      const change = state === "sent" ? { state, sent_at: clock.now() } : { state, prompt: "" };
+      await db.updateTable("queued_prompts").set(change).where("prompt_id", "=", promptId).execute();
+    },
+
+    async loseAll(sessionId) {
+      await db
+        .updateTable("queued_prompts")
+        .set({ state: "lost", prompt: "" })
+        .where("session_id", "=", sessionId)
+        .where("state", "in", ["queued", "sent"])
+        .execute();
+    },
+
+    async stateOf(promptId) {
+      const row = await db
+        .selectFrom("queued_prompts")
+        .select("state")
+        .where("prompt_id", "=", promptId)
+        .executeTakeFirst();
+      return row === undefined ? null : row.state;
+    },
+
+    async remembered(accountId, key) {
+      const row = await db
+        .selectFrom("idempotency_keys")
+        .selectAll()
+        .where("account_id", "=", accountId)
+        .where("idempotency_key", "=", key)
+        .executeTakeFirst();
+      if (row === undefined || row.created_at < clock.now() - rememberForMs) return null;
+      return { requestHash: row.request_hash, sessionId: row.session_id, promptId: row.prompt_id, started: row.started };
+    },
+  };
+}

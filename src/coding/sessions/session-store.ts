@@ -1,0 +1,167 @@
+import type { Kysely, Selectable } from "kysely";
+import type { Tables } from "../../storage/schema.ts";
+import type { PermissionMode } from "../../wire/coding.ts";
+import { permissionModeSchema } from "../../wire/coding.ts";
+
+/** What the store keeps of a session. Ids that it had before stay valid as aliases for good. */
+export interface SessionRecord {
+  readonly sessionId: string;
+  readonly aliases: readonly string[];
+  /** Primary name of the agent. */
+  readonly agent: string;
+  /** Real path. */
+  readonly dir: string;
+  readonly title: string | null;
+  readonly model: string | null;
+  readonly permissionMode: PermissionMode;
+  readonly transcriptPath: string | null;
+  /** The newest launch: names its folder in the state folder. */
+  readonly launchId: string | null;
+  /** Its terminal at the host; null when no process is known to live. */
+  readonly terminalId: string | null;
+  readonly pid: number | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly closedAt: number | null;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly lastScreen: string | null;
+  readonly continuedBy: string | null;
+}
+
+/** What may change in a record. */
+export type SessionPatch = Partial<Omit<SessionRecord, "sessionId" | "aliases" | "agent" | "createdAt">>;
+
+/** Session records by id or alias. */
+export interface SessionStore {
+  find(idOrAlias: string): Promise<SessionRecord | null>;
+  insert(record: SessionRecord): Promise<void>;
+  update(sessionId: string, patch: SessionPatch): Promise<void>;
+  /** Gives a session the agent's own id; the old one becomes an alias. */
+  rekey(sessionId: string, newSessionId: string): Promise<void>;
+  /** The sessions of this gateway that have a terminal, as far as the store knows. */
+  withTerminal(): Promise<readonly SessionRecord[]>;
+}
+
+/** A store over the tables `sessions` and `session_aliases`. */
+export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeId: string }): SessionStore {
+  async function aliasesOf(sessionId: string): Promise<string[]> {
+    const rows = await db
+      .selectFrom("session_aliases")
+      .select("alias")
+      .where("session_id", "=", sessionId)
+      .orderBy("alias")
+      .execute();
+    return rows.map((row) => row.alias);
+  }
+
+  async function byId(sessionId: string): Promise<SessionRecord | null> {
+    const row = await db.selectFrom("sessions").selectAll().where("session_id", "=", sessionId).executeTakeFirst();
+    return row === undefined ? null : toRecord(row, await aliasesOf(sessionId));
+  }
+
+  return {
+    async find(idOrAlias) {
+      const record = await byId(idOrAlias);
+      if (record !== null) return record;
+      const alias = await db
+        .selectFrom("session_aliases")
+        .select("session_id")
+        .where("alias", "=", idOrAlias)
+        .executeTakeFirst();
+      return alias === undefined ? null : byId(alias.session_id);
+    },
+
+    async insert(record) {
+      await db
+        .insertInto("sessions")
+        .values({
+          ...toColumns(record),
+          dir: record.dir,
+          permission_mode: record.permissionMode,
+          updated_at: record.updatedAt,
+          session_id: record.sessionId,
+          node_id: options.nodeId,
+          agent: record.agent,
+          created_at: record.createdAt,
+        })
+        .execute();
+    },
+
+    async update(sessionId, patch) {
+      await db.updateTable("sessions").set(toColumns(patch)).where("session_id", "=", sessionId).execute();
+    },
+
+    async rekey(sessionId, newSessionId) {
+      await db.transaction().execute(async (trx) => {
+        const row = await trx
+          .selectFrom("sessions")
+          .selectAll()
+          .where("session_id", "=", sessionId)
+          .executeTakeFirstOrThrow();
+        await trx
+          .insertInto("sessions")
+          .values({ ...row, session_id: newSessionId })
+          .execute();
+        for (const table of ["session_aliases", "queued_prompts", "idempotency_keys"] as const) {
+          await trx.updateTable(table).set({ session_id: newSessionId }).where("session_id", "=", sessionId).execute();
+        }
+        await trx.insertInto("session_aliases").values({ alias: sessionId, session_id: newSessionId }).execute();
+        await trx.deleteFrom("sessions").where("session_id", "=", sessionId).execute();
+      });
+    },
+
+    async withTerminal() {
+      const rows = await db
+        .selectFrom("sessions")
+        .selectAll()
+        .where("node_id", "=", options.nodeId)
+        .where("terminal_id", "is not", null)
+        .execute();
+      return Promise.all(rows.map(async (row) => toRecord(row, await aliasesOf(row.session_id))));
+    },
+  };
+}
+
+function toRecord(row: Selectable<Tables["sessions"]>, aliases: readonly string[]): SessionRecord {
+  return {
+    sessionId: row.session_id,
+    aliases,
+    agent: row.agent,
+    dir: row.dir,
+    title: row.title,
+    model: row.model,
+    permissionMode: permissionModeSchema.catch("ask").parse(row.permission_mode),
+    transcriptPath: row.transcript_path,
+    launchId: row.launch_id,
+    terminalId: row.terminal_id,
+    pid: row.pid,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    closedAt: row.closed_at,
+    exitCode: row.exit_code,
+    signal: row.signal,
+    lastScreen: row.last_screen,
+    continuedBy: row.continued_by,
+  };
+}
+
+/** The columns of a patch; a field that is absent stays undefined, which Kysely leaves as it is. */
+function toColumns(patch: SessionPatch) {
+  return {
+    dir: patch.dir,
+    title: patch.title,
+    model: patch.model,
+    permission_mode: patch.permissionMode,
+    transcript_path: patch.transcriptPath,
+    launch_id: patch.launchId,
+    terminal_id: patch.terminalId,
+    pid: patch.pid,
+    updated_at: patch.updatedAt,
+    closed_at: patch.closedAt,
+    exit_code: patch.exitCode,
+    signal: patch.signal,
+    last_screen: patch.lastScreen,
+    continued_by: patch.continuedBy,
+  };
+}
