@@ -1,0 +1,44 @@
+import { closingText, parseScript, type Script, type Step, type ToolOutcome } from "./script.ts";
+
+/** A request of either API, reduced to what the script needs. */
+export interface Conversation {
+  readonly model: string;
+  readonly systemPrompt: string;
+  /** The last thing the user said, without what the agent injected around it. */
+  readonly prompt: string;
+  /** Results of the tool calls made since that prompt, oldest first. */
+  readonly outcomes: readonly ToolOutcome[];
+  /** Names of the tools that the agent offers. */
+  readonly tools: readonly string[];
+  /** `turn`: the conversation itself; `side`: the agent's own errands (titles, summaries). */
+  readonly kind: "turn" | "side";
+}
+
+/** What to answer, before it is written in the words of an API. */
+export type Reply =
+  | { readonly kind: "error"; readonly status: number; readonly message: string }
+  | { readonly kind: "tool"; readonly thinking: string | null; readonly step: Step }
+  | { readonly kind: "text"; readonly thinking: string | null; readonly text: string; readonly slowMs: number };
+
+/** Counts the failures already given for a prompt, so that `fail 529 2` stops after two. */
+export type FailureCount = (prompt: string) => number;
+
+/** The scripted model: a pure function of the conversation, but for the count of failures. */
+export function replyTo(conversation: Conversation, countFailure: FailureCount): Reply {
+  if (conversation.kind === "side") return { kind: "text", thinking: null, text: "A scripted title", slowMs: 0 };
+  const script = parseScript(conversation.prompt);
+  const failure = failureOf(script, conversation, countFailure);
+  if (failure !== null) return failure;
+  const thinking = conversation.outcomes.length === 0 ? script.thinking : null;
+  const step = script.steps[conversation.outcomes.length];
+  if (step !== undefined) return { kind: "tool", thinking, step };
+  const text = closingText(conversation.prompt, script, conversation.outcomes);
+  return { kind: "text", thinking, text, slowMs: script.slowMs };
+}
+
+function failureOf(script: Script, { prompt, outcomes }: Conversation, countFailure: FailureCount): Reply | null {
+  if (script.fail === null || outcomes.length < script.steps.length) return null;
+  if (script.fail.times !== null && countFailure(prompt) > script.fail.times) return null;
+  const { status } = script.fail;
+  return { kind: "error", status, message: `The script of this prompt asked for status ${status}.` };
+}

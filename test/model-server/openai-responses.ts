@@ -1,0 +1,195 @@
+import type { ServerResponse } from "node:http";
+import { z } from "zod";
+import type { Conversation, Reply } from "./conversation.ts";
+import type { Step, ToolOutcome } from "./script.ts";
+import { type EventWriter, openEventStream, streamText } from "./sse.ts";
+
+const contentPart = z.looseObject({ type: z.string(), text: z.string().optional() });
+const inputItem = z.looseObject({
+  type: z.string().optional(),
+  role: z.string().optional(),
+  content: z.union([z.string(), z.array(contentPart)]).nullish(),
+  output: z.unknown().optional(),
+  tools: z.array(z.looseObject({ type: z.string(), name: z.string().optional() })).optional(),
+});
+type InputItem = z.infer<typeof inputItem>;
+
+/** The part of a Responses API request that the server looks at. */
+export const responsesRequest = z.object({
+  model: z.string(),
+  instructions: z.string().optional(),
+  input: z.array(inputItem),
+  tools: z.array(z.looseObject({ type: z.string(), name: z.string().optional() })).optional(),
+  text: z.looseObject({ format: z.unknown().optional() }).nullish(),
+});
+type ResponsesRequest = z.infer<typeof responsesRequest>;
+
+/** Reads a request of the Responses API. */
+export function readResponses(body: ResponsesRequest): Conversation {
+  const prompts = body.input
+    .map((item, index) => ({ index, text: promptText(item) }))
+    .filter(({ text }) => text !== null);
+  const last = prompts.at(-1);
+  const developer = body.input.filter(({ role }) => role === "developer" || role === "system").map(textOf);
+  const offered = [...(body.tools ?? []), ...body.input.flatMap(({ tools }) => tools ?? [])];
+  return {
+    model: body.model,
+    systemPrompt: [body.instructions ?? "", ...developer].join("\n\n"),
+    prompt: last?.text ?? "",
+    outcomes: body.input.slice((last?.index ?? 0) + 1).flatMap(outcomeOf),
+    tools: offered.flatMap(({ name }) => (name === undefined ? [] : [name])),
+    kind: body.text?.format !== undefined ? "side" : "turn",
+  };
+}
+
+function textOf({ content }: InputItem): string {
+  if (typeof content === "string") return content;
+  return (content ?? []).map(({ text }) => text ?? "").join("\n");
+}
+
+/** The text of a user message; null for all else and for what the agent injected. */
+function promptText(item: InputItem): string | null {
+  if (item.role !== "user") return null;
+  const text = textOf(item);
+  return /^\s*(<[a-z_]+>|# AGENTS\.md)/.test(text) ? null : text;
+}
+
+function outcomeOf(item: InputItem): readonly ToolOutcome[] {
+  if (item.type !== "function_call_output" && item.type !== "custom_tool_call_output") return [];
+  const text = typeof item.output === "string" ? item.output : JSON.stringify(item.output);
+  return [{ ok: true, text }];
+}
+
+function patchFor(path: string, text: string): string {
+  return `*** Begin Patch\n*** Add File: ${path}\n+${text}\n*** End Patch\n`;
+}
+
+/** JavaScript for the `exec` tool of code mode. */
+function codeFor(step: Step): string {
+  if (step.kind === "run") return `text(await tools.exec_command({ cmd: ${JSON.stringify(step.command)} }));`;
+  if (step.kind === "write") return `text(await tools.apply_patch(${JSON.stringify(patchFor(step.path, step.text))}));`;
+  return `text(await tools[${JSON.stringify(step.tool)}](${JSON.stringify(step.input)}));`;
+}
+
+let nextId = 0;
+const newId = (prefix: string): string => `${prefix}_scripted${Date.now().toString(36)}${(nextId++).toString(36)}`;
+
+type OutputItem = Readonly<Record<string, unknown>> & { readonly type: string };
+
+function toolItem(step: Step, body: ResponsesRequest): OutputItem {
+  const call = { id: newId("ctc"), call_id: newId("call"), status: "completed" };
+  const custom = (name: string, input: string): OutputItem => ({ type: "custom_tool_call", ...call, name, input });
+  const named = (name: string, args: unknown): OutputItem => ({
+    type: "function_call",
+    ...call,
+    id: newId("fc"),
+    name,
+    arguments: JSON.stringify(args),
+  });
+  if (body.input.some(({ type }) => type === "additional_tools")) return custom("exec", codeFor(step));
+  if (step.kind === "write") return custom("apply_patch", patchFor(step.path, step.text));
+  if (step.kind === "run") return named("exec_command", { cmd: step.command });
+  return named(step.tool, step.input);
+}
+
+/** Answers in the words of the Responses API, always streaming. */
+export async function writeResponses(response: ServerResponse, body: ResponsesRequest, reply: Reply): Promise<void> {
+  if (reply.kind === "error") {
+    writeResponsesError(response, reply.status, reply.message);
+    return;
+  }
+  const stream = openEventStream(response);
+  const id = newId("resp");
+  stream.send("response.created", {
+    type: "response.created",
+    response: { id, object: "response", status: "in_progress" },
+  });
+  const output: OutputItem[] = [];
+  if (reply.thinking !== null) output.push(sendReasoning(stream, reply.thinking, output.length));
+  if (reply.kind === "tool") {
+    const item = toolItem(reply.step, body);
+    stream.send("response.output_item.added", {
+      type: "response.output_item.added",
+      output_index: output.length,
+      item,
+    });
+    stream.send("response.output_item.done", { type: "response.output_item.done", output_index: output.length, item });
+    output.push(item);
+  } else {
+    output.push(await sendMessage(stream, reply, output.length));
+  }
+  const usage = {
+    input_tokens: 100,
+    input_tokens_details: { cached_tokens: 20 },
+    output_tokens: 10,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 110,
+  };
+  stream.send("response.completed", {
+    type: "response.completed",
+    response: { id, object: "response", status: "completed", output, usage },
+  });
+  stream.end();
+}
+
+function sendReasoning(stream: EventWriter, text: string, outputIndex: number): OutputItem {
+  const id = newId("rs");
+  const place = { item_id: id, output_index: outputIndex, summary_index: 0 };
+  const item = { type: "reasoning", id, summary: [{ type: "summary_text", text }], encrypted_content: null };
+  stream.send("response.output_item.added", {
+    type: "response.output_item.added",
+    output_index: outputIndex,
+    item: { ...item, summary: [] },
+  });
+  stream.send("response.reasoning_summary_part.added", {
+    type: "response.reasoning_summary_part.added",
+    ...place,
+    part: { type: "summary_text", text: "" },
+  });
+  stream.send("response.reasoning_summary_text.delta", {
+    type: "response.reasoning_summary_text.delta",
+    ...place,
+    delta: text,
+  });
+  stream.send("response.reasoning_summary_text.done", { type: "response.reasoning_summary_text.done", ...place, text });
+  stream.send("response.output_item.done", { type: "response.output_item.done", output_index: outputIndex, item });
+  return item;
+}
+
+async function sendMessage(
+  stream: EventWriter,
+  reply: Extract<Reply, { readonly kind: "text" }>,
+  outputIndex: number,
+): Promise<OutputItem> {
+  const id = newId("msg");
+  const item = { type: "message", id, role: "assistant", status: "completed" };
+  const content = [{ type: "output_text", text: reply.text, annotations: [] }];
+  const place = { item_id: id, output_index: outputIndex, content_index: 0 };
+  stream.send("response.output_item.added", {
+    type: "response.output_item.added",
+    output_index: outputIndex,
+    item: { ...item, status: "in_progress", content: [] },
+  });
+  await streamText(stream, reply.text, {
+    overMs: reply.slowMs,
+    emit: (delta) => stream.send("response.output_text.delta", { type: "response.output_text.delta", ...place, delta }),
+  });
+  stream.send("response.output_text.done", { type: "response.output_text.done", ...place, text: reply.text });
+  const done = { ...item, content };
+  stream.send("response.output_item.done", {
+    type: "response.output_item.done",
+    output_index: outputIndex,
+    item: done,
+  });
+  return done;
+}
+
+/** An error in the form of the Responses API. */
+export function writeResponsesError(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(
+    JSON.stringify({
+      error: { type: status < 500 ? "invalid_request_error" : "server_error", code: null, message, param: null },
+    }),
+  );
+}
