@@ -1,0 +1,220 @@
+import { execFile } from "node:child_process";
+import { stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { type Kysely, sql } from "kysely";
+import { describe, expect, test } from "vitest";
+import { describeOnBothStores, openSqliteTestStore } from "../../test/support/database.ts";
+import { silentLog } from "../core/log.ts";
+import { openDatabase } from "./database.ts";
+import type { Tables } from "./schema.ts";
+
+const run = promisify(execFile);
+const openStoreProgram = fileURLToPath(new URL("../../test/support/open-store.ts", import.meta.url));
+
+const session = {
+  session_id: "s1",
+  node_id: "n1",
+  agent: "claude-code",
+  dir: "/work",
+  title: null,
+  model: null,
+  permission_mode: "ask",
+  transcript_path: null,
+  launch_id: null,
+  terminal_id: null,
+  pid: null,
+  pid_start_time: null,
+  created_at: 1_763_700_000_123,
+  updated_at: 1_763_700_000_123,
+  closed_at: null,
+  exit_code: null,
+  signal: null,
+  last_screen: null,
+  continued_by: null,
+};
+
+/** As it was before the first migration. */
+async function dropEverything(db: Kysely<Tables>): Promise<void> {
+  const children = ["session_aliases", "queued_prompts", "idempotency_keys", "personal_tokens"];
+  const parents = ["sessions", "accounts", "folders", "configured_agents", "kysely_migration", "kysely_migration_lock"];
+  for (const table of [...children, ...parents]) await db.schema.dropTable(table).execute();
+}
+
+describeOnBothStores("the store", (openStore) => {
+  test("gives back what it was given: times as numbers, text with emoji and newlines", async () => {
+    const { db } = await openStore();
+    const row = { ...session, title: "naïve 🦉\nsecond line", updated_at: Number.MAX_SAFE_INTEGER };
+    await db.insertInto("sessions").values(row).execute();
+    expect(await db.selectFrom("sessions").selectAll().executeTakeFirst()).toEqual(row);
+    const sums = await db
+      .selectFrom("sessions")
+      .select(({ fn }) => [fn.countAll<number>().as("rows"), fn.sum<number>("created_at").as("sum")])
+      .executeTakeFirst();
+    expect(sums).toEqual({ rows: 1, sum: session.created_at });
+  });
+
+  test("keeps its rows when it is opened again", async () => {
+    const store = await openStore();
+    await store.db.insertInto("folders").values({ path: "/a", scopes: "[]", created_at: 1 }).execute();
+    await store.close();
+    const { db } = await store.openAgain();
+    expect(await db.selectFrom("folders").select("path").execute()).toEqual([{ path: "/a" }]);
+  });
+
+  test("takes a session's aliases and queued prompts along when its id changes, and drops them with it", async () => {
+    const { db } = await openStore();
+    await db.insertInto("sessions").values(session).execute();
+    await db.insertInto("session_aliases").values({ alias: "early", session_id: "s1" }).execute();
+    await db
+      .insertInto("queued_prompts")
+      .values({
+        prompt_id: "p1",
+        session_id: "s1",
+        position: 0,
+        prompt: "hi",
+        state: "queued",
+        created_at: 1,
+        sent_at: null,
+      })
+      .execute();
+    await db.updateTable("sessions").set({ session_id: "s2" }).where("session_id", "=", "s1").execute();
+    expect(await db.selectFrom("session_aliases").selectAll().execute()).toEqual([
+      { alias: "early", session_id: "s2" },
+    ]);
+    expect(await db.selectFrom("queued_prompts").select("session_id").execute()).toEqual([{ session_id: "s2" }]);
+    await db.deleteFrom("sessions").execute();
+    expect(await db.selectFrom("session_aliases").selectAll().execute()).toEqual([]);
+    expect(await db.selectFrom("queued_prompts").selectAll().execute()).toEqual([]);
+  });
+
+  test("refuses a second owner, a second prompt at one position and an alias of no session", async () => {
+    const { db } = await openStore();
+    const owner = { account_id: "a1", name: "owner", is_owner: 1, created_at: 1 };
+    await db.insertInto("accounts").values(owner).execute();
+    await db
+      .insertInto("accounts")
+      .values({ ...owner, account_id: "a2", is_owner: 0 })
+      .execute();
+    await expect(
+      db
+        .insertInto("accounts")
+        .values({ ...owner, account_id: "a3" })
+        .execute(),
+    ).rejects.toThrow(/unique/i);
+    await expect(
+      db.insertInto("session_aliases").values({ alias: "x", session_id: "nobody" }).execute(),
+    ).rejects.toThrow(/foreign key/i);
+  });
+
+  test("undoes a transaction that failed, whole", async () => {
+    const { db } = await openStore();
+    const attempt = db.transaction().execute(async (trx) => {
+      await trx.insertInto("folders").values({ path: "/a", scopes: "[]", created_at: 1 }).execute();
+      throw new Error("no");
+    });
+    await expect(attempt).rejects.toThrow("no");
+    expect(await db.selectFrom("folders").selectAll().execute()).toEqual([]);
+  });
+
+  test("lets two connections read, then write in one transaction each, at the same time", async () => {
+    const store = await openStore();
+    const second = await store.openAgain();
+    await store.db.insertInto("folders").values({ path: "/count", scopes: "0", created_at: 0 }).execute();
+    const addOne = (db: typeof store.db) =>
+      db.transaction().execute(async (trx) => {
+        const query = trx.selectFrom("folders").select("created_at");
+        const { created_at } = await (store.dialect === "postgres"
+          ? query.forUpdate()
+          : query
+        ).executeTakeFirstOrThrow();
+        await trx
+          .updateTable("folders")
+          .set({ created_at: created_at + 1 })
+          .execute();
+      });
+    for (let round = 0; round < 20; round += 1) await Promise.all([addOne(store.db), addOne(second.db)]);
+    expect(await store.db.selectFrom("folders").select("created_at").execute()).toEqual([{ created_at: 40 }]);
+  });
+
+  test("is made once when six processes open it at the same time", async () => {
+    const { place, db } = await openStore();
+    await dropEverything(db);
+    const names = ["/1", "/2", "/3", "/4", "/5", "/6"];
+    await Promise.all(names.map((name) => run(process.execPath, [openStoreProgram, JSON.stringify(place), name])));
+    expect(await db.selectFrom("folders").select("path").orderBy("path").execute()).toEqual(
+      names.map((path) => ({ path })),
+    );
+  });
+
+  test("is refused when a newer version has written it", async () => {
+    const store = await openStore();
+    await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01T00:00:00.000Z')`.execute(
+      store.db,
+    );
+    await expect(store.openAgain()).rejects.toMatchObject({
+      code: "store_newer",
+      message: expect.stringContaining("9999-later"),
+    });
+  });
+});
+
+describe("the SQLite file", () => {
+  test("and its journals are readable by their owner only, also where it was not", async () => {
+    const store = await openSqliteTestStore();
+    await store.db.insertInto("folders").values({ path: "/a", scopes: "[]", created_at: 1 }).execute();
+    const modes = async (): Promise<readonly string[]> => {
+      const paths = [store.place.path, `${store.place.path}-wal`, `${store.place.path}-shm`];
+      return Promise.all(paths.map(async (path) => ((await stat(path)).mode & 0o777).toString(8)));
+    };
+    expect(await modes()).toEqual(["600", "600", "600"]);
+  });
+
+  test("is made by several processes at once, none of which fails", async () => {
+    const store = await openSqliteTestStore();
+    for (let round = 0; round < 3; round += 1) {
+      const place = JSON.stringify({ url: null, path: `${store.place.path}-${round}` });
+      const names = ["/1", "/2", "/3", "/4"];
+      await Promise.all(names.map((name) => run(process.execPath, [openStoreProgram, place, name])));
+    }
+  });
+
+  test("is durable at every commit and checks its references", async () => {
+    const { db } = await openSqliteTestStore();
+    const pragma = async (name: string): Promise<unknown> =>
+      Object.values((await sql`select * from ${sql.raw(`pragma_${name}`)}`.execute(db)).rows[0] ?? {})[0];
+    expect(await pragma("journal_mode")).toBe("wal");
+    expect(await pragma("synchronous")).toBe(2);
+    expect(await pragma("foreign_keys")).toBe(1);
+  });
+
+  test("that is no store is refused with its path", async () => {
+    const store = await openSqliteTestStore();
+    const path = join(store.place.path, "..", "letter.txt");
+    await writeFile(
+      path,
+      "Dear reader, this is no database but a letter of more than a hundred characters. ".repeat(20),
+    );
+    await expect(openDatabase({ url: null, path, log: silentLog })).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("letter.txt"),
+    });
+  });
+
+  test("takes no booleans or objects, which PostgreSQL would store in another way", async () => {
+    const { db } = await openSqliteTestStore();
+    await expect(sql`select ${true}`.execute(db)).rejects.toThrow(/boolean cannot be stored/);
+    await expect(sql`select ${new Date()}`.execute(db)).rejects.toThrow(/object cannot be stored/);
+  });
+});
+
+test("a PostgreSQL that cannot be reached is named without its password", async () => {
+  const opening = openDatabase({ url: "postgres://me:hunter2@127.0.0.1:1/postern", path: "", log: silentLog });
+  const error = await opening.catch((reason: unknown) => reason);
+  expect(error).toMatchObject({
+    code: "store_unavailable",
+    message: expect.stringContaining("postgresql://127.0.0.1:1/postern"),
+  });
+  expect(String(error)).not.toContain("hunter2");
+});

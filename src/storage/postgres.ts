@@ -1,0 +1,34 @@
+import { type Dialect, PostgresDialect } from "kysely";
+import { messageOf } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+
+/** Connections to PostgreSQL. Requests past it wait for one, at most {@link connectTimeoutMs}. */
+const maxConnections = 10;
+const connectTimeoutMs = 10_000;
+/** A statement that takes longer is ended by the server: the store has no long queries. */
+const statementTimeoutMs = 30_000;
+
+/** Type numbers of PostgreSQL: `int8` (every time, `count`) and `numeric` (`sum` of them) come as JavaScript numbers. */
+const int8Oid = 20;
+const numericOid = 1700;
+
+/** Kysely over `pg`, which is loaded here and not before. Closing the Kysely instance ends the connections. */
+export async function createPostgresDialect(url: string, log: Log): Promise<Dialect> {
+  const { default: pg } = await import("pg");
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: maxConnections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    application_name: "postern",
+    types: {
+      getTypeParser: (oid: number, format?: "text" | "binary") =>
+        (oid === int8Oid || oid === numericOid) && format !== "binary"
+          ? Number
+          : pg.types.getTypeParser(oid, format ?? "text"),
+    },
+  });
+  // A connection that breaks while idle says so here; the pool opens another one with the next query.
+  pool.on("error", (error) => log.warn({ reason: messageOf(error) }, "lost a connection to PostgreSQL"));
+  return new PostgresDialect({ pool });
+}

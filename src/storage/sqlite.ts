@@ -1,0 +1,148 @@
+import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
+
+/** How long a statement waits for another process's write: theirs are single transactions of milliseconds. */
+const busyTimeoutMs = 5_000;
+const busyPauseMs = 5;
+
+/** Prepared statements kept by their text. The code has a few hundred different ones; the oldest goes first. */
+const maxStatements = 500;
+
+/** Past this size the write-ahead log is cut back after a checkpoint. */
+const maxJournalBytes = 16 * 1024 * 1024;
+
+/**
+ * Opens the SQLite file at `path`, made when missing, readable by its owner only. Several processes may have it open: every
+ * write is durable when it returns (`synchronous=FULL`) and readers never wait for a writer (WAL).
+ */
+export async function openSqliteFile(path: string): Promise<DatabaseSync> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, "a", 0o600)); // SQLite gives its journal files the mode of this one
+  chmodSync(path, 0o600);
+  const database = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: true });
+  try {
+    await whenFree(async () => {
+      database.exec("PRAGMA journal_mode = WAL"); // needs the file for itself, the first time
+      database.exec("PRAGMA synchronous = FULL");
+      database.exec("PRAGMA trusted_schema = OFF");
+      database.exec(`PRAGMA journal_size_limit = ${maxJournalBytes}`);
+    });
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return database;
+}
+
+/**
+ * Runs `task` again while another process holds the lock it needs. SQLite's own waiting would stop this whole process, and
+ * with it the very transaction that it may be waiting for.
+ */
+async function whenFree<T>(task: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + busyTimeoutMs;
+  for (;;) {
+    try {
+      return await task();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error;
+      await sleep(busyPauseMs);
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  // 5 is SQLITE_BUSY; the extended codes keep it in their low byte.
+  return (
+    error instanceof Error && "errcode" in error && typeof error.errcode === "number" && (error.errcode & 0xff) === 5
+  );
+}
+
+/** Kysely over `node:sqlite`. Closing the Kysely instance closes `database`. */
+export function createSqliteDialect(database: DatabaseSync): Dialect {
+  const config = { database: asKyselyDatabase(database) };
+  return {
+    createDriver: () => new PatientDriver(config),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => new TransactionalAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
+}
+
+/**
+ * Waits for other processes, and takes the write lock when a transaction begins: one that read first and wrote later would
+ * fail at once when another process wrote in between.
+ */
+class PatientDriver extends SqliteDriver {
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const connection = await super.acquireConnection();
+    return {
+      executeQuery: (query) => whenFree(() => connection.executeQuery(query)),
+      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
+    };
+  }
+
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw("begin immediate"));
+  }
+}
+
+/** Lets migrations run in one transaction, whose write lock makes processes that start together take turns. */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+function asKyselyDatabase(database: DatabaseSync): SqliteDatabase {
+  const statements = new Map<string, { readonly statement: StatementSync; readonly reader: boolean }>();
+
+  function prepared(sql: string): { readonly statement: StatementSync; readonly reader: boolean } {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = database.prepare(sql);
+    const entry = { statement, reader: statement.columns().length > 0 };
+    for (const oldest of statements.keys()) {
+      if (statements.size < maxStatements) break;
+      statements.delete(oldest);
+    }
+    statements.set(sql, entry);
+    return entry;
+  }
+
+  return {
+    prepare(sql) {
+      const { statement, reader } = prepared(sql);
+      return {
+        reader,
+        all: (parameters) => statement.all(...parameters.map(toValue)),
+        run: (parameters) => statement.run(...parameters.map(toValue)),
+        iterate: (parameters) => database.prepare(sql).iterate(...parameters.map(toValue)),
+      };
+    },
+    close: () => {
+      statements.clear();
+      database.close();
+    },
+  };
+}
+
+/** Only what PostgreSQL would store alike: no booleans (the schema has 0 and 1), no dates, no objects. */
+function toValue(value: unknown): SQLInputValue {
+  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint") {
+    return value;
+  }
+  if (value instanceof Uint8Array) return value;
+  throw new TypeError(`A ${typeof value} cannot be stored; the schema knows text, numbers, bytes and null.`);
+}
