@@ -19,7 +19,7 @@ export const messagesRequest = z.object({
   system: z.union([z.string(), z.array(textBlock)]).optional(),
   messages: z.array(z.object({ role: z.string(), content: z.union([z.string(), z.array(block)]) })),
   tools: z.array(z.looseObject({ name: z.string() })).optional(),
-  output_config: z.looseObject({ format: z.unknown().optional() }).optional(),
+  output_config: z.looseObject({ format: z.looseObject({ schema: z.unknown().optional() }).nullish() }).optional(),
   stream: z.boolean().optional(),
 });
 type MessagesRequest = z.infer<typeof messagesRequest>;
@@ -36,12 +36,17 @@ export function readMessages(body: MessagesRequest): Conversation {
     typeof body.system === "string" ? body.system : (body.system ?? []).map(({ text }) => text).join("\n\n");
   return {
     model: body.model,
-    systemPrompt: system,
+    systemPrompt: [system, ...body.messages.filter(({ role }) => role === "system").map(messageText)].join("\n\n"),
     prompt: last?.text ?? "",
     outcomes: blocks.slice((last?.index ?? 0) + 1).flatMap(outcomeOf),
     tools,
-    kind: body.output_config?.format !== undefined ? "side" : "turn",
+    kind: body.output_config?.format == null ? "turn" : "side",
+    answerSchema: body.output_config?.format?.schema,
   };
+}
+
+function messageText({ content }: MessagesRequest["messages"][number]): string {
+  return typeof content === "string" ? content : content.map((each) => promptText(each) ?? "").join("\n");
 }
 
 /** The text of a block that the user wrote; null for tool results and for what the agent injected. */
@@ -64,7 +69,13 @@ function toolUse(step: Step): { readonly name: string; readonly input: Readonly<
   if (step.kind === "write") return { name: "Write", input: { file_path: step.path, content: step.text } };
   if (step.kind === "run")
     return { name: "Bash", input: { command: step.command, description: "Run the command of the script" } };
+  if (step.kind === "ask") return { name: "AskUserQuestion", input: { questions: [questionOf(step.question)] } };
   return { name: step.tool, input: step.input };
+}
+
+function questionOf(question: string): Readonly<Record<string, unknown>> {
+  const options = ["Yes", "No"].map((label) => ({ label, description: `The answer is ${label.toLowerCase()}` }));
+  return { question, header: "Question", options, multiSelect: false };
 }
 
 let nextId = 0;

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { closingText, parseScript, type Script, type Step, type ToolOutcome } from "./script.ts";
 
 /** A request of either API, reduced to what the script needs. */
@@ -12,6 +13,8 @@ export interface Conversation {
   readonly tools: readonly string[];
   /** `turn`: the conversation itself; `side`: the agent's own errands (titles, summaries). */
   readonly kind: "turn" | "side";
+  /** The JSON Schema that the answer must follow, for errands. */
+  readonly answerSchema: unknown;
 }
 
 /** What to answer, before it is written in the words of an API. */
@@ -25,7 +28,9 @@ export type FailureCount = (prompt: string) => number;
 
 /** The scripted model: a pure function of the conversation, but for the count of failures. */
 export function replyTo(conversation: Conversation, countFailure: FailureCount): Reply {
-  if (conversation.kind === "side") return { kind: "text", thinking: null, text: "A scripted title", slowMs: 0 };
+  if (conversation.kind === "side") {
+    return { kind: "text", thinking: null, text: sideAnswer(conversation.answerSchema), slowMs: 0 };
+  }
   const script = parseScript(conversation.prompt);
   const failure = failureOf(script, conversation, countFailure);
   if (failure !== null) return failure;
@@ -41,4 +46,29 @@ function failureOf(script: Script, { prompt, outcomes }: Conversation, countFail
   if (script.fail.times !== null && countFailure(prompt) > script.fail.times) return null;
   const { status } = script.fail;
   return { kind: "error", status, message: `The script of this prompt asked for status ${status}.` };
+}
+
+const jsonSchema = z.looseObject({
+  type: z.string().optional(),
+  properties: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** A harmless answer to an errand: every string of its schema is a title. */
+function sideAnswer(schema: unknown): string {
+  const parsed = jsonSchema.safeParse(schema);
+  return parsed.success && parsed.data.type === "object" ? JSON.stringify(sample(schema)) : sideTitle;
+}
+
+const sideTitle = "Scripted title";
+
+function sample(schema: unknown): unknown {
+  const parsed = jsonSchema.safeParse(schema);
+  if (!parsed.success) return null;
+  const { type, properties } = parsed.data;
+  if (type === "object")
+    return Object.fromEntries(Object.entries(properties ?? {}).map(([name, each]) => [name, sample(each)]));
+  if (type === "array") return [];
+  if (type === "boolean") return false;
+  if (type === "number" || type === "integer") return 0;
+  return sideTitle;
 }

@@ -20,7 +20,7 @@ export const responsesRequest = z.object({
   instructions: z.string().optional(),
   input: z.array(inputItem),
   tools: z.array(z.looseObject({ type: z.string(), name: z.string().optional() })).optional(),
-  text: z.looseObject({ format: z.unknown().optional() }).nullish(),
+  text: z.looseObject({ format: z.looseObject({ schema: z.unknown().optional() }).nullish() }).nullish(),
 });
 type ResponsesRequest = z.infer<typeof responsesRequest>;
 
@@ -38,7 +38,8 @@ export function readResponses(body: ResponsesRequest): Conversation {
     prompt: last?.text ?? "",
     outcomes: body.input.slice((last?.index ?? 0) + 1).flatMap(outcomeOf),
     tools: offered.flatMap(({ name }) => (name === undefined ? [] : [name])),
-    kind: body.text?.format !== undefined ? "side" : "turn",
+    kind: body.text?.format == null ? "turn" : "side",
+    answerSchema: body.text?.format?.schema,
   };
 }
 
@@ -54,10 +55,21 @@ function promptText(item: InputItem): string | null {
   return /^\s*(<[a-z_]+>|# AGENTS\.md)/.test(text) ? null : text;
 }
 
+/** Output is a text, or the parts of one; code mode begins with a header of its own. */
+const toolOutput = z.union([
+  z.string(),
+  z.array(contentPart).transform((parts) => parts.map(({ text }) => text ?? "").join("\n")),
+]);
+const failedOutput =
+  /^(Script failed|aborted|.*\brejected\b)|^Exit code: [1-9]|Process exited with code [1-9]|\nExit code [1-9]\d*\s*$/;
+
+const outputHeader = /^(?:(?:Script completed|Chunk ID:|Wall time:|Exit code:)[\s\S]*?\nOutput:\n+)+/;
+
 function outcomeOf(item: InputItem): readonly ToolOutcome[] {
   if (item.type !== "function_call_output" && item.type !== "custom_tool_call_output") return [];
-  const text = typeof item.output === "string" ? item.output : JSON.stringify(item.output);
-  return [{ ok: true, text }];
+  const parsed = toolOutput.safeParse(item.output);
+  const text = parsed.success ? parsed.data : JSON.stringify(item.output);
+  return [{ ok: !failedOutput.test(text), text: text.replace(outputHeader, "") }];
 }
 
 function patchFor(path: string, text: string): string {
@@ -65,10 +77,27 @@ function patchFor(path: string, text: string): string {
 }
 
 /** JavaScript for the `exec` tool of code mode. */
-function codeFor(step: Step): string {
-  if (step.kind === "run") return `text(await tools.exec_command({ cmd: ${JSON.stringify(step.command)} }));`;
+function codeFor(step: Exclude<Step, { readonly kind: "ask" }>): string {
+  if (step.kind === "run") {
+    return [
+      '// @exec: {"yield_time_ms": 600000}',
+      `let result = await tools.exec_command({ cmd: ${JSON.stringify(step.command)}, yield_time_ms: 30000 });`,
+      "let output = result.output;",
+      "while (result.exit_code === undefined && result.session_id !== undefined) {",
+      "  result = await tools.write_stdin({ session_id: result.session_id, yield_time_ms: 30000 });",
+      "  output += result.output;",
+      "}",
+      "text(output);",
+      "if (result.exit_code !== 0) text(`Exit code ${result.exit_code}`);",
+    ].join("\n");
+  }
   if (step.kind === "write") return `text(await tools.apply_patch(${JSON.stringify(patchFor(step.path, step.text))}));`;
   return `text(await tools[${JSON.stringify(step.tool)}](${JSON.stringify(step.input)}));`;
+}
+
+function questionFor(question: string): Readonly<Record<string, unknown>> {
+  const options = ["Yes", "No"].map((label) => ({ label, description: `The answer is ${label.toLowerCase()}` }));
+  return { questions: [{ id: "question", header: "Question", question, options }] };
 }
 
 let nextId = 0;
@@ -86,8 +115,15 @@ function toolItem(step: Step, body: ResponsesRequest): OutputItem {
     name,
     arguments: JSON.stringify(args),
   });
+  if (step.kind === "ask") return named("request_user_input", questionFor(step.question));
   if (body.input.some(({ type }) => type === "additional_tools")) return custom("exec", codeFor(step));
-  if (step.kind === "write") return custom("apply_patch", patchFor(step.path, step.text));
+  if (step.kind === "write" && body.tools?.some(({ name }) => name === "apply_patch") === true) {
+    return custom("apply_patch", patchFor(step.path, step.text));
+  }
+  if (step.kind === "write") {
+    const patch = patchFor(step.path, step.text);
+    return named("exec_command", { cmd: `apply_patch <<'END_OF_PATCH'\n${patch}END_OF_PATCH` });
+  }
   if (step.kind === "run") return named("exec_command", { cmd: step.command });
   return named(step.tool, step.input);
 }

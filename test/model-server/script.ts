@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 export type Step =
   | { readonly kind: "write"; readonly path: string; readonly text: string }
   | { readonly kind: "run"; readonly command: string }
+  | { readonly kind: "ask"; readonly question: string }
   | { readonly kind: "call"; readonly tool: string; readonly input: Readonly<Record<string, unknown>> };
 
 /** What a prompt makes the model do. The grammar is in the README of this folder. */
@@ -17,6 +18,8 @@ export interface Script {
   readonly fail: { readonly status: number; readonly times: number | null } | null;
   /** The last answer; null for the echo. */
   readonly say: string | null;
+  /** How many numbered lines follow the last answer. */
+  readonly lines: number;
 }
 
 /** What came back from one tool call. */
@@ -27,6 +30,10 @@ export interface ToolOutcome {
 
 const echoedCharacters = 60;
 const quotedResultCharacters = 400;
+/** About 4 MB of answer. */
+const maxLines = 50_000;
+
+const lineFiller = "long enough to be a line of prose in an answer";
 
 /** The first 8 hex digits of the SHA-256 of `prompt`: tells turns apart in answers. */
 export function promptDigest(prompt: string): string {
@@ -45,13 +52,16 @@ export function parseScript(prompt: string): Script {
   const say: string[] = [];
   const steps: Step[] = [];
   let slowMs = 0;
+  let lines = 0;
   let fail: Script["fail"] = null;
   for (const line of prompt.split("\n")) {
-    const [, word, rest] = /^\s*(think|say|write|run|call|slow|fail)\b:?\s*(.*?)\s*$/.exec(line) ?? [];
+    const [, word, rest] = /^\s*(think|say|write|run|call|ask|slow|lines|fail)\b:?\s*(.*?)\s*$/.exec(line) ?? [];
     if (word === undefined || rest === undefined || rest === "") continue;
     if (word === "think") thinking.push(rest);
     else if (word === "say") say.push(rest);
     else if (word === "run") steps.push({ kind: "run", command: rest });
+    else if (word === "ask") steps.push({ kind: "ask", question: rest });
+    else if (word === "lines") lines = Math.min(maxLines, Number(/^\d+/.exec(rest)?.[0] ?? 0));
     else if (word === "slow") slowMs = Number(/^\d+/.exec(rest)?.[0] ?? 0);
     else if (word === "fail") fail = parseFail(rest) ?? fail;
     else steps.push(...parseToolStep(word, rest));
@@ -62,6 +72,7 @@ export function parseScript(prompt: string): Script {
     slowMs,
     fail,
     say: say.length > 0 ? say.join("\n") : null,
+    lines,
   };
 }
 
@@ -89,10 +100,14 @@ function parseInput(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The text that ends a turn: `say` or the echo, then one line for each tool result. */
+/** The text that ends a turn: `say` or the echo, then a line for each tool result, then the lines asked for. */
 export function closingText(prompt: string, script: Script, outcomes: readonly ToolOutcome[]): string {
   const results = outcomes.map(
     ({ ok, text }, index) => `RESULT ${index + 1} ${ok ? "ok" : "error"}: ${text.slice(0, quotedResultCharacters)}`,
   );
-  return [script.say ?? echoOf(prompt), ...results].join("\n");
+  const lines = Array.from(
+    { length: script.lines },
+    (_, index) => `Line ${index + 1} of ${script.lines}, ${lineFiller}.`,
+  );
+  return [script.say ?? echoOf(prompt), ...results, ...lines].join("\n");
 }

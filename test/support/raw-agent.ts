@@ -27,7 +27,7 @@ export interface RawAgentOptions {
   readonly modelServerUrl: string;
   /** Goes in argv. */
   readonly prompt?: string;
-  /** Before the prompt. */
+  /** After the default flags, before the prompt: a flag given again overrides the default. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -107,11 +107,11 @@ async function planClaude(options: RawAgentOptions, dir: string, stateDir: strin
   await writeFile(join(stateDir, ".claude.json"), JSON.stringify(state));
   return {
     args: [
-      ...(options.args ?? []),
       "--permission-mode",
       "bypassPermissions",
       "--settings",
       JSON.stringify({ skipDangerousModePermissionPrompt: true }),
+      ...(options.args ?? []),
       ...(options.prompt === undefined ? [] : ["--", options.prompt]),
     ],
     env: {
