@@ -21,6 +21,11 @@ export class PosternError<Code extends string = string> extends Error {
   }
 }
 
+/** Whether `error` is a {@link PosternError}; unlike a bare `instanceof`, its `code` is then a string and not `any`. */
+export function isPosternError(error: unknown): error is PosternError {
+  return error instanceof PosternError;
+}
+
 /** Whether `error` is a {@link PosternError} with this code. */
 export function hasCode(error: unknown, code: string): error is PosternError {
   return error instanceof PosternError && error.code === code;

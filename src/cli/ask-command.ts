@@ -1,0 +1,204 @@
+import type { Command } from "commander";
+import { PosternError } from "../core/errors.ts";
+import {
+  type AskInput,
+  type AskOutput,
+  askOutputSchema,
+  maxWaitMs,
+  type PermissionMode,
+  permissionModeSchema,
+  readOutputSchema,
+  type SessionSummary,
+} from "../wire/coding.ts";
+import type { Turn } from "../wire/turn.ts";
+import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
+import { plainLine, printableJson } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+import { answerText, sessionLine } from "./turn-text.ts";
+
+interface AskOptions extends CommonOptions {
+  readonly dir: string;
+  readonly agent?: string;
+  readonly session?: string;
+  readonly model?: string;
+  readonly systemPrompt?: string;
+  readonly permissionMode?: PermissionMode;
+  readonly allowCommands?: true;
+  readonly idempotencyKey?: string;
+  readonly wait?: number;
+}
+
+/** A sign of life while nothing else happens. */
+const heartbeatMs = 15_000;
+/** The gateway takes no larger body by default. */
+const maxPromptBytes = 1024 * 1024;
+const dayS = 86_400;
+/** Between two reads, should they return at once. */
+const pauseMs = 200;
+
+/** `postern coding ask`: one prompt, and the answer when the turn has ended. */
+export function addAskCommand(group: Command, context: CliContext): void {
+  describe(group.command("ask"), [
+    'postern coding ask "Why does the build fail?"',
+    'postern coding ask --session 0b0c… "And on Windows?"',
+    "git diff | postern coding ask --wait 0 -",
+    'postern coding ask -- "--strict: what does this flag do here?"',
+  ])
+    .description("send a prompt to an agent, wait until its turn ends, and print what it said")
+    .argument("<prompt>", "what to tell it; `-` reads standard input")
+    .option("--dir <path>", "where it works", ".")
+    .option("--agent <name>", "which agent (default: the configured one)")
+    .option("--session <id>", "go on with this session")
+    .option("--model <name>", "the agent's model")
+    .option("--system-prompt <text>", "added to the agent's own, in a new session")
+    .option("--permission-mode <mode>", "ask, edits or all (default: ask)", oneOf(permissionModeSchema))
+    .option("--allow-commands", "let a first `/` or `!` be the agent's command")
+    .option("--idempotency-key <key>", "sending the same again does nothing twice")
+    .option("--wait <seconds>", "wait at most so long (default: until the turn ends)", wholeNumber(0, dayS))
+    .action((prompt: string, options: AskOptions) => ask(prompt, { options, context }));
+}
+
+async function ask(prompt: string, { options, context }: { options: AskOptions; context: CliContext }): Promise<void> {
+  const client = createGatewayClient(context.ports.socketPath());
+  const deadline = options.wait === undefined ? Number.POSITIVE_INFINITY : context.clock.now() + options.wait * 1000;
+  const input: AskInput = {
+    prompt: prompt === "-" ? await readAll(context.stdin) : prompt,
+    dir: absolutePath(options.dir, context.cwd),
+    waitMs: waitUntil(deadline, context),
+    ...requestFields(options),
+  };
+  const stopHeartbeat = startHeartbeat(context);
+  const answer = await client
+    .call("coding_ask", { input, output: askOutputSchema })
+    .then((first) => followTurn(first, { client, deadline, context }))
+    .finally(stopHeartbeat);
+  if (options.json) context.stdout(`${printableJson(answer)}\n`);
+  else printAnswer(answer, context);
+  failWhenUnfinished(answer);
+}
+
+function requestFields(options: AskOptions): Partial<AskInput> {
+  const { agent, session: sessionId, model, systemPrompt, permissionMode, allowCommands, idempotencyKey } = options;
+  return {
+    ...(agent !== undefined && { agent }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(model !== undefined && { model }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    ...(permissionMode !== undefined && { permissionMode }),
+    ...(allowCommands !== undefined && { allowCommands }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
+}
+
+/** Waits on when the turn outlasts the longest wait of one call. */
+async function followTurn(
+  first: AskOutput,
+  { client, deadline, context }: { client: GatewayClient; deadline: number; context: CliContext },
+): Promise<AskOutput> {
+  let answer = first;
+  const turns = new Map<number, Turn>((first.turns ?? []).map((turn) => [turn.index, turn]));
+  // The last turn is asked for again, because it may have grown; with none yet, only what is new since then is of this prompt.
+  let after = turns.size > 0 ? Math.max(...turns.keys()) - 1 : first.turnCount - 1;
+  while (isUnderWay(answer) && context.clock.now() < deadline) {
+    await context.clock.sleep(pauseMs);
+    const input = { sessionId: answer.sessionId, after, waitMs: waitUntil(deadline, context) };
+    const read = await client.call("coding_read_session", { input, output: readOutputSchema });
+    const { turns: grown, nextAfter, skippedLines: _skippedLines, ...summary } = read;
+    for (const turn of grown) turns.set(turn.index, turn);
+    after = nextAfter;
+    answer = { ...answer, ...summary, turns: [...turns.values()].toSorted((a, b) => a.index - b.index) };
+  }
+  return answer;
+}
+
+function isUnderWay(session: SessionSummary): boolean {
+  if (session.status === "completed" || session.status === "failed") return false;
+  if (session.activity === null) return false;
+  return (
+    session.activity === "starting" ||
+    session.activity === "working" ||
+    (session.activity === "idle" && session.queuedPrompts > 0)
+  );
+}
+
+function waitUntil(deadline: number, context: CliContext): number {
+  return Math.max(0, Math.min(maxWaitMs, deadline - context.clock.now()));
+}
+
+function startHeartbeat(context: CliContext): () => void {
+  const startedAt = context.clock.now();
+  let cancel: () => void;
+  const beat = (): void => {
+    cancel = context.clock.after(heartbeatMs, () => {
+      context.stderr(`waiting for the agent, ${Math.round((context.clock.now() - startedAt) / 1000)} s\n`);
+      beat();
+    });
+  };
+  beat();
+  return () => cancel();
+}
+
+function printAnswer(answer: AskOutput, context: CliContext): void {
+  const text = answerText(answer.turns ?? []);
+  if (text !== "") context.stdout(`${text}\n`);
+  if (answer.ignored.length > 0) context.stderr(`Without effect on this session: ${answer.ignored.join(", ")}.\n`);
+  context.stderr(`${sessionLine(answer)}\n`);
+  if (isUnderWay(answer))
+    context.stderr(`It goes on without you. Read on with \`postern coding read ${plainLine(answer.sessionId)}\`.\n`);
+}
+
+/** A script that goes on after `ask` must be able to trust that the turn was not cut short. */
+function failWhenUnfinished(answer: AskOutput): void {
+  const id = plainLine(answer.sessionId);
+  if (answer.status === "failed") {
+    const screen = plainLine(answer.failure?.lastScreen ?? "").slice(-300);
+    throw new PosternError(
+      "agent_failed",
+      `${answer.agent} ended with ${answer.exitCode} and wrote nothing. Its last words: ${screen || "none"}`,
+    );
+  }
+  if (answer.delivered === false) {
+    throw new PosternError(
+      "agent_failed",
+      `The prompt did not reach session ${id}. Send it again; see \`postern coding read ${id}\`.`,
+    );
+  }
+  switch (answer.activity) {
+    case "needs_permission": {
+      const asked = answer.permissions.map(({ tool, input }) => `${tool} ${JSON.stringify(input)}`).join("; ");
+      throw new PosternError(
+        "agent_needs_you",
+        `Session ${id} waits for a permission: ${asked || "see its terminal"}. Allow more from the start with --permission-mode, or end it with \`postern coding close ${id}\`.`,
+      );
+    }
+    case "needs_answer":
+      throw new PosternError("agent_needs_you", `Session ${id} waits for an answer to a question in its terminal.`);
+    case "needs_login":
+      throw new PosternError(
+        "agent_needs_you",
+        `${answer.agent} is not logged in. Log in with its own command, then ask again.`,
+      );
+    case "limited":
+      throw new PosternError(
+        "agent_needs_you",
+        `${answer.agent} has reached its limit${answer.resetsAt === null ? "" : ` until ${answer.resetsAt}`}.`,
+      );
+    default:
+  }
+}
+
+async function readAll(input: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of input) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > maxPromptBytes)
+      throw new PosternError(
+        "too_large",
+        "The prompt on standard input is over 1 MiB. Put it into a file and name the file.",
+      );
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

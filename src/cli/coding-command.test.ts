@@ -1,0 +1,216 @@
+import { afterEach, expect, test } from "vitest";
+import { type CliRun, runCommand } from "../../test/support/run-cli.ts";
+import {
+  askOutput,
+  problem,
+  readOutput,
+  type ScriptedGateway,
+  sessionSummary,
+  startScriptedGateway,
+  turn,
+} from "../../test/support/scripted-gateway.ts";
+
+let gateway: ScriptedGateway | undefined;
+
+afterEach(async () => {
+  await gateway?.close();
+  gateway = undefined;
+});
+
+async function coding(
+  script: Parameters<typeof startScriptedGateway>[0],
+  argv: readonly string[],
+  options: Parameters<typeof runCommand>[1] = {},
+): Promise<CliRun> {
+  gateway = await startScriptedGateway(script);
+  const { socketPath } = gateway;
+  return runCommand(["coding", ...argv], { ports: { socketPath: () => socketPath }, ...options });
+}
+
+test("ask waits for the turn and prints what the agent said, alone on standard output", async () => {
+  const run = await coding({ coding_ask: [{ body: askOutput() }] }, [
+    "ask",
+    "hi",
+    "--dir",
+    "sub",
+    "--agent",
+    "agent_a",
+  ]);
+  expect(run).toMatchObject({ code: 0, stdout: "hello\n" });
+  expect(run.stderr).toContain("0b0c0000-0000-4000-8000-000000000001 · claude-code · idle");
+  expect(gateway?.requests).toEqual([
+    { path: "/api/coding/coding_ask", body: { prompt: "hi", dir: "/srv/code/sub", waitMs: 600_000, agent: "agent_a" } },
+  ]);
+});
+
+test("ask goes on reading when the turn outlasts one wait, and prints each turn once", async () => {
+  const working = { activity: "working" as const };
+  const run = await coding(
+    {
+      coding_ask: [{ body: askOutput({ ...working, turns: [turn(4, "hi"), turn(5, "hel")] }) }],
+      coding_read_session: [
+        { body: readOutput({ ...working, turns: [turn(5, "hello")], nextAfter: 4 }) },
+        { body: readOutput({ turns: [turn(5, "hello world")], nextAfter: 5 }) },
+      ],
+    },
+    ["ask", "hi"],
+  );
+  expect(run).toMatchObject({ code: 0, stdout: "hello world\n" });
+  expect(gateway?.requests.slice(1).map(({ body }) => body)).toMatchObject([{ after: 4 }, { after: 4 }]);
+});
+
+test("ask with --wait 0 does not wait and says where to read on", async () => {
+  const answer = askOutput({ activity: "starting", turns: [] });
+  const run = await coding({ coding_ask: [{ body: answer }] }, ["ask", "--wait", "0", "hi"]);
+  expect(run).toMatchObject({ code: 0, stdout: "" });
+  expect(run.stderr).toContain("postern coding read 0b0c0000");
+  expect(gateway?.requests).toMatchObject([{ body: { waitMs: 0 } }]);
+});
+
+test("ask shows that it waits while nothing comes", async () => {
+  const instant = { now: () => Date.now(), sleep: () => Promise.resolve() };
+  let beats = 0;
+  const clock = {
+    ...instant,
+    after: (_ms: number, beat: () => void) => (beats++ < 2 ? clearLater(beat) : () => undefined),
+  };
+  const run = await coding({ coding_ask: [{ body: askOutput(), delayMs: 100 }] }, ["ask", "hi"], { clock });
+  expect(run.stderr.match(/waiting for the agent/g)).toHaveLength(2);
+});
+
+function clearLater(beat: () => void): () => void {
+  const timer = setTimeout(beat, 1);
+  return () => clearTimeout(timer);
+}
+
+test("ask takes the prompt from standard input, byte for byte", async () => {
+  const prompt = '-x\n`a` "b" 🙂\t';
+  const bytes = Buffer.from(prompt);
+  const stdin = (async function* () {
+    yield bytes.subarray(0, 10); // in the middle of the emoji
+    yield bytes.subarray(10);
+  })();
+  await coding({ coding_ask: [{ body: askOutput() }] }, ["ask", "-"], { stdin });
+  expect(gateway?.requests).toMatchObject([{ body: { prompt } }]);
+});
+
+test("ask takes a prompt that begins with a dash after --", async () => {
+  await coding({ coding_ask: [{ body: askOutput() }] }, ["ask", "--wait", "0", "--", "--json"]);
+  expect(gateway?.requests).toMatchObject([{ body: { prompt: "--json" } }]);
+});
+
+test("ask --json prints the whole answer", async () => {
+  const run = await coding({ coding_ask: [{ body: askOutput() }] }, ["ask", "hi", "--json"]);
+  expect(JSON.parse(run.stdout)).toEqual(askOutput());
+});
+
+test.each([
+  ["failed", askOutput({ status: "failed", activity: null, exitCode: 127, turns: [] }), "agent_failed"],
+  ["lost prompt", askOutput({ delivered: false }), "agent_failed"],
+  [
+    "open permission",
+    askOutput({
+      activity: "needs_permission",
+      permissions: [{ permissionId: "p", tool: "Bash", input: { command: "ls" }, askedAt: "" }],
+    }),
+    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for a permission: Bash",
+  ],
+  ["missing log-in", askOutput({ activity: "needs_login" }), "agent_needs_you"],
+])("ask ends with 1 on a %s", async (_name, answer, message) => {
+  const run = await coding({ coding_ask: [{ body: answer }] }, ["ask", "hi"]);
+  expect(run.code).toBe(1);
+  expect(run.stderr).toContain(`postern: ${message}`);
+});
+
+test("what a transcript holds cannot act on the terminal", async () => {
+  const evil = "a\u001b]52;c;ZXZpbA==\u0007b\u009b2Jc\rd";
+  const body = readOutput({ turns: [turn(0, evil)], dir: `/srv/${evil}`, title: evil });
+  const run = await coding({ coding_read_session: [{ body }] }, ["read", "x"]);
+  expect(run.stdout + run.stderr).not.toMatch(/[\u001b\u0007\u009b\r]/);
+});
+
+test("read prints turns with one line for each tool call", async () => {
+  const call = {
+    type: "tool_call",
+    id: "1",
+    name: "Bash",
+    input: { command: "ls" },
+    result: { ok: true, text: "x", truncated: false },
+  } as const;
+  const assistant = { ...turn(1, "done"), blocks: [call, { type: "text", text: "done" } as const] };
+  const body = readOutput({ turns: [turn(0, "list"), assistant] });
+  const run = await coding({ coding_read_session: [{ body }] }, ["read", "x", "--last", "2", "--wait", "3"]);
+  expect(run.stdout).toBe(
+    '── 0 user · 2025-01-01T00:00:00.000Z\nlist\n\n── 1 assistant · 2025-01-01T00:00:00.000Z\n[Bash {"command":"ls"}] ok\ndone\n',
+  );
+  expect(gateway?.requests).toMatchObject([{ body: { sessionId: "x", last: 2, waitMs: 3000 } }]);
+});
+
+test("close, close-all and agents speak to their tools", async () => {
+  const closed = { ...sessionSummary({ status: "completed" }), worktree: null };
+  const entry = {
+    name: "codex",
+    aliases: ["agent_b"],
+    isDefault: true,
+    binary: "/bin/codex",
+    version: "1",
+    login: "unknown",
+  };
+  const script = {
+    coding_close_session: [{ body: closed }],
+    coding_close_all: [
+      { body: { closed: [closed], failed: [{ sessionId: "y", code: "session_busy", detail: "It is busy." }] } },
+    ],
+    coding_list_agents: [{ body: { agents: [entry], availableAgents: [], default: "codex" } }],
+  } as const;
+  expect(await coding(script, ["close", "x", "--discard-worktree"])).toMatchObject({ code: 0 });
+  expect(gateway?.requests).toMatchObject([{ body: { sessionId: "x", discardWorktree: true } }]);
+  await gateway?.close();
+  expect(await coding(script, ["close-all"])).toMatchObject({
+    code: 1,
+    stdout: "Closed 1.\n",
+    stderr: "postern: session_busy: 1 not closed, the first being y: It is busy.\n",
+  });
+  await gateway?.close();
+  expect((await coding(script, ["agents"])).stdout).toMatch(/codex +default +unknown +1 +\/bin\/codex/);
+});
+
+test("the gateway's problem is one line with its code and its fields", async () => {
+  const body = problem(400, "invalid_request", { errors: [{ path: "dir", message: "too\nlong" }] });
+  const run = await coding({ coding_ask: [{ status: 400, body }] }, ["ask", "hi"]);
+  expect(run).toMatchObject({ code: 1, stderr: "postern: invalid_request: This is invalid_request. dir: too long\n" });
+});
+
+test("with --json the problem is JSON too", async () => {
+  const run = await coding({ coding_read_session: [{ status: 404, body: problem(404, "session_not_found") }] }, [
+    "read",
+    "x",
+    "--json",
+  ]);
+  expect(run).toMatchObject({ code: 1, stdout: "" });
+  expect(JSON.parse(run.stderr)).toEqual({
+    code: "session_not_found",
+    detail: "This is session_not_found.",
+    status: 404,
+  });
+});
+
+test("an answer of another shape is an error, not half an output", async () => {
+  const run = await coding({ coding_read_session: [{ body: { turns: "none" } }] }, ["read", "x"]);
+  expect(run).toMatchObject({ code: 1, stdout: "" });
+  expect(run.stderr).toContain("postern: internal_error: The gateway's answer to coding_read_session does not fit");
+});
+
+test("without a gateway the exit code is 3 and the message says postern serve", async () => {
+  const run = await runCommand(["coding", "agents"], { ports: { socketPath: () => "/nonexistent/gateway.sock" } });
+  expect(run.code).toBe(3);
+  expect(run.stderr).toMatch(/^postern: gateway_not_running: No gateway listens on .*`postern serve`\.\n$/);
+});
+
+test("a gateway that dies before it answers is reported as gone", async () => {
+  const started = await startScriptedGateway({ coding_list_agents: [{ body: {}, delayMs: 10_000 }] });
+  const running = runCommand(["coding", "agents"], { ports: { socketPath: () => started.socketPath } });
+  await expect.poll(() => started.requests.length).toBe(1);
+  await started.close();
+  expect(await running).toMatchObject({ code: 3, stderr: expect.stringContaining("went away") });
+});

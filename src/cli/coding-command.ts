@@ -1,0 +1,95 @@
+import type { Command } from "commander";
+import { PosternError } from "../core/errors.ts";
+import { closeAllOutputSchema, closeOutputSchema, listAgentsOutputSchema, readOutputSchema } from "../wire/coding.ts";
+import { agentTable } from "./agent-table.ts";
+import { addAskCommand } from "./ask-command.ts";
+import { createGatewayClient } from "./gateway-client.ts";
+import { type CommonOptions, describe, wholeNumber } from "./options.ts";
+import { plainLine, printableJson } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+import { addSetupCommand } from "./setup-command.ts";
+import { sessionLine, turnText } from "./turn-text.ts";
+
+interface ReadOptions extends CommonOptions {
+  readonly after?: number;
+  readonly last?: number;
+  readonly wait?: number;
+}
+
+interface CloseOptions extends CommonOptions {
+  readonly discardWorktree?: true;
+}
+
+/** `postern coding …`: sessions with agents, through the running gateway. */
+export function addCodingCommands(program: Command, context: CliContext): void {
+  const group = program.command("coding").description("work with agents through the running gateway");
+  addAskCommand(group, context);
+  addReadCommand(group, context);
+  addCloseCommands(group, context);
+  addAgentsCommand(group, context);
+  addSetupCommand(group, context);
+}
+
+function addReadCommand(group: Command, context: CliContext): void {
+  describe(group.command("read"), ["postern coding read 0b0c…", "postern coding read 0b0c… --last 2 --json"])
+    .description("print the turns of a session")
+    .argument("<sessionId>", "its ID, or one that it had before")
+    .option("--after <index>", "only turns after this one", wholeNumber(-1, Number.MAX_SAFE_INTEGER))
+    .option("--last <count>", "only the newest so many", wholeNumber(1, 1000))
+    .option("--wait <seconds>", "wait at most so long for something new", wholeNumber(0, 600))
+    .action(async (sessionId: string, { json, wait, after, last }: ReadOptions) => {
+      const input = {
+        sessionId,
+        ...(after !== undefined && { after }),
+        ...(last !== undefined && { last }),
+        ...(wait !== undefined && { waitMs: wait * 1000 }),
+      };
+      const output = await client(context).call("coding_read_session", { input, output: readOutputSchema });
+      if (json) return context.stdout(`${printableJson(output)}\n`);
+      if (output.turns.length > 0) context.stdout(`${output.turns.map(turnText).join("\n\n")}\n`);
+      return context.stderr(`${sessionLine(output)}\n`);
+    });
+}
+
+function addCloseCommands(group: Command, context: CliContext): void {
+  describe(group.command("close"), ["postern coding close 0b0c…"])
+    .description("end a session's agent; its transcript stays and can be resumed")
+    .argument("<sessionId>", "its ID")
+    .option("--discard-worktree", "do not keep what a removed worktree would lose")
+    .action(async (sessionId: string, options: CloseOptions) => {
+      const input = { sessionId, ...(options.discardWorktree && { discardWorktree: true }) };
+      const output = await client(context).call("coding_close_session", { input, output: closeOutputSchema });
+      context.stdout(options.json ? `${printableJson(output)}\n` : `Closed ${plainLine(output.sessionId)}.\n`);
+    });
+
+  describe(group.command("close-all"), ["postern coding close-all"])
+    .description("end the agents of all sessions that this gateway runs")
+    .action(async (options: CommonOptions) => {
+      const output = await client(context).call("coding_close_all", { input: {}, output: closeAllOutputSchema });
+      if (options.json) context.stdout(`${printableJson(output)}\n`);
+      else context.stdout(`Closed ${output.closed.length}.\n`);
+      failWhenLeft(output.failed);
+    });
+}
+
+function addAgentsCommand(group: Command, context: CliContext): void {
+  describe(group.command("agents"), ["postern coding agents", "postern coding agents --json"])
+    .description("list the configured agents and those that were only found")
+    .action(async (options: CommonOptions) => {
+      const output = await client(context).call("coding_list_agents", { input: {}, output: listAgentsOutputSchema });
+      context.stdout(`${options.json ? printableJson(output) : agentTable(output)}\n`);
+    });
+}
+
+function failWhenLeft(failed: readonly { sessionId: string; code: string; detail: string }[]): void {
+  const [first] = failed;
+  if (first === undefined) return;
+  throw new PosternError(
+    first.code,
+    `${failed.length} not closed, the first being ${first.sessionId}: ${first.detail}`,
+  );
+}
+
+function client(context: CliContext): ReturnType<typeof createGatewayClient> {
+  return createGatewayClient(context.ports.socketPath());
+}

@@ -1,0 +1,26 @@
+import { CommanderError } from "commander";
+import { isPosternError, messageOf } from "../core/errors.ts";
+import { plainLine, printableJson } from "./plain-text.ts";
+
+/** How the command ends, for scripts. Documented in `postern --help`. */
+export const exitCodes = { ok: 0, error: 1, usage: 2, noGateway: 3 } as const;
+
+/** Codes of the command line itself, beside those of the capabilities it calls. */
+export type CliErrorCode = "usage" | "gateway_not_running" | "agent_needs_you" | "agent_failed";
+
+/** The exit code for anything that ended the command. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  if (!isPosternError(error)) return exitCodes.error;
+  if (error.code === "gateway_not_running") return exitCodes.noGateway;
+  return error.code === "usage" ? exitCodes.usage : exitCodes.error;
+}
+
+/** One line (or one JSON object) that says what went wrong and what to do; null when commander has said it already. */
+export function errorText(error: unknown, options: { readonly json: boolean }): string | null {
+  if (error instanceof CommanderError) return null;
+  const code = isPosternError(error) ? error.code : "internal_error";
+  const detail = plainLine(messageOf(error));
+  if (!options.json) return `postern: ${code}: ${detail}`;
+  return printableJson({ code, detail, ...(isPosternError(error) ? error.details : {}) });
+}

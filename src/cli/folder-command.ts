@@ -1,0 +1,71 @@
+import type { Command } from "commander";
+import { type FolderScope, folderScopeSchema } from "../wire/access.ts";
+import { absolutePath, type CommonOptions, describe, listOf } from "./options.ts";
+import { plainLine, printableJson, table } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+import { withStores } from "./with-stores.ts";
+
+interface AddOptions extends CommonOptions {
+  readonly scopes: readonly FolderScope[];
+}
+
+/** What `coding` for a folder means: the agents obey what lies in it. */
+const trustNotice =
+  "Agents now start here without asking whether they may trust it: hooks and settings that a repository in it brings for the agents will run as you.\n";
+
+/** `postern folder add|list|remove`: where agents may work, in the store, with or without a running gateway. */
+export function addFolderCommands(program: Command, context: CliContext): void {
+  const group = program.command("folder").description("say in which folders agents may work");
+
+  describe(group.command("add"), [
+    "postern folder add ~/code --scopes files,coding",
+    "postern folder add . --scopes coding,exec",
+  ])
+    .description(
+      "register a folder, or give a registered one other scopes; from the first folder on, agents work nowhere else",
+    )
+    .argument("<path>", "an existing folder")
+    .requiredOption(
+      "--scopes <list>",
+      `comma-separated: ${folderScopeSchema.options.join(", ")}`,
+      listOf(folderScopeSchema),
+    )
+    .addHelpText(
+      "after",
+      "\nScopes:\n  files   diffs and path completion\n  coding  agents may be started in it; their own hooks in it will run\n  exec    agents may be told to act without asking (permissionMode all)",
+    )
+    .action(async (path: string, options: AddOptions) => {
+      const folder = await withStores(context, (stores) =>
+        stores.folders.add(absolutePath(path, context.cwd), options.scopes),
+      );
+      if (folder.scopes.includes("coding")) context.stderr(trustNotice);
+      const line = `Registered ${plainLine(folder.path)} for ${folder.scopes.join(", ")}.`;
+      context.stdout(options.json ? `${printableJson(folder)}\n` : `${line}\n`);
+    });
+
+  describe(group.command("list"), ["postern folder list"])
+    .description("list the registered folders")
+    .action(async (options: CommonOptions) => {
+      const folders = await withStores(context, (stores) => stores.folders.list());
+      if (options.json) return context.stdout(`${printableJson({ folders })}\n`);
+      if (folders.length === 0) return context.stderr("No folders registered: agents may be started in any.\n");
+      return context.stdout(
+        `${table(
+          ["PATH", "SCOPES"],
+          folders.map((folder) => [folder.path, folder.scopes.join(",")]),
+        )}\n`,
+      );
+    });
+
+  describe(group.command("remove"), ["postern folder remove ~/code"])
+    .description("forget a registered folder; nothing in it is touched")
+    .argument("<path>", "a registered folder")
+    .action(async (path: string, options: CommonOptions) => {
+      const { folder, left } = await withStores(context, async (stores) => ({
+        folder: await stores.folders.remove(absolutePath(path, context.cwd)),
+        left: (await stores.folders.list()).length,
+      }));
+      if (left === 0) context.stderr("No folder is registered any more: agents may be started in any.\n");
+      context.stdout(options.json ? `${printableJson(folder)}\n` : `Removed ${plainLine(folder.path)}.\n`);
+    });
+}

@@ -1,0 +1,62 @@
+import { resolve } from "node:path";
+import { type Command, InvalidArgumentError } from "commander";
+import type { z } from "zod";
+
+/** Options that every command has. */
+export interface CommonOptions {
+  readonly json?: true;
+}
+
+/** Adds `--json` and the examples of a command's help. */
+export function describe(command: Command, examples: readonly string[]): Command {
+  const lines = examples.map((example) => `  $ ${example}`).join("\n");
+  return command.option("--json", "print JSON").addHelpText("after", `\nExamples:\n${lines}`);
+}
+
+/** Parses a comma-separated list against the values of `schema`. */
+export function listOf<T>(schema: z.ZodType<T>): (text: string) => readonly T[] {
+  return (text) => {
+    const items = text.split(",").map((item) => item.trim());
+    return [...new Set(items)].map(oneOf(schema));
+  };
+}
+
+/** Parses one of the values of `schema`. */
+export function oneOf<T>(schema: z.ZodType<T>): (text: string) => T {
+  return (text) => {
+    const parsed = schema.safeParse(text);
+    if (parsed.success) return parsed.data;
+    throw new InvalidArgumentError(parsed.error.issues[0]?.message ?? "Not known.");
+  };
+}
+
+/** Parses a whole number within bounds. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^-?\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`A whole number from ${min} to ${max} is needed.`);
+  };
+}
+
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+/** A token for longer than ten years is one without end; say so by leaving `--expires` out. */
+const maxLifetimeMs = 3_660 * 86_400_000;
+
+/** Parses `90m`, `12h`, `30d`, `4w` into milliseconds. */
+export function duration(text: string): number {
+  const match = /^(\d{1,6})([mhdw])$/.exec(text);
+  const valueMs = Number(match?.[1] ?? 0) * (unitMs[match?.[2] ?? ""] ?? 0);
+  if (valueMs > 0 && valueMs <= maxLifetimeMs) return valueMs;
+  throw new InvalidArgumentError("Write 90m, 12h, 30d or 4w; ten years at most.");
+}
+
+/** For an option that may be given several times. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** `path` from the folder in which the command runs. */
+export function absolutePath(path: string, cwd: string): string {
+  return resolve(cwd, path);
+}

@@ -1,0 +1,34 @@
+import { stripVTControlCharacters } from "node:util";
+
+/** Controls but newline and tab, and the marks that reverse the order of what follows (Unicode bidirectional overrides). */
+const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** `text` as a terminal may safely show it: escape sequences and control characters gone, newlines and tabs kept. */
+export function plainText(text: string): string {
+  return stripVTControlCharacters(text).replace(hidden, "");
+}
+
+/** {@link plainText} on one line: titles, names and messages cannot pretend to be lines of ours. */
+export function plainLine(text: string): string {
+  return plainText(text).replace(/\s+/g, " ").trim();
+}
+
+/** JSON for a terminal or a pipe: what JSON leaves unescaped and a terminal may act on is escaped too. */
+export function printableJson(value: unknown): string {
+  const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(value, null, 2).replace(/[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, escaped);
+}
+
+/** Columns under a headline, as wide as their widest cell. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows].map((row) => row.map(plainLine));
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}

@@ -1,0 +1,74 @@
+import type { Clock } from "../core/clock.ts";
+import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
+import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
+
+/** What `serve` may set; the configuration decides the rest. */
+export interface GatewayOverrides {
+  readonly host?: string;
+  readonly port?: number;
+  readonly baseUrl?: string;
+}
+
+/** A gateway of this process. */
+export interface RunningGateway {
+  /** What it listens on, each as a URL. */
+  readonly addresses: readonly string[];
+  /** The address for people and browsers. */
+  readonly baseUrl: string;
+  /** Whether callers need a token. */
+  readonly authRequired: boolean;
+  /** Stops listening and lets go of the terminal host: agents live on. */
+  close(): Promise<void>;
+}
+
+/** The store, opened by this process, whether or not a gateway runs on it too. */
+export interface CliStores {
+  readonly folders: {
+    add(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
+    list(): Promise<readonly Folder[]>;
+    remove(path: string): Promise<Folder>;
+  };
+  readonly tokens: {
+    create(request: NewToken): Promise<{ readonly token: string; readonly record: Token }>;
+    list(): Promise<readonly Token[]>;
+    revoke(tokenId: string): Promise<void>;
+  };
+  readonly agents: {
+    list(): Promise<ListAgentsOutput>;
+    /** Makes a found agent a configured one. A null `binary` is looked up on PATH at each start. */
+    configure(name: string, options: { readonly binary: string | null }): Promise<AgentEntry>;
+    setDefault(name: string): Promise<void>;
+  };
+  close(): Promise<void>;
+}
+
+/** A personal token to be made for the owner. */
+export interface NewToken {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** Epoch milliseconds; null for a token without end. */
+  readonly expiresAt: number | null;
+  /** Absolute paths that it is limited to; null for no limit. */
+  readonly folders: readonly string[] | null;
+}
+
+/** What the command line needs of the house; `main.ts` passes it in. */
+export interface CliPorts {
+  /** @throws PosternError when the configuration does not fit or the port is taken */
+  startGateway(overrides: GatewayOverrides): Promise<RunningGateway>;
+  openStores(): Promise<CliStores>;
+  /** Path of the Unix socket on which the gateway takes the owner's requests. */
+  socketPath(): string;
+}
+
+/** The world around one run of the command. */
+export interface CliContext {
+  readonly ports: CliPorts;
+  readonly stdout: (text: string) => void;
+  readonly stderr: (text: string) => void;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  /** Whether a person sits at both ends. */
+  readonly interactive: boolean;
+  readonly cwd: string;
+  readonly clock: Clock;
+}

@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { runCommand } from "../../test/support/run-cli.ts";
+import { PosternError } from "../core/errors.ts";
+
+const commands = [
+  ["serve"],
+  ["coding", "ask"],
+  ["coding", "read"],
+  ["coding", "close"],
+  ["coding", "close-all"],
+  ["coding", "agents"],
+  ["coding", "setup"],
+  ["folder", "add"],
+  ["folder", "list"],
+  ["folder", "remove"],
+  ["token", "create"],
+  ["token", "list"],
+  ["token", "revoke"],
+] as const;
+
+test.each(commands.map((command) => [command.join(" "), command] as const))(
+  "%s --help has examples and exits 0",
+  async (name, command) => {
+    const run = await runCommand([...command, "--help"]);
+    expect(run).toMatchObject({ code: 0, stderr: "" });
+    expect(run.stdout).toContain(`Usage: postern ${name}`);
+    expect(run.stdout).toContain(`Examples:\n  $ `);
+    expect(run.stdout).toContain(`postern ${name}`);
+    expect(run.stdout).toContain("--json");
+  },
+);
+
+test("the top help tells the exit codes", async () => {
+  const { code, stdout } = await runCommand(["--help"]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}3 .*postern serve/);
+});
+
+test("--version prints the version", async () => {
+  expect(await runCommand(["--version"])).toEqual({ code: 0, stdout: "0.0.0-test\n", stderr: "" });
+});
+
+test.each([
+  [["nonsense"], /unknown command/],
+  [["serve", "--port", "70000"], /whole number from 0 to 65535/],
+  [["serve", "--nonsense"], /unknown option/],
+  [["token", "create", "--name", "x"], /required option '--scopes/],
+  [["token", "create", "--name", "x", "--scopes", "coding:read,everything"], /coding:drive/],
+  [["token", "create", "--name", "x", "--scopes", "coding:read", "--expires", "soon"], /Write 90m, 12h, 30d/],
+  [["token", "create", "--name", "x", "--scopes", "coding:read", "--expires", "9999w"], /ten years/],
+  [["folder", "add", "x", "--scopes", ""], /files/],
+  [["coding", "ask"], /missing required argument 'prompt'/],
+  [["coding", "ask", "two", "prompts"], /too many arguments/],
+  [["coding", "ask", "x", "--permission-mode", "yolo"], /ask.*edits.*all/],
+  [["coding", "setup", "--binary", "/x", "--yes"], /--binary needs --agent/],
+])("%j is a usage error with exit code 2", async (argv, message) => {
+  const run = await runCommand(argv);
+  expect(run).toMatchObject({ code: 2, stdout: "" });
+  expect(run.stderr).toMatch(/^postern: usage: .*\n$/);
+  expect(run.stderr).toMatch(message);
+});
+
+test("no command at all shows the help and exits 2", async () => {
+  expect(await runCommand([])).toMatchObject({ code: 2, stdout: "" });
+});
+
+test("setup without flags names them, with a terminal and without one", async () => {
+  const piped = await runCommand(["coding", "setup"]);
+  const typed = await runCommand(["coding", "setup"], { interactive: true });
+  for (const { code, stderr } of [piped, typed]) {
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/--yes .*--agent <name> \[--binary <path>\].*--default <agent>/);
+  }
+  expect(typed.stderr).toContain("not built yet");
+});
+
+test("an error of the inside is one line, whatever its message holds", async () => {
+  const openStores = () => Promise.reject(new PosternError("store_unavailable", "Cannot\nopen \u001b[31mit."));
+  const run = await runCommand(["folder", "list"], { ports: { openStores } });
+  expect(run).toEqual({ code: 1, stdout: "", stderr: "postern: store_unavailable: Cannot open it.\n" });
+});

@@ -1,0 +1,59 @@
+import { Command } from "commander";
+import { addCodingCommands } from "./coding-command.ts";
+import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { addFolderCommands } from "./folder-command.ts";
+import { plainLine } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+import { addServeCommand } from "./serve-command.ts";
+import { addTokenCommands } from "./token-command.ts";
+
+const manual = `
+Exit codes:
+  ${exitCodes.ok}  done
+  ${exitCodes.error}  an error; standard error has one line with its code and what to do
+  ${exitCodes.usage}  the command was not understood
+  ${exitCodes.noGateway}  no gateway is running: start it with \`postern serve\`
+
+Examples:
+  $ postern coding setup --yes
+  $ postern folder add ~/code --scopes files,coding
+  $ postern serve
+  $ postern coding ask "What does this repository do?"`;
+
+/**
+ * Runs one command.
+ *
+ * @param argv what follows the program's name
+ * @returns the exit code
+ */
+export async function runCli(
+  argv: readonly string[],
+  context: CliContext & { readonly version: string },
+): Promise<number> {
+  const program = new Command("postern")
+    .description("A private gate to the coding agents on your machine.")
+    .version(context.version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: context.stdout,
+      writeErr: context.stderr,
+      outputError: (text, write) => write(`${usageLine(text)}\n`),
+    })
+    .addHelpText("after", manual);
+  addServeCommand(program, context);
+  addCodingCommands(program, context);
+  addFolderCommands(program, context);
+  addTokenCommands(program, context);
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return exitCodes.ok;
+  } catch (error) {
+    const text = errorText(error, { json: argv.includes("--json") });
+    if (text !== null) context.stderr(`${text}\n`);
+    return exitCodeOf(error);
+  }
+}
+
+function usageLine(text: string): string {
+  return plainLine(`postern: usage: ${text.replace(/^error: /, "").trimEnd()} Add --help for options and examples.`);
+}

@@ -1,0 +1,76 @@
+import type { Command } from "commander";
+import { PosternError } from "../core/errors.ts";
+import { type CommonOptions, describe, wholeNumber } from "./options.ts";
+import { printableJson } from "./plain-text.ts";
+import type { CliContext, GatewayOverrides, RunningGateway } from "./ports.ts";
+
+/** Longer than open requests get to finish. What has not ended by then is cut off. */
+const closeTimeoutMs = 10_000;
+
+/** `postern serve`: runs the gateway in this process until a signal. */
+export function addServeCommand(program: Command, context: CliContext): void {
+  describe(program.command("serve"), [
+    "postern serve",
+    "postern serve --port 8080 --base-url https://postern.example.org",
+  ])
+    .description("run the gateway until SIGINT or SIGTERM; agents live on without it")
+    .option("--host <address>", "listen on this address (default: 127.0.0.1 and ::1)")
+    .option("--port <port>", "listen on this port (default: 7177)", wholeNumber(0, 65_535))
+    .option("--base-url <url>", "the address that people use, when a proxy stands before the gateway")
+    .action((options: GatewayOverrides & CommonOptions) => serve(options, context));
+}
+
+async function serve({ json, ...overrides }: GatewayOverrides & CommonOptions, context: CliContext): Promise<void> {
+  // Before the start: a signal during it must not leave half a gateway.
+  const stopped = nextSignal();
+  const gateway = await context.ports.startGateway(overrides);
+  context.stdout(
+    json ? `${printableJson({ baseUrl: gateway.baseUrl, addresses: gateway.addresses })}\n` : greeting(gateway),
+  );
+  const signal = await stopped;
+  context.stderr(
+    `${signal}: stopping the gateway. Agents live on in the terminal host; \`postern serve\` finds them again.\n`,
+  );
+  await closeWithin(gateway);
+}
+
+function greeting(gateway: RunningGateway): string {
+  const lines = [
+    `Postern is at ${gateway.baseUrl} (listening on ${gateway.addresses.join(", ")}); its reference is at /docs.`,
+  ];
+  lines.push(
+    gateway.authRequired
+      ? "Callers need a token: postern token create --name me --scopes coding:read,coding:write"
+      : "POSTERN_AUTH=none: every program and user of this machine may act as you. For a trial only.",
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+function nextSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    const onSignal = (signal: NodeJS.Signals): void => {
+      // Off again, so that a second signal ends the process in the system's own way.
+      process.off("SIGINT", onSignal);
+      process.off("SIGTERM", onSignal);
+      resolve(signal);
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+  });
+}
+
+async function closeWithin(gateway: RunningGateway): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new PosternError(
+      "internal_error",
+      `The gateway did not stop within ${closeTimeoutMs / 1000} s and was cut off.`,
+    );
+    timer = setTimeout(() => reject(error), closeTimeoutMs);
+  });
+  try {
+    await Promise.race([gateway.close(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

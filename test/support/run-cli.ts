@@ -1,0 +1,45 @@
+import type { CliContext, CliPorts } from "../../src/cli/ports.ts";
+import { runCli } from "../../src/cli/program.ts";
+import { systemClock } from "../../src/core/clock.ts";
+
+/** What one run of the command left behind. */
+export interface CliRun {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Ports of which a test gives those that its command may touch; the others fail the test. */
+export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
+  const unexpected = (name: string) => (): never => {
+    throw new Error(`This command should not need ${name}.`);
+  };
+  return {
+    startGateway: unexpected("startGateway"),
+    openStores: unexpected("openStores"),
+    socketPath: unexpected("socketPath"),
+    ...ports,
+  };
+}
+
+/** Runs the command in this process. */
+export async function runCommand(
+  argv: readonly string[],
+  options: { readonly ports?: Partial<CliPorts> } & Partial<Omit<CliContext, "ports">> = {},
+): Promise<CliRun> {
+  const { ports = {}, ...world } = options;
+  let stdout = "";
+  let stderr = "";
+  const code = await runCli(argv, {
+    version: "0.0.0-test",
+    ports: onlyPorts(ports),
+    stdout: (text) => void (stdout += text),
+    stderr: (text) => void (stderr += text),
+    stdin: (async function* () {})(),
+    interactive: false,
+    cwd: "/srv/code",
+    clock: systemClock,
+    ...world,
+  });
+  return { code, stdout, stderr };
+}
