@@ -76,11 +76,18 @@ export interface AgentTemplate {
   readonly npmPackage: string | null;
   /** The vendor's API key variables of this agent: kept for it, removed for all others. */
   readonly keyVariables: readonly string[];
+  /**
+   * Variables that this agent sets for its children, by name or as a prefix that ends in `*`: a gateway that was itself started
+   * from inside an agent must not pass them on, or the new agent takes itself for a nested one.
+   */
+  readonly nestingVariables: readonly string[];
   /** `assigned`: the agent takes the gateway's UUID. `discovered`: it picks its own, learned by hook or lock file. */
   readonly idRegime: "assigned" | "discovered";
   readonly transcriptFormat: TranscriptFormat | null;
   /** Whether the agent reports by hooks; without them readiness and activity come from screen and transcript. */
   readonly hasHooks: boolean;
+  /** What tells that a live prompt will be taken: the SessionStart hook, or the composer on the screen. */
+  readonly readyBy: "session_start" | "composer";
   /** First characters that make a prompt a command of this agent, such as `!` and `/`. */
   readonly commandPrefixes: readonly string[];
   /** Capabilities of a start; a request that needs a missing one is refused, never dropped in silence. */

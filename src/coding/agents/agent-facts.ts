@@ -1,0 +1,71 @@
+import { stat } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import type { Clock } from "../../core/clock.ts";
+import { isErrno } from "../../core/errors.ts";
+import { createSingleFlight } from "../../core/single-flight.ts";
+import { findExecutable, isExecutableFile } from "../../platform/executables.ts";
+import { runCommand } from "../../platform/run-command.ts";
+import type { AgentTemplate, Environment, LoginState } from "./template.ts";
+
+/** What the machine tells of the agents: where they are, which version, whether logged in. */
+export interface AgentFacts {
+  /** The agent's program, looked up now: the configured path when there is one, else by name on PATH. */
+  binary(template: AgentTemplate, configured: string | null, env: Environment): Promise<string | null>;
+  /** Asked once for each state of the file; null when it does not tell. */
+  version(binary: string, env: Environment): Promise<string | null>;
+  /** Asked anew after half a minute. */
+  login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;
+}
+
+const versionTimeoutMs = 10_000;
+// Short enough that a log-in shows soon, long enough that a page that asks often starts no processes.
+const loginCacheMs = 30_000;
+const maxCached = 200;
+
+/** Facts with a memory of their own. */
+export function createAgentFacts(clock: Clock): AgentFacts {
+  const versions = new Map<string, string | null>();
+  const versionFlights = createSingleFlight<string | null>();
+  const logins = new Map<string, { readonly state: LoginState; readonly until: number }>();
+  const loginFlights = createSingleFlight<LoginState>();
+  return {
+    async binary(template, configured, env) {
+      const wanted = configured ?? template.binaryName;
+      if (isAbsolute(wanted)) return (await isExecutableFile(wanted)) ? wanted : null;
+      return findExecutable(wanted, env["PATH"] ?? "");
+    },
+    async version(binary, env) {
+      const key = await fileState(binary);
+      const known = versions.get(key);
+      if (known !== undefined) return known;
+      const version = await versionFlights(key, () => askVersion(binary, env));
+      if (versions.size >= maxCached) versions.clear();
+      versions.set(key, version);
+      return version;
+    },
+    async login(template, binary, env) {
+      const key = JSON.stringify([template.name, binary]);
+      const known = logins.get(key);
+      if (known !== undefined && known.until > clock.now()) return known.state;
+      const state = await loginFlights(key, () => template.loginState(binary, env));
+      if (logins.size >= maxCached) logins.clear();
+      logins.set(key, { state, until: clock.now() + loginCacheMs });
+      return state;
+    },
+  };
+}
+
+async function fileState(path: string): Promise<string> {
+  try {
+    const { mtimeMs, size } = await stat(path);
+    return JSON.stringify([path, mtimeMs, size]);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "EACCES", "ENOTDIR")) return path;
+    throw error;
+  }
+}
+
+async function askVersion(binary: string, env: Environment): Promise<string | null> {
+  const { exitCode, stdout } = await runCommand([binary, "--version"], { env, timeoutMs: versionTimeoutMs });
+  return exitCode === 0 ? (/\d+\.\d+(?:\.\d+)?(?:[-+.][0-9A-Za-z.-]+)?/.exec(stdout)?.[0] ?? null) : null;
+}

@@ -1,0 +1,112 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { runCommand } from "../../platform/run-command.ts";
+import type { PermissionMode } from "../../wire/coding.ts";
+import { nativeCodex } from "./codex-binary.ts";
+import { trustedHookArguments } from "./codex-hooks.ts";
+import { heldSession, lockHolder } from "./codex-locks.ts";
+import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
+import { findInDayFolders } from "./find-transcript.ts";
+import { parsePayload, sharedEvent } from "./hook-payload.ts";
+import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "./template.ts";
+import { tomlString, tomlTable } from "./toml.ts";
+
+/** Approval policy and sandbox. In a read-only sandbox every write and every command of weight has to be asked for. */
+const policies = {
+  ask: ["on-request", "read-only"],
+  edits: ["on-request", "workspace-write"],
+  all: ["never", "danger-full-access"],
+} satisfies Record<PermissionMode, readonly [string, string]>;
+
+const statusTimeoutMs = 10_000;
+
+/** Codex CLI, as measured with 0.169.0. */
+export const codex: AgentTemplate = {
+  name: "codex",
+  aliases: ["agent_b"],
+  displayName: "Codex CLI",
+  binaryName: "codex",
+  npmPackage: "@openai/codex",
+  keyVariables: codexKeyVariables,
+  nestingVariables: ["CODEX_SANDBOX*", "CODEX_THREAD_ID", "CODEX_CI", "CODEX_MANAGED_*", "CODEX_INTERNAL_*"],
+  idRegime: "discovered",
+  transcriptFormat: "codex",
+  hasHooks: true,
+  readyBy: "composer",
+  commandPrefixes: ["/", "!"],
+  accepts: { model: true, systemPrompt: true },
+  paste: { bracketed: true, enterDelayMs: 150 },
+  interruptKeys: "\x1b",
+  loginArgs: ["login"],
+  plan,
+  parseHook: (payload) => parsePayload(payload, sharedEvent),
+  composerPainted,
+  transcriptRoots: (env) => [join(homeOf(env), "sessions")],
+  findTranscript: (agentSessionId, env) => findInDayFolders(join(homeOf(env), "sessions"), agentSessionId),
+  discoverSessionId: ({ pid, env }) => heldSession(homeOf(env), pid),
+  async externalHolder(agentSessionId, env) {
+    const pid = await lockHolder(homeOf(env), agentSessionId);
+    return pid === null ? null : { pid };
+  },
+  // Codex writes no state file that tells.
+  liveState: async () => null,
+  loginState,
+};
+
+function homeOf(env: Environment): string {
+  return env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex");
+}
+
+async function plan(request: LaunchRequest): Promise<LaunchPlan> {
+  const home = homeOf(request.env);
+  const { binary, env } = await nativeCodex(request.binary);
+  const config = await readCodexConfig(home);
+  const [approval, sandbox] = policies[request.permissionMode];
+  const settings = ["check_for_update_on_startup=false", "analytics.enabled=false"];
+  if (request.trustDir) settings.push(`projects=${tomlTable([[request.dir, `{trust_level="trusted"}`]])}`);
+  if (request.systemPrompt !== null) {
+    // The flag replaces the person's own instructions, so these go first.
+    const instructions = [config.developerInstructions, request.systemPrompt].filter((text) => text !== null);
+    settings.push(`developer_instructions=${tomlString(instructions.join("\n\n"))}`);
+  }
+  const argv: [string, ...string[]] = [
+    binary,
+    ...(request.kind === "resume" ? ["resume"] : []),
+    // Else a daemon and an updater outlive the terminal.
+    "--no-daemon",
+    // On resume too: a changed directory opens a dialog.
+    "-C",
+    request.dir,
+    "-a",
+    approval,
+    "-s",
+    sandbox,
+    ...(request.model === null ? [] : [`--model=${request.model}`]),
+    ...settings.flatMap((setting) => ["-c", setting]),
+    ...(await keyProviderArguments(home, config, request.env)),
+    ...(await trustedHookArguments(binary, request.hookCommand, request.env)),
+    ...positionals(request),
+  ];
+  return { argv, env };
+}
+
+/** After `--`, so that nothing is ever read as a flag. */
+function positionals({ kind, sessionId, prompt }: LaunchRequest): readonly string[] {
+  const values = [...(kind === "resume" ? [sessionId] : []), ...(prompt === null ? [] : [prompt])];
+  return values.length === 0 ? [] : ["--", ...values];
+}
+
+async function loginState(binary: string, env: Environment): Promise<LoginState> {
+  const native = await nativeCodex(binary);
+  const { exitCode } = await runCommand([native.binary, "login", "status"], { env, timeoutMs: statusTimeoutMs });
+  if (exitCode === 0) return "logged_in";
+  if (codexKeyVariables.some((name) => Boolean(env[name]))) return "key_variable";
+  return exitCode === 1 ? "logged_out" : "unknown";
+}
+
+/** The last prompt sign that is no choice of a dialog, with the line of model and directory below it. */
+function composerPainted(lines: readonly string[]): boolean {
+  const row = lines.findLastIndex((line) => /^›(?:\s|$)/.test(line));
+  if (row === -1 || /^›\s+\d+\.\s/.test(lines[row] ?? "")) return false;
+  return lines.slice(row + 1).some((line) => / · /.test(line));
+}

@@ -1,0 +1,158 @@
+import { homedir } from "node:os";
+import { isAbsolute } from "node:path";
+import { z } from "zod";
+import { codingError } from "../errors.ts";
+import { findByPattern, openFileId, patternRoot } from "./file-pattern.ts";
+import { parsePayload, sharedEvent } from "./hook-payload.ts";
+import type { AgentTemplate, Environment, LaunchRequest } from "./template.ts";
+
+const argumentSchema = z.string().max(4096);
+const argumentsSchema = z
+  .array(z.union([argumentSchema, z.array(argumentSchema).min(1)]))
+  .max(200)
+  .describe(
+    "Arguments with the placeholders {sessionId}, {prompt}, {dir}, {model} and {systemPrompt}. An inner list is a group: it is left out when a placeholder in it has no value.",
+  );
+const patternSchema = z
+  .string()
+  .max(4096)
+  .refine((text) => text.startsWith("/") || text.startsWith("~/"), "must begin with / or ~/")
+  .refine((text) => text.split("{sessionId}").length === 2, "must hold {sessionId} once");
+const nameSchema = z.string().regex(/^[a-z][a-z0-9_-]{0,49}$/, "small letters, digits, - and _, a letter first");
+
+/** An agent by configuration only: an entry of `agents` in the config file. */
+export const customAgentSchema = z
+  .strictObject({
+    name: nameSchema,
+    aliases: z.array(nameSchema).max(10).default([]),
+    displayName: z.string().min(1).max(100).optional(),
+    binary: z
+      .string()
+      .min(1)
+      .max(4096)
+      .refine((text) => isAbsolute(text) || !text.includes("/"), "a name on PATH, or an absolute path"),
+    startArgs: argumentsSchema,
+    resumeArgs: argumentsSchema.nullable().default(null).describe("Null: sessions of this agent cannot be resumed."),
+    idRegime: z.enum(["assigned", "discovered"]).default("assigned"),
+    discovery: z
+      .strictObject({ openFile: patternSchema })
+      .optional()
+      .describe("For `discovered`: a file that the agent keeps open, with {sessionId} in its path (Linux)."),
+    transcript: z
+      .strictObject({ format: z.enum(["claude", "codex"]), path: patternSchema })
+      .nullable()
+      .default(null)
+      .describe("Path with {sessionId}; a folder named * is any folder."),
+    keyVariables: z
+      .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/))
+      .max(20)
+      .default([]),
+    commandPrefixes: z.array(z.string().min(1).max(10)).max(10).default(["/", "!"]),
+    paste: z
+      .strictObject({ bracketed: z.boolean().default(true), enterDelayMs: z.int().min(0).max(5000).default(150) })
+      .default({ bracketed: true, enterDelayMs: 150 }),
+    readyPattern: z
+      .string()
+      .max(1000)
+      .refine(isRegularExpression, "must be a regular expression")
+      .optional()
+      .describe("A visible line that matches tells that the agent takes input; without it, any output does."),
+    interruptKeys: z.string().min(1).max(20).default("\x1b"),
+    loginArgs: z.array(argumentSchema).max(50).default([]),
+  })
+  .refine((agent) => agent.idRegime === "assigned" || agent.discovery !== undefined, {
+    message: "`discovered` needs `discovery`",
+    path: ["discovery"],
+  });
+
+/** @see customAgentSchema */
+export type CustomAgent = z.infer<typeof customAgentSchema>;
+
+/** The template of an agent that exists only in the config file. */
+export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
+  const ready = agent.readyPattern === undefined ? /\S/ : new RegExp(agent.readyPattern);
+  return {
+    name: agent.name,
+    aliases: agent.aliases,
+    displayName: agent.displayName ?? agent.name,
+    binaryName: agent.binary,
+    npmPackage: null,
+    keyVariables: agent.keyVariables,
+    nestingVariables: [],
+    idRegime: agent.idRegime,
+    transcriptFormat: agent.transcript?.format ?? null,
+    hasHooks: false,
+    readyBy: "composer",
+    commandPrefixes: agent.commandPrefixes,
+    accepts: { model: uses(agent.startArgs, "{model}"), systemPrompt: uses(agent.startArgs, "{systemPrompt}") },
+    paste: agent.paste,
+    interruptKeys: agent.interruptKeys,
+    loginArgs: agent.loginArgs,
+    plan: async (request) => ({ argv: [request.binary, ...argumentsOf(agent, request)], env: {} }),
+    // An agent may be taught to report in the common form; nobody has to.
+    parseHook: (payload) => parsePayload(payload, sharedEvent),
+    composerPainted: (lines) => lines.some((line) => ready.test(line)),
+    transcriptRoots: (env) => (agent.transcript === null ? [] : [patternRoot(inHome(agent.transcript.path, env))]),
+    findTranscript: async (agentSessionId, env) =>
+      agent.transcript === null ? null : findByPattern(inHome(agent.transcript.path, env), agentSessionId),
+    discoverSessionId: async ({ pid, env }) =>
+      agent.discovery === undefined ? null : openFileId(inHome(agent.discovery.openFile, env), pid),
+    externalHolder: async () => null,
+    liveState: async () => null,
+    loginState: async (_binary, env) =>
+      agent.keyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown",
+  };
+}
+
+function isRegularExpression(text: string): boolean {
+  try {
+    new RegExp(text);
+    return true;
+  } catch {
+    return false; // the schema says so
+  }
+}
+
+function inHome(pattern: string, env: Environment): string {
+  return pattern.startsWith("~/") ? `${env["HOME"] || homedir()}${pattern.slice(1)}` : pattern;
+}
+
+type Arguments = CustomAgent["startArgs"];
+
+function uses(args: Arguments, placeholder: string): boolean {
+  return args.flat().some((argument) => argument.includes(placeholder));
+}
+
+function argumentsOf(agent: CustomAgent, request: LaunchRequest): readonly string[] {
+  const args = request.kind === "start" ? agent.startArgs : agent.resumeArgs;
+  if (args === null) {
+    throw codingError("agent_start_failed", `Cannot resume ${agent.name}: its configuration has no resumeArgs.`);
+  }
+  if (request.permissionMode !== "ask") {
+    throw codingError("invalid_request", `${agent.name} knows no permission modes. Leave permissionMode out.`);
+  }
+  const values: Readonly<Record<string, string | null>> = {
+    sessionId: request.sessionId,
+    prompt: request.prompt,
+    dir: request.dir,
+    model: request.model,
+    systemPrompt: request.systemPrompt,
+  };
+  for (const name of ["prompt", "model", "systemPrompt"]) {
+    if (values[name] !== null && !uses(args, `{${name}}`)) throw notTaken(agent, name, request.kind);
+  }
+  return args.flatMap((entry) => {
+    const group = typeof entry === "string" ? [entry] : entry;
+    const names = group.flatMap((argument) => [...argument.matchAll(placeholders)].map((match) => match[1] ?? ""));
+    if (names.some((name) => values[name] === null)) return [];
+    // In one pass: braces in a value are text.
+    return group.map((argument) => argument.replace(placeholders, (_all, name: string) => values[name] ?? ""));
+  });
+}
+
+const placeholders = /\{(sessionId|prompt|dir|model|systemPrompt)\}/g;
+
+function notTaken(agent: CustomAgent, name: string, kind: "start" | "resume"): Error {
+  const code = name === "model" ? "model_not_supported" : "invalid_request";
+  return codingError(code, `${agent.name} takes no ${name}: its ${kind}Args have no {${name}}.`);
+}

@@ -1,0 +1,79 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { isErrno } from "../../core/errors.ts";
+import { isUuid } from "../../core/ids.ts";
+
+// A person with more projects or days than this is not known; a folder that was filled on purpose ends here.
+const maxFolders = 20_000;
+
+/** The names in a folder, in no order; none when it is missing or not readable. */
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).slice(0, maxFolders);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return [];
+    throw error;
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return false;
+    throw error;
+  }
+}
+
+/**
+ * Claude Code's layout: `<root>/<project>/<id>.jsonl`. When several projects have a file of that name (a copied folder), the one
+ * written last; all of them hold the same session.
+ */
+export async function findInProjectFolders(root: string, agentSessionId: string): Promise<string | null> {
+  if (!isUuid(agentSessionId)) return null;
+  const candidates = (await namesIn(root)).map((project) => join(root, project, `${agentSessionId}.jsonl`));
+  let newest: { readonly path: string; readonly mtimeMs: number } | null = null;
+  for (let start = 0; start < candidates.length; start += 64) {
+    const found = await Promise.all(candidates.slice(start, start + 64).map(fileWithTime));
+    for (const file of found) {
+      if (file !== null && (newest === null || file.mtimeMs > newest.mtimeMs)) newest = file;
+    }
+  }
+  return newest?.path ?? null;
+}
+
+async function fileWithTime(path: string): Promise<{ readonly path: string; readonly mtimeMs: number } | null> {
+  try {
+    const facts = await stat(path);
+    return facts.isFile() ? { path, mtimeMs: facts.mtimeMs } : null;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return null;
+    throw error;
+  }
+}
+
+/** Codex's layout: `<root>/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, or the same with `.zst`. Newest days first, matched by id only. */
+export async function findInDayFolders(root: string, agentSessionId: string): Promise<string | null> {
+  if (!isUuid(agentSessionId)) return null;
+  const endings = [`-${agentSessionId}.jsonl`, `-${agentSessionId}.jsonl.zst`];
+  let folders = 0;
+  for (const year of numbered(await namesIn(root))) {
+    for (const month of numbered(await namesIn(join(root, year)))) {
+      for (const day of numbered(await namesIn(join(root, year, month)))) {
+        folders += 1;
+        if (folders > maxFolders) return null;
+        const folder = join(root, year, month, day);
+        const names = await namesIn(folder);
+        for (const ending of endings) {
+          const name = names.find((candidate) => candidate.startsWith("rollout-") && candidate.endsWith(ending));
+          if (name !== undefined && (await isFile(join(folder, name)))) return join(folder, name);
+        }
+      }
+    }
+  }
+  return null;
+}
+
+function numbered(names: readonly string[]): readonly string[] {
+  return names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(b) - Number(a));
+}

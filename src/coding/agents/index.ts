@@ -1,0 +1,14 @@
+export { type CustomAgent, customAgentSchema } from "./custom.ts";
+export { agentEnvironment } from "./environment.ts";
+export { hookCommand } from "./hook-command.ts";
+export { type AgentRegistry, createRegistry, type RegistryDeps, type ResolvedAgent } from "./registry.ts";
+export type {
+  AgentTemplate,
+  Environment,
+  HookClaim,
+  HookEvent,
+  LaunchPlan,
+  LaunchRequest,
+  LoginState,
+} from "./template.ts";
+export { builtInTemplates, createTemplates } from "./templates.ts";

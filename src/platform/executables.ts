@@ -1,0 +1,31 @@
+import { access, constants, stat } from "node:fs/promises";
+import { delimiter, isAbsolute, join } from "node:path";
+import { isErrno } from "../core/errors.ts";
+
+/**
+ * The absolute path of a program, as a search of `pathVariable` (the form of `PATH`) finds it; null when there is none.
+ *
+ * Relative and empty entries are passed over: what they name depends on the current directory, and an agent's directory is
+ * not a place to take programs from. `name` is a plain file name; one with a slash is found nowhere.
+ */
+export async function findExecutable(name: string, pathVariable: string): Promise<string | null> {
+  if (name === "" || name.includes("/") || name.includes("\0")) return null;
+  for (const folder of pathVariable.split(delimiter)) {
+    if (!isAbsolute(folder)) continue;
+    const candidate = join(folder, name);
+    if (await isExecutableFile(candidate)) return candidate;
+  }
+  return null;
+}
+
+/** Whether `path` is a regular file (or a link to one) that this user may run. */
+export async function isExecutableFile(path: string): Promise<boolean> {
+  try {
+    if (!(await stat(path)).isFile()) return false;
+    await access(path, constants.X_OK);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG", "EPERM")) return false;
+    throw error;
+  }
+}
