@@ -12,6 +12,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import { isErrno } from "../core/errors.ts";
 
 /** How long a statement waits for another process's write: theirs are single transactions of milliseconds. */
 const busyTimeoutMs = 5_000;
@@ -29,8 +30,7 @@ const maxJournalBytes = 16 * 1024 * 1024;
  */
 export async function openSqliteFile(path: string): Promise<DatabaseSync> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, "a", 0o600)); // SQLite gives its journal files the mode of this one
-  chmodSync(path, 0o600);
+  makePrivate(path);
   const database = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: true });
   try {
     await whenFree(async () => {
@@ -44,6 +44,21 @@ export async function openSqliteFile(path: string): Promise<DatabaseSync> {
     throw error;
   }
   return database;
+}
+
+/**
+ * SQLite gives its journals the mode of this file. One that exists is never opened here: closing it again would drop the locks
+ * that this process may hold on it.
+ *
+ * @see https://sqlite.org/howtocorrupt.html section 2.2
+ */
+function makePrivate(path: string): void {
+  try {
+    closeSync(openSync(path, "ax", 0o600));
+  } catch (error) {
+    if (!isErrno(error, "EEXIST")) throw error;
+    chmodSync(path, 0o600);
+  }
 }
 
 /**

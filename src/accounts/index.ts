@@ -1,0 +1,62 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import type { Tables } from "../storage/schema.ts";
+import { scopes } from "../wire/access.ts";
+import { type Account, createAccountStore } from "./account-store.ts";
+import { createPersonalTokens, type PersonalTokens } from "./personal-tokens.ts";
+import type { Credentials, Principal } from "./principal.ts";
+
+export type { Account } from "./account-store.ts";
+export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
+export { type AccountsErrorCode, type Credentials, type Principal, requireScope } from "./principal.ts";
+
+/** Who is calling, and the tokens that say so. */
+export interface Accounts {
+  readonly tokens: PersonalTokens;
+  /** The account that owns this gateway, made when it is first asked for. */
+  owner(): Promise<Account>;
+  /**
+   * The one way to a {@link Principal}, for every route and every kind of credential.
+   * @throws PosternError `unauthenticated`
+   */
+  authenticate(credentials: Credentials): Promise<Principal>;
+}
+
+const allScopes = new Set(scopes);
+
+/** @see Accounts */
+export function createAccounts(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): Accounts {
+  const accounts = createAccountStore(deps);
+  const tokens = createPersonalTokens(deps);
+
+  async function ownerAs(kind: "socket" | "open"): Promise<Principal> {
+    const { accountId } = await accounts.owner();
+    return { accountId, kind, scopes: allScopes, folders: null, tokenId: null };
+  }
+
+  return {
+    tokens,
+    owner: () => accounts.owner(),
+    async authenticate(credentials) {
+      if (credentials.kind !== "header") return ownerAs(credentials.kind);
+      const valid = await tokens.find(bearerOf(credentials.authorization));
+      if (valid === null) {
+        throw new PosternError("unauthenticated", "The token is unknown, expired or revoked.", {
+          details: { error: "invalid_token" },
+        });
+      }
+      return { kind: "token", ...valid };
+    },
+  };
+}
+
+/** @see RFC 6750 section 2.1, RFC 9110 section 11.1 (the scheme's case does not matter) */
+function bearerOf(authorization: string | undefined): string {
+  const token = /^bearer +([\w.~+/-]+=*) *$/i.exec(authorization ?? "")?.[1];
+  if (token !== undefined) return token;
+  throw new PosternError(
+    "unauthenticated",
+    "Send a token as `Authorization: Bearer <token>`. `postern token create` makes one.",
+  );
+}

@@ -1,0 +1,176 @@
+import { timingSafeEqual } from "node:crypto";
+import { realpath, stat } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { isErrno, PosternError } from "../core/errors.ts";
+import { newSecret, newUuid, sha256 } from "../core/ids.ts";
+import type { Tables } from "../storage/schema.ts";
+import { scopes as allScopes, type Scope, scopeSchema, type Token } from "../wire/access.ts";
+
+/** How a personal token begins, so that people and secret scanners know one. */
+export const tokenPrefix = "pst_";
+
+/** `lastUsedAt` is written at most this often: a write for every request would cost more than the request. */
+const lastUsedStepMs = 60_000;
+
+/** Tokens of one account that are in force at the same time. Ours: far above need, so that a script in a loop is stopped. */
+const maxTokens = 1_000;
+
+/** What a new token shall be. */
+export interface NewToken {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** Milliseconds since the epoch; null never expires. */
+  readonly expiresAt: number | null;
+  /** Absolute paths of existing directories; null is no limit. */
+  readonly folders: readonly string[] | null;
+}
+
+/** A token in force. */
+export interface ValidToken {
+  readonly tokenId: string;
+  readonly accountId: string;
+  readonly scopes: ReadonlySet<Scope>;
+  readonly folders: readonly string[] | null;
+}
+
+/** The personal tokens of all accounts; of each token only the SHA-256 is stored. */
+export interface PersonalTokens {
+  /**
+   * @returns the token itself, which nobody can read again, and its record
+   * @throws PosternError `invalid_request` | `dir_not_found`
+   */
+  create(accountId: string, wanted: NewToken): Promise<{ readonly token: string; readonly record: Token }>;
+  /** Those in force, oldest first. */
+  list(accountId: string): Promise<readonly Token[]>;
+  /** At once in effect, in every process. @throws PosternError `token_not_found` */
+  revoke(accountId: string, tokenId: string): Promise<void>;
+  /** @returns null when the token is unknown, expired or revoked */
+  find(token: string): Promise<ValidToken | null>;
+}
+
+const storedScopesSchema = z.array(scopeSchema);
+const storedFoldersSchema = z.array(z.string());
+
+/** @see PersonalTokens */
+export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): PersonalTokens {
+  const { db, clock } = deps;
+
+  const inForce = (accountId: string) =>
+    db
+      .selectFrom("personal_tokens")
+      .where("account_id", "=", accountId)
+      .where("revoked_at", "is", null)
+      .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", clock.now())]));
+
+  async function noteUse(tokenId: string, lastUsedAt: number | null): Promise<void> {
+    const now = clock.now();
+    if (lastUsedAt !== null && now - lastUsedAt < lastUsedStepMs) return;
+    await db.updateTable("personal_tokens").set({ last_used_at: now }).where("token_id", "=", tokenId).execute();
+  }
+
+  return {
+    async create(accountId, wanted) {
+      checkWanted(wanted, clock.now());
+      const folders = wanted.folders === null ? null : await Promise.all(wanted.folders.map(realFolder));
+      const { held } = await inForce(accountId)
+        .select(({ fn }) => fn.countAll<number>().as("held"))
+        .executeTakeFirstOrThrow();
+      if (held >= maxTokens) {
+        throw new PosternError("invalid_request", `There are ${held} tokens already. Revoke what is not used.`);
+      }
+      const token = `${tokenPrefix}${newSecret()}`;
+      const row = {
+        token_id: newUuid(),
+        account_id: accountId,
+        name: wanted.name,
+        token_hash: sha256(token),
+        scopes: JSON.stringify(allScopes.filter((scope) => wanted.scopes.includes(scope))),
+        folders: folders === null ? null : JSON.stringify([...new Set(folders)]),
+        created_at: clock.now(),
+        expires_at: wanted.expiresAt,
+        last_used_at: null,
+        revoked_at: null,
+      };
+      await db.insertInto("personal_tokens").values(row).execute();
+      return { token, record: toToken(row) };
+    },
+
+    async list(accountId) {
+      const rows = await inForce(accountId).selectAll().orderBy("created_at").orderBy("token_id").execute();
+      return rows.map(toToken);
+    },
+
+    async revoke(accountId, tokenId) {
+      const { numUpdatedRows } = await db
+        .updateTable("personal_tokens")
+        .set({ revoked_at: clock.now() })
+        .where("account_id", "=", accountId)
+        .where("token_id", "=", tokenId)
+        .where("revoked_at", "is", null)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) throw new PosternError("token_not_found", `There is no token ${tokenId}.`);
+    },
+
+    async find(token) {
+      if (!token.startsWith(tokenPrefix)) return null;
+      const hash = sha256(token);
+      const row = await db.selectFrom("personal_tokens").selectAll().where("token_hash", "=", hash).executeTakeFirst();
+      if (row === undefined || !timingSafeEqual(Buffer.from(row.token_hash), Buffer.from(hash))) return null;
+      if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= clock.now())) return null;
+      // Not knowing when a token was last used is no reason to refuse it, for example when the disk is full.
+      await noteUse(row.token_id, row.last_used_at).catch(() => undefined);
+      return {
+        tokenId: row.token_id,
+        accountId: row.account_id,
+        scopes: new Set(storedScopesSchema.parse(JSON.parse(row.scopes))),
+        folders: toFolders(row.folders),
+      };
+    },
+  };
+}
+
+function checkWanted(wanted: NewToken, now: number): void {
+  const refuse = (message: string): never => {
+    throw new PosternError("invalid_request", message);
+  };
+  if (wanted.name.trim() === "" || wanted.name.length > 100) refuse("A token needs a name of 1 to 100 characters.");
+  if (wanted.scopes.length === 0) refuse(`A token needs at least one scope of ${allScopes.join(", ")}.`);
+  if (wanted.expiresAt !== null && !(wanted.expiresAt > now)) refuse("The token would have expired already.");
+  if (wanted.folders?.length === 0) refuse("A token limited to no folder could do nothing; leave `folders` out.");
+  if (wanted.folders !== null && wanted.scopes.includes("admin")) {
+    refuse("A token with the scope admin cannot be limited to folders: it can register others.");
+  }
+}
+
+/** The folder's real path, fixed now: a link that is turned elsewhere later does not take the token along. */
+async function realFolder(folder: string): Promise<string> {
+  if (!isAbsolute(folder) || folder.includes("\0")) {
+    throw new PosternError("invalid_request", `${JSON.stringify(folder)} is no absolute path.`);
+  }
+  try {
+    const path = await realpath(folder);
+    if ((await stat(path)).isDirectory()) return path;
+  } catch (error) {
+    if (!isErrno(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG")) throw error; // else refused below
+  }
+  throw new PosternError("dir_not_found", `There is no directory ${folder}.`);
+}
+
+function toToken(row: Selectable<Tables["personal_tokens"]>): Token {
+  return {
+    tokenId: row.token_id,
+    name: row.name,
+    scopes: storedScopesSchema.parse(JSON.parse(row.scopes)),
+    folders: toFolders(row.folders),
+    createdAt: isoTime(row.created_at),
+    expiresAt: row.expires_at === null ? null : isoTime(row.expires_at),
+    lastUsedAt: row.last_used_at === null ? null : isoTime(row.last_used_at),
+  };
+}
+
+function toFolders(text: string | null): string[] | null {
+  return text === null ? null : storedFoldersSchema.parse(JSON.parse(text));
+}

@@ -1,0 +1,36 @@
+import { PosternError } from "../core/errors.ts";
+import type { Scope } from "../wire/access.ts";
+
+/** Who is calling, and what they may do. */
+export interface Principal {
+  readonly accountId: string;
+  /** `socket`: over the owner's Unix socket. `token`: with a personal token. `open`: anybody, with `POSTERN_AUTH=none`. */
+  readonly kind: "socket" | "token" | "open";
+  readonly scopes: ReadonlySet<Scope>;
+  /** Real paths of the folders that the caller is limited to; null is no limit. */
+  readonly folders: readonly string[] | null;
+  readonly tokenId: string | null;
+}
+
+/** What a caller shows to say who they are. */
+export type Credentials =
+  | { readonly kind: "socket" }
+  | { readonly kind: "open" }
+  /** The `Authorization` header as it came, undefined when there was none. */
+  | { readonly kind: "header"; readonly authorization: string | undefined };
+
+/** Codes that accounts throw. */
+export type AccountsErrorCode =
+  | "unauthenticated"
+  | "insufficient_scope"
+  | "invalid_request"
+  | "dir_not_found"
+  | "token_not_found";
+
+/** @throws PosternError `insufficient_scope` when the caller does not hold `scope` */
+export function requireScope(principal: Principal, scope: Scope): void {
+  if (principal.scopes.has(scope)) return;
+  throw new PosternError("insufficient_scope", `This needs the scope ${scope}, which the caller does not hold.`, {
+    details: { scope },
+  });
+}

@@ -1,0 +1,70 @@
+import { PosternError } from "../core/errors.ts";
+
+/** Which `Host` a request may name and from which `Origin` it may come. */
+export interface KnownHosts {
+  /**
+   * Refuses a name that is not the gateway's own: a page whose name was re-bound to a loopback address sends its own name.
+   * @returns the origin that belongs to this host
+   * @throws PosternError `origin_not_allowed`
+   */
+  checkHost(host: string | undefined): string;
+}
+
+/** Names by which the loopback addresses are reached. */
+const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
+const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/**
+ * @param options `hosts` as bound, `port` as it came out of listening, `baseUrl` the address that a proxy in front has
+ */
+export function createKnownHosts(options: {
+  readonly hosts: readonly string[];
+  readonly baseUrl: string | null;
+  readonly port: () => number;
+}): KnownHosts {
+  const bound = options.hosts.filter((host) => !wildcards.has(host)).map(bracketed);
+  const names: ReadonlySet<string> = new Set([...loopbackNames, ...bound]);
+  const base = options.baseUrl === null ? null : new URL(options.baseUrl);
+
+  return {
+    checkHost(host) {
+      const named = host?.toLowerCase() ?? "";
+      if (base !== null && (named === base.host || named === `${base.hostname}:${defaultPort(base)}`)) {
+        return base.origin;
+      }
+      const port = options.port();
+      const name = named.endsWith(`:${port}`) ? named.slice(0, -`:${port}`.length) : port === 80 ? named : "";
+      if (names.has(name)) return port === 80 ? `http://${name}` : `http://${name}:${port}`;
+      throw new PosternError(
+        "origin_not_allowed",
+        "This gateway is not known by that name. Use the address that `postern serve` prints, or set the base URL.",
+      );
+    },
+  };
+}
+
+/** @throws PosternError `origin_not_allowed` when a page of another origin makes a request that changes state */
+export function checkOrigin(request: {
+  readonly method: string;
+  readonly origin: string | undefined;
+  /** Null when no page can have this origin, as on a Unix socket. */
+  readonly ownOrigin: string | null;
+}): void {
+  if (request.method === "GET" || request.method === "HEAD") return;
+  if (request.origin === undefined || request.origin === request.ownOrigin) return;
+  throw new PosternError("origin_not_allowed", "A page of another origin may not do this.");
+}
+
+/** Whether `host` reaches this machine only. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function bracketed(host: string): string {
+  return host.includes(":") ? `[${host.toLowerCase()}]` : host.toLowerCase();
+}
+
+function defaultPort(url: URL): string {
+  if (url.port !== "") return url.port;
+  return url.protocol === "https:" ? "443" : "80";
+}

@@ -1,0 +1,186 @@
+import { once } from "node:events";
+import { chmod, lstat, mkdir, unlink } from "node:fs/promises";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { connect, type Socket } from "node:net";
+import { dirname } from "node:path";
+import { isErrno, PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+
+/** Why a gateway does not start to listen. */
+export type ListenErrorCode = "address_in_use" | "address_not_available" | "gateway_running";
+
+/** Open connections of one address; the next ones are turned away. */
+const maxConnections = 1_024;
+/** A request, body included, that takes longer to arrive is dropped. Answers may take their time. */
+const requestTimeoutMs = 60_000;
+const headersTimeoutMs = 20_000;
+/** How often another port is tried when any port will do and it is taken on one of the addresses. */
+const portAttempts = 10;
+
+/** What answers on every address. */
+export interface Listening {
+  readonly port: number;
+  /** `http://…` of each address. */
+  readonly addresses: readonly string[];
+  readonly servers: readonly Server[];
+}
+
+/** Where to listen. */
+export interface ListenOptions {
+  readonly hosts: readonly string[];
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** The owner's Unix socket; null has none. */
+  readonly socketPath: string | null;
+  readonly onRequest: RequestListener;
+  /** Told of each connection of the Unix socket before its first request. */
+  readonly onOwnerConnection: (socket: Socket) => void;
+  /** Told of the port before the first request can arrive. */
+  readonly onPort: (port: number) => void;
+  readonly log: Log;
+}
+
+/** @throws PosternError `address_in_use` | `address_not_available` | `gateway_running` */
+export async function openListeners(options: ListenOptions): Promise<Listening> {
+  const servers: Server[] = [];
+  try {
+    // The socket first: it tells of another gateway of the same home in clear words.
+    if (options.socketPath !== null) servers.push(await listenOnSocket(options.socketPath, options));
+    const onTcp = await listenOnTcp(options);
+    return { ...onTcp, servers: [...servers, ...onTcp.servers] };
+  } catch (error) {
+    for (const server of servers) server.close();
+    throw error;
+  }
+}
+
+function newServer({ onRequest }: ListenOptions): Server {
+  const timeouts = { requestTimeout: requestTimeoutMs, headersTimeout: headersTimeoutMs };
+  const server = createServer({ ...timeouts, keepAliveTimeout: 10_000 }, onRequest);
+  server.maxConnections = maxConnections;
+  server.on("clientError", answerBrokenRequest);
+  return server;
+}
+
+/** What is no HTTP at all never reaches a route. */
+function answerBrokenRequest(error: Error, socket: NodeJS.WritableStream & { destroy?: () => void }): void {
+  if (isErrno(error, "ECONNRESET") || !socket.writable) {
+    socket.destroy?.();
+    return;
+  }
+  const tooLarge = isErrno(error, "HPE_HEADER_OVERFLOW");
+  const [status, code] = tooLarge ? ["413 Content Too Large", "too_large"] : ["400 Bad Request", "invalid_request"];
+  const body = JSON.stringify({
+    type: `/docs/problems#${code}`,
+    title: tooLarge ? "Too large" : "Invalid request",
+    status: tooLarge ? 413 : 400,
+    code,
+    detail: tooLarge ? "The request's headers are too large." : "This is not a valid HTTP request.",
+  });
+  const head = [`HTTP/1.1 ${status}`, "Content-Type: application/problem+json", `Content-Length: ${body.length}`];
+  socket.end(`${[...head, "Connection: close"].join("\r\n")}\r\n\r\n${body}`);
+}
+
+async function listenOnTcp(options: ListenOptions): Promise<Listening> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await listenOnOnePort(options);
+    } catch (error) {
+      const another = options.port === 0 && error instanceof PosternError && error.code === "address_in_use";
+      if (!another || attempt >= portAttempts) throw error;
+    }
+  }
+}
+
+async function listenOnOnePort(options: ListenOptions): Promise<Listening> {
+  const servers: Server[] = [];
+  const addresses: string[] = [];
+  let port = options.port;
+  try {
+    for (const host of options.hosts) {
+      const server = newServer(options);
+      if (!(await listen(server, { host, port, log: options.log }))) continue;
+      servers.push(server);
+      const address = server.address();
+      if (address !== null && typeof address !== "string") port = address.port;
+      options.onPort(port);
+      addresses.push(`http://${host.includes(":") ? `[${host}]` : host}:${port}`);
+    }
+    if (servers.length > 0) return { port, addresses, servers };
+    throw new PosternError(
+      "address_not_available",
+      `None of ${options.hosts.join(", ")} is an address of this machine.`,
+    );
+  } catch (error) {
+    for (const server of servers) server.close();
+    throw error;
+  }
+}
+
+/** @returns false when the machine has no such loopback address, as one without IPv6 has no `::1` */
+async function listen(
+  server: Server,
+  at: { readonly host: string; readonly port: number; readonly log: Log },
+): Promise<boolean> {
+  const { host, port, log } = at;
+  server.listen({ host, port });
+  try {
+    await once(server, "listening");
+    return true;
+  } catch (error) {
+    if (isErrno(error, "EADDRNOTAVAIL", "EAFNOSUPPORT") && host === "::1") {
+      log.info({ host }, "this machine has no such address; not listening on it");
+      return false;
+    }
+    if (isErrno(error, "EADDRINUSE")) {
+      const message = `Port ${port} of ${host} is taken. Stop what listens there, or choose another with --port.`;
+      throw new PosternError("address_in_use", message, { cause: error });
+    }
+    const message = `Cannot listen on ${host}, port ${port}.`;
+    throw new PosternError("address_not_available", message, { cause: error });
+  }
+}
+
+async function listenOnSocket(path: string, options: ListenOptions): Promise<Server> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await removeStaleSocket(path);
+  const server = newServer(options);
+  server.on("connection", options.onOwnerConnection);
+  server.listen(path);
+  try {
+    await once(server, "listening");
+    await chmod(path, 0o600); // its folder, 0700, keeps others out until then
+  } catch (error) {
+    server.close();
+    throw new PosternError("address_not_available", `Cannot listen on ${path}.`, { cause: error });
+  }
+  return server;
+}
+
+/** @throws PosternError `gateway_running` when somebody answers on it, `address_in_use` when it is no socket */
+async function removeStaleSocket(path: string): Promise<void> {
+  try {
+    if (!(await lstat(path)).isSocket()) {
+      throw new PosternError("address_in_use", `${path} is in the way and is no socket. Remove it.`);
+    }
+    if (await answers(path)) {
+      throw new PosternError("gateway_running", `Another gateway of this home is running; it answers on ${path}.`);
+    }
+    await unlink(path);
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error; // nothing there: nothing to remove
+  }
+}
+
+async function answers(path: string): Promise<boolean> {
+  const socket = connect(path);
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch (error) {
+    if (isErrno(error, "ECONNREFUSED", "ENOENT")) return false; // its process is gone
+    throw error;
+  } finally {
+    socket.destroy();
+  }
+}

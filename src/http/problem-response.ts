@@ -1,0 +1,151 @@
+import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+import { PosternError } from "../core/errors.ts";
+import type { Problem, ProblemCode } from "../wire/problem.ts";
+
+/** The status of each code: a code without one does not compile. */
+export const problemStatuses = {
+  invalid_request: 400,
+  id_mismatch: 400,
+  prompt_not_text: 400,
+  unauthenticated: 401,
+  insufficient_scope: 403,
+  dir_not_allowed: 403,
+  origin_not_allowed: 403,
+  route_not_found: 404,
+  session_not_found: 404,
+  log_not_found: 404,
+  agent_unknown: 404,
+  folder_not_found: 404,
+  token_not_found: 404,
+  permission_gone: 404,
+  session_busy: 409,
+  session_mismatch: 409,
+  branch_exists: 409,
+  branch_checked_out: 409,
+  worktree_exists: 409,
+  idempotency_conflict: 409,
+  permission_pending: 409,
+  too_large: 413,
+  unsupported_media_type: 415,
+  dir_not_found: 422,
+  not_a_git_repository: 422,
+  base_branch_not_found: 422,
+  agent_not_configured: 422,
+  agent_binary_missing: 422,
+  model_not_supported: 422,
+  too_many_sessions: 429,
+  rate_limited: 429,
+  internal_error: 500,
+  agent_start_failed: 503,
+  terminal_host_unavailable: 503,
+  gateway_stopping: 503,
+} satisfies Record<ProblemCode, number>;
+
+/** Codes of Fastify that a caller caused. Whatever is not here is a 500, however it is called. */
+const fastifyCodes: Readonly<Record<string, ProblemCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: "too_large",
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: "unsupported_media_type",
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: "invalid_request",
+  FST_ERR_BAD_URL: "invalid_request",
+  FST_ERR_MAX_PARAM_LENGTH: "invalid_request",
+};
+
+/** 5xx whose own words are meant for the caller; the others say nothing about the inside. */
+const speaking: ReadonlySet<ProblemCode> = new Set(["agent_start_failed", "gateway_stopping"]);
+
+const silentDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
+  terminal_host_unavailable: "The process that keeps the terminals is not there. It is being started again.",
+};
+
+/** How long a caller waits after a 429 or a stop, when the error does not say. */
+const defaultRetryAfterMs = 1_000;
+
+/** An error, ready to be sent. */
+export interface ProblemResponse {
+  readonly problem: Problem;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Whether `code` is one of the closed list. */
+export function isProblemCode(code: string): code is ProblemCode {
+  return Object.hasOwn(problemStatuses, code);
+}
+
+/**
+ * The one place where an error gets its look.
+ *
+ * @param requestId named in answers that say nothing else, so that the log's line can be found
+ * @see RFC 9457
+ */
+export function toProblem(error: unknown, requestId: string): ProblemResponse {
+  if (hasZodFastifySchemaValidationErrors(error)) return invalidBody(error.validation);
+  const code = codeOf(error);
+  const status = problemStatuses[code];
+  const details = error instanceof PosternError ? error.details : {};
+  const { retryAfterMs, error: bearerError, ...members } = details;
+  const told = status < 500 || speaking.has(code);
+  const detail = told && error instanceof Error ? error.message : (silentDetails[code] ?? inside(requestId));
+  return {
+    problem: { ...(told ? members : {}), ...problemHead(code), detail },
+    headers: {
+      ...(status === 401 ? { "www-authenticate": challenge(bearerError) } : {}),
+      ...(code === "insufficient_scope" ? { "www-authenticate": challenge(code, details["scope"]) } : {}),
+      ...(status === 429 || code === "gateway_stopping" ? { "retry-after": seconds(retryAfterMs) } : {}),
+    },
+  };
+}
+
+function codeOf(error: unknown): ProblemCode {
+  if (error instanceof PosternError) return isProblemCode(error.code) ? error.code : "internal_error";
+  if (error instanceof Error && "code" in error && typeof error.code === "string") {
+    return fastifyCodes[error.code] ?? "internal_error";
+  }
+  return "internal_error";
+}
+
+function problemHead(code: ProblemCode): Pick<Problem, "type" | "title" | "status" | "code"> {
+  const words = code.replaceAll("_", " ");
+  return {
+    type: `/docs/problems#${code}`,
+    title: words.charAt(0).toUpperCase() + words.slice(1),
+    status: problemStatuses[code],
+    code,
+  };
+}
+
+function inside(requestId: string): string {
+  return `Something went wrong inside the gateway. Its log has more under request ${requestId}.`;
+}
+
+function invalidBody(
+  issues: readonly {
+    readonly instancePath: string;
+    readonly message?: string | undefined;
+    readonly params: Readonly<Record<string, unknown>>;
+  }[],
+): ProblemResponse {
+  const errors = issues.flatMap(({ instancePath, message = "Not valid", params }) => {
+    const path = instancePath.split("/").filter((part) => part !== "");
+    const unknownKeys = Array.isArray(params["keys"]) ? params["keys"] : [];
+    if (unknownKeys.length === 0) return [{ path: path.join("."), message }];
+    return unknownKeys.map((key) => ({ path: [...path, String(key)].join("."), message: "There is no such field" }));
+  });
+  const [first] = errors;
+  const place = first === undefined || first.path === "" ? "" : `${first.path}: `;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  const detail = `The request does not fit. ${place}${first?.message ?? "Not valid"}${more}`;
+  return { problem: { ...problemHead("invalid_request"), detail, errors }, headers: {} };
+}
+
+/** @see RFC 6750 section 3 */
+function challenge(error: unknown, scope?: unknown): string {
+  const parts = ['Bearer realm="postern"'];
+  if (typeof error === "string") parts.push(`error="${error}"`);
+  if (typeof scope === "string") parts.push(`scope="${scope}"`);
+  return parts.join(", ");
+}
+
+function seconds(retryAfterMs: unknown): string {
+  const ms = typeof retryAfterMs === "number" && retryAfterMs > 0 ? retryAfterMs : defaultRetryAfterMs;
+  return String(Math.ceil(ms / 1_000));
+}

@@ -1,0 +1,42 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import type { Principal } from "../accounts/index.ts";
+import type { Scope } from "../wire/access.ts";
+
+/** Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. */
+export type Access = "public" | "signed-in" | Scope;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Every route says so; one that does not is refused at start. */
+    access?: Access;
+  }
+  interface FastifySchema {
+    /** For the OpenAPI document. */
+    operationId?: string;
+    summary?: string;
+    description?: string;
+    tags?: readonly string[];
+    /** Leaves the route out of the OpenAPI document. */
+    hide?: boolean;
+  }
+}
+
+/** Fastify with zod schemas. */
+export type HttpApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
+
+/** What a module of routes gets. */
+export interface RouteServer {
+  readonly app: HttpApp;
+  /** Who is calling; of a `public` route nobody is. */
+  principalOf(request: { readonly raw: IncomingMessage }): Principal;
+  /**
+   * Aborted when the client goes away and when the gateway stops (its reason is then a PosternError `gateway_stopping`).
+   * A call that waits ends its waiting then: it answers with what it has, or throws the reason.
+   */
+  signalOf(reply: { readonly raw: ServerResponse }): AbortSignal;
+}
+
+/** Adds the routes of one capability. */
+export type RouteModule = (server: RouteServer) => void;

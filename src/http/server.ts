@@ -1,0 +1,206 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { type Accounts, type Credentials, type Principal, requireScope } from "../accounts/index.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
+import { newUuid } from "../core/ids.ts";
+import type { Log } from "../core/log.ts";
+import { acceptJsonOnly } from "./json-body.ts";
+import { checkOrigin, createKnownHosts, isLoopback } from "./known-host.ts";
+import { type Listening, openListeners } from "./listeners.ts";
+import { toProblem } from "./problem-response.ts";
+import type { HttpApp, RouteModule, RouteServer } from "./route-server.ts";
+import { findRoutes, type KnownRoute } from "./route-table.ts";
+
+/** How the HTTP face is set up. */
+export interface HttpConfig {
+  /** Addresses to listen on; `127.0.0.1` and `::1` unless somebody decided otherwise. */
+  readonly hosts: readonly string[];
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** The address that browsers use when a proxy is in front; null is none. */
+  readonly baseUrl: string | null;
+  readonly auth: "on" | "none";
+  readonly bodyLimitBytes: number;
+  /** The owner's Unix socket; null has none. */
+  readonly socketPath: string | null;
+}
+
+/** The HTTP face. */
+export interface HttpServer {
+  /**
+   * @returns the port and addresses that came out
+   * @throws PosternError `address_in_use` | `address_not_available` | `gateway_running`
+   */
+  listen(): Promise<Pick<Listening, "port" | "addresses">>;
+  /** Answers what is under way, ends what only waits, and lets go of every connection. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What the HTTP face needs. */
+export interface HttpDeps {
+  readonly accounts: Accounts;
+  readonly log: Log;
+  readonly config: HttpConfig;
+  readonly routes: readonly RouteModule[];
+}
+
+/** How long answers under way may take when the gateway stops; what is left is cut off. */
+const closeGraceMs = 2_000;
+
+const securityHeaders = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** @throws PosternError `unsafe_configuration` when authentication is off on an address that others can reach */
+export function createHttpServer(deps: HttpDeps): HttpServer {
+  const { accounts, log, config } = deps;
+  refuseOpenDoor(config);
+  const ownerSockets = new WeakSet<Socket>();
+  const principals = new WeakMap<IncomingMessage, Principal>();
+  const waiting = new Set<AbortController>();
+  const knownRoutes: KnownRoute[] = [];
+  let port = config.port;
+  let listening: Listening | undefined;
+  let closing: Promise<void> | undefined;
+  const knownHosts = createKnownHosts({ ...config, port: () => port });
+  const app = createApp(config, log);
+
+  app.addHook("onRoute", (route) => {
+    if (route.config?.access === undefined) throw new Error(`The route ${route.url} does not say who may call it.`);
+    knownRoutes.push({ methods: [route.method].flat(), url: route.url });
+  });
+
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers(securityHeaders);
+    if (closing !== undefined) throw stopping();
+    const ownOrigin = ownerSockets.has(request.raw.socket) ? null : knownHosts.checkHost(request.headers.host);
+    checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin });
+    const access = request.routeOptions.config.access;
+    if (request.is404 || access === "public") return;
+    const principal = await accounts.authenticate(credentialsOf(request));
+    if (access !== undefined && access !== "signed-in") requireScope(principal, access);
+    principals.set(request.raw, principal);
+  });
+
+  app.addHook("onSend", async (_request, reply) => {
+    if (closing !== undefined) reply.header("connection", "close");
+  });
+
+  app.setNotFoundHandler(async (request, reply) => {
+    const { methods, detail } = findRoutes(knownRoutes, request);
+    if (methods.length > 0) reply.header("allow", methods.join(", "));
+    throw new PosternError("route_not_found", detail);
+  });
+
+  function credentialsOf(request: FastifyRequest): Credentials {
+    const { authorization } = request.headers;
+    // On the owner's socket a token still counts: with it, a caller gives up what the token does not hold.
+    if (ownerSockets.has(request.raw.socket) && authorization === undefined) return { kind: "socket" };
+    if (config.auth === "none") return { kind: "open" };
+    return { kind: "header", authorization };
+  }
+
+  function signalOf({ raw }: { readonly raw: ServerResponse }): AbortSignal {
+    const controller = new AbortController();
+    if (closing !== undefined) controller.abort(stopping());
+    waiting.add(controller);
+    raw.once("close", () => {
+      waiting.delete(controller);
+      controller.abort(new PosternError("client_gone", "The client went away."));
+    });
+    return controller.signal;
+  }
+
+  const server: RouteServer = {
+    app,
+    signalOf,
+    principalOf(request) {
+      const principal = principals.get(request.raw);
+      if (principal === undefined) throw new Error("A public route asks who is calling.");
+      return principal;
+    },
+  };
+  for (const addRoutes of deps.routes) addRoutes(server);
+
+  async function close(): Promise<void> {
+    for (const controller of waiting) controller.abort(stopping());
+    const closed = (listening?.servers ?? []).map(
+      (open) => new Promise<void>((resolve) => open.close(() => resolve())),
+    );
+    const cut = setTimeout(() => {
+      for (const open of listening?.servers ?? []) open.closeAllConnections();
+    }, closeGraceMs);
+    await Promise.all(closed);
+    clearTimeout(cut);
+    await app.close();
+  }
+
+  return {
+    async listen() {
+      await app.ready();
+      const onRequest = (request: IncomingMessage, response: ServerResponse): void => app.routing(request, response);
+      const onOwnerConnection = (socket: Socket): void => void ownerSockets.add(socket);
+      const onPort = (actual: number): void => {
+        port = actual;
+      };
+      listening = await openListeners({ ...config, onRequest, onOwnerConnection, onPort, log });
+      return { port: listening.port, addresses: listening.addresses };
+    },
+    close: () => (closing ??= close()),
+  };
+}
+
+function createApp(config: HttpConfig, log: Log): HttpApp {
+  const app = fastify({
+    logger: false,
+    bodyLimit: config.bodyLimitBytes,
+    genReqId: () => newUuid(),
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 500 },
+    frameworkErrors: (error, request, reply) => answerError(error, { request, reply, log }),
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  acceptJsonOnly(app);
+  app.setErrorHandler((error, request, reply) => answerError(error, { request, reply, log }));
+  app.addHook("onResponse", async (request, reply) => {
+    const durationMs = Math.round(reply.elapsedTime);
+    const route = request.routeOptions.url ?? "(no route)"; // the pattern: paths and queries may hold what is private
+    log.info({ requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs }, "request");
+  });
+  return app;
+}
+
+function answerError(
+  error: unknown,
+  { request, reply, log }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly log: Log },
+): void {
+  const { problem, headers } = toProblem(error, request.id);
+  if (problem.status >= 500 && !request.raw.socket.destroyed) {
+    const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : undefined;
+    const stack = error instanceof Error ? error.stack : undefined;
+    log.error({ requestId: request.id, code: problem.code, reason: messageOf(error), cause, stack }, "request failed");
+  }
+  reply.code(problem.status).headers(headers).type("application/problem+json").send(JSON.stringify(problem));
+}
+
+function refuseOpenDoor({ auth, hosts, baseUrl }: HttpConfig): void {
+  if (auth === "on") return;
+  const names = baseUrl === null ? hosts : [...hosts, new URL(baseUrl).hostname];
+  const open = names.filter((name) => !isLoopback(name));
+  if (open.length === 0) return;
+  throw new PosternError(
+    "unsafe_configuration",
+    `POSTERN_AUTH=none is for a trial on loopback addresses only, not for ${open.join(", ")}.`,
+  );
+}
+
+function stopping(): PosternError {
+  return new PosternError("gateway_stopping", "The gateway is stopping. Try again when it is back.");
+}
