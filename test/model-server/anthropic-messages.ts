@@ -54,7 +54,12 @@ function promptText(candidate: Block): string | null {
   const parsed = textBlock.safeParse(candidate);
   if (!parsed.success) return null;
   const { text } = parsed.data;
-  return /^\s*<(system-reminder|local-command|command-name|command-message)/.test(text) ? null : text;
+  return /^\s*<(system-reminder|local-command|command-name|command-message)/.test(text) ? null : unwrapPaste(text);
+}
+
+/** Claude Code puts a long or multi-line paste between tags with an id of the session. */
+function unwrapPaste(text: string): string {
+  return /^\n\n<pasted_content id="([0-9a-f]{4})">\n([\s\S]*)\n<\/pasted_content id="\1">\n$/.exec(text)?.[2] ?? text;
 }
 
 function outcomeOf(candidate: Block): readonly ToolOutcome[] {

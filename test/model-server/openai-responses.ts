@@ -125,7 +125,11 @@ function toolItem(step: Step, body: ResponsesRequest): OutputItem {
     return named("exec_command", { cmd: `apply_patch <<'END_OF_PATCH'\n${patch}END_OF_PATCH` });
   }
   if (step.kind === "run") return named("exec_command", { cmd: step.command });
-  return named(step.tool, step.input);
+  const namespace = body.tools?.find(
+    ({ type, name }) => type === "namespace" && step.tool.startsWith(`${name}__`),
+  )?.name;
+  if (namespace === undefined) return named(step.tool, step.input);
+  return { ...named(step.tool.slice(namespace.length + 2), step.input), namespace };
 }
 
 /** Answers in the words of the Responses API, always streaming. */
