@@ -50,8 +50,12 @@ export interface PromptQueue {
   mark(promptId: string, state: "sent" | "delivered" | "lost"): Promise<void>;
   /** Gives up everything that still waits in a session. */
   loseAll(sessionId: string): Promise<void>;
+  /** Hands what waits in a session to its successor. */
+  moveAll(sessionId: string, toSessionId: string): Promise<void>;
   stateOf(promptId: string): Promise<PromptState | null>;
   remembered(accountId: string, key: string): Promise<RememberedRequest | null>;
+  /** Drops what nobody will ask for again. */
+  prune(): Promise<void>;
 }
 
 // A client that repeats a request does it within minutes; a day is generous and bounds the table.
@@ -70,7 +74,7 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
             session_id: sessionId,
             position: eb
               .selectFrom("queued_prompts")
-              .select((inner) => inner.fn.coalesce(inner.fn.max("position"), inner.lit(0)).as("last"))
+              .select((inner) => inner(inner.fn.coalesce(inner.fn.max("position"), inner.lit(0)), "+", 1).as("next"))
               .where("session_id", "=", sessionId),
             prompt,
             state,
@@ -79,7 +83,6 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
           }))
           .execute();
         if (idempotency === null) return;
-        await trx.deleteFrom("idempotency_keys").where("created_at", "<", now - rememberForMs).execute();
         await trx
           .insertInto("idempotency_keys")
           .values({
@@ -111,6 +114,16 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
       }));
     },
 
+    async prune() {
+      const before = clock.now() - rememberForMs;
+      await db.deleteFrom("idempotency_keys").where("created_at", "<", before).execute();
+      await db
+        .deleteFrom("queued_prompts")
+        .where("created_at", "<", before)
+        .where("state", "in", ["delivered", "lost"])
+        .execute();
+    },
+
     async mark(promptId, state) {
       const change = state === "sent" ? { state, sent_at: clock.now() } : { state, prompt: "" };
       await db.updateTable("queued_prompts").set(change).where("prompt_id", "=", promptId).execute();
@@ -120,6 +133,15 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
       await db
         .updateTable("queued_prompts")
         .set({ state: "lost", prompt: "" })
+        .where("session_id", "=", sessionId)
+        .where("state", "in", ["queued", "sent"])
+        .execute();
+    },
+
+    async moveAll(sessionId, toSessionId) {
+      await db
+        .updateTable("queued_prompts")
+        .set({ session_id: toSessionId })
         .where("session_id", "=", sessionId)
         .where("state", "in", ["queued", "sent"])
         .execute();
@@ -142,7 +164,12 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
         .where("idempotency_key", "=", key)
         .executeTakeFirst();
       if (row === undefined || row.created_at < clock.now() - rememberForMs) return null;
-      return { requestHash: row.request_hash, sessionId: row.session_id, promptId: row.prompt_id, started: row.started };
+      return {
+        requestHash: row.request_hash,
+        sessionId: row.session_id,
+        promptId: row.prompt_id,
+        started: row.started,
+      };
     },
   };
 }

@@ -1,0 +1,292 @@
+import type { Clock } from "../core/clock.ts";
+import { newUuid, sha256 } from "../core/ids.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
+import { findRepositoryRoot } from "../platform/git.ts";
+import type { AskInput, AskOutput, PermissionMode, Started } from "../wire/coding.ts";
+import type { Turn } from "../wire/turn.ts";
+import type { AgentTemplate } from "./agents/template.ts";
+import { codingError } from "./errors.ts";
+import type { LocatedSession, SessionLocator } from "./locate.ts";
+import type { AllowedDir, Caller, ResolveAllowedDir } from "./ports.ts";
+import { toPromptText } from "./prompt-text.ts";
+import type { LiveSession } from "./sessions/live-session.ts";
+import type { PromptQueue } from "./sessions/prompt-queue.ts";
+import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
+import type { Transcripts } from "./transcripts/transcript.ts";
+import { untilTaken, untilTurnEnds } from "./wait.ts";
+
+/** What asking needs. */
+export interface AskDeps {
+  readonly locator: SessionLocator;
+  readonly starter: Starter;
+  readonly queue: PromptQueue;
+  readonly transcripts: Transcripts;
+  readonly clock: Clock;
+  readonly resolveAllowedDir: ResolveAllowedDir;
+  /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
+  readonly resolveAgent: (
+    name: string | undefined,
+  ) => Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
+}
+
+/** A prompt on its way. */
+interface Asked {
+  readonly sessionId: string;
+  readonly promptId: string;
+  readonly started: Started;
+  readonly ignored: readonly string[];
+}
+
+// The gateway's own queue while a turn runs; more is a caller that does not wait.
+const maxQueued = 20;
+
+/**
+ * `coding_ask`: sends a prompt, into a new session or an existing one.
+ * @see the seed, "coding_ask"
+ */
+export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, signal: AbortSignal) => Promise<AskOutput> {
+  const requests = createKeyedLock();
+
+  return async (input, caller, signal) => {
+    const began = deps.clock.now();
+    refuseUnbuilt(input);
+    const permissionMode = allowedMode(input, caller);
+    const place = await deps.resolveAllowedDir(input.dir, {
+      scope: permissionMode === "all" ? "exec" : "coding",
+      within: caller.folders,
+    });
+    const request = { input, caller, permissionMode, place, signal };
+    const asked = await once(requests, deps.queue, request, () =>
+      input.sessionId === undefined ? askNew(deps, request) : askExisting(deps, input.sessionId, request),
+    );
+    return answer(deps, asked, { ...request, deadline: began + (input.waitMs ?? 0) });
+  };
+}
+
+interface AskRequest {
+  readonly input: AskInput;
+  readonly caller: Caller;
+  readonly permissionMode: PermissionMode;
+  readonly place: AllowedDir;
+  readonly signal: AbortSignal;
+}
+
+/** Runs a request with an idempotency key at most once; a repeat gets what the first one did. */
+async function once(
+  lock: ReturnType<typeof createKeyedLock>,
+  queue: PromptQueue,
+  { input, caller }: AskRequest,
+  run: () => Promise<Asked>,
+): Promise<Asked> {
+  const key = input.idempotencyKey;
+  if (key === undefined) return run();
+  return lock.run(`${caller.accountId} ${key}`, async () => {
+    const remembered = await queue.remembered(caller.accountId, key);
+    if (remembered === null) return run();
+    if (remembered.requestHash !== hashOf(input)) {
+      throw codingError(
+        "idempotency_conflict",
+        `The idempotencyKey "${key}" was used for another request. Take a new key for a new request.`,
+      );
+    }
+    return { ...remembered, ignored: [] };
+  });
+}
+
+/** Of what the request asks for; how long it waits for the answer makes no other request of it. */
+function hashOf({ waitMs: _waitMs, idempotencyKey: _key, ...request }: AskInput): string {
+  return sha256(JSON.stringify(Object.entries(request).toSorted(([left], [right]) => (left < right ? -1 : 1))));
+}
+
+async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
+  const { input } = request;
+  const agent = await deps.resolveAgent(input.agent);
+  const prompt = promptOf(request, agent.template);
+  const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null };
+  const live = await deps.starter.start(agent, options, prompt);
+  await untilTaken(live, prompt.promptId, request.signal);
+  refuseFailedStart(live, prompt.promptId);
+  return { sessionId: live.record.sessionId, promptId: prompt.promptId, started: "new", ignored: [] };
+}
+
+async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest): Promise<Asked> {
+  const { input, caller } = request;
+  const ignored = input.systemPrompt === undefined ? [] : ["systemPrompt"];
+  const sent = await deps.locator.withSession(sessionId, caller, async (session) => {
+    await requireSameSession(session, request);
+    const prompt = promptOf(request, session.template);
+    if (session.live === null) {
+      const live = await deps.starter.resume(session, runOptions(request), prompt);
+      return { live, prompt, started: "resumed" as const, ignored };
+    }
+    await enqueue(deps, session.live, request, prompt);
+    const moreIgnored = input.permissionMode === undefined ? [] : ["permissionMode"];
+    return { live: session.live, prompt, started: "reconnect" as const, ignored: [...ignored, ...moreIgnored] };
+  });
+  await untilTaken(sent.live, sent.prompt.promptId, request.signal);
+  if (sent.started === "resumed") refuseFailedStart(sent.live, sent.prompt.promptId);
+  const { sessionId: now } = sent.live.record;
+  const { promptId } = sent.prompt;
+  if (sent.live.exit !== null && (await deps.queue.stateOf(promptId)) === "queued") {
+    return resumeWaiting(deps, now, promptId, request, sent.ignored);
+  }
+  return { sessionId: now, promptId, started: sent.started, ignored: sent.ignored };
+}
+
+/** The process went before it could be given the prompt: the session goes on with it, unless it was closed. */
+async function resumeWaiting(
+  deps: AskDeps,
+  sessionId: string,
+  promptId: string,
+  request: AskRequest,
+  ignored: readonly string[],
+): Promise<Asked> {
+  const live = await deps.locator.withSession(sessionId, request.caller, async (session) => {
+    if (session.live !== null) return session.live; // another caller's prompt has resumed it already, with ours behind
+    return deps.starter.resume(session, runOptions(request), null);
+  });
+  await untilTaken(live, promptId, request.signal);
+  refuseFailedStart(live, promptId);
+  return { sessionId: live.record.sessionId, promptId, started: "resumed", ignored };
+}
+
+async function enqueue(deps: AskDeps, live: LiveSession, request: AskRequest, prompt: NewPrompt): Promise<void> {
+  const { sessionId, permissionMode } = live.record;
+  if (permissionMode !== "ask" && !request.caller.scopes.has("coding:drive")) {
+    throw codingError(
+      "insufficient_scope",
+      `Session ${sessionId} acts without asking (mode "${permissionMode}"): sending to it needs the scope coding:drive.`,
+    );
+  }
+  if (request.input.model !== undefined) {
+    throw codingError(
+      "model_not_supported",
+      `Session ${sessionId} is running; its model cannot be changed now. Leave "model" out, or close the session first.`,
+    );
+  }
+  if (live.state.permissions.length > 0) {
+    throw codingError(
+      "permission_pending",
+      `Session ${sessionId} waits for an answer to a permission. Answer it first; a prompt sent now would be taken as the answer.`,
+    );
+  }
+  if (live.outbox.waitingCount >= maxQueued) {
+    throw codingError(
+      "session_busy",
+      `Session ${sessionId} has ${maxQueued} prompts waiting already. Send this one later.`,
+    );
+  }
+  await deps.queue.add({
+    promptId: prompt.promptId,
+    sessionId,
+    prompt: prompt.text,
+    idempotency: prompt.idempotency,
+    state: "queued",
+    started: "reconnect",
+  });
+  live.outbox.add({ promptId: prompt.promptId, prompt: prompt.text, state: "queued", sentAt: null });
+}
+
+async function requireSameSession(session: LocatedSession, { input, place }: AskRequest): Promise<void> {
+  const { record, template } = session;
+  if (input.agent !== undefined && input.agent !== template.name && !template.aliases.includes(input.agent)) {
+    throw codingError(
+      "session_mismatch",
+      `Session ${record.sessionId} is one of ${template.name}, not of ${input.agent}.`,
+    );
+  }
+  if (place.dir === record.dir || place.dir === (await findRepositoryRoot(record.dir))) return;
+  throw codingError(
+    "session_mismatch",
+    `Session ${record.sessionId} works in ${record.dir}, not in ${place.dir}. Name its directory or its repository.`,
+  );
+}
+
+function refuseUnbuilt(input: AskInput): void {
+  for (const field of ["worktree", "baseBranch", "branch"] as const) {
+    if (input[field] === undefined || input[field] === false) continue;
+    throw codingError(
+      "invalid_request",
+      `"${field}" is not supported yet. Leave it out to work in the directory itself.`,
+    );
+  }
+}
+
+/** What goes beyond text and mode `ask` needs the scope `coding:drive`. */
+function allowedMode(input: AskInput, caller: Caller): PermissionMode {
+  const mode = input.permissionMode ?? "ask";
+  if (!caller.scopes.has("coding:drive") && (mode !== "ask" || input.allowCommands === true)) {
+    const field = mode === "ask" ? "allowCommands" : `permissionMode "${mode}"`;
+    throw codingError("insufficient_scope", `${field} needs the scope coding:drive.`);
+  }
+  return mode;
+}
+
+function promptOf({ input, caller }: AskRequest, template: AgentTemplate): NewPrompt {
+  return {
+    promptId: newUuid(),
+    text: toPromptText(input.prompt, {
+      commandPrefixes: template.commandPrefixes,
+      allowCommands: input.allowCommands ?? false,
+    }),
+    idempotency:
+      input.idempotencyKey === undefined
+        ? null
+        : { accountId: caller.accountId, key: input.idempotencyKey, requestHash: hashOf(input) },
+  };
+}
+
+function runOptions({ input, permissionMode, place }: AskRequest): RunOptions {
+  return { place, model: input.model ?? null, permissionMode, size: defaultSize };
+}
+
+/** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */
+function refuseFailedStart(live: LiveSession, promptId: string): void {
+  if (live.exit === null || live.outbox.progressOf(promptId)?.state === "delivered") return;
+  const { sessionId, exitCode, signal, lastScreen } = live.record;
+  const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : signal;
+  throw codingError(
+    "agent_start_failed",
+    `${live.template.name} ended (${how}) before it took the prompt. Its last screen says why; \`postern coding read ${sessionId}\` shows it.`,
+    { details: { sessionId, exitCode, signal, lastScreen: lastScreen ?? "" } },
+  );
+}
+
+async function answer(
+  deps: AskDeps,
+  asked: Asked,
+  request: AskRequest & { readonly deadline: number },
+): Promise<AskOutput> {
+  const { caller, signal, input } = request;
+  const waiting = (await deps.locator.locate(asked.sessionId, caller)).live;
+  const timeoutMs = request.deadline - deps.clock.now();
+  if (waiting !== null && input.waitMs !== undefined) {
+    await untilTurnEnds(waiting, asked.promptId, { timeoutMs, signal });
+  }
+  const session = await deps.locator.locate(asked.sessionId, caller);
+  const state = await deps.queue.stateOf(asked.promptId);
+  return {
+    ...(await deps.locator.summaryOf(session)),
+    started: asked.started,
+    delivered: state === "delivered" ? true : state === "lost" ? false : null,
+    ignored: [...asked.ignored],
+    ...(input.waitMs === undefined ? {} : { turns: await turnsSince(deps, session, waiting, asked.promptId) }),
+  };
+}
+
+// One prompt's turns are two, and a few more when somebody types as well.
+const maxAnsweredTurns = 100;
+
+async function turnsSince(
+  deps: AskDeps,
+  session: LocatedSession,
+  waited: LiveSession | null,
+  promptId: string,
+): Promise<Turn[]> {
+  const path = session.live?.record.transcriptPath ?? session.record.transcriptPath;
+  const progress = waited?.outbox.progressOf(promptId) ?? null;
+  const format = session.template.transcriptFormat;
+  if (path === null || format === null || progress === null || progress.state === "queued") return [];
+  const read = await deps.transcripts.read(path, format, { after: progress.turnsBefore - 1, limit: maxAnsweredTurns });
+  return [...(read?.turns ?? [])];
+}

@@ -1,0 +1,102 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type {
+  AskInput,
+  AskOutput,
+  CloseAllOutput,
+  CloseInput,
+  CloseOutput,
+  ListAgentsOutput,
+  ReadInput,
+  ReadOutput,
+  SpawnInput,
+  SpawnOutput,
+} from "../wire/coding.ts";
+import type { AgentTemplate, Environment } from "./agents/template.ts";
+import { createAsk } from "./ask.ts";
+import { createClose, createCloseAll } from "./close.ts";
+import { createLocator } from "./locate.ts";
+import type { Caller, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
+import { createRead } from "./read.ts";
+import { createLiveSessions } from "./sessions/live-sessions.ts";
+import { createPromptQueue } from "./sessions/prompt-queue.ts";
+import { createSessionStore } from "./sessions/session-store.ts";
+import { createSpawn } from "./spawn.ts";
+import { createStarter } from "./start.ts";
+import { createTranscripts } from "./transcripts/index.ts";
+
+/** Agent sessions: start, resume, read and close them. */
+export interface Coding {
+  ask(input: AskInput, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
+  read(input: ReadInput, caller: Caller, signal: AbortSignal): Promise<ReadOutput>;
+  close(input: CloseInput, caller: Caller): Promise<CloseOutput>;
+  closeAll(caller: Caller): Promise<CloseAllOutput>;
+  spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
+  listAgents(): Promise<ListAgentsOutput>;
+  /** Stops following; agents live on in the terminal host. */
+  stop(): Promise<void>;
+}
+
+/** The agents as coding uses them. */
+export interface Agents {
+  readonly templates: readonly AgentTemplate[];
+  /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
+  resolve(name: string | undefined): Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
+  list(): Promise<ListAgentsOutput>;
+  environmentOf(template: AgentTemplate): Environment;
+}
+
+/** What {@link createCoding} needs. */
+export interface CodingDeps {
+  readonly db: Kysely<Tables>;
+  readonly host: TerminalHostClient;
+  readonly agents: Agents;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The state folder. */
+  readonly home: string;
+  /** The fixed command that agents call as their hook. */
+  readonly hookCommand: string;
+  readonly maxSessions: number;
+  readonly privatePrompts: boolean;
+  readonly resolveAllowedDir: ResolveAllowedDir;
+  readonly isVisibleDir: IsVisibleDir;
+}
+
+// One gateway owns the terminals of its state folder; several gateways on one store would each have a name of their own.
+const nodeId = "local";
+
+/** Wires the capability and takes up the sessions of an earlier gateway. */
+export async function createCoding(deps: CodingDeps): Promise<Coding> {
+  const { db, agents, clock, log } = deps;
+  const { environmentOf, templates } = agents;
+  const store = createSessionStore(db, { nodeId });
+  const queue = createPromptQueue(db, clock);
+  const transcripts = createTranscripts({ clock, log });
+  const templateOf = (name: string): AgentTemplate | null =>
+    templates.find((template) => template.name === name) ?? null;
+  const live = createLiveSessions({ ...deps, store, queue, transcripts, templateOf, environmentOf });
+  const locator = createLocator({ ...deps, store, queue, live, transcripts, templates, environmentOf });
+  const binaryOf = async (template: AgentTemplate): Promise<string> => (await agents.resolve(template.name)).binary;
+  const starter = createStarter({ ...deps, store, queue, live, locator, environmentOf, binaryOf });
+  const resolveAgent = (name: string | undefined): ReturnType<Agents["resolve"]> => agents.resolve(name);
+  const asking = { ...deps, locator, starter, queue, transcripts, resolveAgent };
+  const close = createClose({ locator, live, store, queue, clock });
+  await live.reconcile();
+  await queue.prune();
+  return {
+    ask: createAsk(asking),
+    read: createRead({ locator, transcripts }),
+    close,
+    closeAll: createCloseAll({ locator, live, store, queue, clock }, close),
+    spawn: createSpawn(asking),
+    listAgents: () => agents.list(),
+    async stop() {
+      await live.close();
+      await transcripts.close();
+    },
+  };
+}

@@ -1,0 +1,4 @@
+export { type Agents, type Coding, type CodingDeps, createCoding } from "./coding.ts";
+export type { CodingErrorCode } from "./errors.ts";
+export type { Caller } from "./ports.ts";
+export { type CodingTool, codingTools } from "./tools.ts";

@@ -1,0 +1,156 @@
+import { createKeyedLock } from "../core/single-flight.ts";
+import type { SessionSummary } from "../wire/coding.ts";
+import type { AgentTemplate, Environment, ExternalHolder } from "./agents/template.ts";
+import { codingError } from "./errors.ts";
+import type { Caller, IsVisibleDir } from "./ports.ts";
+import type { LiveSession } from "./sessions/live-session.ts";
+import type { LiveSessions } from "./sessions/live-sessions.ts";
+import type { PromptQueue } from "./sessions/prompt-queue.ts";
+import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
+import { summarize } from "./sessions/summary.ts";
+import type { TranscriptSummary, Transcripts } from "./transcripts/transcript.ts";
+
+/** A session that the caller may see. */
+export interface LocatedSession {
+  readonly record: SessionRecord;
+  /** Whether the store knows it; else it was found by its id among an agent's transcripts. */
+  readonly stored: boolean;
+  readonly template: AgentTemplate;
+  readonly env: Environment;
+  readonly live: LiveSession | null;
+}
+
+/** Finds sessions by any id they ever had. */
+export interface SessionLocator {
+  /** @throws PosternError `session_not_found`, also for one that the caller may not see. */
+  locate(idOrAlias: string, caller: Caller): Promise<LocatedSession>;
+  /** Holds the session for `task`: no other ask, spawn or close of it runs meanwhile, whichever of its ids they name. */
+  withSession<T>(idOrAlias: string, caller: Caller, task: (session: LocatedSession) => Promise<T>): Promise<T>;
+  /** @returns null when there is no transcript (yet). */
+  transcriptOf(session: LocatedSession): Promise<TranscriptSummary | null>;
+  /** A process outside this gateway that runs the session, by the agent's own files. */
+  externalHolder(session: LocatedSession): Promise<ExternalHolder | null>;
+  summaryOf(session: LocatedSession): Promise<SessionSummary>;
+}
+
+/** What {@link createLocator} needs. */
+export interface LocatorDeps {
+  readonly store: SessionStore;
+  readonly queue: PromptQueue;
+  readonly live: LiveSessions;
+  readonly transcripts: Transcripts;
+  readonly templates: readonly AgentTemplate[];
+  readonly environmentOf: (template: AgentTemplate) => Environment;
+  readonly isVisibleDir: IsVisibleDir;
+}
+
+/** A locator over store, live sessions and the agents' transcripts. */
+export function createLocator(deps: LocatorDeps): SessionLocator {
+  const lock = createKeyedLock();
+
+  async function fromStore(record: SessionRecord): Promise<LocatedSession | null> {
+    const template = deps.templates.find((candidate) => candidate.name === record.agent);
+    if (template === undefined) return null; // its agent was taken out of the configuration
+    const env = deps.environmentOf(template);
+    const live = deps.live.find(record.sessionId);
+    if (live?.exit === null) return { record: live.record, stored: true, template, env, live };
+    if (live !== null) {
+      await live.ended(); // its end is being written down
+      return fromStore((await deps.store.find(record.sessionId)) ?? live.record);
+    }
+    if (record.transcriptPath !== null) return { record, stored: true, template, env, live: null };
+    const transcriptPath = await template.findTranscript(record.sessionId, env);
+    return { record: { ...record, transcriptPath }, stored: true, template, env, live: null };
+  }
+
+  async function fromDisk(sessionId: string): Promise<LocatedSession | null> {
+    for (const template of deps.templates) {
+      const env = deps.environmentOf(template);
+      const path = await template.findTranscript(sessionId, env);
+      if (path === null || template.transcriptFormat === null) continue;
+      const summary = await deps.transcripts.summary(path, template.transcriptFormat);
+      if (summary?.cwd === null || summary === null) continue;
+      return { record: recordOf(sessionId, template, summary), stored: false, template, env, live: null };
+    }
+    return null;
+  }
+
+  async function locate(idOrAlias: string, caller: Caller): Promise<LocatedSession> {
+    const record = await deps.store.find(idOrAlias);
+    const session = record === null ? await fromDisk(idOrAlias) : await fromStore(record);
+    const rule = { scope: "coding", within: caller.folders } as const;
+    if (session === null || !(await deps.isVisibleDir(session.record.dir, rule))) {
+      throw codingError("session_not_found", `There is no session ${idOrAlias}.`);
+    }
+    return session;
+  }
+
+  async function withSession<T>(
+    idOrAlias: string,
+    caller: Caller,
+    task: (session: LocatedSession) => Promise<T>,
+  ): Promise<T> {
+    const { sessionId } = (await locate(idOrAlias, caller)).record;
+    return lock.run(sessionId, async () => {
+      const session = await locate(idOrAlias, caller);
+      // It took its agent's own id while we waited: hold that name too.
+      if (session.record.sessionId === sessionId) return task(session);
+      return lock.run(session.record.sessionId, async () => task(await locate(idOrAlias, caller)));
+    });
+  }
+
+  async function transcriptOf({ record, template, live }: LocatedSession): Promise<TranscriptSummary | null> {
+    const path = live?.record.transcriptPath ?? record.transcriptPath;
+    if (path === null || template.transcriptFormat === null) return null;
+    return deps.transcripts.summary(path, template.transcriptFormat);
+  }
+
+  async function externalHolder({ record, template, env, live }: LocatedSession): Promise<ExternalHolder | null> {
+    return live === null ? template.externalHolder(record.sessionId, env) : null;
+  }
+
+  return {
+    locate,
+    withSession,
+    transcriptOf,
+    externalHolder,
+    async summaryOf(session) {
+      const { record } = session.live ?? session;
+      return summarize({
+        record,
+        live: session.live,
+        transcript: await transcriptOf(session),
+        external: await externalHolder(session),
+        queuedPrompts: session.live?.outbox.waitingCount ?? (await waiting(deps.queue, record.sessionId)),
+      });
+    },
+  };
+}
+
+async function waiting(queue: PromptQueue, sessionId: string): Promise<number> {
+  return (await queue.open(sessionId)).length;
+}
+
+function recordOf(sessionId: string, template: AgentTemplate, summary: TranscriptSummary): SessionRecord {
+  const at = (time: string | null): number => (time === null ? 0 : Date.parse(time));
+  return {
+    sessionId,
+    aliases: [],
+    agent: template.name,
+    dir: summary.cwd ?? "",
+    title: null,
+    model: null,
+    permissionMode: "ask",
+    transcriptPath: summary.path,
+    launchId: null,
+    terminalId: null,
+    pid: null,
+    createdAt: at(summary.createdAt),
+    updatedAt: at(summary.updatedAt),
+    closedAt: null,
+    exitCode: null,
+    signal: null,
+    lastScreen: null,
+    continuedBy: null,
+  };
+}

@@ -1,0 +1,97 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../../core/clock.ts";
+import { hasCode, PosternError } from "../../core/errors.ts";
+import { newUuid } from "../../core/ids.ts";
+import type { TerminalHostClient, TerminalInfo } from "../../terminal-host/terminal-info.ts";
+import type { PermissionMode } from "../../wire/coding.ts";
+import type { AgentTemplate, Environment } from "../agents/template.ts";
+import { codingError } from "../errors.ts";
+import { leaseKeyOf } from "./identity.ts";
+
+/** What to launch. */
+export interface LaunchOrder {
+  readonly kind: "start" | "resume";
+  readonly sessionId: string;
+  readonly template: AgentTemplate;
+  readonly binary: string;
+  readonly env: Environment;
+  readonly dir: string;
+  readonly trustDir: boolean;
+  readonly prompt: string | null;
+  readonly model: string | null;
+  readonly systemPrompt: string | null;
+  readonly permissionMode: PermissionMode;
+  readonly size: { readonly cols: number; readonly rows: number };
+}
+
+/** A launch that is about to run: its names are known (and stored) before the process is. */
+export interface PreparedLaunch {
+  readonly launchId: string;
+  readonly terminalId: string;
+  readonly inboxPath: string;
+  /** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` */
+  run(): Promise<TerminalInfo>;
+}
+
+/** The folder of one launch: its hook inbox and settings files. */
+export function launchDirOf(home: string, launchId: string): string {
+  return join(home, "sessions", launchId);
+}
+
+/** The hook inbox of one launch. */
+export function inboxPathOf(home: string, launchId: string): string {
+  return join(launchDirOf(home, launchId), "inbox.jsonl");
+}
+
+/** Names a launch; nothing runs before `run`. */
+export function prepareLaunch(
+  deps: {
+    readonly host: TerminalHostClient;
+    readonly home: string;
+    readonly hookCommand: string;
+    readonly clock: Clock;
+  },
+  order: LaunchOrder,
+): PreparedLaunch {
+  const launchId = newUuid();
+  const terminalId = newUuid();
+  const launchDir = launchDirOf(deps.home, launchId);
+  const inboxPath = inboxPathOf(deps.home, launchId);
+  return {
+    launchId,
+    terminalId,
+    inboxPath,
+    async run() {
+      await mkdir(launchDir, { recursive: true, mode: 0o700 });
+      const plan = await order.template.plan({ ...order, launchDir, hookCommand: deps.hookCommand });
+      try {
+        return await deps.host.spawn({
+          terminalId,
+          leaseKey: leaseKeyOf({ agent: order.template.name, sessionId: order.sessionId }),
+          argv: plan.argv,
+          cwd: order.dir,
+          env: { ...order.env, ...plan.env, POSTERN_SESSION_INBOX: inboxPath },
+          ...order.size,
+        });
+      } catch (error) {
+        throw explainSpawn(error, order);
+      }
+    },
+  };
+}
+
+function explainSpawn(error: unknown, order: LaunchOrder): unknown {
+  if (hasCode(error, "lease_held")) {
+    return codingError("session_busy", `Session ${order.sessionId} is already running in another terminal.`, {
+      cause: error,
+    });
+  }
+  if (error instanceof PosternError && error.code === "spawn_failed") {
+    return codingError("agent_start_failed", `Cannot start ${order.template.name}: ${error.message}`, {
+      cause: error,
+      details: { sessionId: order.sessionId, exitCode: null, lastScreen: "" },
+    });
+  }
+  return error;
+}

@@ -1,0 +1,356 @@
+import { type ChangeSignal, createChangeSignal } from "../../core/change-signal.ts";
+import type { Clock } from "../../core/clock.ts";
+import { hasCode } from "../../core/errors.ts";
+import { newUuid } from "../../core/ids.ts";
+import type { Log } from "../../core/log.ts";
+import { createKeyedLock } from "../../core/single-flight.ts";
+import type { TerminalExit, TerminalHostClient } from "../../terminal-host/terminal-info.ts";
+import type { AgentTemplate, Environment, HookClaim } from "../agents/template.ts";
+import type { TranscriptSummary, Transcripts } from "../transcripts/transcript.ts";
+import { type ActivityState, initialActivity, nextActivity, type Observation } from "./activity.ts";
+import { judgeClaim } from "./claims.ts";
+import { composerOnScreen } from "./deliver.ts";
+import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
+import { adoptId } from "./identity.ts";
+import { parseInboxLine } from "./inbox-line.ts";
+import { Outbox, type OutboxView } from "./outbox.ts";
+import type { PromptQueue } from "./prompt-queue.ts";
+import type { SessionRecord, SessionStore } from "./session-store.ts";
+import { TranscriptFollower } from "./transcript-follower.ts";
+
+/** What a live session needs from its surroundings. */
+export interface LiveSessionDeps {
+  readonly store: SessionStore;
+  readonly queue: PromptQueue;
+  readonly host: TerminalHostClient;
+  readonly transcripts: Transcripts;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** One session whose process lives, and what this gateway knows of it. */
+export interface LiveSessionInput {
+  readonly record: SessionRecord;
+  readonly template: AgentTemplate;
+  readonly terminalId: string;
+  readonly pid: number;
+  /** Without the hook variables: where the agent keeps its files. */
+  readonly env: Environment;
+  readonly inboxPath: string;
+  /** `launched` just now (by start or resume), or `found` alive by a gateway that has just begun. */
+  readonly origin: "launched" | "found";
+}
+
+// Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
+const tickMs = 250;
+// Reading the last lines of a large transcript takes the longest.
+const endingMs = 10_000;
+// Hooks come first; the agent's state file and the transcript are asked when they have been silent this long.
+const hookSilenceMs = 1_500;
+
+/** A live agent: its state, its transcript, its hook inbox and the prompts on their way to it. */
+export class LiveSession {
+  readonly template: AgentTemplate;
+  readonly terminalId: string;
+  readonly pid: number;
+  readonly outbox: Outbox;
+  readonly changes: ChangeSignal;
+  readonly #deps: LiveSessionDeps;
+  readonly #env: Environment;
+  readonly #transcript: TranscriptFollower;
+  readonly #inboxPath: string;
+  readonly #origin: "launched" | "found";
+  /** Hook and state file may tell the same id at the same time. */
+  readonly #identity = createKeyedLock();
+  #inbox: HookInbox | null = null;
+  #record: SessionRecord;
+  #state: ActivityState = initialActivity;
+  #lastHookAt: number;
+  /** The agent said that its session ended while its process lives: the next session's id is its successor's. */
+  #awaitsSuccessor = false;
+  #exit: TerminalExit | "unknown" | null = null;
+  #ending: Promise<void> | null = null;
+  #refreshing: Promise<void> | null = null;
+  #cancelTick = (): void => undefined;
+  #closed = false;
+
+  constructor(deps: LiveSessionDeps, input: LiveSessionInput) {
+    this.#deps = deps;
+    this.#record = input.record;
+    this.template = input.template;
+    this.terminalId = input.terminalId;
+    this.pid = input.pid;
+    this.#env = input.env;
+    this.#inboxPath = input.inboxPath;
+    this.#origin = input.origin;
+    this.#lastHookAt = deps.clock.now();
+    this.changes = createChangeSignal(deps.clock);
+    this.#transcript = new TranscriptFollower({
+      transcripts: deps.transcripts,
+      template: input.template,
+      log: deps.log,
+      onChange: () => this.#refreshTranscript(),
+    });
+    const view: OutboxView = {
+      maySend: () => this.#exit === null && this.#state.activity === "idle" && this.#state.permissions.length === 0,
+      starting: () => this.#state.activity === "starting",
+      turnCount: () => this.#transcript.turnsWhenIdle,
+      changed: () => this.changes.notify(),
+      failed: (error) => this.#report(error, "cannot take a prompt to its agent"),
+    };
+    this.outbox = new Outbox(deps, { terminalId: input.terminalId, template: input.template }, view);
+  }
+
+  get record(): SessionRecord {
+    return this.#record;
+  }
+  get state(): ActivityState {
+    return this.#state;
+  }
+  get transcriptSummary(): TranscriptSummary | null {
+    return this.#transcript.summary;
+  }
+  /** How the process ended, `unknown` when nobody saw it; null while it lives. */
+  get exit(): TerminalExit | "unknown" | null {
+    return this.#exit;
+  }
+  /** Whether the id is a stand-in until the agent tells its own. */
+  get provisional(): boolean {
+    const { transcriptPath, aliases } = this.#record;
+    return this.template.idRegime === "discovered" && transcriptPath === null && aliases.length === 0;
+  }
+
+  /** Begins to follow the agent. Reads the whole inbox of this launch first, so that a found session stands where it stood. */
+  async begin(): Promise<void> {
+    if (this.#record.transcriptPath !== null) await this.#transcript.follow(this.#record.transcriptPath);
+    this.#transcript.markResumed();
+    const open = await this.#deps.queue.open(this.#record.sessionId);
+    if (this.#origin === "launched") this.outbox.resume(open, "argv");
+    this.#inbox = createHookInbox({
+      path: this.#inboxPath,
+      clock: this.#deps.clock,
+      onLine: (line) => this.#onInboxLine(line),
+      onError: (error) => this.#report(error, "cannot read a hook inbox"),
+    });
+    await this.#inbox.drain();
+    if (this.#origin === "found") await this.#catchUp(open);
+    this.#tick();
+  }
+
+  /** A gateway that has just begun: what happened while no gateway ran is in the inbox and the transcript. */
+  async #catchUp(open: Parameters<Outbox["resume"]>[0]): Promise<void> {
+    if (this.#state.activity === "idle") this.#transcript.markIdle();
+    else this.#transcript.markWorking();
+    this.outbox.resume(open, "typing");
+    for (const prompt of open) {
+      if (prompt.state === "sent" && (await this.#transcript.hasPrompt(prompt.prompt)))
+        await this.outbox.onPromptTaken(prompt.prompt);
+    }
+    if (this.#state.activity === "idle") this.outbox.onTurnOver();
+    this.outbox.pump();
+  }
+
+  async #onInboxLine(line: string): Promise<void> {
+    const payload = parseInboxLine(line);
+    const claim = payload === null ? null : this.template.parseHook(payload);
+    if (claim === null) return;
+    if (!(await this.#accepts(claim))) {
+      this.#deps.log.warn(
+        { sessionId: this.#record.sessionId, event: claim.event.kind },
+        "refused a hook line that is not this session's",
+      );
+      return;
+    }
+    this.#lastHookAt = this.#deps.clock.now();
+    if (claim.transcriptPath !== null) await this.#bindTranscript(claim.transcriptPath);
+    if (claim.event.kind === "session_end") this.#awaitsSuccessor = true;
+    await this.#observe(claim.event);
+  }
+
+  async #accepts(claim: HookClaim): Promise<boolean> {
+    const verdict = judgeClaim(claim, {
+      sessionId: this.#record.sessionId,
+      dir: this.#record.dir,
+      transcriptRoots: this.template.transcriptRoots(this.#env),
+    });
+    if (verdict === "own") return true;
+    if (verdict === "refused") return false;
+    if (!this.provisional && !(this.#awaitsSuccessor && claim.event.kind === "session_start")) return false;
+    return this.#takeId(claim.agentSessionId);
+  }
+
+  /** Takes the agent's own id, for a provisional one or as the successor of a session that it ended. */
+  #takeId(agentSessionId: string): Promise<boolean> {
+    return this.#identity.run("id", async () => {
+      if (this.#record.sessionId === agentSessionId) return true;
+      const told = await this.template.discoverSessionId({ pid: this.pid, env: this.#env });
+      if (told !== null && told !== agentSessionId) return false;
+      const adopted = await adoptId(this.#deps, {
+        record: this.#record,
+        terminalId: this.terminalId,
+        agentSessionId,
+        how: this.provisional ? "rekey" : "follow",
+      });
+      if (adopted === null) return false;
+      this.#record = adopted;
+      this.#awaitsSuccessor = false;
+      this.changes.notify();
+      return true;
+    });
+  }
+
+  async #bindTranscript(path: string): Promise<void> {
+    if (path === this.#transcript.path) return;
+    await this.#transcript.follow(path);
+    await this.#patch({ transcriptPath: path });
+  }
+
+  async #observe(event: Observation): Promise<void> {
+    const before = this.#state;
+    this.#state = nextActivity(before, event, { at: this.#deps.clock.now(), permissionId: newUuid() });
+    if (event.kind === "prompt_submitted") await this.outbox.onPromptTaken(event.prompt);
+    if (this.#state.turnsEnded > before.turnsEnded) {
+      await this.#transcript.refresh();
+      this.outbox.onTurnOver();
+    }
+    if (this.#state.activity === "idle") this.#transcript.markIdle();
+    if (this.#state !== before) this.changes.notify();
+    this.outbox.pump();
+  }
+
+  #refreshTranscript(): void {
+    this.#refreshing ??= this.#transcript
+      .refresh()
+      .then(() => this.#onTranscript())
+      .catch((error: unknown) => this.#report(error, "cannot follow a transcript"))
+      .finally(() => {
+        this.#refreshing = null;
+      });
+  }
+
+  /** What the transcript tells where no hook does: an aborted or failed turn, and everything of an agent without hooks. */
+  async #onTranscript(): Promise<void> {
+    const kind = this.#transcript.summary?.lastTurn.kind;
+    const working = this.#state.activity === "working" || this.#state.permissions.length > 0;
+    const unconfirmed = this.outbox.unconfirmed;
+    if (unconfirmed !== null && this.#transcript.hasNewTurn && (!this.template.hasHooks || this.#hooksSilent())) {
+      if (await this.#transcript.hasPrompt(unconfirmed)) {
+        await this.#observe({ kind: "prompt_seen" });
+        await this.outbox.onPromptTaken(unconfirmed);
+      }
+    } else if (!this.template.hasHooks && !working && this.#transcript.hasNewTurn && kind === "open") {
+      await this.#observe({ kind: "prompt_seen" });
+    }
+    const noHookTells = kind === "aborted" || kind === "failed" || !this.template.hasHooks || this.#hooksSilent();
+    if (this.#state.activity !== "idle" && this.#state.started && this.#transcript.newTurnIsOver && noHookTells) {
+      await this.#observe({ kind: "turn_over" });
+    } else if (this.#state.activity === "idle") {
+      this.#transcript.markIdle();
+    }
+    this.changes.notify();
+  }
+
+  #hooksSilent(): boolean {
+    return this.#deps.clock.now() - this.#lastHookAt > hookSilenceMs;
+  }
+
+  #tick(): void {
+    if (this.#closed || this.#exit !== null) return;
+    const look = this.#needsLook() ? this.#look() : Promise.resolve();
+    void look
+      .catch((error: unknown) => this.#report(error, "cannot look after a session"))
+      .finally(() => {
+        if (!this.#closed && this.#exit === null) this.#cancelTick = this.#deps.clock.after(tickMs, () => this.#tick());
+      });
+  }
+
+  #needsLook(): boolean {
+    return (
+      this.#state.activity !== "idle" ||
+      this.provisional ||
+      this.outbox.unconfirmed !== null ||
+      this.outbox.waitingCount > 0
+    );
+  }
+
+  async #look(): Promise<void> {
+    if (this.provisional) {
+      const told = await this.template.discoverSessionId({ pid: this.pid, env: this.#env });
+      if (told !== null) await this.#takeId(told);
+    }
+    if (this.#transcript.path === null && !this.provisional) {
+      const path = await this.template.findTranscript(this.#record.sessionId, this.#env);
+      if (path !== null) await this.#bindTranscript(path);
+    }
+    if (
+      this.#state.activity === "starting" &&
+      this.template.readyBy === "composer" &&
+      (await composerOnScreen(this.#deps.host, this))
+    ) {
+      await this.#observe({ kind: "composer_painted" });
+    }
+    if (this.#state.activity === "working" && this.#hooksSilent()) {
+      await this.#transcript.refresh();
+      await this.#onTranscript();
+      const told = await this.template.liveState(this.#record.sessionId, { pid: this.pid, env: this.#env });
+      if (told === "idle" && this.#hooksSilent()) await this.#observe({ kind: "turn_over" });
+    }
+    await this.outbox.tick();
+    this.outbox.pump();
+  }
+
+  async #patch(patch: Parameters<SessionStore["update"]>[1]): Promise<void> {
+    await this.#deps.store.update(this.#record.sessionId, patch);
+    this.#record = { ...this.#record, ...patch };
+    this.changes.notify();
+  }
+
+  /** The process has ended: the last hooks and lines are read, and the record says how. */
+  onExit(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
+    this.#ending ??= this.#settle(exit, lastScreen);
+    return this.#ending;
+  }
+
+  /** Resolves when the end of an ended session is written down. */
+  async ended(): Promise<void> {
+    await this.changes.until(() => this.#closed, { timeoutMs: endingMs });
+  }
+
+  async #settle(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
+    this.#exit = exit ?? "unknown";
+    this.#cancelTick();
+    await this.#inbox?.drain();
+    if (this.#transcript.path === null && !this.provisional) {
+      const path = await this.template.findTranscript(this.#record.sessionId, this.#env);
+      if (path !== null) await this.#bindTranscript(path);
+    }
+    await this.#transcript.refresh();
+    await this.outbox.onEnded((text) => this.#transcript.hasPrompt(text));
+    await this.#patch({
+      terminalId: null,
+      pid: null,
+      exitCode: exit?.exitCode ?? null,
+      signal: exit?.signal ?? null,
+      // Of an agent that did its work the transcript tells; of one that did not begin, only its screen.
+      lastScreen: this.#transcript.summary === null || this.#state.promptsTaken === 0 ? lastScreen : null,
+      updatedAt: this.#deps.clock.now(),
+    });
+    await this.close();
+  }
+
+  /** Stops following; the agent lives on. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#cancelTick();
+    this.#transcript.close();
+    await this.#inbox?.close();
+    this.changes.notify();
+  }
+
+  #report(error: unknown, message: string): void {
+    // A terminal that went while it was looked at tells its exit by itself.
+    if (hasCode(error, "terminal_gone")) return;
+    this.#deps.log.warn({ sessionId: this.#record.sessionId, error }, message);
+  }
+}

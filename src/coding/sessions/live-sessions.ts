@@ -1,0 +1,192 @@
+import type { Log } from "../../core/log.ts";
+import type { TerminalExit, TerminalHostClient } from "../../terminal-host/terminal-info.ts";
+import type { AgentTemplate, Environment } from "../agents/template.ts";
+import { codingError } from "../errors.ts";
+import { inboxPathOf, type LaunchOrder, prepareLaunch } from "./launch.ts";
+import { LiveSession, type LiveSessionDeps } from "./live-session.ts";
+import type { SessionRecord } from "./session-store.ts";
+
+/** The sessions whose processes live, by their terminals. */
+export interface LiveSessions {
+  /** By the session's own id, not by an alias. */
+  find(sessionId: string): LiveSession | null;
+  all(): readonly LiveSession[];
+  /**
+   * Spawns an agent and follows it. The record (inserted or updated by `save` with the launch's names) stands before the
+   * process does, so that a crash in between leaves nothing unknown.
+   * @throws PosternError `too_many_sessions` | `session_busy` | `agent_start_failed`
+   */
+  launch(order: LaunchOrder, save: (names: LaunchNames) => Promise<SessionRecord>): Promise<LiveSession>;
+  /** Ends a session's process group and waits until its record says so. */
+  end(session: LiveSession): Promise<void>;
+  /** Takes up what the terminal host and the store know, at the start and after the host was lost. */
+  reconcile(): Promise<void>;
+  /** Stops following; agents live on. */
+  close(): Promise<void>;
+}
+
+/** The names that a record needs before its process runs. */
+export interface LaunchNames {
+  readonly launchId: string;
+  readonly terminalId: string;
+}
+
+/** What {@link createLiveSessions} needs. */
+export interface LiveSessionsDeps extends LiveSessionDeps {
+  readonly home: string;
+  readonly hookCommand: string;
+  readonly maxSessions: number;
+  /** Templates by primary name, and the environment of their processes. */
+  readonly templateOf: (agent: string) => AgentTemplate | null;
+  readonly environmentOf: (template: AgentTemplate) => Environment;
+}
+
+/** Follows every live session of this gateway. */
+export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
+  const byTerminal = new Map<string, LiveSession>();
+  /** Exits told by the host before their launch had a session to tell; at most one for each launch under way. */
+  const earlyExits = new Map<string, TerminalExit>();
+  let launching = 0;
+  let closed = false;
+  let reconciling: Promise<void> | null = null;
+
+  const stopListening = deps.host.onExit((ended) => {
+    if (closed) return;
+    const handled = ended === null ? reconcile() : onExit(ended.terminalId, ended.exit);
+    handled.catch((error: unknown) => deps.log.error({ error }, "cannot take note of an ended terminal"));
+  });
+
+  async function onExit(terminalId: string, exit: TerminalExit): Promise<void> {
+    const session = byTerminal.get(terminalId);
+    if (session !== undefined) await settle(session, exit);
+    else if (launching > 0) earlyExits.set(terminalId, exit);
+  }
+
+  /** Writes down how a session's process ended, once, however many tell. */
+  async function settle(session: LiveSession, exit: TerminalExit): Promise<void> {
+    const { terminalId } = session;
+    if (session.exit === null) {
+      await session
+        .onExit(exit, await lastScreenOf(deps.host, terminalId, deps.log))
+        .finally(() => byTerminal.delete(terminalId));
+      await deps.host.forget(terminalId);
+    } else {
+      await session.onExit(exit, null);
+    }
+  }
+
+  async function launch(
+    order: LaunchOrder,
+    save: (names: LaunchNames) => Promise<SessionRecord>,
+  ): Promise<LiveSession> {
+    if (byTerminal.size + launching >= deps.maxSessions) {
+      throw codingError(
+        "too_many_sessions",
+        `${deps.maxSessions} sessions are live, the most allowed. Close one, or raise maxSessions in the configuration.`,
+      );
+    }
+    launching += 1;
+    try {
+      const prepared = prepareLaunch(deps, order);
+      const record = await save(prepared);
+      const info = await prepared.run().catch(async (error: unknown) => {
+        await deps.store.update(record.sessionId, { terminalId: null });
+        throw error;
+      });
+      const session = new LiveSession(deps, {
+        record: { ...record, pid: info.pid },
+        template: order.template,
+        terminalId: prepared.terminalId,
+        pid: info.pid,
+        env: order.env,
+        inboxPath: prepared.inboxPath,
+        origin: "launched",
+      });
+      byTerminal.set(prepared.terminalId, session);
+      await deps.store.update(record.sessionId, { pid: info.pid });
+      await session.begin();
+      deps.log.info(
+        { sessionId: record.sessionId, agent: order.template.name, pid: info.pid, kind: order.kind },
+        "agent spawned",
+      );
+      const exit = earlyExits.get(prepared.terminalId);
+      if (exit !== undefined) await settle(session, exit);
+      return session;
+    } finally {
+      launching -= 1;
+      if (launching === 0) earlyExits.clear();
+    }
+  }
+
+  async function takeUp(): Promise<void> {
+    const [terminals, records] = await Promise.all([deps.host.list(), deps.store.withTerminal()]);
+    const known = new Map(terminals.map((terminal) => [terminal.terminalId, terminal]));
+    for (const record of records) {
+      const { terminalId } = record;
+      if (terminalId === null) continue;
+      const info = known.get(terminalId);
+      known.delete(terminalId);
+      const session = byTerminal.get(terminalId) ?? (await found(record, terminalId, info?.pid ?? record.pid));
+      if (info !== undefined && info.exit === null) continue;
+      if (session === null) await deps.store.update(record.sessionId, { terminalId: null, pid: null });
+      else if (info === undefined) await session.onExit(null, null);
+      else if (info.exit !== null) await settle(session, info.exit);
+      byTerminal.delete(terminalId);
+    }
+    for (const stray of known.values()) {
+      if (byTerminal.has(stray.terminalId) || launching > 0) continue;
+      deps.log.warn({ pid: stray.pid }, "ending a terminal that no session knows");
+      await deps.host.end(stray.terminalId);
+      await deps.host.forget(stray.terminalId);
+    }
+  }
+
+  async function found(record: SessionRecord, terminalId: string, pid: number | null): Promise<LiveSession | null> {
+    const template = deps.templateOf(record.agent);
+    if (template === null || record.launchId === null || pid === null) return null;
+    const session = new LiveSession(deps, {
+      record: { ...record, pid },
+      template,
+      terminalId,
+      pid,
+      env: deps.environmentOf(template),
+      inboxPath: inboxPathOf(deps.home, record.launchId),
+      origin: "found",
+    });
+    byTerminal.set(terminalId, session);
+    await session.begin();
+    deps.log.info({ sessionId: record.sessionId, agent: record.agent, pid }, "took up a session of an earlier gateway");
+    return session;
+  }
+
+  function reconcile(): Promise<void> {
+    reconciling ??= takeUp().finally(() => {
+      reconciling = null;
+    });
+    return reconciling;
+  }
+
+  return {
+    find: (sessionId) => [...byTerminal.values()].find((session) => session.record.sessionId === sessionId) ?? null,
+    all: () => [...byTerminal.values()],
+    launch,
+    async end(session) {
+      await settle(session, await deps.host.end(session.terminalId));
+    },
+    reconcile,
+    async close() {
+      closed = true;
+      stopListening();
+      await Promise.all([...byTerminal.values()].map((session) => session.close()));
+    },
+  };
+}
+
+async function lastScreenOf(host: TerminalHostClient, terminalId: string, log: Log): Promise<string> {
+  try {
+    return (await host.snapshot(terminalId)).lines.join("\n").trim();
+  } catch (error) {
+    log.debug({ error }, "an ended terminal has no last screen");
+    return "";
+  }
+}

@@ -1,0 +1,209 @@
+import type { Clock } from "../../core/clock.ts";
+import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
+import type { AgentTemplate } from "../agents/template.ts";
+import { composerOnScreen, typePrompt } from "./deliver.ts";
+import type { OpenPrompt, PromptQueue, PromptState } from "./prompt-queue.ts";
+
+/** How far a prompt has come. */
+export interface PromptProgress {
+  readonly state: PromptState;
+  /** Turns in the transcript before this prompt's; known once it was sent. */
+  readonly turnsBefore: number;
+  /** Whether the turn that it began has ended. */
+  readonly turnOver: boolean;
+}
+
+/** What an outbox needs to know of its session at the moment. */
+export interface OutboxView {
+  /** Whether the agent is idle and nothing waits for an answer: the only time to type. */
+  maySend(): boolean;
+  /** Whether the agent is still booting. */
+  starting(): boolean;
+  /** Turns in the transcript while the agent was last idle. */
+  turnCount(): number;
+  changed(): void;
+  failed(error: unknown): void;
+}
+
+interface SentPrompt {
+  readonly promptId: string;
+  readonly text: string;
+  /** On the command line, or typed into the terminal. */
+  readonly by: "argv" | "typing";
+  readonly sentAt: number;
+  readonly enters: number;
+}
+
+// Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated once for a TUI that swallowed it.
+const enterAgainMs = 3_000;
+const typedLostMs = 20_000;
+const argvLostMs = 60_000;
+// Callers ask about their own, recent prompt.
+const maxRemembered = 200;
+
+/** Takes prompts to one live agent, one at a time, in order, each at most once. */
+export class Outbox {
+  readonly #deps: { readonly host: TerminalHostClient; readonly clock: Clock; readonly queue: PromptQueue };
+  readonly #terminal: { readonly terminalId: string; readonly template: AgentTemplate };
+  readonly #view: OutboxView;
+  readonly #progress = new Map<string, PromptProgress>();
+  #waiting: OpenPrompt[] = [];
+  #sent: SentPrompt | null = null;
+  /** The prompt whose turn runs. */
+  #current: string | null = null;
+  #busy = false;
+
+  constructor(
+    deps: { readonly host: TerminalHostClient; readonly clock: Clock; readonly queue: PromptQueue },
+    terminal: { readonly terminalId: string; readonly template: AgentTemplate },
+    view: OutboxView,
+  ) {
+    this.#deps = deps;
+    this.#terminal = terminal;
+    this.#view = view;
+  }
+
+  /** Prompts that were not sent yet. */
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
+  progressOf(promptId: string): PromptProgress | null {
+    return this.#progress.get(promptId) ?? null;
+  }
+
+  /** Takes over what the store holds: queued prompts in order, and one that was sent but not confirmed. */
+  resume(prompts: readonly OpenPrompt[], sentBy: "argv" | "typing"): void {
+    for (const prompt of prompts) {
+      this.#note(prompt.promptId, { state: prompt.state, turnsBefore: this.#view.turnCount(), turnOver: false });
+      if (prompt.state === "queued") this.#waiting.push(prompt);
+      else this.#awaitConfirmation(prompt.promptId, prompt.prompt, sentBy);
+    }
+  }
+
+  add(prompt: OpenPrompt): void {
+    this.resume([prompt], "argv");
+    this.pump();
+  }
+
+  /** Sends the next prompt if now is the time; otherwise the next change of state tries again. */
+  pump(): void {
+    const next = this.#waiting[0];
+    if (next === undefined || this.#busy || this.#sent !== null || !this.#view.maySend()) return;
+    this.#busy = true;
+    this.#send(next)
+      .catch((error: unknown) => this.#view.failed(error))
+      .finally(() => {
+        this.#busy = false;
+      });
+  }
+
+  async #send(prompt: OpenPrompt): Promise<void> {
+    await typePrompt(this.#deps, this.#terminal, {
+      text: prompt.prompt,
+      maySend: () => this.#view.maySend(),
+      onTyping: async () => {
+        await this.#deps.queue.mark(prompt.promptId, "sent");
+        this.#waiting = this.#waiting.filter((other) => other !== prompt);
+        this.#note(prompt.promptId, { state: "sent", turnsBefore: this.#view.turnCount(), turnOver: false });
+        this.#awaitConfirmation(prompt.promptId, prompt.prompt, "typing");
+      },
+    });
+  }
+
+  #awaitConfirmation(promptId: string, text: string, by: "argv" | "typing"): void {
+    if (!this.#canConfirm(text)) return;
+    this.#sent = { promptId, text, by, sentAt: this.#deps.clock.now(), enters: 1 };
+  }
+
+  /** An agent that reports nothing, or a command of its own, is never confirmed: it stays `sent`. */
+  #canConfirm(text: string): boolean {
+    const { template } = this.#terminal;
+    if (!template.hasHooks && template.transcriptFormat === null) return false;
+    return !template.commandPrefixes.some((prefix) => text.startsWith(prefix));
+  }
+
+  /** The text of the prompt that waits for its confirmation. */
+  get unconfirmed(): string | null {
+    return this.#sent?.text ?? null;
+  }
+
+  /** The agent took a prompt: ours when the text is the same, else one that somebody typed into the terminal. */
+  async onPromptTaken(text: string): Promise<void> {
+    const sent = this.#sent;
+    if (sent === null || !samePrompt(sent.text, text)) {
+      this.#current = null;
+      return;
+    }
+    this.#sent = null;
+    this.#current = sent.promptId;
+    await this.#settle(sent.promptId, "delivered");
+  }
+
+  onTurnOver(): void {
+    const current = this.#current;
+    const progress = current === null ? undefined : this.#progress.get(current);
+    if (current !== null && progress !== undefined) this.#note(current, { ...progress, turnOver: true });
+    this.#current = null;
+  }
+
+  /** Looks after a prompt that was sent and not confirmed. */
+  async tick(): Promise<void> {
+    const sent = this.#sent;
+    if (sent === null || this.#busy) return;
+    const age = this.#deps.clock.now() - sent.sentAt;
+    if (sent.by === "argv") {
+      if (age > argvLostMs && !this.#view.starting()) await this.#lose(sent);
+      return;
+    }
+    if (age > typedLostMs) return this.#lose(sent);
+    // Enter on an empty composer does nothing; in a dialog it would answer, and a dialog hides the composer.
+    if (age > enterAgainMs * sent.enters && sent.enters <= 2 && this.#view.maySend()) {
+      this.#sent = { ...sent, enters: sent.enters + 1 };
+      if (await composerOnScreen(this.#deps.host, this.#terminal))
+        await this.#deps.host.write(this.#terminal.terminalId, "\r");
+    }
+  }
+
+  /** The process is gone. What was sent and not confirmed is lost, unless the transcript has it; what waits stays for a resume. */
+  async onEnded(inTranscript: (text: string) => Promise<boolean>): Promise<void> {
+    const sent = this.#sent;
+    if (sent !== null) {
+      if (await inTranscript(sent.text)) await this.onPromptTaken(sent.text);
+      else await this.#lose(sent);
+    }
+    this.onTurnOver();
+  }
+
+  async #lose(sent: SentPrompt): Promise<void> {
+    if (this.#sent === sent) this.#sent = null;
+    await this.#settle(sent.promptId, "lost");
+    this.pump();
+  }
+
+  async #settle(promptId: string, state: "delivered" | "lost"): Promise<void> {
+    const turnsBefore = this.#progress.get(promptId)?.turnsBefore ?? this.#view.turnCount();
+    this.#note(promptId, { state, turnsBefore, turnOver: state === "lost" });
+    await this.#deps.queue.mark(promptId, state);
+  }
+
+  #note(promptId: string, progress: PromptProgress): void {
+    this.#progress.set(promptId, progress);
+    for (const oldest of this.#progress.keys()) {
+      if (this.#progress.size <= maxRemembered) break;
+      this.#progress.delete(oldest);
+    }
+    this.#view.changed();
+  }
+}
+
+// Hooks cut long strings; no two prompts in flight differ only behind this.
+const comparedLength = 8_000;
+
+/** Whether an agent's report of a prompt is of this one: agents may fold white space, and their reports are cut. */
+export function samePrompt(ours: string, reported: string): boolean {
+  const [left, right] = [ours, reported].map((text) => text.replaceAll(/\s+/g, " ").trim());
+  if (left === undefined || right === undefined || right === "") return false;
+  if (left.length < comparedLength && right.length < comparedLength) return left === right;
+  return left.slice(0, comparedLength) === right.slice(0, comparedLength);
+}

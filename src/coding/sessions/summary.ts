@@ -1,0 +1,65 @@
+import { isoTime } from "../../core/clock.ts";
+import type { Activity, SessionSummary } from "../../wire/coding.ts";
+import type { ExternalHolder } from "../agents/template.ts";
+import type { TranscriptSummary } from "../transcripts/transcript.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { SessionRecord } from "./session-store.ts";
+import { statusOf } from "./status.ts";
+
+/** Everything that a session's summary is made of. */
+export interface SessionFacts {
+  readonly record: SessionRecord;
+  /** The session's process, when it lives under this gateway. */
+  readonly live: LiveSession | null;
+  readonly transcript: TranscriptSummary | null;
+  /** A process outside this gateway that runs the session. */
+  readonly external: ExternalHolder | null;
+  readonly queuedPrompts: number;
+}
+
+/** The summary that every answer shows. Pure but for the live session's present state. */
+export function summarize({ record, live, transcript, external, queuedPrompts }: SessionFacts): SessionSummary {
+  const alive = live?.exit === null;
+  const running = alive || external !== null;
+  const status = statusOf({
+    alive: running,
+    ready: external !== null || (live !== null && (live.state.started || live.state.activity !== "starting")),
+    hasTranscript: transcript !== null,
+  });
+  const title = transcript?.title ?? record.title;
+  return {
+    sessionId: record.sessionId,
+    sessionAliases: [...record.aliases],
+    agent: record.agent,
+    dir: record.dir,
+    title,
+    status,
+    activity: alive ? activityOf(live) : null,
+    owner: alive ? "gateway" : external !== null ? "external" : null,
+    pid: alive ? live.pid : (external?.pid ?? null),
+    createdAt: isoTime(record.createdAt),
+    updatedAt: transcript?.updatedAt ?? isoTime(record.updatedAt),
+    turnCount: transcript?.turnCount ?? 0,
+    queuedPrompts,
+    model: transcript?.model ?? record.model,
+    branch: transcript?.branch ?? null,
+    worktree: null,
+    permissions: alive ? [...live.state.permissions] : [],
+    resetsAt: null,
+    sizeBytes: transcript?.sizeBytes ?? 0,
+    exitCode: running ? null : record.exitCode,
+    signal: running ? null : record.signal,
+    failure:
+      status === "failed"
+        ? { exitCode: record.exitCode, signal: record.signal, lastScreen: record.lastScreen ?? "" }
+        : null,
+    continuedBy: record.continuedBy,
+    closedAt: record.closedAt === null ? null : isoTime(record.closedAt),
+  };
+}
+
+/** An agent that has a prompt on its way to it is not idle, though it has not said so yet. */
+function activityOf({ state, outbox }: LiveSession): Activity {
+  if (state.activity !== "idle" || outbox.unconfirmed === null) return state.activity;
+  return state.promptsTaken === 0 ? "starting" : "working";
+}

@@ -1,0 +1,87 @@
+import type { SpawnInput, SpawnOutput, Started } from "../wire/coding.ts";
+import type { AskDeps } from "./ask.ts";
+import { codingError } from "./errors.ts";
+import type { Caller } from "./ports.ts";
+import type { LiveSession } from "./sessions/live-session.ts";
+import { defaultSize } from "./start.ts";
+import { untilNamed } from "./wait.ts";
+
+/**
+ * `POST /api/coding/spawn`: allocates or resumes a terminal without sending a prompt.
+ * @see the seed, "Webapp terminal routes"
+ */
+export function createSpawn(
+  deps: AskDeps,
+): (input: SpawnInput, caller: Caller, signal: AbortSignal) => Promise<SpawnOutput> {
+  return async (input, caller, signal) => {
+    if (input.worktree === true || input.branch !== undefined || input.baseBranch !== undefined) {
+      throw codingError(
+        "invalid_request",
+        `Worktrees are not supported yet. Leave "worktree", "branch" and "baseBranch" out.`,
+      );
+    }
+    const { live, status } =
+      input.sessionId === undefined
+        ? { live: await spawnNew(deps, input, caller), status: "new" as const }
+        : await spawnExisting(deps, input.sessionId, input, caller);
+    await untilNamed(live, signal);
+    if (live.exit !== null) {
+      const { sessionId, exitCode, lastScreen } = live.record;
+      throw codingError(
+        "agent_start_failed",
+        `${live.template.name} ended at its start (exit code ${exitCode ?? "unknown"}).`,
+        {
+          details: { sessionId, exitCode, signal: live.record.signal, lastScreen: lastScreen ?? "" },
+        },
+      );
+    }
+    return { sessionId: live.record.sessionId, pid: live.pid, status };
+  };
+}
+
+function sizeOf({ cols, rows }: SpawnInput) {
+  return { cols: clamp(cols ?? defaultSize.cols, 2, 1000), rows: clamp(rows ?? defaultSize.rows, 1, 500) };
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most);
+}
+
+async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promise<LiveSession> {
+  if (input.dir === undefined) {
+    throw codingError("invalid_request", `Name the "dir" to work in, or the "sessionId" to go on with.`);
+  }
+  const place = await deps.resolveAllowedDir(input.dir, { scope: "coding", within: caller.folders });
+  const agent = await deps.resolveAgent(input.agent);
+  const options = {
+    place,
+    model: input.model ?? null,
+    systemPrompt: input.systemPrompt ?? null,
+    permissionMode: "ask",
+    size: sizeOf(input),
+  } as const;
+  return deps.starter.start(agent, options, null);
+}
+
+async function spawnExisting(
+  deps: AskDeps,
+  sessionId: string,
+  input: SpawnInput,
+  caller: Caller,
+): Promise<{ readonly live: LiveSession; readonly status: Started }> {
+  return deps.locator.withSession(sessionId, caller, async (session) => {
+    const place = await deps.resolveAllowedDir(input.dir ?? session.record.dir, {
+      scope: "coding",
+      within: caller.folders,
+    });
+    if (place.dir !== session.record.dir) {
+      throw codingError(
+        "session_mismatch",
+        `Session ${sessionId} works in ${session.record.dir}, not in ${place.dir}.`,
+      );
+    }
+    if (session.live !== null) return { live: session.live, status: "reconnect" };
+    const options = { place, model: input.model ?? null, permissionMode: "ask", size: sizeOf(input) } as const;
+    return { live: await deps.starter.resume(session, options, null), status: "resumed" };
+  });
+}

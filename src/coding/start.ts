@@ -1,0 +1,217 @@
+import type { Clock } from "../core/clock.ts";
+import { newUuid } from "../core/ids.ts";
+import type { PermissionMode, Started } from "../wire/coding.ts";
+import type { AgentTemplate, Environment } from "./agents/template.ts";
+import { codingError } from "./errors.ts";
+import type { LocatedSession, SessionLocator } from "./locate.ts";
+import type { AllowedDir } from "./ports.ts";
+import { maxArgumentPromptBytes } from "./prompt-text.ts";
+import type { LiveSession } from "./sessions/live-session.ts";
+import type { LaunchNames, LiveSessions } from "./sessions/live-sessions.ts";
+import type { IdempotencyClaim, PromptQueue } from "./sessions/prompt-queue.ts";
+import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
+
+/** A prompt with the id under which it is followed. */
+export interface NewPrompt {
+  readonly promptId: string;
+  readonly text: string;
+  readonly idempotency: IdempotencyClaim | null;
+}
+
+/** How an agent is to run. */
+export interface RunOptions {
+  readonly place: AllowedDir;
+  readonly model: string | null;
+  readonly permissionMode: PermissionMode;
+  readonly size: { readonly cols: number; readonly rows: number };
+}
+
+/** Starts agents and resumes their sessions: the only two ways to a new process. */
+export interface Starter {
+  /** @throws PosternError `agent_binary_missing` | `model_not_supported` | `too_many_sessions` | `agent_start_failed` */
+  start(
+    agent: { readonly template: AgentTemplate; readonly binary: string },
+    options: RunOptions & { readonly systemPrompt: string | null },
+    prompt: NewPrompt | null,
+  ): Promise<LiveSession>;
+  /**
+   * Goes on with a session whose process is gone, with the oldest waiting prompt first. Never a fresh start in its place.
+   * @throws PosternError `session_not_found` (no transcript) | `session_busy` (runs elsewhere) and those of `start`
+   */
+  resume(session: LocatedSession, options: RunOptions, prompt: NewPrompt | null): Promise<LiveSession>;
+}
+
+/** The usual terminal size until a viewer says its own: wide enough that agents do not fold their lines. */
+export const defaultSize = { cols: 120, rows: 40 } as const;
+
+/** What {@link createStarter} needs. */
+export interface StarterDeps {
+  readonly store: SessionStore;
+  readonly queue: PromptQueue;
+  readonly live: LiveSessions;
+  readonly locator: SessionLocator;
+  readonly clock: Clock;
+  readonly environmentOf: (template: AgentTemplate) => Environment;
+  /** @throws PosternError `agent_not_configured` | `agent_binary_missing` */
+  readonly binaryOf: (template: AgentTemplate) => Promise<string>;
+  /** Whether no prompt may stand on a command line, where other users of the machine can read it. */
+  readonly privatePrompts: boolean;
+}
+
+/** A {@link Starter} over the live sessions of this gateway. */
+export function createStarter(deps: StarterDeps): Starter {
+  function fitsArgv(text: string): boolean {
+    return !deps.privatePrompts && Buffer.byteLength(text) <= maxArgumentPromptBytes;
+  }
+
+  async function enqueue(
+    sessionId: string,
+    prompt: NewPrompt,
+    how: { readonly state: "queued" | "sent"; readonly started: Started },
+  ): Promise<void> {
+    await deps.queue.add({
+      promptId: prompt.promptId,
+      sessionId,
+      prompt: prompt.text,
+      idempotency: prompt.idempotency,
+      ...how,
+    });
+  }
+
+  return {
+    async start(agent, options, prompt) {
+      requireAccepted(agent.template, options);
+      const sessionId = newUuid();
+      const now = deps.clock.now();
+      const inArgv = prompt !== null && fitsArgv(prompt.text);
+      return deps.live.launch(
+        {
+          kind: "start",
+          sessionId,
+          ...agent,
+          ...launchOptions(options),
+          env: deps.environmentOf(agent.template),
+          prompt: inArgv ? prompt.text : null,
+          systemPrompt: options.systemPrompt,
+        },
+        async (names) => {
+          const record = newRecord({ sessionId, agent: agent.template.name, options, prompt, now }, names);
+          await deps.store.insert(record);
+          if (prompt !== null) await enqueue(sessionId, prompt, { state: inArgv ? "sent" : "queued", started: "new" });
+          return record;
+        },
+      );
+    },
+
+    async resume(session, options, prompt) {
+      const { record, template, env } = session;
+      requireAccepted(template, { ...options, systemPrompt: null });
+      if ((await deps.locator.transcriptOf(session)) === null) {
+        throw codingError(
+          "session_not_found",
+          `Session ${record.sessionId} has no running process and no transcript to resume from. Start a new session.`,
+        );
+      }
+      const holder = await deps.locator.externalHolder(session);
+      if (holder !== null) {
+        throw codingError(
+          "session_busy",
+          `Session ${record.sessionId} is running in process ${holder.pid}, outside this gateway. End it there first.`,
+        );
+      }
+      const binary = await deps.binaryOf(template);
+      if (!session.stored) await deps.store.insert(record);
+      if (prompt !== null) await enqueue(record.sessionId, prompt, { state: "queued", started: "resumed" });
+      const first = await firstWaiting(deps.queue, record.sessionId);
+      const inArgv = first !== null && fitsArgv(first.prompt);
+      return deps.live.launch(
+        {
+          kind: "resume",
+          sessionId: record.sessionId,
+          template,
+          binary,
+          ...launchOptions(options),
+          env,
+          prompt: inArgv ? first.prompt : null,
+          systemPrompt: null,
+        },
+        async (names) => {
+          if (inArgv) await deps.queue.mark(first.promptId, "sent");
+          const patch = {
+            ...names,
+            transcriptPath: record.transcriptPath,
+            permissionMode: options.permissionMode,
+            updatedAt: deps.clock.now(),
+            closedAt: null,
+            exitCode: null,
+            signal: null,
+            lastScreen: null,
+          };
+          await deps.store.update(record.sessionId, patch);
+          return { ...record, ...patch };
+        },
+      );
+    },
+  };
+}
+
+function launchOptions({ place, model, permissionMode, size }: RunOptions) {
+  return { dir: place.dir, trustDir: place.trusted, model, permissionMode, size };
+}
+
+function requireAccepted(
+  template: AgentTemplate,
+  options: { readonly model: string | null; readonly systemPrompt: string | null },
+): void {
+  if (options.model !== null && !template.accepts.model) {
+    throw codingError("model_not_supported", `${template.name} takes no model at its start. Leave "model" out.`);
+  }
+  if (options.systemPrompt !== null && !template.accepts.systemPrompt) {
+    throw codingError(
+      "model_not_supported",
+      `${template.name} takes no system prompt at its start. Leave "systemPrompt" out.`,
+    );
+  }
+}
+
+/** The oldest prompt that waits; one that was sent to a process that is gone is lost. */
+async function firstWaiting(queue: PromptQueue, sessionId: string) {
+  const open = await queue.open(sessionId);
+  for (const prompt of open) if (prompt.state === "sent") await queue.mark(prompt.promptId, "lost");
+  return open.find((prompt) => prompt.state === "queued") ?? null;
+}
+
+// A title until the agent gives one.
+const titleLength = 200;
+
+function newRecord(
+  made: {
+    readonly sessionId: string;
+    readonly agent: string;
+    readonly options: RunOptions;
+    readonly prompt: NewPrompt | null;
+    readonly now: number;
+  },
+  names: LaunchNames,
+): SessionRecord {
+  return {
+    sessionId: made.sessionId,
+    aliases: [],
+    agent: made.agent,
+    dir: made.options.place.dir,
+    title: made.prompt?.text.slice(0, titleLength).toWellFormed() ?? null,
+    model: made.options.model,
+    permissionMode: made.options.permissionMode,
+    transcriptPath: null,
+    launchId: names.launchId,
+    terminalId: names.terminalId,
+    pid: null,
+    createdAt: made.now,
+    updatedAt: made.now,
+    closedAt: null,
+    exitCode: null,
+    signal: null,
+    lastScreen: null,
+    continuedBy: null,
+  };
+}

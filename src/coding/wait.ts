@@ -1,0 +1,53 @@
+import type { LiveSession } from "./sessions/live-session.ts";
+
+// The contract's bound for an agent that tells its own id; both tell within a second.
+const bootMs = 15_000;
+// The agent's last lines are written a moment after its hook said that the turn ended.
+const transcriptLagMs = 1_000;
+
+/**
+ * Waits until a prompt's fate is known and the agent has told its own id, or until it is clear that this takes longer: the
+ * prompt waits behind a running turn, or 15 s have gone.
+ */
+export async function untilTaken(live: LiveSession, promptId: string, signal: AbortSignal): Promise<void> {
+  const taken = (): boolean => {
+    if (live.exit !== null) return true;
+    const state = live.outbox.progressOf(promptId)?.state ?? null;
+    if (state === "queued") return live.state.activity !== "idle" && live.state.activity !== "starting";
+    if (state === "sent" && live.outbox.unconfirmed !== null) return false;
+    return !live.provisional;
+  };
+  await live.changes.until(taken, { timeoutMs: bootMs, signal });
+}
+
+/** Waits until the agent has told its own id, or has ended, or 15 s have gone. */
+export async function untilNamed(live: LiveSession, signal: AbortSignal): Promise<void> {
+  await live.changes.until(() => live.exit !== null || !live.provisional, { timeoutMs: bootMs, signal });
+}
+
+/** Waits until a prompt's turn has ended, or somebody is needed, or the process is gone, or the time is up. */
+export async function untilTurnEnds(
+  live: LiveSession,
+  promptId: string,
+  limits: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const ended = await live.changes.until(() => {
+    const progress = live.outbox.progressOf(promptId);
+    if (live.exit !== null || progress === null || progress.turnOver) return true;
+    return progress.state === "delivered" && needsSomebody(live);
+  }, limits);
+  if (!ended || live.exit !== null || needsSomebody(live)) return;
+  await live.changes.until(() => live.exit !== null || live.transcriptSummary?.lastTurn.kind !== "open", {
+    timeoutMs: transcriptLagMs,
+    signal: limits.signal,
+  });
+}
+
+function needsSomebody({ state }: LiveSession): boolean {
+  return (
+    state.activity === "needs_permission" ||
+    state.activity === "needs_answer" ||
+    state.activity === "needs_login" ||
+    state.activity === "limited"
+  );
+}

@@ -1,0 +1,43 @@
+import type { Clock } from "./clock.ts";
+
+/** Tells waiters that something changed; what changed they look up themselves. */
+export interface ChangeSignal {
+  notify(): void;
+  /**
+   * Resolves with true once `holds()` is true: at once, or after a change. Resolves with false after `timeoutMs`, or when the signal is
+   * aborted. `holds` is called again after every change.
+   */
+  until(
+    holds: () => boolean,
+    limits: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<boolean>;
+}
+
+/** A {@link ChangeSignal}; as many waiters as there are calls of `until` under way, each bounded by its time. */
+export function createChangeSignal(clock: Clock): ChangeSignal {
+  const waiters = new Set<() => void>();
+  return {
+    notify() {
+      for (const wake of [...waiters]) wake();
+    },
+    until(holds, { timeoutMs, signal }) {
+      if (holds()) return Promise.resolve(true);
+      if (timeoutMs <= 0 || signal?.aborted === true) return Promise.resolve(false);
+      return new Promise((resolve) => {
+        const finish = (result: boolean): void => {
+          waiters.delete(check);
+          cancelTimer();
+          signal?.removeEventListener("abort", giveUp);
+          resolve(result);
+        };
+        const check = (): void => {
+          if (holds()) finish(true);
+        };
+        const giveUp = (): void => finish(false);
+        const cancelTimer = clock.after(timeoutMs, giveUp);
+        signal?.addEventListener("abort", giveUp, { once: true });
+        waiters.add(check);
+      });
+    },
+  };
+}
