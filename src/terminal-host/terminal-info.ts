@@ -1,3 +1,18 @@
+/**
+ * The codes of every error that comes from the terminal host. `terminal_exists`: the id was used before. `input_queue_full`: more
+ * than 4 MiB wait for a program that does not read, nothing of this write was taken. `input_stalled`: the program read nothing for a
+ * minute, the rest was dropped. `reader_behind`: an attached reader was so slow that the raw log no longer holds what comes next.
+ */
+export type TerminalHostErrorCode =
+  | "lease_held"
+  | "terminal_exists"
+  | "spawn_failed"
+  | "terminal_gone"
+  | "terminal_host_unavailable"
+  | "input_queue_full"
+  | "input_stalled"
+  | "reader_behind";
+
 /** What to run in a new terminal. */
 export interface SpawnSpec {
   /** Chosen by the caller (a UUID); every later call names the terminal by it. */
@@ -56,7 +71,10 @@ export interface TerminalStream {
   readonly snapshot: TerminalSnapshot;
   /** Raw bytes, then the end. Not reading pauses the program (within the host's bounds). */
   readonly output: AsyncIterable<Uint8Array>;
-  /** Resolves when the program has ended and all its output was delivered. */
+  /**
+   * Resolves when the program has ended and all its output was delivered. Rejects when the stream ended before that:
+   * `terminal_host_unavailable`, or `reader_behind` (attach again for the screen as it is by then).
+   */
   readonly exit: Promise<TerminalExit>;
   close(): void;
 }
@@ -66,7 +84,10 @@ export interface TerminalHostClient {
   /** @throws PosternError `lease_held` | `spawn_failed` (program or directory missing) | `terminal_host_unavailable` */
   spawn(spec: SpawnSpec): Promise<TerminalInfo>;
   list(): Promise<readonly TerminalInfo[]>;
-  /** @throws PosternError `terminal_gone` when there is no such live terminal */
+  /**
+   * Resolves when the program's input buffer took all of it; writes to one terminal keep their order. At most 4 MiB at once.
+   * @throws PosternError `terminal_gone` when there is no such live terminal | `input_queue_full` | `input_stalled`
+   */
   write(terminalId: string, data: string | Uint8Array): Promise<void>;
   /** @throws PosternError `terminal_gone` */
   resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): Promise<void>;

@@ -1,0 +1,114 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { isErrno } from "../core/errors.ts";
+
+/** One row of the kernel's process table. */
+export interface ProcessRow {
+  readonly pid: number;
+  readonly parentPid: number;
+  readonly groupId: number;
+  /** The session's leader; 0 where the system does not tell. */
+  readonly sessionId: number;
+  /** A dead process that its parent has not reaped yet. */
+  readonly zombie: boolean;
+  /** Opaque text that differs between two processes that had the same pid, also across a reboot. */
+  readonly startTime: string;
+}
+
+const PS_TIMEOUT_MS = 5_000;
+const PS_MAX_BYTES = 16 * 1024 * 1024;
+
+/** The row of `pid`, or undefined when there is no such process. */
+export function processRow(pid: number): ProcessRow | undefined {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  if (process.platform === "linux") return linuxRow(pid);
+  return psRows(["-p", String(pid)])[0];
+}
+
+/** All processes; those that end while the table is read may be missing. */
+export function processTable(): readonly ProcessRow[] {
+  if (process.platform !== "linux") return psRows(["-ax"]);
+  const rows: ProcessRow[] = [];
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    const row = Number.isInteger(pid) ? linuxRow(pid) : undefined;
+    if (row !== undefined) rows.push(row);
+  }
+  return rows;
+}
+
+/**
+ * Whether the environment that `pid` was started with holds `name=value`. False for processes of other users, and everywhere but
+ * on Linux, where the system does not tell.
+ */
+export function startedWithVariable(pid: number, name: string, value: string): boolean {
+  if (process.platform !== "linux") return false;
+  try {
+    return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`.includes(`\0${name}=${value}\0`);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EPERM")) return false;
+    throw error;
+  }
+}
+
+let bootId: string | undefined;
+
+function linuxBootId(): string {
+  try {
+    bootId ??= readFileSync("/proc/sys/kernel/random/boot_id", "latin1").slice(0, 8);
+  } catch {
+    bootId = "0"; // hidden by a sandbox: the start time alone still tells processes of one boot apart
+  }
+  return bootId;
+}
+
+/** @see proc_pid_stat(5): the name in parentheses may hold anything, so fields are counted from the last parenthesis. */
+function linuxRow(pid: number): ProcessRow | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESRCH")) return undefined;
+    throw error;
+  }
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return {
+    pid,
+    parentPid: Number(fields[1]),
+    groupId: Number(fields[2]),
+    sessionId: Number(fields[3]),
+    zombie: fields[0] === "Z" || fields[0] === "X",
+    startTime: `${linuxBootId()}.${fields[19] ?? ""}`,
+  };
+}
+
+function psRows(selection: readonly string[]): ProcessRow[] {
+  let text: string;
+  try {
+    text = execFileSync("/bin/ps", [...selection, "-o", "pid=,ppid=,pgid=,stat=,lstart="], {
+      encoding: "utf8",
+      timeout: PS_TIMEOUT_MS,
+      maxBuffer: PS_MAX_BYTES,
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { LC_ALL: "C" },
+    });
+  } catch (error) {
+    if (error instanceof Error && "status" in error && error.status === 1) return []; // ps says so when nothing matched
+    throw error;
+  }
+  const rows: ProcessRow[] = [];
+  for (const line of text.split("\n")) {
+    const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.+?)\s*$/.exec(line);
+    if (match === null) continue;
+    const [, pid, parentPid, groupId, state, startTime] = match;
+    rows.push({
+      pid: Number(pid),
+      parentPid: Number(parentPid),
+      groupId: Number(groupId),
+      sessionId: 0,
+      zombie: state?.startsWith("Z") ?? false,
+      startTime: startTime ?? "",
+    });
+  }
+  return rows;
+}

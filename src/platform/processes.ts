@@ -1,0 +1,165 @@
+import type { Clock } from "../core/clock.ts";
+import { isErrno } from "../core/errors.ts";
+import { type ProcessRow, processRow, processTable, startedWithVariable } from "./process-table.ts";
+
+/** A process that can be told from a later one with the same pid. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** As {@link startTimeOf} gave it. */
+  readonly startTime: string;
+}
+
+/** An environment variable that a process and everything it started carry. */
+export interface EnvironmentMarker {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A process tree to end: who began it and, on Linux, what its members carry wherever they went. */
+export interface ProcessTree {
+  /** Null when only the marker is known. */
+  readonly leader: ProcessIdentity | null;
+  readonly marker?: EnvironmentMarker;
+}
+
+/** How often the process table is read while somebody waits for an end. */
+const POLL_MS = 20;
+/** Reading every process's environment costs more than the table, so it happens this often. */
+const MARKER_SCAN_MS = 200;
+/** What is left after all leaders are gone gets this long before SIGKILL. */
+const STRAGGLER_GRACE_MS = 500;
+/** After SIGKILL only the kernel is waited for; a process in an uninterruptible sleep is given up after this. */
+const KILL_WAIT_MS = 2_000;
+
+/** Kernel start time of `pid` as opaque text; empty when there is no such process. */
+export function startTimeOf(pid: number): string {
+  return processRow(pid)?.startTime ?? "";
+}
+
+/** Whether the process `pid` still is the one that started at `startTime`; a zombie is not alive. */
+export function isAlive(pid: number, startTime: string): boolean {
+  const row = processRow(pid);
+  return row !== undefined && !row.zombie && row.startTime === startTime;
+}
+
+/** Children, grandchildren and so on of `pid`, the process itself not among them. */
+export function descendantsOf(pid: number, table: readonly ProcessRow[] = processTable()): readonly ProcessRow[] {
+  const found: ProcessRow[] = [];
+  const seen = new Set([pid]);
+  for (let parents = [pid]; parents.length > 0; ) {
+    const children = table.filter((row) => parents.includes(row.parentPid) && !seen.has(row.pid));
+    for (const child of children) seen.add(child.pid);
+    found.push(...children);
+    parents = children.map((row) => row.pid);
+  }
+  return found;
+}
+
+/** Sends `signal` to a process, or with a negative number to a process group. False when there is none (any more). */
+export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "ESRCH", "EPERM")) return false; // gone, or by now somebody else's
+    throw error;
+  }
+}
+
+/** When and how {@link endGroup} goes on to SIGKILL. */
+export interface EndOptions {
+  /** Between SIGHUP with SIGTERM and SIGKILL. */
+  readonly graceMs: number;
+  readonly clock: Clock;
+}
+
+/** Ends one tree: see {@link endGroups}. */
+export function endGroup(tree: ProcessTree, options: EndOptions): Promise<{ readonly survivors: readonly number[] }> {
+  return endGroups([tree], options);
+}
+
+/**
+ * Ends process trees: each leader, its process group and session, and all descendants, also those in groups and sessions of their
+ * own. SIGHUP and SIGTERM first, SIGKILL after the grace. A group whose leader is gone already is ended too; where markers are known
+ * (Linux), only its members that carry the marker.
+ * Resolves when none of them is alive. `survivors` are pids that even SIGKILL did not end within two seconds.
+ */
+export async function endGroups(
+  trees: readonly ProcessTree[],
+  { graceMs, clock }: EndOptions,
+): Promise<{ readonly survivors: readonly number[] }> {
+  const known = new Map<number, ProcessRow>();
+  let scannedAt = Number.NEGATIVE_INFINITY;
+  const someLeft = (): boolean => {
+    const scan = clock.now() - scannedAt >= MARKER_SCAN_MS;
+    if (scan) scannedAt = clock.now();
+    refresh(trees, known, scan);
+    if (known.size === 0 && !scan) refresh(trees, known, true); // nobody is declared dead on an old scan
+    return known.size > 0;
+  };
+  if (!someLeft()) return { survivors: [] };
+  signalAll(known, "SIGHUP");
+  signalAll(known, "SIGTERM");
+  signalAll(known, "SIGCONT"); // a stopped program acts on the two only when it runs again
+  let deadline = clock.now() + graceMs;
+  let leadersLived = leadersLive(trees);
+  while (clock.now() < deadline) {
+    await clock.sleep(POLL_MS);
+    if (!someLeft()) return { survivors: [] };
+    if (leadersLived && !leadersLive(trees)) {
+      leadersLived = false;
+      deadline = Math.min(deadline, clock.now() + STRAGGLER_GRACE_MS);
+    }
+  }
+  const giveUpAt = clock.now() + KILL_WAIT_MS;
+  while (someLeft() && clock.now() < giveUpAt) {
+    signalAll(known, "SIGKILL");
+    await clock.sleep(POLL_MS);
+  }
+  return { survivors: [...known.keys()] };
+}
+
+function leadersLive(trees: readonly ProcessTree[]): boolean {
+  return trees.some(({ leader }) => leader !== null && isAlive(leader.pid, leader.startTime));
+}
+
+/**
+ * Brings `known` up to date: drops the dead, adds whatever belongs to a leader or to one of the known by now. Keeping what was seen
+ * before matters: a child of a dead process has a new parent and could not be found again.
+ */
+function refresh(trees: readonly ProcessTree[], known: Map<number, ProcessRow>, scanMarkers: boolean): void {
+  const table = processTable().filter((row) => !row.zombie && row.pid !== process.pid);
+  const rows = new Map(table.map((row) => [row.pid, row]));
+  for (const [pid, before] of known) {
+    if (rows.get(pid)?.startTime !== before.startTime) known.delete(pid);
+  }
+  for (const { leader, marker } of trees) {
+    const leaderRow = leader === null ? undefined : rows.get(leader.pid);
+    const leaderAlive = leaderRow !== undefined && leaderRow.startTime === leader?.startTime;
+    if (leaderAlive) known.set(leaderRow.pid, leaderRow);
+    // A group that outlived its leader could by now be another one of the same number: then only a marker proves whose it is.
+    const groupProves =
+      leaderAlive || (leaderRow === undefined && (marker === undefined || process.platform !== "linux"));
+    for (const row of table) {
+      if (known.has(row.pid)) continue;
+      const inGroup = groupProves && (row.groupId === leader?.pid || row.sessionId === leader?.pid);
+      const marked = scanMarkers && marker !== undefined && startedWithVariable(row.pid, marker.name, marker.value);
+      if (inGroup || marked) known.set(row.pid, row);
+    }
+  }
+  for (const pid of [...known.keys()]) {
+    for (const row of descendantsOf(pid, table)) known.set(row.pid, row);
+  }
+}
+
+/** Groups that are wholly ours first, so that a process forked meanwhile gets the signal too; then everybody by pid. */
+function signalAll(known: ReadonlyMap<number, ProcessRow>, signal: NodeJS.Signals): void {
+  const groups = new Set<number>();
+  for (const row of known.values()) {
+    if (known.has(row.groupId)) groups.add(row.groupId); // its leader is ours, so the group is
+  }
+  for (const groupId of groups) sendSignal(-groupId, signal);
+  for (const row of known.values()) {
+    if (!groups.has(row.groupId)) sendSignal(row.pid, signal);
+  }
+}

@@ -1,0 +1,186 @@
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { hasCode, isErrno, messageOf } from "../core/errors.ts";
+import { sha256 } from "../core/ids.ts";
+import type { Log } from "../core/log.ts";
+import { type Fields, objectField, textField } from "./fields.ts";
+import { type HostConnection, openHostConnection, unavailable } from "./host-connection.ts";
+import { DEFAULT_IDLE_EXIT_MS, DEFAULT_RAW_LOG_MAX_BYTES } from "./host-options.ts";
+import { readExit, readInfo, readInfos, readSnapshot } from "./replies.ts";
+import { startHost } from "./start-host.ts";
+import type { TerminalExit, TerminalHostClient } from "./terminal-info.ts";
+import { openTerminalStream } from "./terminal-stream.ts";
+
+/** Where the host is and how to start it. */
+export interface TerminalHostOptions {
+  /** Its Unix socket, at most 107 bytes, in a folder of mode 0700. */
+  readonly socketPath: string;
+  /** Its folder (0700): lock, log, records and raw logs. One host for each. */
+  readonly stateDir: string;
+  /** The node that runs it; this process's own by default. */
+  readonly nodePath?: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Postern's version, shown in the host's hello. */
+  readonly version?: string;
+  /** A host without terminals and gateways leaves after this; ten minutes by default. */
+  readonly idleExitMs?: number;
+  /** Bound of each terminal's raw log; 64 MiB by default. */
+  readonly rawLogMaxBytes?: number;
+}
+
+/** The client, with what `doctor` and tests want to know of the host. */
+export interface ConnectedTerminalHost extends TerminalHostClient {
+  /** The connected host, or null while there is none. */
+  host(): { readonly pid: number; readonly pidStartTime: string; readonly version: string } | null;
+}
+
+type ExitListener = (ended: { readonly terminalId: string; readonly exit: TerminalExit } | null) => void;
+
+const MAX_SOCKET_PATH_BYTES = 107;
+/** A host starts in a few hundred milliseconds; ending a dead one's leftovers takes it up to three seconds more. */
+const START_TIMEOUT_MS = 15_000;
+const START_AGAIN_MS = 4_000;
+const RETRY_MS = 25;
+/** What `end` may take beyond its grace: SIGKILL, and reading the last output. */
+const END_EXTRA_MS = 15_000;
+
+/**
+ * Connects to the terminal host of `stateDir`, starting it when there is none. When the host dies, its terminals are lost: listeners
+ * get null, another host is started at once, which ends whatever the dead one left behind, and later calls go to that one.
+ * @throws PosternError `terminal_host_unavailable`
+ */
+export async function connectTerminalHost(options: TerminalHostOptions): Promise<ConnectedTerminalHost> {
+  const { socketPath, stateDir, log, clock } = options;
+  if (Buffer.byteLength(socketPath) > MAX_SOCKET_PATH_BYTES) {
+    throw unavailable(
+      `The socket path ${socketPath} is longer than ${MAX_SOCKET_PATH_BYTES} bytes; choose a shorter folder.`,
+    );
+  }
+  const listeners = new Set<ExitListener>();
+  let connection: HostConnection | undefined;
+  let connecting: Promise<HostConnection> | undefined;
+  let closed = false;
+
+  function connected(): Promise<HostConnection> {
+    if (closed) return Promise.reject(unavailable("The client was closed."));
+    if (connection !== undefined) return Promise.resolve(connection);
+    connecting ??= reach().finally(() => {
+      connecting = undefined;
+    });
+    return connecting;
+  }
+
+  async function reach(): Promise<HostConnection> {
+    const giveUpAt = clock.now() + START_TIMEOUT_MS;
+    let startAt = clock.now();
+    for (;;) {
+      const opened = await tryOpen();
+      if (opened !== undefined) {
+        if (!closed) connection = opened;
+        else opened.close();
+        return opened;
+      }
+      const now = clock.now();
+      if (closed || now >= giveUpAt) throw unavailable(`No terminal host answers; see host.log in ${stateDir}.`);
+      if (now >= startAt) {
+        startAt = now + START_AGAIN_MS;
+        startHost(options.nodePath ?? process.execPath, {
+          socketPath,
+          stateDir,
+          version: options.version ?? "unknown",
+          idleExitMs: options.idleExitMs ?? DEFAULT_IDLE_EXIT_MS,
+          rawLogMaxBytes: options.rawLogMaxBytes ?? DEFAULT_RAW_LOG_MAX_BYTES,
+        });
+      }
+      await clock.sleep(RETRY_MS);
+    }
+  }
+
+  async function tryOpen(): Promise<HostConnection | undefined> {
+    try {
+      return await openHostConnection(socketPath, "control", { onMessage, onOutput: () => undefined, onClose });
+    } catch (error) {
+      if (isErrno(error, "ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return undefined;
+      if (hasCode(error, "terminal_host_unavailable")) throw error;
+      throw unavailable(`Cannot reach the terminal host at ${socketPath}: ${messageOf(error)}`, error);
+    }
+  }
+
+  function onMessage(message: Fields): void {
+    const terminalId = textField(message, "terminalId");
+    const exit = objectField(message, "exit");
+    if (textField(message, "type") !== "exit" || terminalId === undefined || exit === undefined) return;
+    tell({ terminalId, exit: readExit(exit) });
+  }
+
+  function onClose(): void {
+    connection = undefined;
+    if (closed) return;
+    log.warn({ socketPath }, "the terminal host is gone; starting another");
+    tell(null);
+    connected().catch((error: unknown) => log.error({ error: messageOf(error) }, "no terminal host could be started"));
+  }
+
+  function tell(ended: Parameters<ExitListener>[0]): void {
+    for (const listener of listeners) {
+      try {
+        listener(ended);
+      } catch (error) {
+        log.error({ error: messageOf(error) }, "a listener for terminal exits failed");
+      }
+    }
+  }
+
+  await connected();
+  return {
+    spawn: async (spec) => readInfo(await (await connected()).request("spawn", { ...spec })),
+    list: async () => readInfos(await (await connected()).request("list", {})),
+    async write(terminalId, data) {
+      const bytes = typeof data === "string" ? Buffer.from(data) : data;
+      await (connection ?? (await connected())).input(terminalId, bytes);
+    },
+    async resize(terminalId, size) {
+      await (await connected()).request("resize", { terminalId, ...size });
+    },
+    snapshot: async (terminalId) => readSnapshot(await (await connected()).request("snapshot", { terminalId })),
+    async end(terminalId, { graceMs = 5_000 } = {}) {
+      return readExit(await (await connected()).request("end", { terminalId, graceMs }, graceMs + END_EXTRA_MS));
+    },
+    async renameLease(terminalId, leaseKey) {
+      await (await connected()).request("renameLease", { terminalId, leaseKey });
+    },
+    async forget(terminalId) {
+      await (await connected()).request("forget", { terminalId });
+    },
+    async attach(terminalId) {
+      await connected();
+      return openTerminalStream(socketPath, terminalId);
+    },
+    onExit(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    host() {
+      if (connection === undefined) return null;
+      const { pid, pidStartTime, hostVersion } = connection.hello;
+      return { pid, pidStartTime, version: hostVersion };
+    },
+    async close() {
+      closed = true;
+      connection?.close();
+      connection = undefined;
+      listeners.clear();
+    },
+  };
+}
+
+/**
+ * Where the host's socket lies: in `runDir` (`run` of the state folder), or in `runtimeDir` (`XDG_RUNTIME_DIR`), under a name made from
+ * `runDir`, where that path would be longer than a socket's may be.
+ */
+export function hostSocketPath(runDir: string, runtimeDir: string | undefined): string {
+  const usual = join(runDir, "host.sock");
+  if (Buffer.byteLength(usual) <= MAX_SOCKET_PATH_BYTES || runtimeDir === undefined) return usual;
+  return join(runtimeDir, `postern-${sha256(runDir).slice(0, 16)}.sock`);
+}

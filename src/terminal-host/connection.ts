@@ -1,0 +1,134 @@
+import type { Socket } from "node:net";
+import { messageOf, PosternError } from "../core/errors.ts";
+import { type Fields, isFields, numberField, objectField, parseFields, textField } from "./fields.ts";
+import type { Host } from "./host.ts";
+import {
+  createFrameReader,
+  FRAME,
+  type Frame,
+  type HostHello,
+  jsonFrame,
+  MAX_FRAME_TO_HOST,
+  PROTOCOL_MAJOR,
+  PROTOCOL_MINOR,
+  readInputFrame,
+} from "./protocol.ts";
+import { isRequest, MalformedRequest, REQUESTS, readId, unknownRequest } from "./requests.ts";
+import type { TerminalExit } from "./terminal-info.ts";
+
+/** One gateway's connection to the host. */
+export interface Connection {
+  sendExit(terminalId: string, exit: TerminalExit): void;
+}
+
+/** Who this host is, as every hello says. */
+export type HostIdentity = Pick<HostHello, "hostVersion" | "pid" | "pidStartTime">;
+
+/** A peer that reads no replies is cut off at this. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+
+/** Serves `socket` until it closes. Whatever is malformed closes this connection and no other. */
+export function serveConnection(socket: Socket, host: Host, identity: HostIdentity): Connection {
+  let role: "new" | "control" | "attach" | "attached" = "new";
+  const reader = createFrameReader(MAX_FRAME_TO_HOST, onFrame);
+  socket.on("data", (chunk: Buffer) => {
+    if (!socket.destroyed && !reader.push(chunk)) socket.destroy();
+  });
+  socket.on("error", () => socket.destroy()); // the peer is gone; `close` follows
+
+  function send(message: unknown): void {
+    if (socket.destroyed) return;
+    socket.write(jsonFrame(message));
+    if (socket.writableLength > MAX_UNSENT_BYTES) socket.destroy();
+  }
+
+  function onFrame({ kind, body }: Frame): void {
+    if (socket.destroyed) return;
+    if (kind === FRAME.input) onInput(body);
+    else if (kind === FRAME.json) onMessage(parseFields(body.toString("utf8")));
+    else socket.destroy();
+  }
+
+  function onInput(body: Buffer): void {
+    const input = role === "control" ? readInputFrame(body) : undefined;
+    if (input === undefined) {
+      socket.destroy();
+      return;
+    }
+    void reply(input.requestId, () => host.write(input.terminalId, input.data));
+  }
+
+  function onMessage(message: Fields | undefined): void {
+    const type = message === undefined ? undefined : textField(message, "type");
+    if (message !== undefined && role === "new" && type === "hello") onHello(message);
+    else if (message !== undefined && (role === "control" || role === "attach") && type === "request")
+      onRequest(message);
+    else socket.destroy();
+  }
+
+  function onHello(hello: Fields): void {
+    const asked = textField(hello, "role");
+    const majors = hello["majors"];
+    const [low, high]: readonly unknown[] = Array.isArray(majors) ? majors : [];
+    if ((asked !== "control" && asked !== "attach") || typeof low !== "number" || typeof high !== "number") {
+      socket.destroy();
+      return;
+    }
+    if (low > PROTOCOL_MAJOR || high < PROTOCOL_MAJOR) {
+      socket.end(jsonFrame({ type: "refused", major: PROTOCOL_MAJOR, minor: PROTOCOL_MINOR, ...identity }));
+      return;
+    }
+    role = asked;
+    send({ type: "hello", major: PROTOCOL_MAJOR, minor: PROTOCOL_MINOR, ...identity });
+  }
+
+  function onRequest(message: Fields): void {
+    const id = numberField(message, "id");
+    const method = textField(message, "method");
+    const params = objectField(message, "params") ?? {};
+    if (id === undefined || method === undefined) {
+      socket.destroy();
+    } else if (role === "attach") {
+      role = "attached";
+      if (method === "attach") void attach(id, params);
+      else socket.destroy();
+    } else {
+      void reply(id, () => {
+        if (!isRequest(method)) throw unknownRequest(method);
+        return REQUESTS[method](host, params);
+      });
+    }
+  }
+
+  async function attach(id: number, params: Fields): Promise<void> {
+    try {
+      await host.attach(readId(params), socket, (snapshot) => send({ type: "reply", id, ok: true, result: snapshot }));
+    } catch (error) {
+      fail(id, error);
+    }
+  }
+
+  async function reply(id: number, run: () => unknown): Promise<void> {
+    try {
+      const result = await run();
+      send({ type: "reply", id, ok: true, result: isFields(result) || Array.isArray(result) ? result : null });
+    } catch (error) {
+      fail(id, error);
+    }
+  }
+
+  function fail(id: number, error: unknown): void {
+    if (error instanceof MalformedRequest) {
+      socket.destroy();
+      return;
+    }
+    const code = error instanceof PosternError ? error.code : "terminal_host_unavailable";
+    send({ type: "reply", id, ok: false, error: { code, message: messageOf(error) } });
+  }
+
+  return {
+    sendExit(terminalId, exit) {
+      if (role === "control") send({ type: "exit", terminalId, exit });
+    },
+  };
+}

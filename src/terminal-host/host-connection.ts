@@ -1,0 +1,184 @@
+import { connect, type Socket } from "node:net";
+import { PosternError } from "../core/errors.ts";
+import { type Fields, numberField, objectField, parseFields, textField } from "./fields.ts";
+import {
+  createFrameReader,
+  FRAME,
+  type Frame,
+  type HostHello,
+  inputFrame,
+  jsonFrame,
+  MAX_FRAME_TO_CLIENT,
+  METHODS,
+  type Method,
+  PROTOCOL_MAJOR,
+  PROTOCOL_MINOR,
+} from "./protocol.ts";
+import type { TerminalHostErrorCode } from "./terminal-info.ts";
+
+/** A greeted connection to a host, from the gateway's side. */
+export interface HostConnection {
+  readonly hello: HostHello;
+  readonly socket: Socket;
+  /** @throws PosternError what the host answered, or `terminal_host_unavailable` */
+  request(method: Method, params: Fields, timeoutMs?: number): Promise<unknown>;
+  input(terminalId: string, data: Uint8Array): Promise<void>;
+  close(): void;
+}
+
+/** What comes without being asked for. */
+export interface HostConnectionEvents {
+  /** A JSON message that is no reply. */
+  onMessage(message: Fields): void;
+  onOutput(data: Buffer): void;
+  onClose(): void;
+}
+
+const HELLO_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+  readonly timer: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Connects and says hello.
+ * @throws the socket's error when nobody listens; PosternError `terminal_host_unavailable` when the host speaks another protocol or nothing
+ */
+export async function openHostConnection(
+  socketPath: string,
+  role: "control" | "attach",
+  events: HostConnectionEvents,
+): Promise<HostConnection> {
+  const waiting = new Map<number, Waiting>();
+  const greeted = Promise.withResolvers<HostHello>();
+  let nextId = 1;
+  let open = false;
+  const socket = connect(socketPath);
+  const reader = createFrameReader(MAX_FRAME_TO_CLIENT, onFrame);
+  const helloTimer = setTimeout(() => lose(unavailable("The terminal host does not answer.")), HELLO_TIMEOUT_MS);
+  socket.on("connect", () => {
+    socket.write(jsonFrame({ type: "hello", majors: [PROTOCOL_MAJOR, PROTOCOL_MAJOR], minor: PROTOCOL_MINOR, role }));
+  });
+  socket.on("data", (chunk: Buffer) => {
+    if (!socket.destroyed && !reader.push(chunk)) lose(unavailable("The terminal host sent something malformed."));
+  });
+  socket.on("error", lose);
+  socket.on("close", () => lose(unavailable("The terminal host closed the connection.")));
+
+  function onFrame({ kind, body }: Frame): void {
+    if (kind === FRAME.output) {
+      events.onOutput(body);
+      return;
+    }
+    const message = parseFields(body.toString("utf8"));
+    const type = message === undefined ? undefined : textField(message, "type");
+    if (message === undefined || type === undefined) lose(unavailable("The terminal host sent something malformed."));
+    else if (type === "hello") onHello(message);
+    else if (type === "refused") lose(unavailable(refusal(message)));
+    else if (type === "reply") onReply(message);
+    else events.onMessage(message);
+  }
+
+  function onHello(message: Fields): void {
+    clearTimeout(helloTimer);
+    open = true;
+    greeted.resolve({
+      type: "hello",
+      major: numberField(message, "major") ?? PROTOCOL_MAJOR,
+      minor: numberField(message, "minor") ?? 0,
+      hostVersion: textField(message, "hostVersion") ?? "unknown",
+      pid: numberField(message, "pid") ?? 0,
+      pidStartTime: textField(message, "pidStartTime") ?? "",
+    });
+  }
+
+  function onReply(message: Fields): void {
+    const id = numberField(message, "id") ?? 0;
+    const one = waiting.get(id);
+    waiting.delete(id);
+    clearTimeout(one?.timer);
+    if (message["ok"] === true) one?.resolve(message["result"]);
+    else one?.reject(replyError(objectField(message, "error") ?? {}));
+  }
+
+  function lose(error: Error): void {
+    clearTimeout(helloTimer);
+    greeted.reject(error);
+    socket.destroy();
+    const failed = [...waiting.values()];
+    waiting.clear();
+    for (const one of failed) {
+      clearTimeout(one.timer);
+      one.reject(unavailable("The terminal host is gone.", error));
+    }
+    if (!open) return;
+    open = false;
+    events.onClose();
+  }
+
+  function ask(frame: (id: number) => Buffer, timeoutMs?: number): Promise<unknown> {
+    if (!open) return Promise.reject(unavailable("The terminal host is gone."));
+    const id = nextId++;
+    return new Promise((resolve, reject) => {
+      const timer =
+        timeoutMs === undefined
+          ? undefined
+          : setTimeout(() => {
+              waiting.delete(id);
+              reject(unavailable("The terminal host did not answer in time."));
+            }, timeoutMs);
+      waiting.set(id, { resolve, reject, timer });
+      socket.write(frame(id));
+    });
+  }
+
+  const hello = await greeted.promise;
+  return {
+    hello,
+    socket,
+    request(method, params, timeoutMs = REQUEST_TIMEOUT_MS) {
+      if (METHODS[method] > hello.minor) {
+        return Promise.reject(
+          unavailable(`The running terminal host (${hello.hostVersion}) is too old for ${method}.`),
+        );
+      }
+      return ask((id) => jsonFrame({ type: "request", id, method, params }), timeoutMs);
+    },
+    async input(terminalId, data) {
+      await ask((id) => inputFrame(id, terminalId, data)); // the host itself gives up on a program that does not read
+    },
+    close: () => lose(unavailable("The connection was closed.")),
+  };
+}
+
+/** The host is not there, or not usable. */
+export function unavailable(message: string, cause?: unknown): PosternError<TerminalHostErrorCode> {
+  return new PosternError("terminal_host_unavailable", message, { cause });
+}
+
+function refusal(message: Fields): string {
+  const theirs = `${numberField(message, "major")}.${numberField(message, "minor")}`;
+  return `The running terminal host (pid ${numberField(message, "pid")}) speaks protocol ${theirs}, this gateway ${PROTOCOL_MAJOR}.${PROTOCOL_MINOR}. End its terminals, then it leaves by itself.`;
+}
+
+const CODES: ReadonlySet<string> = new Set<TerminalHostErrorCode>([
+  "lease_held",
+  "terminal_exists",
+  "spawn_failed",
+  "terminal_gone",
+  "terminal_host_unavailable",
+  "input_queue_full",
+  "input_stalled",
+  "reader_behind",
+]);
+
+function replyError(error: Fields): PosternError {
+  const code = textField(error, "code") ?? "";
+  return new PosternError(
+    CODES.has(code) ? code : "terminal_host_unavailable",
+    textField(error, "message") ?? "The terminal host reported an error.",
+  );
+}

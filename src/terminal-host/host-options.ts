@@ -1,0 +1,32 @@
+import { numberField, parseFields, textField } from "./fields.ts";
+
+/** What a host process is started with, as one JSON argument. */
+export interface HostOptions {
+  readonly socketPath: string;
+  readonly stateDir: string;
+  readonly version: string;
+  /** Without terminals and connections the host leaves after this. */
+  readonly idleExitMs: number;
+  /** Bound of each terminal's raw log. */
+  readonly rawLogMaxBytes: number;
+}
+
+/** Ten minutes: longer than a gateway's upgrade takes. */
+export const DEFAULT_IDLE_EXIT_MS = 10 * 60_000;
+export const DEFAULT_RAW_LOG_MAX_BYTES = 64 * 1024 * 1024;
+
+/** Reads the argument; undefined when it does not fit. */
+export function parseHostOptions(text: string): HostOptions | undefined {
+  const fields = parseFields(text);
+  if (fields === undefined) return undefined;
+  const socketPath = textField(fields, "socketPath");
+  const stateDir = textField(fields, "stateDir");
+  if (socketPath === undefined || stateDir === undefined) return undefined;
+  return {
+    socketPath,
+    stateDir,
+    version: textField(fields, "version") ?? "unknown",
+    idleExitMs: numberField(fields, "idleExitMs") ?? DEFAULT_IDLE_EXIT_MS,
+    rawLogMaxBytes: numberField(fields, "rawLogMaxBytes") ?? DEFAULT_RAW_LOG_MAX_BYTES,
+  };
+}

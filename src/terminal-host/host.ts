@@ -1,0 +1,162 @@
+import { accessSync, constants, statSync } from "node:fs";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
+import { createRawLog } from "./raw-log.ts";
+import { createReadTurns } from "./read-turns.ts";
+import type { Screens } from "./screens.ts";
+import { goneError, startTerminal, type Terminal } from "./terminal.ts";
+import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSnapshot } from "./terminal-info.ts";
+import { terminalsDir, writeTerminalRecord } from "./terminal-record.ts";
+
+/** What a host needs. */
+export interface HostDeps {
+  readonly stateDir: string;
+  readonly rawLogMaxBytes: number;
+  readonly clock: Clock;
+  readonly screens: Screens;
+}
+
+/** All terminals of the machine's user, by id. */
+export interface Host {
+  spawn(spec: SpawnSpec): TerminalInfo;
+  list(): readonly TerminalInfo[];
+  write(terminalId: string, data: Uint8Array): Promise<void>;
+  resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): void;
+  snapshot(terminalId: string): Promise<TerminalSnapshot>;
+  /** Answers with the screen through `begin`, then streams what follows it to `socket`. */
+  attach(terminalId: string, socket: Socket, begin: (snapshot: TerminalSnapshot) => void): Promise<void>;
+  end(terminalId: string, graceMs: number): Promise<TerminalExit>;
+  renameLease(terminalId: string, leaseKey: string): void;
+  forget(terminalId: string): void;
+  onExit(listener: (terminalId: string, exit: TerminalExit) => void): void;
+  terminalCount(): number;
+}
+
+/** Live terminals at most; the gateway's own limit is far below. */
+const MAX_LIVE = 256;
+/** Ended terminals that nobody forgot: beyond this the oldest goes. */
+const MAX_ENDED = 256;
+const TERMINAL_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** An empty host. */
+export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDeps): Host {
+  const terminals = new Map<string, Terminal>();
+  const turns = createReadTurns(clock);
+  const listeners: ((terminalId: string, exit: TerminalExit) => void)[] = [];
+
+  function get(terminalId: string): Terminal {
+    const terminal = terminals.get(terminalId);
+    if (terminal === undefined) throw goneError(terminalId);
+    return terminal;
+  }
+
+  function refuseHeldLease(leaseKey: string, exceptId: string): void {
+    for (const terminal of terminals.values()) {
+      const info = terminal.info();
+      if (info.exit !== null || info.leaseKey !== leaseKey || info.terminalId === exceptId) continue;
+      throw new PosternError(
+        "lease_held",
+        `Terminal ${info.terminalId} (pid ${info.pid}) holds the lease ${leaseKey}.`,
+      );
+    }
+  }
+
+  function forgetOldestEnded(): void {
+    const ended = [...terminals.values()].map((one) => one.info()).filter((info) => info.exit !== null);
+    ended.sort((one, other) => (one.exit?.at ?? 0) - (other.exit?.at ?? 0));
+    for (const { terminalId } of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) forget(terminalId);
+  }
+
+  function forget(terminalId: string): void {
+    const terminal = terminals.get(terminalId);
+    if (terminal === undefined) return;
+    if (terminal.info().exit === null) {
+      throw new PosternError("lease_held", `Terminal ${terminalId} still runs; end it before it is forgotten.`);
+    }
+    terminals.delete(terminalId);
+    terminal.forget();
+  }
+
+  return {
+    spawn(spec) {
+      if (!TERMINAL_ID.test(spec.terminalId)) throw spawnFailed(`${JSON.stringify(spec.terminalId)} is no terminal id`);
+      if (terminals.has(spec.terminalId)) {
+        throw new PosternError("terminal_exists", `There is a terminal ${spec.terminalId} already; choose a new id.`);
+      }
+      refuseHeldLease(spec.leaseKey, spec.terminalId);
+      const live = [...terminals.values()].filter((one) => one.info().exit === null).length;
+      if (live >= MAX_LIVE) throw spawnFailed(`${MAX_LIVE} terminals run already`);
+      checkProgram(spec);
+      const log = createRawLog(join(terminalsDir(stateDir), spec.terminalId), rawLogMaxBytes);
+      let terminal: Terminal;
+      try {
+        terminal = startTerminal(spec, {
+          clock,
+          turns,
+          screens,
+          log,
+          rawLogMaxBytes,
+          onExit(exit) {
+            for (const listener of listeners) listener(spec.terminalId, exit);
+            forgetOldestEnded();
+          },
+        });
+      } catch (error) {
+        log.remove();
+        throw spawnFailed(messageOf(error));
+      }
+      terminals.set(spec.terminalId, terminal);
+      const info = terminal.info();
+      writeTerminalRecord(log.dir, info);
+      return info;
+    },
+    list: () => [...terminals.values()].map((one) => one.info()),
+    write: async (terminalId, data) => get(terminalId).write(data),
+    resize: (terminalId, size) => get(terminalId).resize(clampSize(size)),
+    snapshot: async (terminalId) => get(terminalId).snapshot(),
+    async attach(terminalId, socket, begin) {
+      const snapshot = await get(terminalId).snapshotNow();
+      const terminal = get(terminalId); // it may have been forgotten meanwhile
+      begin(snapshot);
+      terminal.view(socket, snapshot.offset);
+    },
+    end: async (terminalId, graceMs) => get(terminalId).end(graceMs),
+    renameLease(terminalId, leaseKey) {
+      const terminal = get(terminalId);
+      if (terminal.info().exit !== null) throw goneError(terminalId);
+      refuseHeldLease(leaseKey, terminalId);
+      terminal.rename(leaseKey);
+    },
+    forget,
+    onExit: (listener) => void listeners.push(listener),
+    terminalCount: () => terminals.size,
+  };
+}
+
+/** A size that every terminal program can live with. */
+export function clampSize({ cols, rows }: { readonly cols: number; readonly rows: number }): {
+  readonly cols: number;
+  readonly rows: number;
+} {
+  const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, Math.floor(value)));
+  return { cols: clamp(cols, 2, 1000), rows: clamp(rows, 1, 500) };
+}
+
+/** The addon forks before it looks, so what can be known is checked first. */
+function checkProgram({ argv: [program], cwd }: SpawnSpec): void {
+  if (!program.startsWith("/")) throw spawnFailed(`${program} is no absolute path`);
+  try {
+    if (!statSync(cwd).isDirectory()) throw new Error(`${cwd} is no directory`);
+    if (!statSync(program).isFile()) throw new Error(`${program} is no file`);
+    accessSync(program, constants.X_OK);
+    accessSync(cwd, constants.X_OK);
+  } catch (error) {
+    throw spawnFailed(messageOf(error));
+  }
+}
+
+function spawnFailed(why: string): PosternError {
+  return new PosternError("spawn_failed", `Cannot start a terminal: ${why}.`);
+}

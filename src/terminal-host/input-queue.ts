@@ -1,0 +1,116 @@
+import { writeSync } from "node:fs";
+import type { Clock } from "../core/clock.ts";
+import { isErrno, PosternError } from "../core/errors.ts";
+import { MAX_INPUT_BYTES } from "./protocol.ts";
+
+/** Input on its way to a program, in order. */
+export interface InputQueue {
+  /** Resolves when the kernel took all of `data`. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
+  push(data: Uint8Array): Promise<void>;
+  /** Rejects what still waits with `terminal_gone`; the descriptor is not used any more. */
+  close(): void;
+}
+
+/** Between two tries while the program's input buffer is full: the first is short because a TUI reads within a millisecond. */
+const RETRY_MIN_MS = 1;
+const RETRY_MAX_MS = 16;
+/** A program that read nothing for so long will not want old input any more. */
+const STALL_MS = 60_000;
+
+interface Waiting {
+  readonly data: Uint8Array;
+  written: number;
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+/** A queue before the non-blocking descriptor `fd` of a pseudo-terminal; holds at most 4 MiB. */
+export function createInputQueue(fd: number, clock: Clock): InputQueue {
+  let waiting: Waiting[] = [];
+  let waitingBytes = 0;
+  let closed = false;
+  let retrying = false;
+  let retryMs = RETRY_MIN_MS;
+  let progressAt = clock.now();
+
+  function flush(): void {
+    for (let head = waiting[0]; head !== undefined; head = waiting[0]) {
+      const written = tryWrite(head);
+      if (closed) return;
+      if (written > 0) {
+        head.written += written;
+        waitingBytes -= written;
+        progressAt = clock.now();
+        retryMs = RETRY_MIN_MS;
+      }
+      if (head.written < head.data.byteLength) {
+        if (written === 0 && clock.now() - progressAt >= STALL_MS) rejectAll(stalled());
+        else retryLater();
+        return;
+      }
+      waiting.shift();
+      head.resolve();
+    }
+  }
+
+  function tryWrite({ data, written }: Waiting): number {
+    try {
+      return writeSync(fd, data, written);
+    } catch (error) {
+      if (isErrno(error, "EAGAIN")) return 0;
+      close(); // the terminal is hung up
+      return 0;
+    }
+  }
+
+  function retryLater(): void {
+    if (retrying) return;
+    retrying = true;
+    clock.after(retryMs, () => {
+      retrying = false;
+      retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
+      if (!closed) flush();
+    });
+  }
+
+  function rejectAll(error: Error): void {
+    const rejected = waiting;
+    waiting = [];
+    waitingBytes = 0;
+    for (const one of rejected) one.reject(error);
+  }
+
+  function close(): void {
+    closed = true;
+    rejectAll(gone());
+  }
+
+  return {
+    push(data) {
+      if (closed) return Promise.reject(gone());
+      if (waitingBytes + data.byteLength > MAX_INPUT_BYTES) return Promise.reject(full());
+      return new Promise((resolve, reject) => {
+        if (waiting.length === 0) progressAt = clock.now();
+        waiting.push({ data, written: 0, resolve, reject });
+        waitingBytes += data.byteLength;
+        if (waiting.length === 1) flush();
+      });
+    },
+    close,
+  };
+}
+
+function gone(): PosternError {
+  return new PosternError("terminal_gone", "The program ended before it took this input.");
+}
+
+function full(): PosternError {
+  return new PosternError(
+    "input_queue_full",
+    `More than ${MAX_INPUT_BYTES} bytes of input wait for a program that does not read.`,
+  );
+}
+
+function stalled(): PosternError {
+  return new PosternError("input_stalled", `The program read no input for ${STALL_MS / 1000} s; the rest was dropped.`);
+}

@@ -1,0 +1,62 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { systemClock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import { startTimeOf } from "../platform/processes.ts";
+import { createHost } from "./host.ts";
+import { takeHostLock } from "./host-lock.ts";
+import { createHostLog } from "./host-log.ts";
+import { type HostOptions, parseHostOptions } from "./host-options.ts";
+import { createScreens } from "./screens.ts";
+import { serveHost } from "./server.ts";
+import { clearLeftovers } from "./terminal-record.ts";
+
+/** The terminal host: a process of its own, so that the programs in its terminals outlive the gateway. */
+async function main(options: HostOptions): Promise<void> {
+  const { socketPath, stateDir } = options;
+  const log = createHostLog(2);
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  const lock = takeHostLock(stateDir);
+  if (lock === undefined) {
+    log.info({ stateDir }, "another terminal host is running; leaving");
+    return;
+  }
+  const leftovers = await clearLeftovers(stateDir, systemClock);
+  const screens = createScreens((error) => {
+    log.error({ error: messageOf(error) }, "the screen thread failed");
+    process.exit(1);
+  });
+  const host = createHost({ stateDir, rawLogMaxBytes: options.rawLogMaxBytes, clock: systemClock, screens });
+  let cancelIdle: (() => void) | undefined;
+  const server = await serveHost(host, {
+    socketPath,
+    identity: { hostVersion: options.version, pid: process.pid, pidStartTime: startTimeOf(process.pid) },
+    onConnectionsChange: () => watchIdle(),
+  });
+  log.info({ pid: process.pid, version: options.version, leftovers }, "terminal host started");
+  process.on("SIGHUP", () => undefined); // a terminal that the gateway was started from may go away
+  watchIdle();
+
+  function watchIdle(): void {
+    cancelIdle?.();
+    if (server.connectionCount() > 0) return;
+    cancelIdle = systemClock.after(options.idleExitMs, () => {
+      if (server.connectionCount() > 0) return;
+      if (host.terminalCount() > 0) {
+        watchIdle();
+        return;
+      }
+      log.info({}, "no terminals and no gateway; leaving");
+      rmSync(socketPath, { force: true });
+      lock?.release();
+      process.exit(0);
+    });
+  }
+}
+
+const options = parseHostOptions(process.argv[2] ?? "");
+if (options === undefined) {
+  process.stderr.write("The terminal host is started by the gateway, with its options as one JSON argument.\n");
+  process.exit(2);
+} else {
+  await main(options);
+}

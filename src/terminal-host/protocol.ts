@@ -1,0 +1,150 @@
+/**
+ * What gateway and terminal host say to each other over a Unix socket: frames of a length (4 bytes, big-endian), a kind (1 byte) and
+ * a body. A connection begins with a hello from each side; then it carries requests (role `control`) or one terminal's output (role
+ * `attach`).
+ */
+
+/** Grows when an old peer could not go on at all. */
+export const PROTOCOL_MAJOR = 1;
+/** Grows with every addition that a peer may lack: see {@link METHODS}. Unknown fields and events are ignored by both sides. */
+export const PROTOCOL_MINOR = 0;
+
+/** Each request with the minor version that brought it, so that a newer gateway knows what an older host lacks. */
+export const METHODS = {
+  spawn: 0,
+  list: 0,
+  resize: 0,
+  snapshot: 0,
+  end: 0,
+  renameLease: 0,
+  forget: 0,
+  attach: 0,
+} as const;
+
+/** The name of a request. */
+export type Method = keyof typeof METHODS;
+
+/** Frame kinds. */
+export const FRAME = { json: 1, output: 2, input: 3 } as const;
+
+/** The largest input that travels as one, so that it is taken or refused as a whole. */
+export const MAX_INPUT_BYTES = 4 * 1024 * 1024;
+/** What a host accepts: the largest input and its head. */
+export const MAX_FRAME_TO_HOST = MAX_INPUT_BYTES + 1024;
+/** What a gateway accepts: a snapshot of the largest screen, every cell in a colour of its own. */
+export const MAX_FRAME_TO_CLIENT = 48 * 1024 * 1024;
+
+/** The first frame from a gateway. */
+export interface ClientHello {
+  readonly type: "hello";
+  /** The range of majors it speaks. */
+  readonly majors: readonly [number, number];
+  readonly minor: number;
+  readonly role: "control" | "attach";
+}
+
+/** The host's answer: the major that both go on with, and who it is. */
+export interface HostHello {
+  readonly type: "hello";
+  readonly major: number;
+  readonly minor: number;
+  readonly hostVersion: string;
+  readonly pid: number;
+  readonly pidStartTime: string;
+}
+
+/** One complete frame. */
+export interface Frame {
+  readonly kind: number;
+  readonly body: Buffer;
+}
+
+const HEAD_BYTES = 5;
+
+/** Encodes `value` as a JSON frame. */
+export function jsonFrame(value: unknown): Buffer {
+  const text = JSON.stringify(value);
+  const length = Buffer.byteLength(text);
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + length);
+  writeHead(frame, FRAME.json, length);
+  frame.write(text, HEAD_BYTES);
+  return frame;
+}
+
+/** Encodes output bytes (copied). */
+export function outputFrame(data: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + data.byteLength);
+  writeHead(frame, FRAME.output, data.byteLength);
+  frame.set(data, HEAD_BYTES);
+  return frame;
+}
+
+/** Encodes input for one terminal; its reply carries `requestId`. */
+export function inputFrame(requestId: number, terminalId: string, data: Uint8Array): Buffer {
+  const id = Buffer.from(terminalId);
+  const length = 5 + id.byteLength + data.byteLength;
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + length);
+  writeHead(frame, FRAME.input, length);
+  frame.writeUInt32BE(requestId, HEAD_BYTES);
+  frame.writeUInt8(id.byteLength, HEAD_BYTES + 4);
+  frame.set(id, HEAD_BYTES + 5);
+  frame.set(data, HEAD_BYTES + 5 + id.byteLength);
+  return frame;
+}
+
+/** Reads the body of an input frame; undefined when it is malformed. */
+export function readInputFrame(body: Buffer): { requestId: number; terminalId: string; data: Buffer } | undefined {
+  if (body.byteLength < 5) return undefined;
+  const dataAt = 5 + body.readUInt8(4);
+  if (body.byteLength < dataAt) return undefined;
+  return { requestId: body.readUInt32BE(0), terminalId: body.toString("utf8", 5, dataAt), data: body.subarray(dataAt) };
+}
+
+function writeHead(frame: Buffer, kind: number, length: number): void {
+  frame.writeUInt32BE(length, 0);
+  frame.writeUInt8(kind, 4);
+}
+
+/**
+ * Cuts a byte stream into frames. `push` returns false as soon as the stream is not of this protocol (a frame of an unknown kind or
+ * above `maxBytes`): the connection is to be closed then. Memory is bounded by one frame and one chunk.
+ */
+export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => void): { push(chunk: Buffer): boolean } {
+  const head = Buffer.alloc(HEAD_BYTES);
+  let headFilled = 0;
+  let body: Buffer | undefined;
+  let bodyFilled = 0;
+  return {
+    push(chunk) {
+      for (let at = 0; at < chunk.byteLength; ) {
+        if (body === undefined) {
+          const copied = chunk.copy(head, headFilled, at, at + HEAD_BYTES - headFilled);
+          headFilled += copied;
+          at += copied;
+          if (headFilled < HEAD_BYTES) return true;
+          const length = head.readUInt32BE(0);
+          const kind = head.readUInt8(4);
+          if (length > maxBytes || kind < FRAME.json || kind > FRAME.input) return false;
+          if (chunk.byteLength - at >= length) {
+            headFilled = 0;
+            onFrame({ kind, body: chunk.subarray(at, at + length) });
+            at += length;
+            continue;
+          }
+          body = Buffer.allocUnsafe(length);
+          bodyFilled = 0;
+        }
+        const copied = chunk.copy(body, bodyFilled, at);
+        bodyFilled += copied;
+        at += copied;
+        if (bodyFilled === body.byteLength) {
+          const complete = body;
+          body = undefined;
+          headFilled = 0;
+          onFrame({ kind: head.readUInt8(4), body: complete });
+        }
+      }
+      return true;
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import { readSync } from "node:fs";
+import { constants } from "node:os";
+import { ReadStream } from "node:tty";
+import type { Clock } from "../core/clock.ts";
+import { createInputQueue } from "./input-queue.ts";
+import { loadNativePty } from "./native-pty.ts";
+import type { ReadTurns } from "./read-turns.ts";
+
+/** How a program ended. */
+export interface PtyExit {
+  readonly exitCode: number;
+  readonly signal: string | null;
+}
+
+/** What to run. */
+export interface PtySpec {
+  readonly argv: readonly [string, ...string[]];
+  readonly cwd: string;
+  /** The whole environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cols: number;
+  readonly rows: number;
+}
+
+/** What a pseudo-terminal needs around it. */
+export interface PtyDeps {
+  readonly clock: Clock;
+  readonly turns: ReadTurns;
+  /** The bytes are valid only during the call. */
+  onOutput(data: Buffer): void;
+  /** Called once, after the last output. */
+  onEnd(exit: PtyExit): void;
+}
+
+/** A program in a pseudo-terminal, whose output is read to the end however long it was paused. */
+export interface Pty {
+  readonly pid: number;
+  /** Resolves when the kernel took all of it. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
+  write(data: Uint8Array): Promise<void>;
+  resize(size: { readonly cols: number; readonly rows: number }): void;
+  /** Stops reading: the program blocks when the kernel's buffer is full. */
+  pause(): void;
+  resume(): void;
+}
+
+/** One read of the kernel never gives more than 4 KB, so several are taken for each event. */
+const SCRATCH_BYTES = 64 * 1024;
+const KERNEL_READ_BYTES = 4096;
+/**
+ * A program that exited is read until the kernel reports the end. Where that report does not come (another process kept the terminal
+ * open), the output counts as read to the end when nothing came for this long.
+ */
+const QUIET_AFTER_EXIT_MS = 250;
+
+const signalNames = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+
+/** Starts `spec` in a new pseudo-terminal. A program that cannot be executed exits with 1 and says why in its output. */
+export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
+  const { native, helperPath } = loadNativePty();
+  const [file, ...args] = spec.argv;
+  const env = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`);
+  let exit: PtyExit | undefined;
+  let readToEnd = false;
+  let paused = false;
+  let lastActivityAt = deps.clock.now();
+
+  const onExit = (exitCode: number, signal: number): void => {
+    exit =
+      signal === 0 ? { exitCode, signal: null } : { exitCode: 128 + signal, signal: signalNames.get(signal) ?? null };
+    input.close();
+    if (readToEnd) deps.onEnd(exit);
+    else deps.clock.after(QUIET_AFTER_EXIT_MS, endWhenQuiet);
+  };
+  const { fd, pid } = native.fork(file, args, env, spec.cwd, spec.cols, spec.rows, -1, -1, true, helperPath, onExit);
+  const input = createInputQueue(fd, deps.clock);
+  const stream = new ReadStream(fd, { onread: { buffer: scratch, callback: onRead } });
+  stream.on("error", finish); // EIO is how Linux reports that the last process let go of the terminal
+  stream.on("end", finish);
+  stream.resume();
+
+  function onRead(firstBytes: number): boolean {
+    lastActivityAt = deps.clock.now();
+    const budget = deps.turns.budget(pid);
+    let filled = firstBytes;
+    let lastRead = firstBytes;
+    while (lastRead >= KERNEL_READ_BYTES - 1 && filled + KERNEL_READ_BYTES <= budget) {
+      lastRead = readMore(filled);
+      filled += lastRead;
+    }
+    deps.onOutput(scratch.subarray(0, filled));
+    return !paused;
+  }
+
+  function readMore(at: number): number {
+    try {
+      return readSync(fd, scratch, at, SCRATCH_BYTES - at, null);
+    } catch {
+      return 0; // empty for now, or at its end: the stream's own next read tells which
+    }
+  }
+
+  function finish(): void {
+    if (readToEnd) return;
+    readToEnd = true;
+    input.close();
+    stream.destroy();
+    if (exit !== undefined) deps.onEnd(exit);
+  }
+
+  function endWhenQuiet(): void {
+    if (readToEnd) return;
+    const quietMs = deps.clock.now() - lastActivityAt;
+    if (!paused && quietMs >= QUIET_AFTER_EXIT_MS) finish();
+    else deps.clock.after(QUIET_AFTER_EXIT_MS, endWhenQuiet);
+  }
+
+  return {
+    pid,
+    write: (data) => input.push(data),
+    resize: ({ cols, rows }) => {
+      if (!readToEnd) native.resize(fd, cols, rows, 0, 0);
+    },
+    pause: () => {
+      if (paused || readToEnd) return;
+      paused = true;
+      stream.pause();
+    },
+    resume: () => {
+      if (!paused) return;
+      paused = false;
+      lastActivityAt = deps.clock.now();
+      if (!readToEnd) stream.resume();
+    },
+  };
+}

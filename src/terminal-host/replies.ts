@@ -1,0 +1,61 @@
+import { type Fields, isFields, numberField, objectField, textField, textListField } from "./fields.ts";
+import { unavailable } from "./host-connection.ts";
+import type { TerminalExit, TerminalInfo, TerminalSnapshot } from "./terminal-info.ts";
+
+/** Readers of what a host answers; fields that an older or newer host has beside these are ignored. @throws PosternError `terminal_host_unavailable` */
+
+/** An answer that is a terminal's description. */
+export function readInfo(value: unknown): TerminalInfo {
+  const fields = need(isFields(value) ? value : undefined, "terminal");
+  const exit = objectField(fields, "exit");
+  return {
+    terminalId: text(fields, "terminalId"),
+    leaseKey: text(fields, "leaseKey"),
+    pid: number(fields, "pid"),
+    pidStartTime: text(fields, "pidStartTime"),
+    cols: number(fields, "cols"),
+    rows: number(fields, "rows"),
+    startedAt: number(fields, "startedAt"),
+    exit: exit === undefined ? null : readExit(exit),
+  };
+}
+
+/** An answer that is a list of terminals. */
+export function readInfos(value: unknown): readonly TerminalInfo[] {
+  return need(Array.isArray(value) ? value : undefined, "terminals").map(readInfo);
+}
+
+/** An answer that is a program's end. */
+export function readExit(value: unknown): TerminalExit {
+  const fields = need(isFields(value) ? value : undefined, "exit");
+  return {
+    exitCode: number(fields, "exitCode"),
+    signal: textField(fields, "signal") ?? null,
+    at: number(fields, "at"),
+  };
+}
+
+/** An answer that is a screen. */
+export function readSnapshot(value: unknown): TerminalSnapshot {
+  const fields = need(isFields(value) ? value : undefined, "snapshot");
+  return {
+    cols: number(fields, "cols"),
+    rows: number(fields, "rows"),
+    ansi: text(fields, "ansi"),
+    lines: need(textListField(fields, "lines"), "lines"),
+    offset: number(fields, "offset"),
+  };
+}
+
+function text(fields: Fields, name: string): string {
+  return need(textField(fields, name), name);
+}
+
+function number(fields: Fields, name: string): number {
+  return need(numberField(fields, name), name);
+}
+
+function need<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw unavailable(`The terminal host's answer has no ${name} that fits.`);
+  return value;
+}

@@ -1,0 +1,32 @@
+import type { PaintedScreen } from "./screen-model.ts";
+
+/** What the host tells the thread that keeps the screens. */
+export type ToScreens =
+  | {
+      readonly type: "open";
+      readonly terminalId: string;
+      readonly cols: number;
+      readonly rows: number;
+      readonly dir: string;
+      readonly segmentBytes: number;
+      readonly fromOffset: number;
+    }
+  /** The log now reaches to `offset`; answered by `reached` when the screen does too. */
+  | { readonly type: "output"; readonly terminalId: string; readonly offset: number }
+  /** Takes effect after the output before `offset`. */
+  | {
+      readonly type: "resize";
+      readonly terminalId: string;
+      readonly offset: number;
+      readonly cols: number;
+      readonly rows: number;
+    }
+  /** The screen as it is at the next occasion, or not before `offset`. */
+  | { readonly type: "paint"; readonly terminalId: string; readonly requestId: number; readonly offset: number }
+  | { readonly type: "close"; readonly terminalId: string };
+
+/** What the thread says. */
+export type FromScreens =
+  | { readonly type: "reached"; readonly terminalId: string; readonly offset: number }
+  | { readonly type: "answer"; readonly terminalId: string; readonly data: string }
+  | { readonly type: "painted"; readonly requestId: number; readonly offset: number; readonly screen: PaintedScreen };

@@ -1,0 +1,79 @@
+import serializeModule from "@xterm/addon-serialize";
+import graphemesModule from "@xterm/addon-unicode-graphemes";
+import headlessModule from "@xterm/headless";
+import { answerQueries } from "./query-answers.ts";
+import { watchUntoldModes } from "./untold-modes.ts";
+
+const { Terminal } = headlessModule;
+const { SerializeAddon } = serializeModule;
+const { UnicodeGraphemesAddon } = graphemesModule;
+
+/** A painted screen; the offset is the caller's to know. */
+export interface PaintedScreen {
+  readonly cols: number;
+  readonly rows: number;
+  readonly ansi: string;
+  readonly lines: readonly string[];
+}
+
+/** A terminal without a display that parses output and knows the screen. */
+export interface ScreenModel {
+  /** Parses before it returns. */
+  write(data: Uint8Array): void;
+  resize(size: { readonly cols: number; readonly rows: number }): void;
+  paint(): PaintedScreen;
+  close(): void;
+}
+
+/** Lines above the screen that a snapshot can give back; the full history is in the raw log. */
+const SCROLLBACK_LINES = 1_000;
+/** A snapshot above this (every cell in its own colour) goes without scrollback. */
+const ANSI_LIMIT = 8 * 1024 * 1024;
+
+/** An empty screen. `answer` gets the replies to the program's queries, during {@link ScreenModel.write}. */
+export function createScreenModel(
+  size: { readonly cols: number; readonly rows: number },
+  answer: (data: string) => void,
+): ScreenModel {
+  const terminal = new Terminal({
+    ...size,
+    scrollback: SCROLLBACK_LINES,
+    allowProposedApi: true,
+    windowOptions: { getWinSizeChars: true },
+    logLevel: "off",
+  });
+  const serializer = new SerializeAddon();
+  terminal.loadAddon(serializer);
+  terminal.loadAddon(new UnicodeGraphemesAddon());
+  const untold = watchUntoldModes(terminal);
+  answerQueries(terminal, answer);
+  terminal.onData((data) => {
+    if (data !== "") answer(data);
+  });
+
+  return {
+    write(data) {
+      terminal.input("", true); // after user input the next write is parsed at once, not on a timer
+      terminal.write(data);
+    },
+    resize: ({ cols, rows }) => terminal.resize(cols, rows),
+    paint() {
+      const full = serializer.serialize();
+      const ansi = full.length <= ANSI_LIMIT ? full : serializer.serialize({ scrollback: 0 });
+      return {
+        cols: terminal.cols,
+        rows: terminal.rows,
+        ansi: ansi + untold.serialize(),
+        lines: visibleLines(terminal.buffer.active, terminal.rows),
+      };
+    },
+    close: () => terminal.dispose(),
+  };
+}
+
+function visibleLines(
+  buffer: { readonly baseY: number; getLine(y: number): { translateToString(trimRight: boolean): string } | undefined },
+  rows: number,
+): string[] {
+  return Array.from({ length: rows }, (_, row) => buffer.getLine(buffer.baseY + row)?.translateToString(true) ?? "");
+}

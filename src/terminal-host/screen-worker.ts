@@ -1,0 +1,142 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import { join } from "node:path";
+import { parentPort } from "node:worker_threads";
+import { segmentName } from "./raw-log.ts";
+import type { FromScreens, ToScreens } from "./screen-messages.ts";
+import { createScreenModel, type ScreenModel } from "./screen-model.ts";
+
+/** Parsed at a time before other terminals have their turn: about 5 ms. */
+const BATCH_BYTES = 128 * 1024;
+
+interface Screen {
+  readonly terminalId: string;
+  readonly model: ScreenModel;
+  readonly dir: string;
+  readonly segmentBytes: number;
+  /** Output up to here is on the screen. */
+  at: number;
+  /** The log reaches to here. */
+  end: number;
+  segment: { readonly begin: number; readonly fd: number } | undefined;
+  readonly resizes: { readonly offset: number; readonly cols: number; readonly rows: number }[];
+  readonly paints: { readonly offset: number; readonly requestId: number }[];
+  announced: boolean;
+}
+
+const screens = new Map<string, Screen>();
+const batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
+let scheduled = false;
+
+parentPort?.on("message", (message: ToScreens) => {
+  if (message.type === "open") {
+    open(message);
+    return;
+  }
+  const screen = screens.get(message.terminalId);
+  if (screen === undefined) return; // closed while the message was under way
+  switch (message.type) {
+    case "output":
+      screen.end = message.offset;
+      screen.announced = false;
+      break;
+    case "resize":
+      screen.end = Math.max(screen.end, message.offset);
+      screen.resizes.push(message);
+      break;
+    case "paint":
+      screen.paints.push(message);
+      break;
+    case "close":
+      close(screen);
+      return;
+  }
+  step(screen);
+  schedule();
+});
+
+function open({ terminalId, cols, rows, dir, segmentBytes, fromOffset }: Extract<ToScreens, { type: "open" }>): void {
+  const model = createScreenModel({ cols, rows }, (data) => say({ type: "answer", terminalId, data }));
+  screens.set(terminalId, {
+    terminalId,
+    model,
+    dir,
+    segmentBytes,
+    at: fromOffset,
+    end: fromOffset,
+    segment: undefined,
+    resizes: [],
+    paints: [],
+    announced: true,
+  });
+}
+
+function close(screen: Screen): void {
+  screens.delete(screen.terminalId);
+  closeSegment(screen);
+  screen.model.close();
+}
+
+/** Parses one batch, then says what came of it. */
+function step(screen: Screen): void {
+  applyResizes(screen);
+  const stop = screen.resizes[0]?.offset ?? screen.end;
+  if (screen.at < stop) {
+    const bytes = readLog(screen, Math.min(stop - screen.at, BATCH_BYTES));
+    screen.model.write(batch.subarray(0, bytes));
+    screen.at += bytes;
+    applyResizes(screen);
+  }
+  paintDue(screen);
+  if (screen.at === screen.end && !screen.announced) {
+    screen.announced = true;
+    say({ type: "reached", terminalId: screen.terminalId, offset: screen.at });
+  }
+}
+
+function applyResizes(screen: Screen): void {
+  for (let next = screen.resizes[0]; next !== undefined && next.offset <= screen.at; next = screen.resizes[0]) {
+    screen.model.resize(next);
+    screen.resizes.shift();
+  }
+}
+
+function paintDue(screen: Screen): void {
+  for (const due of screen.paints.filter(({ offset }) => offset <= screen.at)) {
+    screen.paints.splice(screen.paints.indexOf(due), 1);
+    say({ type: "painted", requestId: due.requestId, offset: screen.at, screen: screen.model.paint() });
+  }
+}
+
+/** Reads within one segment. The host never drops a segment that the screen has not read. */
+function readLog(screen: Screen, wanted: number): number {
+  const begin = screen.at - (screen.at % screen.segmentBytes);
+  if (screen.segment?.begin !== begin) {
+    closeSegment(screen);
+    screen.segment = { begin, fd: openSync(join(screen.dir, segmentName(begin)), "r") };
+  }
+  const bytes = readSync(screen.segment.fd, batch, 0, wanted, screen.at - begin);
+  if (bytes === 0) throw new Error(`The raw log of ${screen.terminalId} ends before ${screen.end}.`);
+  return bytes;
+}
+
+function closeSegment(screen: Screen): void {
+  if (screen.segment !== undefined) closeSync(screen.segment.fd);
+  screen.segment = undefined;
+}
+
+/** Goes on with those that are behind, a batch each, with the messages that came in between handled first. */
+function schedule(): void {
+  if (scheduled || ![...screens.values()].some((screen) => screen.at < screen.end)) return;
+  scheduled = true;
+  setImmediate(() => {
+    scheduled = false;
+    for (const screen of screens.values()) {
+      if (screen.at < screen.end) step(screen);
+    }
+    schedule();
+  });
+}
+
+function say(message: FromScreens): void {
+  parentPort?.postMessage(message);
+}

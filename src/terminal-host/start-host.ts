@@ -1,0 +1,32 @@
+import { spawn } from "node:child_process";
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync } from "node:fs";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { HostOptions } from "./host-options.ts";
+
+/** At a start a larger log of earlier hosts is emptied first. */
+const MAX_LOG_BYTES = 1024 * 1024;
+
+/**
+ * Starts a host that outlives this process: in a session of its own, its output in `host.log` of the state folder, with an empty
+ * environment, so that nothing of the gateway's can reach a program. When another host holds the lock, the new one leaves at once.
+ */
+export function startHost(nodePath: string, options: HostOptions): void {
+  mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
+  const logFile = openSync(join(options.stateDir, "host.log"), "a", 0o600);
+  try {
+    if (fstatSync(logFile).size > MAX_LOG_BYTES) ftruncateSync(logFile, 0);
+    const here = import.meta.url;
+    const main = fileURLToPath(new URL(`./main${extname(here)}`, here));
+    const child = spawn(nodePath, ["--disable-warning=ExperimentalWarning", main, JSON.stringify(options)], {
+      cwd: options.stateDir,
+      env: {},
+      detached: true,
+      stdio: ["ignore", logFile, logFile],
+    });
+    child.on("error", () => undefined); // the caller notices that no host answers, and says where the log is
+    child.unref();
+  } finally {
+    closeSync(logFile);
+  }
+}

@@ -1,0 +1,179 @@
+import type { Socket } from "node:net";
+import type { Clock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import { endGroup, startTimeOf } from "../platform/processes.ts";
+import { createOutputFlow } from "./output-flow.ts";
+import { outputFrame } from "./protocol.ts";
+import { type PtyExit, startPty } from "./pty.ts";
+import type { RawLog } from "./raw-log.ts";
+import type { ReadTurns } from "./read-turns.ts";
+import type { Screens } from "./screens.ts";
+import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSnapshot } from "./terminal-info.ts";
+import { TERMINAL_ID_VARIABLE } from "./terminal-record.ts";
+import { createViewer, type Viewer } from "./viewer.ts";
+
+/** What a terminal needs from its host. */
+export interface TerminalDeps {
+  readonly clock: Clock;
+  readonly turns: ReadTurns;
+  readonly screens: Screens;
+  readonly log: RawLog;
+  readonly rawLogMaxBytes: number;
+  onExit(exit: TerminalExit): void;
+}
+
+/** One program with its screen, raw log and viewers; it stays after the program's end until it is forgotten. */
+export interface Terminal {
+  info(): TerminalInfo;
+  rename(leaseKey: string): void;
+  write(data: Uint8Array): Promise<void>;
+  resize(size: { readonly cols: number; readonly rows: number }): void;
+  snapshot(): Promise<TerminalSnapshot>;
+  /** Sends live output to `socket`, beginning at `offset`. */
+  view(socket: Socket, offset: number): void;
+  /** The screen as the model has it now, without waiting for it to catch up with a flood. */
+  snapshotNow(): Promise<TerminalSnapshot>;
+  end(graceMs: number): Promise<TerminalExit>;
+  forget(): void;
+}
+
+/** How long a snapshot waits for the model to show everything that was output before the call. */
+const SNAPSHOT_WAIT_MS = 2_000;
+/** The part of the raw log that the model may be behind; the rest is room for what comes while it is asked for a screen. */
+const MODEL_SHARE_OF_LOG = 0.75;
+
+/** Starts `spec` (already checked) in a new terminal. */
+export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
+  const { terminalId } = spec;
+  const { clock, screens, log } = deps;
+  const startedAt = clock.now();
+  const viewers = new Set<Viewer>();
+  let { leaseKey } = spec;
+  let size = { cols: spec.cols, rows: spec.rows };
+  let exit: TerminalExit | null = null;
+  let reachedOffset = 0;
+  let announcedOffset = 0;
+  let lastScreen: Promise<TerminalSnapshot> | undefined;
+  let ending: Promise<TerminalExit> | undefined;
+  const ended = Promise.withResolvers<TerminalExit>();
+
+  const pty = startPty(
+    { ...spec, env: { TERM: "xterm-256color", ...spec.env, PWD: spec.cwd, [TERMINAL_ID_VARIABLE]: terminalId } },
+    { clock, turns: deps.turns, onOutput, onEnd },
+  );
+  const pidStartTime = startTimeOf(pty.pid);
+  const flow = createOutputFlow(pty, {
+    readers: viewers,
+    model: { backlogBytes: () => (exit === null ? log.endOffset - reachedOffset : 0) },
+    modelMaxBytes: deps.rawLogMaxBytes * MODEL_SHARE_OF_LOG,
+    clock,
+  });
+  screens.open(
+    { terminalId, ...size, dir: log.dir, segmentBytes: log.segmentBytes, fromOffset: 0 },
+    {
+      onReached(offset) {
+        reachedOffset = offset;
+        announce();
+        flow.update();
+      },
+      onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // the program ended before its answer
+    },
+  );
+
+  function onOutput(data: Buffer): void {
+    const offset = log.endOffset;
+    if (viewers.size > 0) {
+      const frame = outputFrame(data);
+      for (const viewer of viewers) viewer.onOutput(frame, offset, data.byteLength);
+    }
+    log.append(data);
+    announce();
+    flow.update();
+  }
+
+  /** One announcement at a time: while the model works on it, more output gathers for the next. */
+  function announce(): void {
+    if (announcedOffset > reachedOffset || log.endOffset === announcedOffset || exit !== null) return;
+    announcedOffset = log.endOffset;
+    screens.output(terminalId, announcedOffset);
+  }
+
+  function onEnd({ exitCode, signal }: PtyExit): void {
+    exit = { exitCode, signal, at: clock.now() };
+    flow.close();
+    if (log.endOffset > announcedOffset) screens.output(terminalId, log.endOffset);
+    lastScreen = paint(log.endOffset);
+    lastScreen.then(
+      () => screens.close(terminalId),
+      () => undefined, // whoever asks for the snapshot gets the error
+    );
+    for (const viewer of viewers) viewer.onEnd(exit);
+    ended.resolve(exit);
+    deps.onExit(exit);
+  }
+
+  async function paint(offset: number): Promise<TerminalSnapshot> {
+    const painted = await screens.paint(terminalId, offset);
+    return { ...painted.screen, offset: painted.offset };
+  }
+
+  return {
+    info: () => ({ terminalId, leaseKey, pid: pty.pid, pidStartTime, ...size, startedAt, exit }),
+    rename(newKey) {
+      leaseKey = newKey;
+    },
+    write(data) {
+      deps.turns.typed();
+      return pty.write(data);
+    },
+    resize({ cols, rows }) {
+      if (exit !== null) throw goneError(terminalId);
+      if (cols === size.cols && rows === size.rows) return;
+      size = { cols, rows };
+      pty.resize(size);
+      screens.resize(terminalId, { offset: log.endOffset, ...size });
+    },
+    async snapshot() {
+      if (lastScreen !== undefined) return lastScreen;
+      const complete = paint(log.endOffset);
+      complete.catch(() => undefined); // handled below, unless the wait is over by then
+      const timeout = Promise.withResolvers<"late">();
+      const cancel = clock.after(SNAPSHOT_WAIT_MS, () => timeout.resolve("late"));
+      const first = await Promise.race([complete, timeout.promise]).finally(cancel);
+      return first === "late" ? paint(0) : first;
+    },
+    snapshotNow: () => lastScreen ?? paint(0),
+    view(socket, offset) {
+      const viewer = createViewer(socket, log, {
+        offset,
+        onProgress: flow.update,
+        onClose() {
+          viewers.delete(viewer);
+          flow.update();
+        },
+      });
+      viewers.add(viewer);
+      if (exit === null) viewer.start();
+      else viewer.onEnd(exit);
+    },
+    end(graceMs) {
+      if (exit !== null) return Promise.resolve(exit);
+      const tree = {
+        leader: { pid: pty.pid, startTime: pidStartTime },
+        marker: { name: TERMINAL_ID_VARIABLE, value: terminalId },
+      };
+      ending ??= endGroup(tree, { graceMs, clock }).then(() => ended.promise);
+      return ending;
+    },
+    forget() {
+      for (const viewer of viewers) viewer.close();
+      screens.close(terminalId);
+      log.remove();
+    },
+  };
+}
+
+/** No such terminal, or its program ended. */
+export function goneError(terminalId: string): PosternError {
+  return new PosternError("terminal_gone", `There is no live terminal ${terminalId}.`);
+}
