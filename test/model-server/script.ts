@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 /** One tool call that a prompt asks for. */
 export type Step =
   | { readonly kind: "write"; readonly path: string; readonly text: string }
-  | { readonly kind: "run"; readonly command: string }
+  | { readonly kind: "run"; readonly command: string; readonly escalate: boolean }
   | { readonly kind: "ask"; readonly question: string }
   | { readonly kind: "call"; readonly tool: string; readonly input: Readonly<Record<string, unknown>> };
 
@@ -55,11 +55,13 @@ export function parseScript(prompt: string): Script {
   let lines = 0;
   let fail: Script["fail"] = null;
   for (const line of prompt.split("\n")) {
-    const [, word, rest] = /^\s*(think|say|write|run|call|ask|slow|lines|fail)\b:?\s*(.*?)\s*$/.exec(line) ?? [];
+    const [, word, rest] =
+      /^\s*(think|say|write|run|escalate|call|ask|slow|lines|fail)\b:?\s*(.*?)\s*$/.exec(line) ?? [];
     if (word === undefined || rest === undefined || rest === "") continue;
     if (word === "think") thinking.push(rest);
     else if (word === "say") say.push(rest);
-    else if (word === "run") steps.push({ kind: "run", command: rest });
+    else if (word === "run") steps.push({ kind: "run", command: rest, escalate: false });
+    else if (word === "escalate") steps.push({ kind: "run", command: rest, escalate: true });
     else if (word === "ask") steps.push({ kind: "ask", question: rest });
     else if (word === "lines") lines = Math.min(maxLines, Number(/^\d+/.exec(rest)?.[0] ?? 0));
     else if (word === "slow") slowMs = Number(/^\d+/.exec(rest)?.[0] ?? 0);
