@@ -60,7 +60,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
 }
 
 async function ask(prompt: string, { options, context }: { options: AskOptions; context: CliContext }): Promise<void> {
-  const client = createGatewayClient(context.ports.socketPath());
+  const client = createGatewayClient(await context.ports.socketPath());
   const deadline = options.wait === undefined ? Number.POSITIVE_INFINITY : context.clock.now() + options.wait * 1000;
   const input: AskInput = {
     prompt: prompt === "-" ? await readAll(context.stdin) : prompt,

@@ -24,7 +24,7 @@ async function coding(
 ): Promise<CliRun> {
   gateway = await startScriptedGateway(script);
   const { socketPath } = gateway;
-  return runCommand(["coding", ...argv], { ports: { socketPath: () => socketPath }, ...options });
+  return runCommand(["coding", ...argv], { ports: { socketPath: () => Promise.resolve(socketPath) }, ...options });
 }
 
 test("ask waits for the turn and prints what the agent said, alone on standard output", async () => {
@@ -202,14 +202,18 @@ test("an answer of another shape is an error, not half an output", async () => {
 });
 
 test("without a gateway the exit code is 3 and the message says postern serve", async () => {
-  const run = await runCommand(["coding", "agents"], { ports: { socketPath: () => "/nonexistent/gateway.sock" } });
+  const run = await runCommand(["coding", "agents"], {
+    ports: { socketPath: () => Promise.resolve("/nonexistent/gateway.sock") },
+  });
   expect(run.code).toBe(3);
   expect(run.stderr).toMatch(/^postern: gateway_not_running: No gateway listens on .*`postern serve`\.\n$/);
 });
 
 test("a gateway that dies before it answers is reported as gone", async () => {
   const started = await startScriptedGateway({ coding_list_agents: [{ body: {}, delayMs: 10_000 }] });
-  const running = runCommand(["coding", "agents"], { ports: { socketPath: () => started.socketPath } });
+  const running = runCommand(["coding", "agents"], {
+    ports: { socketPath: () => Promise.resolve(started.socketPath) },
+  });
   await expect.poll(() => started.requests.length).toBe(1);
   await started.close();
   expect(await running).toMatchObject({ code: 3, stderr: expect.stringContaining("went away") });

@@ -3,7 +3,7 @@ import { PosternError } from "../core/errors.ts";
 import { closeAllOutputSchema, closeOutputSchema, listAgentsOutputSchema, readOutputSchema } from "../wire/coding.ts";
 import { agentTable } from "./agent-table.ts";
 import { addAskCommand } from "./ask-command.ts";
-import { createGatewayClient } from "./gateway-client.ts";
+import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -44,7 +44,8 @@ function addReadCommand(group: Command, context: CliContext): void {
         ...(last !== undefined && { last }),
         ...(wait !== undefined && { waitMs: wait * 1000 }),
       };
-      const output = await client(context).call("coding_read_session", { input, output: readOutputSchema });
+      const gateway = await connect(context);
+      const output = await gateway.call("coding_read_session", { input, output: readOutputSchema });
       if (json) return context.stdout(`${printableJson(output)}\n`);
       if (output.turns.length > 0) context.stdout(`${output.turns.map(turnText).join("\n\n")}\n`);
       return context.stderr(`${sessionLine(output)}\n`);
@@ -58,14 +59,16 @@ function addCloseCommands(group: Command, context: CliContext): void {
     .option("--discard-worktree", "do not keep what a removed worktree would lose")
     .action(async (sessionId: string, options: CloseOptions) => {
       const input = { sessionId, ...(options.discardWorktree && { discardWorktree: true }) };
-      const output = await client(context).call("coding_close_session", { input, output: closeOutputSchema });
+      const gateway = await connect(context);
+      const output = await gateway.call("coding_close_session", { input, output: closeOutputSchema });
       context.stdout(options.json ? `${printableJson(output)}\n` : `Closed ${plainLine(output.sessionId)}.\n`);
     });
 
   describe(group.command("close-all"), ["postern coding close-all"])
     .description("end the agents of all sessions that this gateway runs")
     .action(async (options: CommonOptions) => {
-      const output = await client(context).call("coding_close_all", { input: {}, output: closeAllOutputSchema });
+      const gateway = await connect(context);
+      const output = await gateway.call("coding_close_all", { input: {}, output: closeAllOutputSchema });
       if (options.json) context.stdout(`${printableJson(output)}\n`);
       else context.stdout(`Closed ${output.closed.length}.\n`);
       failWhenLeft(output.failed);
@@ -76,7 +79,8 @@ function addAgentsCommand(group: Command, context: CliContext): void {
   describe(group.command("agents"), ["postern coding agents", "postern coding agents --json"])
     .description("list the configured agents and those that were only found")
     .action(async (options: CommonOptions) => {
-      const output = await client(context).call("coding_list_agents", { input: {}, output: listAgentsOutputSchema });
+      const gateway = await connect(context);
+      const output = await gateway.call("coding_list_agents", { input: {}, output: listAgentsOutputSchema });
       context.stdout(`${options.json ? printableJson(output) : agentTable(output)}\n`);
     });
 }
@@ -90,6 +94,6 @@ function failWhenLeft(failed: readonly { sessionId: string; code: string; detail
   );
 }
 
-function client(context: CliContext): ReturnType<typeof createGatewayClient> {
-  return createGatewayClient(context.ports.socketPath());
+async function connect(context: CliContext): Promise<GatewayClient> {
+  return createGatewayClient(await context.ports.socketPath());
 }

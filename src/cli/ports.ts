@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
-import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
+import type { ListAgentsOutput } from "../wire/coding.ts";
 
 /** What `serve` may set; the configuration decides the rest. */
 export interface GatewayOverrides {
@@ -36,7 +36,7 @@ export interface CliStores {
   readonly agents: {
     list(): Promise<ListAgentsOutput>;
     /** Makes a found agent a configured one. A null `binary` is looked up on PATH at each start. */
-    configure(name: string, options: { readonly binary: string | null }): Promise<AgentEntry>;
+    configure(name: string, options: { readonly binary: string | null }): Promise<void>;
     setDefault(name: string): Promise<void>;
   };
   close(): Promise<void>;
@@ -58,7 +58,7 @@ export interface CliPorts {
   startGateway(overrides: GatewayOverrides): Promise<RunningGateway>;
   openStores(): Promise<CliStores>;
   /** Path of the Unix socket on which the gateway takes the owner's requests. */
-  socketPath(): string;
+  socketPath(): Promise<string>;
 }
 
 /** The world around one run of the command. */

@@ -55,5 +55,5 @@ export async function runCli(
 }
 
 function usageLine(text: string): string {
-  return plainLine(`postern: usage: ${text.replace(/^error: /, "").trimEnd()} Add --help for options and examples.`);
+  return plainLine(`postern: usage: ${text.replace(/^error: /, "").trimEnd()}; see --help`);
 }

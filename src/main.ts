@@ -1,0 +1,66 @@
+import type { CliPorts } from "./cli/ports.ts";
+import { runCli } from "./cli/program.ts";
+import { systemClock } from "./core/clock.ts";
+import { isErrno, messageOf } from "./core/errors.ts";
+import { silentLog } from "./core/log.ts";
+import { packageVersion } from "./version.ts";
+
+// Each part of the house is loaded by the command that needs it: `--help` is not kept waiting by a web server.
+const ports: CliPorts = {
+  async startGateway(overrides) {
+    const { loadConfig } = await import("./config.ts");
+    const config = loadConfig(undefined, overrides);
+    const [{ createApp }, { createLog }] = await Promise.all([import("./app.ts"), import("./log.ts")]);
+    const app = await createApp(config, createLog(config.logLevel));
+    const { addresses, baseUrl } = app;
+    return { addresses, baseUrl, authRequired: config.auth === "on", close: () => app.close() };
+  },
+
+  async openStores() {
+    const { loadConfig } = await import("./config.ts");
+    const config = loadConfig();
+    const { openStores } = await import("./app.ts");
+    const stores = await openStores(config, silentLog);
+    const { accounts, folders, agents } = stores;
+    const { accountId } = await accounts.owner();
+    return {
+      folders,
+      tokens: {
+        create: (wanted) => accounts.tokens.create(accountId, wanted),
+        list: () => accounts.tokens.list(accountId),
+        revoke: (tokenId) => accounts.tokens.revoke(accountId, tokenId),
+      },
+      agents: {
+        list: () => agents.list(),
+        configure: (name, { binary }) => agents.configure(name, binary === null ? {} : { binary }),
+        setDefault: (name) => agents.setDefault(name),
+      },
+      close: () => stores.close(),
+    };
+  },
+
+  async socketPath() {
+    const [{ loadConfig }, { gatewaySocketPath }] = await Promise.all([import("./config.ts"), import("./app.ts")]);
+    return gatewaySocketPath(loadConfig());
+  },
+};
+
+process.stdout.on("error", (error) => {
+  // Whoever read this (`| head`) has seen enough.
+  if (isErrno(error, "EPIPE")) process.exit(0);
+  process.stderr.write(`postern: internal_error: ${messageOf(error)}\n`);
+  process.exit(1);
+});
+
+process.exit(
+  await runCli(process.argv.slice(2), {
+    ports,
+    version: packageVersion,
+    stdout: (text) => void process.stdout.write(text),
+    stderr: (text) => void process.stderr.write(text),
+    stdin: process.stdin,
+    interactive: process.stdin.isTTY && process.stdout.isTTY,
+    cwd: process.cwd(),
+    clock: systemClock,
+  }),
+);
