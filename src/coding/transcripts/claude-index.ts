@@ -1,0 +1,162 @@
+import { claudeLineKind, claudeText, isClaudeAnswer, readClaudeQueued, readClaudeUser } from "./claude-lines.ts";
+import { type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import type { TurnState } from "./transcript.ts";
+import { noFacts, type TranscriptFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
+import { cut } from "./turn-parts.ts";
+
+/** Enough of the first prompt to make a title of it. */
+const promptCharacters = 1_000;
+
+/** Finds turns and facts in a transcript of Claude Code. */
+export function createClaudeIndexer(): TurnIndexer {
+  const marks: TurnMark[] = [];
+  const facts = noFacts();
+  const titles: { custom: string | null; ai: string | null; summary: string | null } = {
+    custom: null,
+    ai: null,
+    summary: null,
+  };
+  /** A command of the user that becomes a turn if the model answers it. */
+  let command: { readonly mark: TurnMark; readonly text: string } | null = null;
+  /** Assistant lines and tool results since the last pause, not parsed: only the last readable ones say something new. */
+  let putOff: { readonly kind: "assistant" | "tool_result"; readonly bytes: Buffer }[] = [];
+
+  function beginUser(mark: TurnMark, text: string): void {
+    marks.push(mark);
+    facts.firstPrompt ??= cut(text, promptCharacters);
+    facts.lastTurn = { kind: "open" };
+    command = null;
+  }
+
+  function user(bytes: Buffer, offset: number): boolean {
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    const said = readClaudeUser(line);
+    if (said.kind === "none") return true;
+    settle();
+    absorb(facts, line);
+    const mark: TurnMark = { role: "user", start: offset, firstLineBytes: bytes.length };
+    if (said.kind === "prompt") beginUser(mark, said.text);
+    else if (said.kind === "command") command = { mark, text: said.text };
+    else if (marks.length > 0) facts.lastTurn = { kind: "aborted" };
+    return true;
+  }
+
+  function queued(bytes: Buffer, offset: number): boolean {
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    const text = readClaudeQueued(line);
+    if (text === null) return true;
+    settle();
+    absorb(facts, line);
+    beginUser({ role: "user", start: offset, firstLineBytes: bytes.length }, text);
+    return true;
+  }
+
+  function assistant(bytes: Buffer, offset: number): boolean {
+    if (command === null && marks.at(-1)?.role === "assistant") {
+      putOff.push({ kind: "assistant", bytes });
+      return true;
+    }
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    if (!isClaudeAnswer(line)) return true;
+    settle();
+    if (command !== null) beginUser(command.mark, command.text);
+    marks.push({ role: "assistant", start: offset, firstLineBytes: bytes.length });
+    absorb(facts, line);
+    putOff.push({ kind: "assistant", bytes });
+    return true;
+  }
+
+  function title(bytes: Buffer): boolean {
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    titles.custom = stringAt(line, "customTitle") ?? titles.custom;
+    titles.ai = stringAt(line, "aiTitle") ?? titles.ai;
+    titles.summary = stringAt(line, "summary") ?? titles.summary;
+    facts.ownTitle = titles.custom ?? titles.ai ?? titles.summary;
+    return true;
+  }
+
+  /** Reads the put-off lines from the end until state, time and model are known. */
+  function settle(): void {
+    const lines = putOff;
+    putOff = [];
+    let stateKnown = false;
+    for (const { kind, bytes } of lines.reverse()) {
+      if (stateKnown && kind === "tool_result") continue;
+      const line = parseLine(bytes);
+      if (line === null || line["isSidechain"] === true || (kind === "assistant" && !isClaudeAnswer(line))) continue;
+      if (!stateKnown) {
+        facts.lastTurn = kind === "assistant" ? stateAfter(line) : { kind: "open" };
+        facts.updatedAt = timeOf(line) ?? facts.updatedAt;
+        stateKnown = true;
+      }
+      const model = kind === "assistant" ? modelOf(line) : null;
+      if (model === null) continue;
+      facts.model = model;
+      return;
+    }
+  }
+
+  return {
+    marks,
+    facts,
+    line(bytes, offset) {
+      switch (claudeLineKind(bytes)) {
+        case "user":
+          return user(bytes, offset);
+        case "queued_prompt":
+          return queued(bytes, offset);
+        case "assistant":
+          return assistant(bytes, offset);
+        case "tool_result":
+          if (marks.at(-1)?.role === "assistant") putOff.push({ kind: "tool_result", bytes });
+          return true;
+        case "title":
+          return title(bytes);
+        case "turn_end":
+          settle();
+          if (facts.lastTurn.kind === "open") facts.lastTurn = { kind: "ended" };
+          return true;
+        case "other":
+          return true;
+        case "unreadable":
+          return false;
+      }
+    },
+    pause: settle,
+  };
+}
+
+function absorb(facts: TranscriptFacts, line: Fields): void {
+  const timestamp = timeOf(line);
+  facts.agentSessionId ??= stringAt(line, "sessionId");
+  facts.cwd ??= stringAt(line, "cwd");
+  facts.branch = stringAt(line, "gitBranch") || facts.branch;
+  facts.createdAt ??= timestamp;
+  facts.updatedAt = timestamp ?? facts.updatedAt;
+}
+
+function modelOf(line: Fields): string | null {
+  const model = stringAt(fieldsAt(line, "message"), "model");
+  return model === "<synthetic>" ? null : model;
+}
+
+/**
+ * How the turn stands after this assistant line. Each block of a message is a line of its own, and in recent versions all of them
+ * carry the message's stop reason: a message that ends the turn goes on after its thinking. Older versions write no stop reason; then
+ * text ends the turn and a tool call does not.
+ */
+function stateAfter(line: Fields): TurnState {
+  const message = fieldsAt(line, "message");
+  if (line["isApiErrorMessage"] === true) {
+    return { kind: "failed", message: claudeText(message["content"]) ?? "The model's API answered with an error." };
+  }
+  if (line["isAbortedMidStream"] === true) return { kind: "aborted" };
+  const stopReason = stringAt(message, "stop_reason");
+  if (stopReason === "tool_use" || stopReason === "pause_turn") return { kind: "open" };
+  const last = listAt(message, "content").at(-1)?.["type"];
+  return last === "text" || typeof message["content"] === "string" ? { kind: "ended" } : { kind: "open" };
+}

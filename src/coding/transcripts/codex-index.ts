@@ -1,0 +1,183 @@
+import { type CodexForm, codexFormRank, codexLineKind, codexPayload, codexPromptText } from "./codex-lines.ts";
+import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import { noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
+import { cut } from "./turn-parts.ts";
+
+/** Enough of the first prompt to make a title of it. */
+const promptCharacters = 1_000;
+
+/** Finds turns and facts in a rollout of Codex. */
+export function createCodexIndexer(): TurnIndexer {
+  const marks: TurnMark[] = [];
+  const facts = noFacts();
+  /** The newest form that a prompt or answer of this file had so far. */
+  let form: CodexForm = "responses";
+  /** The form and text of the last prompt, while nothing answered it. */
+  let unanswered: { readonly form: CodexForm; readonly text: string } | null = null;
+  /** Whether the file tells when turns begin and end; the older ones do not. */
+  let tellsTurns = false;
+  let hasMeta = false;
+  /** Lines since the last pause that only matter if they are the last of their kind. */
+  let lastLine: Buffer | null = null;
+  let lastContext: Buffer | null = null;
+
+  function meta(bytes: Buffer): boolean {
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    if (hasMeta) return true; // a fork repeats its parent's
+    hasMeta = true;
+    const payload = codexPayload(line);
+    facts.agentSessionId = stringAt(payload, "id");
+    facts.cwd = stringAt(payload, "cwd");
+    facts.branch = stringAt(fieldsAt(payload, "git"), "branch");
+    facts.createdAt = timeOf(payload) ?? timeOf(line);
+    facts.updatedAt = facts.createdAt;
+    if (payload["history_mode"] === "paginated") form = "items";
+    if (payload["history_mode"] === "legacy") form = "events";
+    return true;
+  }
+
+  function prompt(of: CodexForm, bytes: Buffer, offset: number): boolean {
+    if (of === "responses" && form !== "responses") return true;
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    const payload = codexPayload(line);
+    if (isForeign(payload)) return true;
+    const text = codexPromptText(payload);
+    if (text === null) {
+      if (of === "responses") facts.cwd ??= /<cwd>([^<]+)<\/cwd>/.exec(JSON.stringify(payload))?.[1] ?? null;
+      return true;
+    }
+    const newer = codexFormRank[of] > codexFormRank[form];
+    if (newer) form = of;
+    if (unanswered !== null && unanswered.form !== of) {
+      if (newer && unanswered.form === "responses") dropUnanswered();
+      else if (unanswered.text === text) return true;
+    }
+    if (marks.length === 0) facts.firstPrompt = cut(text, promptCharacters);
+    marks.push({ role: "user", start: offset, firstLineBytes: bytes.length });
+    unanswered = { form: of, text };
+    facts.lastTurn = { kind: "open" };
+    seen(line);
+    return true;
+  }
+
+  /** Takes back the prompts that were only guessed from the model's input, now that a newer form tells the real one. */
+  function dropUnanswered(): void {
+    while (marks.at(-1)?.role === "user") marks.pop();
+  }
+
+  function isForeign(payload: Fields): boolean {
+    const thread = stringAt(payload, "thread_id");
+    return thread !== null && facts.agentSessionId !== null && thread !== facts.agentSessionId;
+  }
+
+  function output(bytes: Buffer, offset: number, ends: boolean): boolean {
+    if (marks.at(-1)?.role !== "assistant") {
+      const line = parseLine(bytes);
+      if (line === null) return false;
+      if (isForeign(codexPayload(line))) return true;
+      settle();
+      marks.push({ role: "assistant", start: offset, firstLineBytes: bytes.length, model: facts.model });
+      seen(line);
+    }
+    unanswered = null;
+    lastLine = bytes;
+    facts.lastTurn = ends && !tellsTurns ? { kind: "ended" } : { kind: "open" };
+    return true;
+  }
+
+  function complete(bytes: Buffer): boolean {
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    tellsTurns = true;
+    const error = codexPayload(line)["error"];
+    if (error !== undefined && error !== null) facts.lastTurn = { kind: "failed", message: errorMessage(error) };
+    else if (facts.lastTurn.kind === "open") facts.lastTurn = { kind: "ended" };
+    seen(line);
+    return true;
+  }
+
+  function mark(bytes: Buffer, state: "open" | "aborted" | "failed"): boolean {
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    tellsTurns ||= state !== "failed";
+    seen(line);
+    if (marks.length === 0) return true;
+    facts.lastTurn = state === "failed" ? { kind: state, message: errorMessage(codexPayload(line)) } : { kind: state };
+    return true;
+  }
+
+  function seen(line: Fields): void {
+    const timestamp = timeOf(line);
+    facts.createdAt ??= timestamp;
+    facts.updatedAt = timestamp ?? facts.updatedAt;
+    lastLine = null;
+  }
+
+  function settle(): void {
+    const context = lastContext === null ? null : parseLine(lastContext);
+    if (context !== null) facts.model = stringAt(codexPayload(context), "model") ?? facts.model;
+    const line = lastLine === null ? null : parseLine(lastLine);
+    if (line !== null) seen(line);
+    lastContext = null;
+    lastLine = null;
+  }
+
+  return {
+    marks,
+    facts,
+    line(bytes, offset) {
+      const line = codexLineKind(bytes);
+      switch (line.kind) {
+        case "meta":
+          return meta(bytes);
+        case "prompt":
+          return prompt(line.form, bytes, offset);
+        case "answer":
+          return output(bytes, offset, true);
+        case "plan":
+          return output(bytes, offset, true);
+        case "call":
+        case "action":
+          return output(bytes, offset, false);
+        case "result":
+          if (marks.at(-1)?.role === "assistant") lastLine = bytes;
+          return true;
+        case "context":
+          lastContext = bytes;
+          return true;
+        case "started":
+          return mark(bytes, "open");
+        case "aborted":
+          return mark(bytes, "aborted");
+        case "error":
+          return mark(bytes, "failed");
+        case "complete":
+          return complete(bytes);
+        case "usage":
+        case "other":
+          return true;
+        case "unreadable":
+          return false;
+      }
+    },
+    pause: settle,
+  };
+}
+
+/** The readable part of an error: the API's own message where Codex quotes its JSON. */
+function errorMessage(error: unknown): string {
+  const text = typeof error === "string" ? error : messageIn(error);
+  try {
+    return messageIn(JSON.parse(text)) || text;
+  } catch {
+    return text; // not JSON, so it is the message itself
+  }
+}
+
+function messageIn(error: unknown): string {
+  if (typeof error !== "object" || error === null) return "The turn failed.";
+  if ("error" in error) return messageIn(error.error);
+  return "message" in error && typeof error.message === "string" ? error.message : "The turn failed.";
+}

@@ -1,0 +1,188 @@
+import { type Fields, fieldsAt, isFields, listAt, stringAt } from "./json-fields.ts";
+import { type Peek, peekField, peekMembers, peekString } from "./json-peek.ts";
+
+/**
+ * Which generation of Codex wrote a line: `items` are the `item_completed` events of today, `events` the `user_message` and
+ * `agent_message` events before, `responses` the bare items of the model's API. A file may hold several, and each message then
+ * stands in it more than once: the newest form counts.
+ */
+export type CodexForm = "responses" | "events" | "items";
+
+/** Forms from the oldest to the newest, for comparisons. */
+export const codexFormRank = { responses: 1, events: 2, items: 3 } satisfies Record<CodexForm, number>;
+
+/** What a line of Codex is, told by its first bytes. */
+export type CodexLine =
+  | { readonly kind: "prompt"; readonly form: CodexForm }
+  | { readonly kind: "answer"; readonly form: CodexForm }
+  /** `action` is an item that stands for a tool call and its result at once. */
+  | {
+      readonly kind:
+        | "plan"
+        | "action"
+        | "call"
+        | "result"
+        | "usage"
+        | "meta"
+        | "context"
+        | "started"
+        | "complete"
+        | "aborted"
+        | "error";
+    }
+  | { readonly kind: "other" | "unreadable" };
+
+const other: CodexLine = { kind: "other" };
+const unreadable: CodexLine = { kind: "unreadable" };
+
+const ofEvent: Readonly<Record<string, CodexLine>> = {
+  user_message: { kind: "prompt", form: "events" },
+  agent_message: { kind: "answer", form: "events" },
+  agent_reasoning: { kind: "answer", form: "events" },
+  agent_reasoning_raw_content: { kind: "answer", form: "events" },
+  task_started: { kind: "started" },
+  turn_started: { kind: "started" },
+  task_complete: { kind: "complete" },
+  turn_complete: { kind: "complete" },
+  turn_aborted: { kind: "aborted" },
+  error: { kind: "error" },
+  token_count: { kind: "usage" },
+};
+
+const ofItem: Readonly<Record<string, CodexLine>> = {
+  UserMessage: { kind: "prompt", form: "items" },
+  AgentMessage: { kind: "answer", form: "items" },
+  Reasoning: { kind: "answer", form: "items" },
+  Plan: { kind: "plan" },
+  CommandExecution: { kind: "action" },
+  FileChange: { kind: "action" },
+  McpToolCall: { kind: "action" },
+  WebSearch: { kind: "action" },
+};
+
+const ofResponse: Readonly<Record<string, CodexLine>> = {
+  reasoning: { kind: "answer", form: "responses" },
+  function_call: { kind: "call" },
+  custom_tool_call: { kind: "call" },
+  local_shell_call: { kind: "call" },
+  web_search_call: { kind: "call" },
+  function_call_output: { kind: "result" },
+  custom_tool_call_output: { kind: "result" },
+  local_shell_call_output: { kind: "result" },
+};
+
+const responsePrompt: CodexLine = { kind: "prompt", form: "responses" };
+const responseAnswer: CodexLine = { kind: "answer", form: "responses" };
+
+/** Tells the kind of a line without parsing it. */
+export function codexLineKind(line: Buffer): CodexLine {
+  let found: CodexLine = other;
+  let type: string | null = null;
+  let hasId = false;
+  const readable = peekMembers(line, 0, (key, at): Peek => {
+    if (key === "type") {
+      type = peekString(line, at) ?? "";
+      if (type === "session_meta") found = { kind: "meta" };
+      else if (type === "turn_context") found = { kind: "context" };
+      else if (type === "token_usage_record") found = { kind: "usage" };
+      else if (type === "event_msg" || type === "response_item") return "go_on";
+      // The oldest files hold the model's items as they are.
+      else found = responseKind(line, 0, type);
+      return "stop";
+    }
+    if (key === "payload") {
+      if (type === "event_msg") found = eventKind(line, at);
+      else if (type === "response_item") found = responseKind(line, at, peekField(line, at, "type") ?? "");
+      return "stop";
+    }
+    if (key === "id") hasId = true;
+    if (key === "instructions" && hasId) {
+      found = { kind: "meta" };
+      return "stop";
+    }
+    return "go_on";
+  });
+  return readable ? found : unreadable;
+}
+
+function eventKind(line: Buffer, payload: number): CodexLine {
+  let found: CodexLine = other;
+  peekMembers(line, payload, (key, at) => {
+    if (key === "type") {
+      const type = peekString(line, at) ?? "";
+      if (type === "item_completed") return "go_on";
+      found = lookUp(ofEvent, type);
+      return "stop";
+    }
+    if (key !== "item") return "go_on";
+    found = lookUp(ofItem, peekField(line, at, "type") ?? "");
+    return "stop";
+  });
+  return found;
+}
+
+function responseKind(line: Buffer, at: number, type: string): CodexLine {
+  if (type !== "message") return lookUp(ofResponse, type);
+  const role = peekField(line, at, "role");
+  if (role === "user") return responsePrompt;
+  return role === "assistant" ? responseAnswer : other;
+}
+
+function lookUp(table: Readonly<Record<string, CodexLine>>, name: string): CodexLine {
+  return Object.hasOwn(table, name) ? (table[name] ?? other) : other;
+}
+
+/** The payload of a parsed line; of the oldest form the line itself. */
+export function codexPayload(line: Fields): Fields {
+  return isFields(line["payload"]) ? line["payload"] : line;
+}
+
+/** Context that Codex injects as the user, recognised by how it begins. */
+const injected = [
+  "<environment_context>",
+  "<user_instructions>",
+  "<permissions instructions>",
+  "<collaboration_mode>",
+  "<multi_agent",
+  "<apps_instructions>",
+  "<skills_instructions>",
+  "<skill>",
+  "<turn_aborted>",
+  "<subagent_notification>",
+  "<user_shell_command>",
+  "<INSTRUCTIONS>",
+  "# AGENTS.md instructions",
+];
+
+const editorContext = "# Context from my IDE setup:";
+const editorRequest = "## My request for Codex:\n";
+
+/** What the user said in a prompt line of any form; null when it is injected context. */
+export function codexPromptText(payload: Fields): string | null {
+  const item = fieldsAt(payload, "item");
+  const kind = stringAt(payload, "kind");
+  if (kind === "user_instructions" || kind === "environment_context") return null;
+  const text = stringAt(payload, "message") ?? contentText("content" in item ? item : payload);
+  const opening = text.trimStart();
+  if (injected.some((beginning) => opening.startsWith(beginning))) return null;
+  const request = opening.startsWith(editorContext) ? text.indexOf(editorRequest) : -1;
+  const said = request < 0 ? text : text.slice(request + editorRequest.length);
+  return said === "" && !hasImages(payload) ? null : said || "[image]";
+}
+
+function hasImages(payload: Fields): boolean {
+  const content = [...listAt(payload, "content"), ...listAt(fieldsAt(payload, "item"), "content")];
+  const images = payload["images"] ?? payload["local_images"];
+  return (
+    (Array.isArray(images) && images.length > 0) || content.some((part) => /image/i.test(stringAt(part, "type") ?? ""))
+  );
+}
+
+/** The text parts under `content`, joined. */
+export function contentText(from: Fields): string {
+  const content = from["content"];
+  if (typeof content === "string") return content;
+  return listAt(from, "content")
+    .map((part) => stringAt(part, "text") ?? "")
+    .join("");
+}

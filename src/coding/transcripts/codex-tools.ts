@@ -1,0 +1,181 @@
+import type { ToolResult } from "../../wire/turn.ts";
+import { type Fields, fieldsAt, isFields, listAt, stringAt } from "./json-fields.ts";
+import { toolInput, toolResult } from "./turn-parts.ts";
+
+/** A tool call as a turn shows it. */
+export interface CodexCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly result: ToolResult | null;
+}
+
+/** A call line: a function call, a custom tool call, a call of the oldest shell tool or a web search. */
+export function codexCall(payload: Fields, fallbackId: string): CodexCall {
+  const type = stringAt(payload, "type");
+  const id = stringAt(payload, "call_id") ?? stringAt(payload, "id") ?? fallbackId;
+  if (type === "function_call") {
+    const input = parsedOr(stringAt(payload, "arguments") ?? "");
+    return { id, name: stringAt(payload, "name") ?? "function", input: toolInput(input), result: null };
+  }
+  if (type === "custom_tool_call") {
+    const input = toolInput(payload["input"] ?? null);
+    return { id, name: stringAt(payload, "name") ?? "tool", input, result: null };
+  }
+  const input = toolInput(payload["action"] ?? null);
+  if (type === "web_search_call") return { id, name: "web_search", input, result: toolResult(true, "") };
+  return { id, name: "shell", input, result: null };
+}
+
+/** A result line. */
+export function codexResult(payload: Fields): { readonly id: string; readonly result: ToolResult } | null {
+  const id = stringAt(payload, "call_id");
+  if (id === null) return null;
+  const output = payload["output"];
+  const told = isFields(output) ? output["success"] : undefined;
+  const text = outputText(output);
+  const shell = parsedOr(text);
+  if (isFields(shell) && typeof shell["output"] === "string") {
+    const exitCode = fieldsAt(shell, "metadata")["exit_code"];
+    return { id, result: toolResult(exitCode === undefined || exitCode === 0, shell["output"]) };
+  }
+  return { id, result: toolResult(typeof told === "boolean" ? told : soundsFine(text), text) };
+}
+
+function outputText(output: unknown): string {
+  if (typeof output === "string") return output;
+  if (Array.isArray(output)) {
+    return output
+      .filter(isFields)
+      .map((part) => stringAt(part, "text") ?? (/image/.test(stringAt(part, "type") ?? "") ? "[image]" : ""))
+      .join("");
+  }
+  return isFields(output) ? outputText(output["content"]) : "";
+}
+
+/** Codex writes how a tool ended into the head of its output. */
+function soundsFine(text: string): boolean {
+  const head = text.slice(0, 400);
+  const exit = /^Exit code: (-?\d+)/.exec(head) ?? /^Process exited with code (-?\d+)/m.exec(head);
+  if (exit !== null) return exit[1] === "0";
+  return !/^(aborted|unsupported (custom tool )?call|Script (failed|error)|exec_command failed|apply_patch verification failed)/.test(
+    head,
+  );
+}
+
+/** An item that stands for a whole tool call; null for one that does not. */
+export function codexAction(item: Fields): CodexCall | null {
+  const id = stringAt(item, "id");
+  if (id === null) return null;
+  const fine = item["status"] === "completed";
+  switch (item["type"]) {
+    case "CommandExecution": {
+      const exitCode = item["exit_code"];
+      const output =
+        stringAt(item, "aggregated_output") ?? `${stringAt(item, "stdout") ?? ""}${stringAt(item, "stderr") ?? ""}`;
+      const input = toolInput({ command: commandLine(item["command"]), cwd: plainPath(stringAt(item, "cwd")) });
+      const ok = typeof exitCode === "number" ? exitCode === 0 : fine;
+      return { id, name: "exec_command", input, result: ended(item) ? toolResult(ok, output) : null };
+    }
+    case "FileChange": {
+      const output = `${stringAt(item, "stdout") ?? ""}${stringAt(item, "stderr") ?? ""}`;
+      const input = toolInput({ changes: item["changes"] ?? null });
+      return { id, name: "apply_patch", input, result: ended(item) ? toolResult(fine, output) : null };
+    }
+    case "McpToolCall": {
+      const name = `mcp__${stringAt(item, "server") ?? ""}__${stringAt(item, "tool") ?? ""}`;
+      const input = toolInput(item["arguments"] ?? null);
+      return { id, name, input, result: ended(item) ? mcpResult(item, fine) : null };
+    }
+    case "WebSearch":
+      return {
+        id,
+        name: "web_search",
+        input: toolInput({ query: item["query"] ?? null }),
+        result: toolResult(true, ""),
+      };
+    default:
+      return null;
+  }
+}
+
+function ended(item: Fields): boolean {
+  return item["status"] !== "in_progress" && item["status"] !== "inProgress";
+}
+
+function mcpResult(item: Fields, fine: boolean): ToolResult {
+  const error = item["error"];
+  if (typeof error === "string") return toolResult(false, error);
+  if (isFields(error)) return toolResult(false, stringAt(error, "message") ?? "The tool failed.");
+  const outer = fieldsAt(item, "result");
+  const result = isFields(outer["Ok"]) ? outer["Ok"] : outer;
+  const failure = stringAt(outer, "Err");
+  if (failure !== null) return toolResult(false, failure);
+  const isError = result["isError"] === true || result["is_error"] === true;
+  const text = listAt(result, "content")
+    .map((part) => stringAt(part, "text") ?? "")
+    .join("\n");
+  return toolResult(fine && !isError, text);
+}
+
+/** What the agent ran: the script of `bash -lc` rather than the wrapping. */
+function commandLine(command: unknown): string {
+  if (typeof command === "string") return command;
+  if (!Array.isArray(command)) return "";
+  const words = command.filter((word) => typeof word === "string");
+  const script = words[2];
+  if (words.length === 3 && script !== undefined && /^-l?c$/.test(words[1] ?? "")) return script;
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
+}
+
+function plainPath(path: string | null): string | null {
+  if (path === null || !path.startsWith("file://")) return path;
+  try {
+    return decodeURIComponent(path.slice("file://".length));
+  } catch {
+    return path.slice("file://".length); // a stray % : the path as it stands
+  }
+}
+
+function parsedOr(text: string): unknown {
+  if (!text.startsWith("{") && !text.startsWith("[")) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // not JSON after all
+  }
+}
+
+/**
+ * In code mode the model calls one tool, `exec`, with a script that calls the others. What the script did comes as actions of their
+ * own, in front of the script's result; a script whose actions are shown is not shown itself, unless it went wrong.
+ */
+export interface Scripts {
+  called(call: CodexCall): void;
+  /** An action that no call line announced. */
+  didAction(action: CodexCall): void;
+  /** @returns whether the call is a script that its actions have told. */
+  ended(id: string, result: ToolResult): boolean;
+}
+
+/** No scripts yet. */
+export function createScripts(): Scripts {
+  const running = new Map<string, string>();
+  const told = new Set<string>();
+  return {
+    called(call) {
+      if (call.name === "exec" && typeof call.input === "string") running.set(call.id, call.input);
+    },
+    didAction(action) {
+      const command = isFields(action.input) ? action.input["command"] : undefined;
+      const quoted = typeof command === "string" ? JSON.stringify(command).slice(1, -1) : null;
+      const author = quoted === null ? undefined : [...running].find(([, script]) => script.includes(quoted));
+      const id = author?.[0] ?? running.keys().next().value;
+      if (id !== undefined) told.add(id);
+    },
+    ended(id, result) {
+      if (!running.delete(id)) return false;
+      return told.has(id) && result.ok && result.text.startsWith("Script completed");
+    },
+  };
+}

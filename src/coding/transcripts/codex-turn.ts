@@ -1,0 +1,166 @@
+import type { Block, Usage } from "../../wire/turn.ts";
+import {
+  type CodexForm,
+  codexFormRank,
+  codexLineKind,
+  codexPayload,
+  codexPromptText,
+  contentText,
+} from "./codex-lines.ts";
+import { codexAction, codexCall, codexResult, createScripts } from "./codex-tools.ts";
+import { countAt, type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import type { TurnBuilder, TurnMark } from "./turn-index.ts";
+import { createTurnDraft, sumOfUsages, type TurnDraft } from "./turn-parts.ts";
+
+/** Puts a turn of Codex together. */
+export function createCodexTurnBuilder(mark: TurnMark): TurnBuilder {
+  const draft = createTurnDraft();
+  if (mark.role === "user") return userTurn(draft);
+  draft.model = mark.model ?? null;
+  return assistantTurn(draft);
+}
+
+function userTurn(draft: TurnDraft): TurnBuilder {
+  return {
+    line(bytes) {
+      const line = parseLine(bytes);
+      if (line === null) return false;
+      const text = codexPromptText(codexPayload(line));
+      if (text !== null) draft.add({ type: "text", text });
+      draft.touch(timeOf(line));
+      return true;
+    },
+    turn: (index) => draft.build(index, "user", null),
+  };
+}
+
+function assistantTurn(draft: TurnDraft): TurnBuilder {
+  const usage = createUsageCount();
+  const scripts = createScripts();
+  /** The newest form of an answer in this turn: what older forms tell is the same once more. */
+  let form: CodexForm = "responses";
+  let unnamedCalls = 0;
+
+  function answer(payload: Fields, of: CodexForm): void {
+    if (codexFormRank[of] < codexFormRank[form]) return;
+    if (of !== form) draft.dropTexts();
+    form = of;
+    const block = answerBlock(payload);
+    if (block.text !== "") draft.add(block);
+  }
+
+  function call(payload: Fields): void {
+    const told = codexCall(payload, `call-${unnamedCalls}`);
+    if (told.id === `call-${unnamedCalls}`) unnamedCalls++;
+    if (draft.hasCall(told.id)) return;
+    draft.putCall(told);
+    scripts.called(told);
+  }
+
+  function action(payload: Fields): void {
+    const told = codexAction(fieldsAt(payload, "item"));
+    if (told === null) return;
+    if (!draft.hasCall(told.id)) scripts.didAction(told);
+    draft.putCall(told);
+  }
+
+  function result(payload: Fields): void {
+    const told = codexResult(payload);
+    if (told === null) return;
+    if (scripts.ended(told.id, told.result)) draft.dropCall(told.id);
+    else draft.resolve(told.id, told.result);
+  }
+
+  return {
+    line(bytes) {
+      const line = codexLineKind(bytes);
+      if (line.kind === "prompt" || line.kind === "other" || line.kind === "started") return true;
+      if (line.kind === "meta" || line.kind === "context" || line.kind === "unreadable") return true;
+      const parsed = parseLine(bytes);
+      if (parsed === null) return false;
+      const payload = codexPayload(parsed);
+      if (line.kind === "usage") usage.add(payload);
+      else {
+        draft.touch(timeOf(parsed));
+        if (line.kind === "answer") answer(payload, line.form);
+        else if (line.kind === "call") call(payload);
+        else if (line.kind === "action") action(payload);
+        else if (line.kind === "result") result(payload);
+        else if (line.kind === "plan") addText(draft, stringAt(fieldsAt(payload, "item"), "text"));
+      }
+      return true;
+    },
+    turn: (index) => draft.build(index, "assistant", usage.total()),
+  };
+}
+
+function addText(draft: TurnDraft, text: string | null): void {
+  if (text !== null && text !== "") draft.add({ type: "text", text });
+}
+
+/** The text or thinking of an answer line of any form. */
+function answerBlock(payload: Fields): Extract<Block, { readonly text: string }> {
+  const item = fieldsAt(payload, "item");
+  const type = stringAt(item, "type") ?? stringAt(payload, "type");
+  switch (type) {
+    case "AgentMessage":
+      return { type: "text", text: contentText(item) };
+    case "Reasoning":
+      return { type: "thinking", text: stringsAt(item, "summary_text") || stringsAt(item, "raw_content") };
+    case "agent_message":
+      return { type: "text", text: stringAt(payload, "message") ?? "" };
+    case "agent_reasoning":
+    case "agent_reasoning_raw_content":
+      return { type: "thinking", text: stringAt(payload, "text") ?? "" };
+    case "reasoning":
+      return { type: "thinking", text: textsAt(payload, "summary") || textsAt(payload, "content") };
+    default:
+      return { type: "text", text: contentText(payload) };
+  }
+}
+
+function stringsAt(from: Fields, key: string): string {
+  const value = from[key];
+  return Array.isArray(value) ? value.filter((part) => typeof part === "string").join("\n\n") : "";
+}
+
+function textsAt(from: Fields, key: string): string {
+  return listAt(from, key)
+    .map((part) => stringAt(part, "text") ?? "")
+    .filter((text) => text !== "")
+    .join("\n\n");
+}
+
+/**
+ * Counts each answer of the model once: by response id where the file tells it, else by the growth of the session's total, because
+ * a `token_count` comes again when only the rate limits changed.
+ */
+function createUsageCount(): { add(payload: Fields): void; total(): Usage | null } {
+  const byResponse = new Map<string, Usage>();
+  const counted: Usage[] = [];
+  let lastTotal: string | null = null;
+  return {
+    add(payload) {
+      const response = stringAt(payload, "response_id");
+      if (response !== null) {
+        byResponse.set(response, usageOf(fieldsAt(payload, "usage")));
+        return;
+      }
+      const info = fieldsAt(payload, "info");
+      const total = JSON.stringify(info["total_token_usage"] ?? null);
+      if (!("last_token_usage" in info) || total === lastTotal) return;
+      lastTotal = total;
+      counted.push(usageOf(fieldsAt(info, "last_token_usage")));
+    },
+    total: () => sumOfUsages(byResponse.size > 0 ? byResponse.values() : counted),
+  };
+}
+
+/** `inputTokens` as Codex counts it, cached ones included. */
+function usageOf(usage: Fields): Usage {
+  return {
+    inputTokens: countAt(usage, "input_tokens"),
+    outputTokens: countAt(usage, "output_tokens"),
+    cacheReadTokens: countAt(usage, "cached_input_tokens"),
+  };
+}

@@ -1,0 +1,2 @@
+export type * from "./transcript.ts";
+export { createTranscripts, type TranscriptsOptions } from "./transcripts.ts";

@@ -1,0 +1,53 @@
+import { isUtf8 } from "node:buffer";
+
+/** A parsed JSON object of which nothing is known yet. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Whether `value` is a JSON object. */
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The object under `key`, or an empty one. */
+export function fieldsAt(from: Fields, key: string): Fields {
+  const value = from[key];
+  return isFields(value) ? value : {};
+}
+
+/** The string under `key`, or null. */
+export function stringAt(from: Fields, key: string): string | null {
+  const value = from[key];
+  return typeof value === "string" ? value : null;
+}
+
+/** The time under `timestamp`, ISO 8601 in UTC, or null. */
+export function timeOf(line: Fields): string | null {
+  const text = stringAt(line, "timestamp");
+  if (text === null || text.length > 40) return null;
+  const epochMs = Date.parse(text);
+  if (Number.isNaN(epochMs)) return null;
+  return text.endsWith("Z") ? text : new Date(epochMs).toISOString();
+}
+
+/** The number under `key`, or 0; never negative, never a fraction. */
+export function countAt(from: Fields, key: string): number {
+  const value = from[key];
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.trunc(value) : 0;
+}
+
+/** The objects of the array under `key`; anything else in it is left out. */
+export function listAt(from: Fields, key: string): readonly Fields[] {
+  const value = from[key];
+  return Array.isArray(value) ? value.filter(isFields) : [];
+}
+
+/** One line as an object; null when it is not valid UTF-8, not JSON or not an object. */
+export function parseLine(line: Buffer): Fields | null {
+  if (!isUtf8(line)) return null;
+  try {
+    const value: unknown = JSON.parse(line.toString("utf8"));
+    return isFields(value) ? value : null;
+  } catch {
+    return null; // the caller counts the line as skipped
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * Looks at a line of JSON without parsing it: enough to tell what kind of line it is, at the cost of the bytes before the
+ * answer. It trusts the line's form no further than that; whoever needs the content parses the line.
+ */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+/** Strings longer than this are searched for their end by `indexOf`, whose call costs about as much as so many bytes. */
+const SHORT_STRING_BYTES = 48;
+/** No key and no type name that matters is longer. */
+const MAX_NAME_BYTES = 64;
+
+/** What a visitor says about the member that it was shown. */
+export type Peek = "go_on" | "stop";
+
+/**
+ * Shows the members of the object that starts at `at`, in the order of the line, until the visitor has seen enough.
+ * @param visit gets a key and the position of its value.
+ * @returns false when the bytes are no JSON object as far as they were looked at.
+ */
+export function peekMembers(line: Buffer, at: number, visit: (key: string, valueAt: number) => Peek): boolean {
+  let i = skipSpace(line, at);
+  if (line[i] !== OPEN_OBJECT) return false;
+  i = skipSpace(line, i + 1);
+  if (line[i] === CLOSE_OBJECT) return true;
+  for (;;) {
+    if (line[i] !== QUOTE) return false;
+    const keyEnd = skipString(line, i);
+    if (keyEnd < 0) return false;
+    const key = line.toString("latin1", i + 1, Math.min(keyEnd - 1, i + 1 + MAX_NAME_BYTES));
+    i = skipSpace(line, keyEnd);
+    if (line[i] !== COLON) return false;
+    i = skipSpace(line, i + 1);
+    if (visit(key, i) === "stop") return true;
+    i = skipValue(line, i);
+    if (i < 0) return false;
+    i = skipSpace(line, i);
+    if (line[i] === CLOSE_OBJECT) return true;
+    if (line[i] !== COMMA) return false;
+    i = skipSpace(line, i + 1);
+  }
+}
+
+/** The string that starts at `at`, cut to 64 bytes and with its escapes as they are; null when something else starts there. */
+export function peekString(line: Buffer, at: number): string | null {
+  if (line[at] !== QUOTE) return null;
+  const end = skipString(line, at);
+  return end < 0 ? null : line.toString("latin1", at + 1, Math.min(end - 1, at + 1 + MAX_NAME_BYTES));
+}
+
+/** The string under `key` of the object that starts at `at`, as {@link peekString} gives it. */
+export function peekField(line: Buffer, at: number, key: string): string | null {
+  let found: string | null = null;
+  peekMembers(line, at, (name, valueAt) => {
+    if (name !== key) return "go_on";
+    found = peekString(line, valueAt);
+    return "stop";
+  });
+  return found;
+}
+
+/** Whether an array starts at `at`; then the position of its first element, else -1. */
+export function peekFirstElement(line: Buffer, at: number): number {
+  return line[at] === OPEN_ARRAY ? skipSpace(line, at + 1) : -1;
+}
+
+/** Whether the literal `true` starts at `at`. */
+export function peekTrue(line: Buffer, at: number): boolean {
+  return line[at] === 0x74;
+}
+
+/** Whether the line begins and ends like one JSON object; space around it is allowed. */
+export function looksLikeObject(line: Buffer): boolean {
+  let end = line.length - 1;
+  while (end > 0 && isSpace(line[end])) end--;
+  return line[end] === CLOSE_OBJECT && line[skipSpace(line, 0)] === OPEN_OBJECT;
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0d || byte === 0x09 || byte === 0x0a;
+}
+
+function skipSpace(line: Buffer, at: number): number {
+  let i = at;
+  while (isSpace(line[i])) i++;
+  return i;
+}
+
+/** From an opening quote to the position after the closing one, or -1. */
+function skipString(line: Buffer, at: number): number {
+  const near = Math.min(line.length, at + 1 + SHORT_STRING_BYTES);
+  let i = at + 1;
+  while (i < near) {
+    const byte = line[i];
+    if (byte === QUOTE) return i + 1;
+    i += byte === BACKSLASH ? 2 : 1;
+  }
+  for (;;) {
+    const quote = line.indexOf(QUOTE, i);
+    if (quote < 0) return -1;
+    let slashes = 0;
+    while (line[quote - 1 - slashes] === BACKSLASH && quote - 1 - slashes >= i) slashes++;
+    if (slashes % 2 === 0) return quote + 1;
+    i = quote + 1;
+  }
+}
+
+/** From the start of a value to the position after it, or -1. */
+function skipValue(line: Buffer, at: number): number {
+  const first = line[at];
+  if (first === QUOTE) return skipString(line, at);
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipLiteral(line, at);
+  let depth = 0;
+  let i = at;
+  while (i < line.length) {
+    const byte = line[i];
+    if (byte === QUOTE) {
+      i = skipString(line, i);
+      if (i < 0) return -1;
+      continue;
+    }
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++;
+    else if ((byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) && --depth === 0) return i + 1;
+    i++;
+  }
+  return -1;
+}
+
+function skipLiteral(line: Buffer, at: number): number {
+  let i = at;
+  while (i < line.length && line[i] !== COMMA && line[i] !== CLOSE_OBJECT && line[i] !== CLOSE_ARRAY) i++;
+  return i === at || i >= line.length ? -1 : i;
+}

@@ -1,0 +1,87 @@
+import type { Clock } from "../../core/clock.ts";
+import type { Log } from "../../core/log.ts";
+import { createKeyedLock } from "../../core/single-flight.ts";
+import { createFileWatch } from "../../platform/file-watch.ts";
+import { claudeReader } from "./claude-reader.ts";
+import { codexReader } from "./codex-reader.ts";
+import { type LineSource, openLineSource } from "./line-source.ts";
+import { createOpenTranscript, type OpenTranscript } from "./open-transcript.ts";
+import type { TranscriptFormat, Transcripts } from "./transcript.ts";
+import { createTurnCache } from "./turn-cache.ts";
+import type { TranscriptReader } from "./turn-index.ts";
+
+/** An index costs about 100 bytes for each turn; with this many open the rest is read anew when somebody asks. */
+const defaultMaxOpen = 64;
+
+/** Parsed turns of all transcripts together: some thousand turns, at most about 16 MB. */
+const maxCachedCharacters = 8_000_000;
+
+const readers = { claude: claudeReader, codex: codexReader } satisfies Record<TranscriptFormat, TranscriptReader>;
+
+/** What {@link createTranscripts} needs. */
+export interface TranscriptsOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How many transcripts are kept indexed; the one that was used longest ago goes first. 64 by default. */
+  readonly maxOpen?: number;
+}
+
+/** Reads the transcripts of all known formats. */
+export function createTranscripts({ clock, log, maxOpen = defaultMaxOpen }: TranscriptsOptions): Transcripts {
+  const opened = new Map<string, OpenTranscript>();
+  const cache = createTurnCache(maxCachedCharacters);
+  const lock = createKeyedLock();
+  const watch = createFileWatch({ clock, log });
+
+  function openTranscript(path: string, format: TranscriptFormat): OpenTranscript {
+    const key = `${format}:${path}`;
+    const transcript = opened.get(key) ?? createOpenTranscript(path, { reader: readers[format], cache });
+    opened.delete(key);
+    opened.set(key, transcript);
+    for (const oldest of opened.keys()) {
+      if (opened.size <= maxOpen) break;
+      opened.delete(oldest);
+    }
+    return transcript;
+  }
+
+  /** One at a time for each file: who comes while it is scanned waits and then finds it scanned. */
+  function withTranscript<T>(
+    path: string,
+    format: TranscriptFormat,
+    use: (transcript: OpenTranscript, source: LineSource) => Promise<T>,
+  ): Promise<T | null> {
+    return lock.run(`${format}:${path}`, async () => {
+      const source = await openLineSource(path);
+      if (source === null) {
+        opened.delete(`${format}:${path}`);
+        return null;
+      }
+      try {
+        const transcript = openTranscript(path, format);
+        const began = clock.now();
+        const scanned = await transcript.refresh(source);
+        if (scanned > 16 * 1024 * 1024)
+          log.debug({ bytes: scanned, ms: clock.now() - began }, "a long transcript was scanned");
+        return await use(transcript, source);
+      } finally {
+        await source.close();
+      }
+    });
+  }
+
+  return {
+    summary: (path, format) => withTranscript(path, format, async (transcript) => transcript.summary()),
+    read: (path, format, range) =>
+      withTranscript(path, format, async (transcript, source) => {
+        const turns = await transcript.turns(source, range);
+        return { summary: transcript.summary(), turns };
+      }),
+    watch: (path, listener) => watch.add(path, listener),
+    close: async () => {
+      opened.clear();
+      cache.clear();
+      await watch.close();
+    },
+  };
+}

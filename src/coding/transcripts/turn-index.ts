@@ -1,0 +1,69 @@
+import type { Turn } from "../../wire/turn.ts";
+import type { TurnState } from "./transcript.ts";
+
+/** Where a turn begins. Its lines go on to the next mark; of a user turn only the first line counts. */
+export interface TurnMark {
+  readonly role: "user" | "assistant";
+  /** Offset of its first line. */
+  readonly start: number;
+  /** Bytes of its first line, without the newline. */
+  readonly firstLineBytes: number;
+  /** The model that was set when it began, where the turn's own lines do not tell. */
+  readonly model?: string | null;
+}
+
+/** What the lines say beside the turns. */
+export interface TranscriptFacts {
+  agentSessionId: string | null;
+  cwd: string | null;
+  branch: string | null;
+  model: string | null;
+  /** The title that the agent gave. */
+  ownTitle: string | null;
+  firstPrompt: string | null;
+  createdAt: string | null;
+  updatedAt: string | null;
+  lastTurn: TurnState;
+}
+
+/** Facts of an empty transcript. */
+export function noFacts(): TranscriptFacts {
+  return {
+    agentSessionId: null,
+    cwd: null,
+    branch: null,
+    model: null,
+    ownTitle: null,
+    firstPrompt: null,
+    createdAt: null,
+    updatedAt: null,
+    lastTurn: { kind: "none" },
+  };
+}
+
+/**
+ * Finds the turns of a transcript, line by line in file order. It parses only lines that may begin a turn, and the last telling
+ * line before each `pause`; everything else is told by a few bytes.
+ */
+export interface TurnIndexer {
+  readonly marks: readonly TurnMark[];
+  readonly facts: Readonly<TranscriptFacts>;
+  /** @returns false when the line is no line of this format: to be counted as skipped. */
+  line(bytes: Buffer, offset: number): boolean;
+  /** The bytes of the lines so far go away: parse what had been put off. */
+  pause(): void;
+}
+
+/** Puts one turn together from its lines. */
+export interface TurnBuilder {
+  /** @returns false when the line could not be parsed: to be counted as skipped. */
+  line(bytes: Buffer): boolean;
+  /** The turn so far; the builder can go on afterwards. */
+  turn(index: number): Turn;
+}
+
+/** Everything that is known of one transcript format. */
+export interface TranscriptReader {
+  createIndexer(): TurnIndexer;
+  createTurnBuilder(mark: TurnMark): TurnBuilder;
+}

@@ -1,0 +1,160 @@
+import type { Block, ToolResult, Turn, Usage } from "../../wire/turn.ts";
+
+/** A tool's result is cut here: enough to read on, not enough to flood an answer. */
+export const maxResultCharacters = 30_000;
+/** Strings in a tool's input are cut here: as long as a result. */
+const maxInputCharacters = 30_000;
+/** Deeper input is not shown: nobody reads it, and it could overflow the stack of who writes it as JSON. */
+const maxInputDepth = 32;
+/** Members of one object or array of an input that are shown. */
+const maxInputMembers = 2_000;
+/** A turn over this is not returned in full: about what a very long day of an agent writes. */
+const maxTurnCharacters = 8_000_000;
+const titleCharacters = 200;
+
+/** The first `limit` characters of `text`, never half of a surrogate pair. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const last = text.charCodeAt(limit - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit);
+}
+
+/** A first message as a title: one line, no control characters, cut to 200 characters. */
+export function titleFrom(text: string): string | null {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  const line = cut(text, 4 * titleCharacters)
+    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ")
+    .trim();
+  return line === "" ? null : cut(line, titleCharacters);
+}
+
+/** A tool's result with its text cut to {@link maxResultCharacters}. */
+export function toolResult(ok: boolean, text: string): ToolResult {
+  const shown = cut(text, maxResultCharacters);
+  return { ok, text: shown, truncated: shown.length < text.length };
+}
+
+/** A tool's input with long strings cut, so that one call cannot fill an answer. The cut is visible in the string. */
+export function toolInput(value: unknown, depth = 0): unknown {
+  if (typeof value === "string") {
+    const shown = cut(value, maxInputCharacters);
+    return shown.length < value.length ? `${shown}… (${value.length - shown.length} characters cut)` : value;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= maxInputDepth) return "… (nested too deep)";
+  if (Array.isArray(value)) return value.slice(0, maxInputMembers).map((member) => toolInput(member, depth + 1));
+  const members = Object.entries(value).slice(0, maxInputMembers);
+  return Object.fromEntries(members.map(([key, member]) => [key, toolInput(member, depth + 1)]));
+}
+
+type ToolCall = Extract<Block, { readonly type: "tool_call" }>;
+
+/** A turn under construction. Calls are known by id, so that a result finds its call and a call that is told twice is one block. */
+export interface TurnDraft {
+  at: string | null;
+  endedAt: string | null;
+  model: string | null;
+  add(block: Block): void;
+  /** Adds the call, or puts it in the place of the one with the same id, whose result it keeps when it has none. */
+  putCall(call: Omit<ToolCall, "type">): void;
+  hasCall(id: string): boolean;
+  /** Gives the call its result; without such a call nothing happens. The first result stays. */
+  resolve(id: string, result: ToolResult): void;
+  /** Takes a call out again. */
+  dropCall(id: string): void;
+  /** Takes texts and thinking out again; calls stay. */
+  dropTexts(): void;
+  /** The timestamp of a line that belongs to the turn. */
+  touch(timestamp: string | null): void;
+  build(index: number, role: Turn["role"], usage: Usage | null): Turn;
+}
+
+function sizeOfCall(call: ToolCall): number {
+  return (JSON.stringify(call.input)?.length ?? 0) + (call.result?.text.length ?? 0);
+}
+
+/** An empty {@link TurnDraft}. */
+export function createTurnDraft(): TurnDraft {
+  const blocks: (Block | null)[] = [];
+  const positionOfCall = new Map<string, number>();
+  let characters = 0;
+  let leftOut = 0;
+
+  function callAt(id: string): { readonly position: number; readonly call: ToolCall } | null {
+    const position = positionOfCall.get(id);
+    const block = position === undefined ? null : blocks[position];
+    return position !== undefined && block?.type === "tool_call" ? { position, call: block } : null;
+  }
+
+  const draft: TurnDraft = {
+    at: null,
+    endedAt: null,
+    model: null,
+    add(block) {
+      const size = block.type === "tool_call" ? sizeOfCall(block) : block.text.length;
+      if (characters + size > maxTurnCharacters) {
+        leftOut++;
+        return;
+      }
+      characters += size;
+      blocks.push(block);
+    },
+    putCall(call) {
+      const known = callAt(call.id);
+      if (known !== null) {
+        blocks[known.position] = { type: "tool_call", ...call, result: call.result ?? known.call.result };
+        return;
+      }
+      const before = blocks.length;
+      draft.add({ type: "tool_call", ...call });
+      if (blocks.length > before) positionOfCall.set(call.id, before);
+    },
+    hasCall: (id) => callAt(id) !== null,
+    resolve(id, result) {
+      const known = callAt(id);
+      if (known === null || known.call.result !== null) return;
+      // A turn may hold thousands of results: past the limit each keeps only its beginning.
+      const shown = characters > maxTurnCharacters / 2 ? cut(result.text, 1_000) : result.text;
+      characters += shown.length;
+      const truncated = result.truncated || shown.length < result.text.length;
+      blocks[known.position] = { ...known.call, result: { ok: result.ok, text: shown, truncated } };
+    },
+    dropCall(id) {
+      const known = callAt(id);
+      if (known === null) return;
+      blocks[known.position] = null;
+      positionOfCall.delete(id);
+    },
+    dropTexts() {
+      for (const [position, block] of blocks.entries()) {
+        if (block !== null && block.type !== "tool_call") blocks[position] = null;
+      }
+    },
+    touch(timestamp) {
+      if (timestamp === null) return;
+      draft.at ??= timestamp;
+      draft.endedAt = timestamp;
+    },
+    build(index, role, usage) {
+      const shown = blocks.filter((block) => block !== null);
+      if (leftOut > 0)
+        shown.push({ type: "text", text: `(${leftOut} more blocks: this turn is too long to be shown in full)` });
+      const text = shown.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
+      return { index, role, at: draft.at, endedAt: draft.endedAt, text, blocks: shown, model: draft.model, usage };
+    },
+  };
+  return draft;
+}
+
+/** The sum of usages, or null when there is none. */
+export function sumOfUsages(usages: Iterable<Usage>): Usage | null {
+  const all = [...usages];
+  if (all.length === 0) return null;
+  const sum = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+  for (const usage of all) {
+    sum.inputTokens += usage.inputTokens;
+    sum.outputTokens += usage.outputTokens;
+    sum.cacheReadTokens += usage.cacheReadTokens;
+  }
+  return sum;
+}

@@ -1,0 +1,165 @@
+import { type FSWatcher, type Stats, statSync, watch } from "node:fs";
+import { stat } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+
+/** Folders that are watched by the kernel at most; files beyond are only polled. */
+const maxFolders = 256;
+/** Kernel events can be lost or missing (network file systems, a folder that does not exist yet): so often every file is looked at. */
+const pollMs = 500;
+/** A burst of writes is told once. */
+const settleMs = 10;
+
+const absent = "absent";
+
+/** Tells when files change or appear. */
+export interface FileWatch {
+  /** Calls `listener` soon after the file at `path` changed, appeared or went. Returns the unsubscribe function. */
+  add(path: string, listener: () => void): () => void;
+  close(): Promise<void>;
+}
+
+interface WatchedFile {
+  readonly path: string;
+  readonly listeners: Set<() => void>;
+  /** Size, time and inode as last seen. */
+  signature: string;
+  looking: boolean;
+  lookAgain: boolean;
+  cancelSettle: (() => void) | null;
+}
+
+/** Watches the folder of each file through the kernel, and polls as a safety net. */
+export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log }): FileWatch {
+  const { clock, log } = deps;
+  const files = new Map<string, WatchedFile>();
+  const folders = new Map<string, FSWatcher>();
+  let cancelPoll: (() => void) | null = null;
+  let closed = false;
+
+  async function look(file: WatchedFile): Promise<void> {
+    if (file.looking) {
+      file.lookAgain = true;
+      return;
+    }
+    file.looking = true;
+    do {
+      file.lookAgain = false;
+      const signature = await signatureOf(file.path);
+      const changed = file.signature !== signature;
+      file.signature = signature;
+      if (changed && files.get(file.path) === file) tell(file);
+    } while (file.lookAgain);
+    file.looking = false;
+  }
+
+  function tell(file: WatchedFile): void {
+    for (const listener of [...file.listeners]) {
+      try {
+        listener();
+      } catch (error) {
+        log.error({ reason: messageOf(error) }, "a listener for file changes failed");
+      }
+    }
+  }
+
+  function soon(file: WatchedFile): void {
+    file.cancelSettle ??= clock.after(settleMs, () => {
+      file.cancelSettle = null;
+      void look(file);
+    });
+  }
+
+  function watchFolder(folder: string): void {
+    if (folders.has(folder) || folders.size >= maxFolders) return;
+    try {
+      const watcher = watch(folder, { persistent: false }, (_event, name) => {
+        for (const file of files.values()) {
+          if (dirname(file.path) === folder && (name === null || name === basename(file.path))) soon(file);
+        }
+      });
+      watcher.on("error", () => dropFolder(folder)); // the folder went away; the poll watches on
+      folders.set(folder, watcher);
+    } catch (error) {
+      log.debug({ reason: messageOf(error) }, "a folder cannot be watched; its files are polled");
+    }
+  }
+
+  function dropFolder(folder: string): void {
+    folders.get(folder)?.close();
+    folders.delete(folder);
+  }
+
+  function poll(): void {
+    if (closed || files.size === 0) {
+      cancelPoll = null;
+      return;
+    }
+    cancelPoll = clock.after(pollMs, () => {
+      for (const file of files.values()) {
+        watchFolder(dirname(file.path));
+        void look(file);
+      }
+      poll();
+    });
+  }
+
+  function remove(file: WatchedFile, listener: () => void): void {
+    file.listeners.delete(listener);
+    if (file.listeners.size > 0 || files.get(file.path) !== file) return;
+    file.cancelSettle?.();
+    files.delete(file.path);
+    const folder = dirname(file.path);
+    if (![...files.keys()].some((path) => dirname(path) === folder)) dropFolder(folder);
+  }
+
+  return {
+    add(path, listener) {
+      if (closed) return () => undefined;
+      const file = files.get(path) ?? {
+        path,
+        listeners: new Set(),
+        signature: signatureNow(path),
+        looking: false,
+        lookAgain: false,
+        cancelSettle: null,
+      };
+      files.set(path, file);
+      const mine = (): void => listener();
+      file.listeners.add(mine);
+      watchFolder(dirname(path));
+      if (cancelPoll === null) poll();
+      return () => remove(file, mine);
+    },
+    async close() {
+      closed = true;
+      cancelPoll?.();
+      for (const file of files.values()) file.cancelSettle?.();
+      files.clear();
+      for (const folder of [...folders.keys()]) dropFolder(folder);
+    },
+  };
+}
+
+async function signatureOf(path: string): Promise<string> {
+  try {
+    return signature(await stat(path));
+  } catch {
+    return absent; // not there (yet), or not to be seen: either way nothing to read
+  }
+}
+
+/** At once, so that no change falls between the call of `add` and the first look. */
+function signatureNow(path: string): string {
+  try {
+    return signature(statSync(path));
+  } catch {
+    return absent; // as above
+  }
+}
+
+function signature({ dev, ino, size, mtimeMs }: Stats): string {
+  return `${dev}:${ino}:${size}:${mtimeMs}`;
+}
