@@ -1,0 +1,126 @@
+import { access, constants, stat } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import { isErrno, PosternError } from "../core/errors.ts";
+import type { Tables } from "../storage/schema.ts";
+import { type Folder, type FolderScope, folderScopes } from "../wire/access.ts";
+import { createFolderStore } from "./folder-store.ts";
+import { resolvePath } from "./real-path.ts";
+import { holds, innermost, isAllowed, type Rule } from "./scope-rule.ts";
+
+export type { Rule } from "./scope-rule.ts";
+
+/** Codes that folders throw. */
+export type FoldersErrorCode = "invalid_request" | "dir_not_allowed" | "dir_not_found" | "folder_not_found";
+
+/** A directory that the rule lets through. */
+export interface AllowedDir {
+  /** Its real path. */
+  readonly dir: string;
+  /** Whether the owner trusts what lies in it: registered with `coding`, or named by the owner while nothing is registered. */
+  readonly trusted: boolean;
+}
+
+/** The registered folders and the rule that they make. Read from the store at every call, so that a change is at once in effect. */
+export interface Folders {
+  /**
+   * Registers an existing directory by its real path, or gives it other scopes.
+   * @throws PosternError `invalid_request` | `dir_not_found` | `dir_not_allowed` (it is, holds or lies in Postern's own folder)
+   */
+  add(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
+  list(): Promise<readonly Folder[]>;
+  /** By its path as listed, or one that leads there. @throws PosternError `invalid_request` | `folder_not_found` */
+  remove(path: string): Promise<Folder>;
+  /**
+   * The rule. What lies outside is refused alike whether it exists or not.
+   *
+   * @param rule `ownRequest` is false for a request that is not the owner's own; it is never trusted while nothing is registered
+   * @throws PosternError `invalid_request` (not absolute) | `dir_not_allowed` | `dir_not_found`
+   */
+  resolveAllowedDir(dir: string, rule: Rule & { readonly ownRequest?: boolean }): Promise<AllowedDir>;
+  /** Whether sessions of this directory may be seen; it may be gone. Never throws for what `dir` is. */
+  isVisible(dir: string, rule: Rule): Promise<boolean>;
+}
+
+/** @param deps `home` is Postern's own state folder, which no agent may work in */
+export function createFolders(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly home: string;
+}): Folders {
+  const store = createFolderStore(deps);
+
+  async function refuseHome(dir: string, given: string): Promise<void> {
+    const home = await resolvePath(deps.home);
+    if (!holds(home.path, dir) && !holds(dir, home.path)) return;
+    throw new PosternError("dir_not_allowed", `${given} is, holds or lies in Postern's own folder. Choose another.`);
+  }
+
+  return {
+    async add(path, scopes) {
+      const given = checkPath(path);
+      const wanted = folderScopes.filter((scope) => scopes.includes(scope));
+      if (wanted.length === 0) {
+        throw new PosternError("invalid_request", `A folder needs at least one scope of ${folderScopes.join(", ")}.`);
+      }
+      const resolved = await resolvePath(given);
+      await refuseHome(resolved.path, given);
+      if (!resolved.exists || !(await isDirectory(resolved.path))) throw notFound(given);
+      return store.put(resolved.path, wanted);
+    },
+
+    list: () => store.list(),
+
+    async remove(path) {
+      const given = checkPath(path);
+      const removed = (await store.remove(given)) ?? (await store.remove((await resolvePath(given)).path));
+      if (removed === null) throw new PosternError("folder_not_found", `${given} is not registered.`);
+      return removed;
+    },
+
+    async resolveAllowedDir(dir, rule) {
+      const given = checkPath(dir);
+      const [resolved, folders] = await Promise.all([resolvePath(given), store.list()]);
+      if (!isAllowed(folders, resolved.path, rule)) {
+        const message = `${given} lies in no folder with the scope ${rule.scope} that the caller may use. \`postern folder add\` registers one.`;
+        throw new PosternError("dir_not_allowed", message);
+      }
+      await refuseHome(resolved.path, given);
+      if (!resolved.exists || !(await isDirectory(resolved.path))) throw notFound(given);
+      const registered = innermost(folders, resolved.path);
+      const trusted = registered === null ? (rule.ownRequest ?? true) : registered.scopes.includes("coding");
+      return { dir: resolved.path, trusted };
+    },
+
+    async isVisible(dir, rule) {
+      if (!isPath(dir)) return false;
+      const [resolved, folders] = await Promise.all([resolvePath(dir), store.list()]);
+      return isAllowed(folders, resolved.path, rule);
+    },
+  };
+}
+
+function isPath(path: string): boolean {
+  return isAbsolute(path) && !path.includes("\0");
+}
+
+function checkPath(path: string): string {
+  if (isPath(path)) return path;
+  throw new PosternError("invalid_request", `${JSON.stringify(path)} is no absolute path.`);
+}
+
+function notFound(path: string): PosternError<FoldersErrorCode> {
+  return new PosternError("dir_not_found", `There is no directory ${path}, or it cannot be entered.`);
+}
+
+/** A directory that this process can work in. */
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false; // went away since
+    throw error;
+  }
+}

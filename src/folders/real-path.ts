@@ -1,0 +1,68 @@
+import { readlink, realpath } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { isErrno } from "../core/errors.ts";
+
+/** Links that are followed in one path; the kernel's own bound. */
+const maxLinks = 40;
+
+/** Why a path, or the rest of it, is not there for us. */
+const missing = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG"] as const;
+
+/**
+ * Where an absolute path leads: symlinks and `..` resolved as the kernel does, one component after the other. What does not exist
+ * is taken by its name, a link to nothing by its target.
+ */
+export async function resolvePath(path: string): Promise<{ readonly path: string; readonly exists: boolean }> {
+  const existing = await realPathOf(path);
+  if (existing !== null) return { path: existing, exists: true };
+  return { path: await inRealCase(await followLinks(path)), exists: false };
+}
+
+async function realPathOf(path: string): Promise<string | null> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (isErrno(error, ...missing)) return null;
+    throw error;
+  }
+}
+
+async function followLinks(path: string): Promise<string> {
+  const ahead = parts(path).reverse();
+  let real = "/";
+  let links = 0;
+  for (let part = ahead.pop(); part !== undefined; part = ahead.pop()) {
+    const next = join(real, part); // `..` drops the last one: `real` has no links left
+    const target = part === ".." ? null : await linkTarget(next);
+    if (target === null || links === maxLinks) {
+      real = next;
+      continue;
+    }
+    links += 1;
+    if (target.startsWith("/")) real = "/";
+    ahead.push(...parts(target).reverse());
+  }
+  return real;
+}
+
+/** On a disk that ignores case, the names as they are stored. */
+async function inRealCase(path: string): Promise<string> {
+  for (let prefix = path; prefix !== "/"; prefix = dirname(prefix)) {
+    const real = await realPathOf(prefix);
+    if (real !== null) return join(real, relative(prefix, path));
+  }
+  return path;
+}
+
+function parts(path: string): string[] {
+  return path.split("/").filter((part) => part !== "" && part !== ".");
+}
+
+async function linkTarget(path: string): Promise<string | null> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    if (isErrno(error, "EINVAL", ...missing)) return null; // no link
+    throw error;
+  }
+}

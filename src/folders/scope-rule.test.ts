@@ -1,0 +1,147 @@
+import { mkdir, realpath, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { openSqliteTestStore } from "../../test/support/database.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { systemClock } from "../core/clock.ts";
+import { type FolderScope, folderScopes } from "../wire/access.ts";
+import { createFolders } from "./index.ts";
+import { resolvePath } from "./real-path.ts";
+
+/** A tree with every trap: links in and out, relative and absolute, to links, to nothing, in a circle, and names with a common start. */
+const dirs = ["home", "home/run", "a", "a/b", "a/b/c", "a/bc", "a/b/c/d", "e", "e/f"];
+const links: Readonly<Record<string, string>> = {
+  "a/out": "ROOT/e",
+  "a/b/up": "../..",
+  "a/b/sideways": "../bc",
+  "e/in": "ROOT/a/b",
+  "e/twice": "in/c",
+  "e/f/to-out": "../../a/out",
+  "a/dangling": "ROOT/e/missing",
+  "a/circle": "round",
+  "a/round": "circle",
+  "e/postern": "ROOT/home",
+};
+const names = ["a", "b", "bc", "c", "d", "e", "f", "home", "run", "missing", "..", "..", ".", ""];
+const linkNames = Object.keys(links).map((path) => path.split("/").at(-1) ?? "");
+
+type Outcome = { readonly dir: string } | { readonly code: string };
+
+/** The rule as the seed says it, over the tree above as data: slow, recursive, and with nothing in common with the code. */
+function modelOf(root: string) {
+  const directories = new Set(["", ...dirs]);
+  const resolve = (path: string, depth = 0): { path: string; exists: boolean } => {
+    if (depth > 50) return { path, exists: false };
+    if (path === "") return { path: "", exists: true };
+    const cut = path.lastIndexOf("/");
+    const parent = resolve(path.slice(0, Math.max(cut, 0)), depth);
+    const name = path.slice(cut + 1);
+    if (name === "" || name === ".") return parent;
+    if (name === "..") return { path: parent.path.split("/").slice(0, -1).join("/"), exists: parent.exists };
+    const here = parent.path === "" ? name : `${parent.path}/${name}`;
+    const target = links[here];
+    if (target === undefined) return { path: here, exists: parent.exists && directories.has(here) };
+    const led = resolve(target.startsWith("ROOT/") ? target.slice(5) : `${parent.path}/${target}`, depth + 1);
+    return { path: led.path, exists: led.exists && parent.exists };
+  };
+  const inside = (outer: string, inner: string): boolean => {
+    const [o, i] = [outer, inner].map((path) => path.split("/").filter((part) => part !== ""));
+    return (o ?? []).every((part, at) => part === i?.[at]);
+  };
+  const decide = (
+    folders: ReadonlyMap<string, readonly FolderScope[]>,
+    query: { path: string; scope: FolderScope; within: readonly string[] | null },
+  ): Outcome => {
+    const { path, exists } = resolve(query.path);
+    const outer = [...folders.keys()].filter((folder) => inside(folder, path));
+    const nearest = outer.sort((x, y) => y.split("/").length - x.split("/").length)[0];
+    const scopes = nearest === undefined ? [] : (folders.get(nearest) ?? []);
+    const inFolders = folders.size === 0 || scopes.includes(query.scope);
+    const inLimit = query.within === null || query.within.some((folder) => inside(folder, path));
+    if (!inFolders || !inLimit || inside("home", path) || inside(path, "home")) return { code: "dir_not_allowed" };
+    return exists ? { dir: join(root, path) } : { code: "dir_not_found" };
+  };
+  return { decide, resolve };
+}
+
+/** A place of the tree, real or by a link, and a few steps from there. */
+const pathArbitrary = fc
+  .tuple(
+    fc.constantFrom("", ...dirs, ...Object.keys(links)),
+    fc.array(fc.constantFrom(...names, ...linkNames), { maxLength: 3 }),
+  )
+  .map(([start, steps]) => [start, ...steps].join("/"));
+const registrable = dirs.filter((dir) => !dir.startsWith("home"));
+
+async function makeTree(): Promise<string> {
+  // Deep enough that no path of the test climbs out.
+  const root = join(await makeTempFolder(), "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/21/22/23/24");
+  for (const dir of dirs) await mkdir(join(root, dir), { recursive: true });
+  for (const [path, target] of Object.entries(links)) await symlink(target.replace("ROOT", root), join(root, path));
+  return root;
+}
+
+/** Whether the model can follow: at no point above the root. */
+function staysInside(path: string, resolve: (path: string) => { path: string }): boolean {
+  const parts = path.split("/");
+  return parts.every((part, at) => part !== ".." || resolve(parts.slice(0, at).join("/")).path !== "");
+}
+
+test("the rule decides as the naive model does, for any folders and any path", async () => {
+  const root = await makeTree();
+  const { db } = await openSqliteTestStore();
+  const folders = createFolders({ db, clock: systemClock, home: join(root, "home") });
+  const model = modelOf(root);
+  const outcomes = new Map<string, number>();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(fc.constantFrom(...registrable), fc.subarray([...folderScopes], { minLength: 1 }), { maxKeys: 4 }),
+      fc.array(
+        fc.record({
+          path: pathArbitrary,
+          scope: fc.constantFrom(...folderScopes),
+          within: fc.oneof(
+            { arbitrary: fc.constant(null), weight: 3 },
+            { arbitrary: fc.subarray(registrable, { minLength: 1 }), weight: 1 },
+          ),
+        }),
+        { minLength: 1, maxLength: 20 },
+      ),
+      async (registered, queries) => {
+        await db.deleteFrom("folders").execute();
+        for (const [path, scopes] of Object.entries(registered)) await folders.add(join(root, path), scopes);
+        for (const { path, scope, within } of queries) {
+          if (!staysInside(path, model.resolve)) continue;
+          const rule = { scope, within: within?.map((folder) => join(root, folder)) ?? null };
+          const actual: Outcome = await folders.resolveAllowedDir(`${root}/${path}`, rule).then(
+            ({ dir }) => ({ dir }),
+            ({ code }: { code: string }) => ({ code }),
+          );
+          const expected = model.decide(new Map(Object.entries(registered)), { path, scope, within });
+          expect(actual, `${path} for ${scope}`).toEqual(expected);
+          const kind = "code" in expected ? expected.code : "allowed";
+          outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1);
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+  // The generator has to reach every outcome, or the property says little.
+  for (const kind of ["allowed", "dir_not_allowed", "dir_not_found"]) {
+    expect(outcomes.get(kind) ?? 0, kind).toBeGreaterThan(50);
+  }
+});
+
+test("a path that exists resolves as the kernel says", async () => {
+  const root = await makeTree();
+  await fc.assert(
+    fc.asyncProperty(pathArbitrary, async (path) => {
+      const kernel = await realpath(`${root}/${path}`).catch(() => null);
+      const resolved = await resolvePath(`${root}/${path}`);
+      if (kernel === null) expect(resolved.exists).toBe(false);
+      else expect(resolved).toEqual({ path: kernel, exists: true });
+    }),
+    { numRuns: 500 },
+  );
+});
