@@ -1,4 +1,5 @@
+export { type AgentRegistry, createRegistry, createTemplates, customAgentSchema, hookCommand } from "./agents/index.ts";
 export { type Agents, type Coding, type CodingDeps, createCoding } from "./coding.ts";
 export type { CodingErrorCode } from "./errors.ts";
 export type { Caller } from "./ports.ts";
-export { type CodingTool, codingTools } from "./tools.ts";
+export { type CodingTool, createCodingTools } from "./tools.ts";

@@ -89,6 +89,7 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
     },
 
     async update(sessionId, patch) {
+      if (Object.keys(patch).length === 0) return;
       await db.updateTable("sessions").set(toColumns(patch)).where("session_id", "=", sessionId).execute();
     },
 

@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type ActivityState, initialActivity, nextActivity, type Observation } from "./activity.ts";
+import { statusOf } from "./status.ts";
+
+function after(...events: readonly Observation[]): ActivityState {
+  return events.reduce(
+    (state, event, index) => nextActivity(state, event, { at: 1_000 * index, permissionId: `p${index}` }),
+    initialActivity,
+  );
+}
+
+const prompted: Observation = { kind: "prompt_submitted", prompt: "do it" };
+const asked = (tool: string, input: unknown = {}): Observation => ({ kind: "permission_asked", tool, input });
+const ended = (tool: string, input: unknown = {}): Observation => ({ kind: "tool_ended", tool, input });
+
+test("an agent starts, works and is idle again", () => {
+  expect(after().activity).toBe("starting");
+  expect(after({ kind: "session_start", reason: "startup" }).activity).toBe("idle");
+  expect(after({ kind: "session_start", reason: "startup" }, prompted).activity).toBe("working");
+  expect(after(prompted, { kind: "turn_ended" })).toMatchObject({ activity: "idle", promptsTaken: 1, turnsEnded: 1 });
+});
+
+test("a painted composer makes a starting agent idle, and never a working one", () => {
+  expect(after({ kind: "composer_painted" }).activity).toBe("idle");
+  expect(after(prompted, { kind: "composer_painted" }).activity).toBe("working");
+});
+
+test("a permission stands until its own tool ran, whatever else runs beside it", () => {
+  const open = after(prompted, asked("Bash", { command: "a" }), ended("Read"));
+  expect(open.activity).toBe("needs_permission");
+  expect(open.permissions).toEqual([
+    { permissionId: "p1", tool: "Bash", input: { command: "a" }, askedAt: "1970-01-01T00:00:01.000Z" },
+  ]);
+  const both = after(
+    prompted,
+    asked("Bash", { command: "a" }),
+    asked("Bash", { command: "b" }),
+    ended("Bash", { command: "b" }),
+  );
+  expect(both.permissions.map(({ input }) => input)).toEqual([{ command: "a" }]);
+  expect(after(prompted, asked("Bash"), ended("Bash")).activity).toBe("working");
+});
+
+test("a turn that is over, whichever way, leaves no permission open", () => {
+  for (const over of [
+    { kind: "turn_ended" },
+    { kind: "turn_failed", message: "529" },
+    { kind: "turn_over" },
+  ] as const) {
+    expect(after(prompted, asked("Bash"), over)).toMatchObject({ activity: "idle", permissions: [], turnsEnded: 1 });
+  }
+});
+
+test("an end that is told twice is one end", () => {
+  expect(after(prompted, { kind: "turn_over" }, { kind: "turn_ended" }, { kind: "waiting_for_input" }).turnsEnded).toBe(
+    1,
+  );
+});
+
+test("an agent that waits for an answer is never idle, so that nothing is pasted into its dialog", () => {
+  const events = fc.array(
+    fc.oneof(
+      fc.constant(prompted),
+      fc.constantFrom(asked("Bash"), asked("Edit", { file: "a" }), ended("Bash"), ended("Edit", { file: "a" })),
+      fc.constantFrom<Observation>(
+        { kind: "turn_ended" },
+        { kind: "turn_over" },
+        { kind: "tool_started", tool: "Read" },
+        { kind: "session_start", reason: "startup" },
+        { kind: "composer_painted" },
+      ),
+    ),
+  );
+  fc.assert(
+    fc.property(events, (list) => {
+      const state = after(...list);
+      if (state.permissions.length > 0) expect(state.activity).toBe("needs_permission");
+      expect(state.turnsEnded).toBeLessThanOrEqual(list.length);
+    }),
+  );
+});
+
+test("the status follows from three facts", () => {
+  const rows = [
+    [true, false, false, "initializing"],
+    [true, true, false, "running"],
+    [true, false, true, "running"],
+    [true, true, true, "running"],
+    [false, false, false, "failed"],
+    [false, true, false, "failed"],
+    [false, false, true, "completed"],
+    [false, true, true, "completed"],
+  ] as const;
+  for (const [alive, ready, hasTranscript, status] of rows) {
+    expect(statusOf({ alive, ready, hasTranscript }), `${alive} ${ready} ${hasTranscript}`).toBe(status);
+  }
+});

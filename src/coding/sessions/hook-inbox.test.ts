@@ -1,0 +1,62 @@
+import { appendFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemClock } from "../../core/clock.ts";
+import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
+import { parseInboxLine } from "./inbox-line.ts";
+
+let folder: string;
+let inbox: HookInbox | undefined;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postern-inbox-"));
+});
+afterEach(async () => {
+  await inbox?.close();
+  await rm(folder, { recursive: true });
+});
+
+function follow(): { readonly path: string; readonly lines: string[]; readonly inbox: HookInbox } {
+  const path = join(folder, "inbox.jsonl");
+  const lines: string[] = [];
+  inbox = createHookInbox({
+    path,
+    clock: systemClock,
+    onLine: async (line) => void lines.push(line),
+    onError: (error) => {
+      throw error;
+    },
+  });
+  return { path, lines, inbox };
+}
+
+test("lines arrive soon after they are appended, also to a file that was not there", async () => {
+  const { path, lines } = follow();
+  await appendFile(path, '{"a":1}\n{"b":');
+  await expect.poll(() => lines, { timeout: 1_000, interval: 5 }).toEqual(['{"a":1}']);
+  await appendFile(path, '"ü"}\n');
+  await expect.poll(() => lines, { timeout: 1_000, interval: 5 }).toEqual(['{"a":1}', '{"b":"ü"}']);
+});
+
+test("drain hands over everything that was there when it was called", async () => {
+  await appendFile(
+    join(folder, "inbox.jsonl"),
+    Array.from({ length: 20_000 }, (_, index) => `{"line":${index}}\n`).join(""),
+  );
+  const { lines, inbox: opened } = follow();
+  await opened.drain();
+  expect(lines).toHaveLength(20_000);
+  expect(lines.at(-1)).toBe('{"line":19999}');
+});
+
+test("a line beyond all bounds is passed over, and the next one is read", async () => {
+  const { path, lines, inbox: opened } = follow();
+  await appendFile(path, `${"x".repeat(9_000_000)}\n{"next":true}\n`);
+  await opened.drain();
+  expect(lines).toEqual(['{"next":true}']);
+});
+
+test("only a line of the hook script's form has a payload", () => {
+  expect(parseInboxLine('{"at":1,"payload":{"hook_event_name":"Stop"}}')).toBe('{"hook_event_name":"Stop"}');
+  for (const line of ["", "{", "[]", "null", '{"at":1}', '"payload"']) expect(parseInboxLine(line), line).toBeNull();
+});

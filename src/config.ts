@@ -1,0 +1,134 @@
+import { readFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { z } from "zod";
+import { customAgentSchema } from "./coding/index.ts";
+import { isErrno, messageOf, PosternError } from "./core/errors.ts";
+import { sha256 } from "./core/ids.ts";
+
+const mebibyte = 1024 * 1024;
+
+/** The config file, `config.json` in the state folder. Every key has a default; an unknown one is an error. */
+export const configFileSchema = z
+  .strictObject({
+    host: z.string().min(1).optional().describe("Address to listen on. Both loopback addresses when left out."),
+    port: z.int().min(0).max(65_535).default(7177).describe("Port; 0 takes any free one."),
+    baseUrl: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe("The address that browsers use, when a proxy is in front."),
+    auth: z.enum(["on", "none"]).default("on").describe("`none` is for a trial on loopback only."),
+    databaseUrl: z.string().min(1).optional().describe("PostgreSQL address. The embedded store when left out."),
+    bodyLimitBytes: z
+      .int()
+      .min(1024)
+      .max(64 * mebibyte)
+      .default(mebibyte)
+      .describe("Largest request, prompts included."),
+    maxSessions: z.int().min(1).max(1_000).default(32).describe("Most sessions that live at once."),
+    privatePrompts: z.stringbool().or(z.boolean()).default(false).describe("Keep prompts off command lines."),
+    logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
+    agents: z.array(customAgentSchema).default([]).describe("Agents beside the built-in ones."),
+  })
+  .meta({ id: "PosternConfig" });
+
+/** Everything that can be set, from the defaults, the config file, the environment and the command line, later ones winning. */
+export interface Config extends Omit<z.output<typeof configFileSchema>, "host" | "baseUrl" | "databaseUrl"> {
+  /** The state folder, absolute. */
+  readonly home: string;
+  /** Where Unix sockets lie. */
+  readonly runDir: string;
+  readonly hosts: readonly string[];
+  readonly baseUrl: string | null;
+  readonly databaseUrl: string | null;
+  /** The gateway's own environment, from which each agent gets its part. */
+  readonly env: Environment;
+  /** `POSTERN_TOKEN`, for commands that act as its bearer. */
+  readonly token: string | null;
+}
+
+/** Settings that a command line gives. */
+export interface ConfigOverrides {
+  readonly host?: string;
+  readonly port?: number;
+  readonly baseUrl?: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** This process's environment. */
+export const processEnvironment: Environment = process.env;
+
+// The path of a Unix socket, with its end mark, has 108 bytes on Linux and 104 on macOS; the longest name of ours has 12.
+const longestRunDirBytes = 90;
+
+/**
+ * The configuration of this process. An empty variable is as an unset one.
+ * @throws PosternError `invalid_configuration`, naming the setting
+ */
+export function loadConfig(env: Environment = processEnvironment, overrides: ConfigOverrides = {}): Config {
+  const set = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
+  const home = resolve(set("POSTERN_HOME") ?? join(homedir(), ".postern"));
+  const fromEnvironment = {
+    host: set("POSTERN_HOST"),
+    port: toNumber(set("POSTERN_PORT")),
+    baseUrl: set("POSTERN_BASE_URL"),
+    auth: set("POSTERN_AUTH"),
+    databaseUrl: set("POSTERN_DATABASE_URL"),
+    bodyLimitBytes: toNumber(set("POSTERN_BODY_LIMIT_BYTES")),
+    maxSessions: toNumber(set("POSTERN_MAX_SESSIONS")),
+    privatePrompts: set("POSTERN_PRIVATE_PROMPTS"),
+    logLevel: set("POSTERN_LOG_LEVEL"),
+  };
+  const merged = { ...readConfigFile(home), ...given(fromEnvironment), ...given(overrides) };
+  const parsed = configFileSchema.safeParse(merged);
+  if (!parsed.success) throw invalid(home, parsed.error);
+  const { host, baseUrl, databaseUrl, ...rest } = parsed.data;
+  return {
+    ...rest,
+    home,
+    runDir: runDirOf(home, set("XDG_RUNTIME_DIR")),
+    hosts: host === undefined ? ["127.0.0.1", "::1"] : [host],
+    baseUrl: baseUrl ?? null,
+    databaseUrl: databaseUrl ?? null,
+    env,
+    token: set("POSTERN_TOKEN") ?? null,
+  };
+}
+
+function given(settings: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+}
+
+/** What is no number stays a text, for the schema to refuse with the setting's name. */
+function toNumber(text: string | undefined): number | string | undefined {
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : text;
+}
+
+function readConfigFile(home: string): Record<string, unknown> {
+  const path = join(home, "config.json");
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(readFileSync(path, "utf8")));
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return {};
+    throw new PosternError("invalid_configuration", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function runDirOf(home: string, runtimeDir: string | undefined): string {
+  const own = join(home, "run");
+  if (Buffer.byteLength(own) <= longestRunDirBytes) return own;
+  // Two state folders never share their sockets.
+  const name = `postern-${sha256(home).slice(0, 16)}`;
+  return join(runtimeDir ?? tmpdir(), name);
+}
+
+function invalid(home: string, error: z.ZodError): PosternError {
+  const [issue] = error.issues;
+  const setting = issue?.path.join(".") ?? "";
+  const words = issue?.message ?? error.message;
+  return new PosternError(
+    "invalid_configuration",
+    `The setting "${setting}" does not fit: ${words}. It comes from ${join(home, "config.json")}, POSTERN_* or the command line.`,
+  );
+}

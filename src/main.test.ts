@@ -1,0 +1,174 @@
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type FinishedProcess, posternEnvironment, runPostern, servePostern } from "../test/support/postern-process.ts";
+
+let home = "";
+let code = "";
+
+beforeEach(async () => {
+  const base = await realpath(await mkdtemp(join(tmpdir(), "postern-main-")));
+  home = join(base, "home");
+  code = join(base, "code");
+  await mkdir(code);
+});
+
+afterEach(() => rm(join(home, ".."), { recursive: true, force: true }));
+
+function postern(...argv: readonly string[]): Promise<FinishedProcess> {
+  return runPostern(argv, { env: posternEnvironment(home), cwd: code });
+}
+
+/** A folder with a program that answers `--version` under each of these names. */
+async function installPrograms(...names: readonly string[]): Promise<string> {
+  const folder = join(home, "..", "bin");
+  await mkdir(folder, { recursive: true });
+  for (const name of names) {
+    await writeFile(join(folder, name), '#!/bin/sh\n[ "$1" = --version ] && echo 9.9.9\nexit 1\n');
+    await chmod(join(folder, name), 0o755);
+  }
+  return folder;
+}
+
+describe("an older Node", () => {
+  const older = olderNode();
+
+  test.skipIf(older === null)(
+    `is told in one line what is needed${older === null ? " (skipped: PATH has no Node older than 24)" : ""}`,
+    async () => {
+      const run = await runPostern(["--version"], { env: posternEnvironment(home), node: older ?? "" });
+      expect(run).toMatchObject({ code: 1, stdout: "" });
+      expect(run.stderr).toMatch(/^postern: needs Node\.js 24 or newer, this is v\d+.*nodejs\.org.*\n$/);
+    },
+  );
+});
+
+function olderNode(): string | null {
+  const candidates = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/bin", "/usr/local/bin"].map((folder) =>
+    join(folder, "node"),
+  );
+  for (const node of new Set(candidates)) {
+    try {
+      const version = execFileSync(node, ["--version"], { encoding: "utf8", timeout: 10_000 });
+      if (Number(/^v(\d+)/.exec(version)?.[1]) < 24) return node;
+    } catch {
+      // No Node there.
+    }
+  }
+  return null;
+}
+
+test("folders are added, listed and removed without a gateway", async () => {
+  expect(await postern("folder", "list")).toMatchObject({ code: 0, stdout: "" });
+  const added = await postern("folder", "add", ".", "--scopes", "files,coding");
+  expect(added).toMatchObject({ code: 0, stdout: `Registered ${code} for files, coding.\n` });
+  expect(added.stderr).toContain("hooks and settings");
+  const listed = await postern("folder", "list", "--json");
+  expect(JSON.parse(listed.stdout)).toMatchObject({ folders: [{ path: code, scopes: ["files", "coding"] }] });
+  expect(await postern("folder", "remove", code)).toMatchObject({ code: 0 });
+  expect(await postern("folder", "remove", code)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^postern: folder_not_found: /),
+  });
+  expect(await postern("folder", "add", "absent", "--scopes", "coding")).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^postern: dir_not_found: /),
+  });
+});
+
+test("a token is alone on standard output, and can be revoked", async () => {
+  const created = await postern(
+    "token",
+    "create",
+    "--name",
+    "laptop",
+    "--scopes",
+    "coding:read",
+    "--expires",
+    "30d",
+    "--folder",
+    ".",
+  );
+  expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^pst_[\w-]{43}\n$/) });
+  expect(created.stderr).toContain("shown once");
+  const { tokens } = JSON.parse((await postern("token", "list", "--json")).stdout);
+  expect(tokens).toMatchObject([{ name: "laptop", scopes: ["coding:read"], folders: [code] }]);
+  const lifetimeMs = Date.parse(tokens[0].expiresAt) - Date.now();
+  expect(Math.abs(lifetimeMs - 30 * 86_400_000)).toBeLessThan(60_000);
+  expect(await postern("token", "revoke", tokens[0].tokenId)).toMatchObject({ code: 0 });
+  expect((await postern("token", "list")).stderr).toContain("No tokens");
+});
+
+test("setup configures what it finds, by flags, and asks nothing", async () => {
+  const folder = await installPrograms("claude", "codex");
+  const env = posternEnvironment(home, { PATH: `${folder}${delimiter}/usr/bin${delimiter}/bin` });
+  const all = await runPostern(["coding", "setup", "--yes", "--default", "agent_a", "--json"], { env });
+  expect(all.stderr).toBe("");
+  expect(JSON.parse(all.stdout)).toMatchObject({
+    agents: [
+      { name: "claude-code", isDefault: true, binary: join(folder, "claude") },
+      { name: "codex", isDefault: false },
+    ],
+    availableAgents: [],
+    default: "claude-code",
+  });
+  expect(await runPostern(["coding", "setup", "--agent", "nobody"], { env })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^postern: agent_unknown: /),
+  });
+});
+
+test("setup with a binary that PATH does not know configures that one", async () => {
+  const folder = await installPrograms("other-codex");
+  const env = posternEnvironment(home, { PATH: `/usr/bin${delimiter}/bin` });
+  const argv = ["coding", "setup", "--agent", "agent_b", "--binary", join(folder, "other-codex"), "--json"];
+  const run = await runPostern(argv, { env });
+  expect(JSON.parse(run.stdout)).toMatchObject({
+    agents: [{ name: "codex", binary: join(folder, "other-codex") }],
+    availableAgents: [],
+  });
+});
+
+test("setup with no agent on the machine says what to install", async () => {
+  const env = posternEnvironment(home, { PATH: `/usr/bin${delimiter}/bin` });
+  expect(await runPostern(["coding", "setup", "--yes"], { env })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^postern: agent_binary_missing: .*@anthropic-ai\/claude-code/),
+  });
+});
+
+test("a gateway serves until SIGTERM, and store commands are at once in effect in it", async () => {
+  const env = posternEnvironment(home);
+  const gateway = await servePostern(env);
+  try {
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+    expect((await fetch(`${gateway.url}/manifest`)).status).toBe(401);
+    const token = (await postern("token", "create", "--name", "t", "--scopes", "coding:read")).stdout.trim();
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(`${gateway.url}/manifest`, { headers })).status).toBe(200);
+    const { tokens } = JSON.parse((await postern("token", "list", "--json")).stdout);
+    await postern("token", "revoke", tokens[0].tokenId);
+    expect((await fetch(`${gateway.url}/manifest`, { headers })).status).toBe(401);
+    expect(await postern("coding", "agents", "--json")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"agents"'),
+    });
+    expect(await postern("coding", "read", "no-such-session")).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^postern: session_not_found: /),
+    });
+    const second = await runPostern(["serve", "--port", "0"], { env });
+    expect(second).toMatchObject({ code: 1, stderr: expect.stringMatching(/^postern: gateway_running: /) });
+  } finally {
+    const ended = await gateway.end("SIGTERM");
+    expect(ended).toMatchObject({ code: 0, signal: null });
+    expect(ended.stdout).toContain("postern token create");
+    expect(ended.stderr).toContain("Agents live on");
+  }
+  expect(await postern("coding", "agents")).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining("postern serve"),
+  });
+});

@@ -1,0 +1,30 @@
+import { z } from "zod";
+import type { CodingTool } from "./coding/index.ts";
+import type { Folder } from "./wire/access.ts";
+import type { ListAgentsOutput } from "./wire/coding.ts";
+
+/** Counts up when a caller that read an older manifest could misread a newer one. */
+export const manifestProtocolVersion = "1";
+
+/** What an LLM's host reads to offer Postern's tools. @see the seed, "Manifest"; its fields beyond the agents are ours */
+export function createManifest(facts: {
+  readonly gateway: { readonly id: string; readonly version: string };
+  readonly tools: readonly CodingTool[];
+  readonly folders: readonly Folder[];
+  readonly agents: ListAgentsOutput;
+}): Record<string, unknown> {
+  return {
+    protocolVersion: manifestProtocolVersion,
+    gateway: { ...facts.gateway, name: "postern", platform: process.platform },
+    tools: facts.tools.map(({ name, description, input, output }) => ({
+      name,
+      description,
+      inputSchema: z.toJSONSchema(input, { io: "input" }),
+      outputSchema: z.toJSONSchema(output, { io: "output" }),
+    })),
+    folders: facts.folders,
+    agents: facts.agents.agents,
+    availableAgents: facts.agents.availableAgents,
+    default: facts.agents.default,
+  };
+}

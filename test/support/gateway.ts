@@ -1,0 +1,189 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { type App, createApp } from "../../src/app.ts";
+import { loadConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { isErrno } from "../../src/core/errors.ts";
+import { type Log, silentLog } from "../../src/core/log.ts";
+import { processRow } from "../../src/platform/process-table.ts";
+import { connectTerminalHost } from "../../src/terminal-host/client.ts";
+import { type Scope, scopes } from "../../src/wire/access.ts";
+import type { AskInput, AskOutput, ReadInput, ReadOutput } from "../../src/wire/coding.ts";
+import { type ModelServer, startModelServer } from "../model-server/model-server.ts";
+
+const run = promisify(execFile);
+
+/** Everything one gateway needs, in a temporary folder of its own: state, both agents' state, a git repository, a model server. */
+export interface World {
+  readonly root: string;
+  readonly home: string;
+  /** A git repository with one commit. */
+  readonly repository: string;
+  readonly modelServer: ModelServer;
+  /** The gateway's environment: nothing of this machine's but PATH. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Stops the model server, ends what still runs with this home, and removes the folder. */
+  close(): Promise<void>;
+}
+
+/** @param options `agentDir` is a folder with `claude` and `codex`, `config` goes into the config file */
+export async function createWorld(options: {
+  readonly agentDir?: string;
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly env?: Readonly<Record<string, string>>;
+}): Promise<World> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "postern-world-")));
+  const home = join(root, "home");
+  const repository = join(root, "project");
+  const claudeDir = join(root, "claude");
+  const codexDir = join(root, "codex");
+  for (const folder of [home, repository, claudeDir, codexDir]) await mkdir(folder, { mode: 0o700 });
+  await writeFile(join(home, "config.json"), JSON.stringify({ port: 0, host: "127.0.0.1", ...options.config }));
+  await makeRepository(repository);
+  const modelServer = await startModelServer();
+  const path = [options.agentDir, process.env["PATH"]].filter((part) => part !== undefined).join(":");
+  return {
+    root,
+    home,
+    repository,
+    modelServer,
+    env: {
+      PATH: path,
+      HOME: root,
+      LANG: "C.UTF-8",
+      POSTERN_HOME: home,
+      POSTERN_LOG_LEVEL: "silent",
+      CLAUDE_CONFIG_DIR: claudeDir,
+      ANTHROPIC_BASE_URL: modelServer.url,
+      ANTHROPIC_API_KEY: "sk-scripted-anthropic-0000000000000000",
+      CODEX_HOME: codexDir,
+      OPENAI_BASE_URL: `${modelServer.url}/v1`,
+      OPENAI_API_KEY: "sk-scripted-openai-0000000000000000",
+      ...options.env,
+    },
+    async close() {
+      await endTerminalHost(home);
+      await modelServer.close();
+      await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    },
+  };
+}
+
+/** Ends every terminal of this state folder and its host, as nothing in Postern ever does by itself. */
+export async function endTerminalHost(home: string): Promise<void> {
+  const socketPath = join(home, "run", "host.sock");
+  if (!existsSync(socketPath)) return;
+  const client = await connectTerminalHost({
+    socketPath,
+    stateDir: join(home, "terminal-host"),
+    log: silentLog,
+    clock: systemClock,
+  });
+  for (const { terminalId, exit } of await client.list()) {
+    if (exit === null) await client.end(terminalId, { graceMs: 500 });
+  }
+  const host = client.host();
+  await client.close();
+  if (host !== null) await killAndWait(host.pid);
+}
+
+/** Kills a process of the test's own and waits until it is gone. */
+export async function killAndWait(pid: number, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+  try {
+    process.kill(pid, signal);
+    while (processRow(pid) !== undefined && processRow(pid)?.zombie !== true) await sleep(10);
+  } catch (error) {
+    if (!isErrno(error, "ESRCH")) throw error;
+  }
+}
+
+async function makeRepository(dir: string): Promise<void> {
+  const identity = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"];
+  await writeFile(join(dir, "README.md"), "# Scratch\n");
+  await run("git", ["init", "--quiet", "--initial-branch=main", dir]);
+  await run("git", ["-C", dir, "add", "README.md"]);
+  await run("git", ["-C", dir, ...identity, "commit", "--quiet", "--message=Begin"]);
+}
+
+/** An answer of the gateway. */
+export interface Answer<T> {
+  readonly status: number;
+  readonly body: T;
+}
+
+/** Calls the gateway as a client would. */
+export interface ApiClient {
+  post<T = Record<string, unknown>>(path: string, body: unknown): Promise<Answer<T>>;
+  get<T = Record<string, unknown>>(path: string): Promise<Answer<T>>;
+  /** `POST /api/coding/coding_ask`, which must be answered with 200. */
+  ask(input: AskInput): Promise<AskOutput>;
+  /** `POST /api/coding/coding_read_session`, which must be answered with 200. */
+  read(sessionId: string, input?: Omit<ReadInput, "sessionId">): Promise<ReadOutput>;
+}
+
+/** @param token null sends none */
+export function createApiClient(baseUrl: string, token: string | null): ApiClient {
+  async function send<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+    const response = await fetch(`${baseUrl}${path}`, {
+      method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === "" ? null : JSON.parse(text) };
+  }
+  async function call<T>(tool: string, input: unknown): Promise<T> {
+    const { status, body } = await send<T>("POST", `/api/coding/${tool}`, input);
+    if (status !== 200) throw new Error(`${tool} answered ${status}: ${JSON.stringify(body)}`);
+    return body;
+  }
+  return {
+    post: (path, body) => send("POST", path, body),
+    get: (path) => send("GET", path),
+    ask: (input) => call("coding_ask", input),
+    read: (sessionId, input = {}) => call("coding_read_session", { sessionId, ...input }),
+  };
+}
+
+/** A gateway in this process. */
+export interface TestGateway {
+  readonly app: App;
+  readonly url: string;
+  /** Holds every scope but `admin`. */
+  readonly api: ApiClient;
+  client(scopes: readonly Scope[]): Promise<ApiClient>;
+  close(): Promise<void>;
+}
+
+/** Starts a gateway on this world's state; several one after another share it. Both agents are configured when they are found. */
+export async function startGateway(world: World, log: Log = silentLog): Promise<TestGateway> {
+  const app = await createApp(loadConfig(world.env), log);
+  const found = await app.agents.list();
+  for (const { name } of found.availableAgents) await app.agents.configure(name);
+  const [url = ""] = app.addresses;
+  async function client(granted: readonly Scope[]): Promise<ApiClient> {
+    const { accountId } = await app.accounts.owner();
+    const { token } = await app.accounts.tokens.create(accountId, {
+      name: "test",
+      scopes: granted,
+      folders: null,
+      expiresAt: null,
+    });
+    return createApiClient(url, token);
+  }
+  return {
+    app,
+    url,
+    client,
+    api: await client(scopes.filter((scope) => scope !== "admin")),
+    close: () => app.close(),
+  };
+}
