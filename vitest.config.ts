@@ -1,38 +1,49 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 
-/** `--project unit`: beside the source, seconds. `--project e2e`: real agents, minutes. */
+const longTests = "**/*.long.test.ts";
+const globalSetup = ["test/support/postgres-setup.ts"];
+
+/** Beside the source: seconds. */
+const unit: TestProjectInlineConfiguration = {
+  test: {
+    name: "unit",
+    include: ["{src,test/model-server,test/support,tools,bench}/**/*.test.ts"],
+    exclude: [longTests],
+    globalSetup,
+    testTimeout: 20_000,
+    hookTimeout: 30_000,
+  },
+};
+
+/** With the real agents: minutes, and two at a time are what two cores and 200 MB an agent allow. */
+const e2e: TestProjectInlineConfiguration = {
+  test: {
+    name: "e2e",
+    include: ["test/e2e/**/*.test.ts"],
+    exclude: [longTests],
+    globalSetup: [...globalSetup, "test/support/agents-setup.ts"],
+    testTimeout: 90_000,
+    hookTimeout: 60_000,
+    maxWorkers: 2,
+  },
+};
+
+/** Soaks and storms, only by `npm run test:long`. */
+const long: TestProjectInlineConfiguration = {
+  test: {
+    name: "long",
+    include: [`{src,test,bench}/${longTests}`],
+    globalSetup: [...globalSetup, "test/support/agents-setup.ts"],
+    testTimeout: 60 * 60_000,
+    hookTimeout: 60_000,
+    maxWorkers: 1,
+  },
+};
+
 export default defineConfig({
   test: {
-    // Real processes and files: a worker is a process of its own, and two cores are what the machine has.
+    // Real processes, signals and files: each worker is a process of its own.
     pool: "forks",
-    projects: [
-      {
-        test: {
-          name: "unit",
-          include: [
-            "src/**/*.test.ts",
-            "test/model-server/**/*.test.ts",
-            "test/support/**/*.test.ts",
-            "tools/**/*.test.ts",
-            "bench/**/*.test.ts",
-          ],
-          exclude: ["**/*.long.test.ts"],
-          globalSetup: ["test/support/postgres-setup.ts"],
-          testTimeout: 20_000,
-          hookTimeout: 30_000,
-        },
-      },
-      {
-        test: {
-          name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
-          exclude: ["**/*.long.test.ts"],
-          globalSetup: ["test/support/postgres-setup.ts"],
-          testTimeout: 90_000,
-          hookTimeout: 60_000,
-          maxWorkers: 1,
-        },
-      },
-    ],
+    projects: process.env["POSTERN_LONG_TESTS"] === "1" ? [long] : [unit, e2e],
   },
 });

@@ -1,0 +1,70 @@
+import { execFile, spawn } from "node:child_process";
+import { join, resolve } from "node:path";
+
+const bin = resolve(import.meta.dirname, "../../bin/postern.js");
+
+/** How a finished `postern` process ended. */
+export interface FinishedProcess {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The environment of a `postern` of its own: a state folder, and nothing of the caller's but what a program needs to run. */
+export function posternEnvironment(home: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return {
+    PATH: process.env["PATH"] ?? "",
+    HOME: join(home, "user"),
+    POSTERN_HOME: home,
+    POSTERN_LOG_LEVEL: "silent",
+    ...more,
+  };
+}
+
+/** Runs `postern` to its end, in a process of its own. */
+export function runPostern(
+  argv: readonly string[],
+  options: { readonly env: Record<string, string>; readonly cwd?: string; readonly node?: string },
+): Promise<FinishedProcess> {
+  const { env, cwd, node = process.execPath } = options;
+  return new Promise((done) => {
+    const child = execFile(node, [bin, ...argv], { env, cwd, timeout: 30_000 }, (_error, stdout, stderr) => {
+      done({ code: child.exitCode, stdout, stderr });
+    });
+  });
+}
+
+/** A `postern serve` that listens. */
+export interface ServingProcess {
+  readonly url: string;
+  readonly pid: number;
+  /** Sends the signal and waits for the end. */
+  end(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<FinishedProcess & { readonly signal: string | null }>;
+}
+
+/** Starts `postern serve` on any free port and waits until it says its address. */
+export async function servePostern(env: Record<string, string>): Promise<ServingProcess> {
+  const child = spawn(process.execPath, [bin, "serve", "--port", "0"], { env, stdio: ["ignore", "pipe", "pipe"] });
+  let stdout = "";
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const ended = new Promise<{ code: number | null; signal: string | null }>((done) => {
+    child.on("close", (code, signal) => done({ code, signal }));
+  });
+  const url = await new Promise<string>((listening, failed) => {
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      stdout += text;
+      const address = /listening on (http:\/\/\S+?)[,)]/.exec(stdout)?.[1];
+      if (address !== undefined) listening(address);
+    });
+    void ended.then(({ code }) => failed(new Error(`postern serve ended with ${code}: ${stderr}`)));
+  });
+  return {
+    url,
+    pid: child.pid ?? 0,
+    async end(signal) {
+      child.kill(signal);
+      return { ...(await ended), stdout, stderr };
+    },
+  };
+}

@@ -1,0 +1,165 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { installAgents } from "./install-agents.ts";
+import { closingLine, countsFileVariable, readCounts } from "./test-counts.ts";
+
+// `npm test [-- vitest arguments]`: all set-up, the checks, then every test where no vendor can be reached.
+
+const root = resolve(import.meta.dirname, "..");
+const long = process.argv.includes("--long");
+const vitestArgs = process.argv.slice(2).filter((argument) => argument !== "--long");
+/** Longer than a run may take; a run that hangs ends and counts as failed. */
+const deadlineMs = long ? 4 * 60 * 60_000 : 25 * 60_000;
+
+/** A program that tests start, and the Debian package that brings it. */
+interface Requirement {
+  readonly program: string;
+  readonly debianPackage: string;
+  readonly why: string;
+}
+
+const requirements: readonly Requirement[] = [
+  { program: "git", debianPackage: "git", why: "tests use real repositories" },
+  ...(process.platform === "linux"
+    ? [
+        { program: "ip", debianPackage: "iproute2", why: "it brings up the loopback of the tests' network namespace" },
+        { program: "unshare", debianPackage: "util-linux", why: "tests run in a network namespace of their own" },
+        { program: "setpriv", debianPackage: "util-linux", why: "tests run without the namespace's privileges" },
+      ]
+    : []),
+];
+
+function say(sentence: string): void {
+  console.log(`· ${sentence}`);
+}
+
+function isOnPath(program: string): boolean {
+  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/sbin"];
+  return folders.some((folder) => folder !== "" && existsSync(join(folder, program)));
+}
+
+/** Installs what is missing when it can, and otherwise names it. */
+function ensurePrograms(): void {
+  const missing = requirements.filter(({ program }) => !isOnPath(program));
+  if (missing.length === 0) return;
+  const packages = [...new Set(missing.map(({ debianPackage }) => debianPackage))];
+  for (const { program, why } of missing) say(`\`${program}\` is missing: ${why}.`);
+  if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) {
+    throw new Error(`Install these first: ${packages.join(", ")} (the names of Debian's packages).`);
+  }
+  say(`Installing with apt-get: ${packages.join(", ")} …`);
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  execFileSync("apt-get", ["update", "-qq"], { stdio: "inherit", env });
+  execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], { stdio: "inherit", env });
+}
+
+async function runToEnd(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [file = "", ...args] = argv;
+  const child = spawn(file, args, { cwd: root, stdio: "inherit", env });
+  const late = setTimeout(() => {
+    say(`Not done after ${deadlineMs / 60_000} minutes: ending it.`);
+    child.kill("SIGTERM");
+    setTimeout(() => child.kill("SIGKILL"), 10_000).unref();
+  }, deadlineMs);
+  const [exitCode] = await once(child, "exit");
+  clearTimeout(late);
+  return typeof exitCode === "number" ? exitCode : 1;
+}
+
+/** The argv that runs `argv` with no network but a loopback; null where the system does not let us. */
+function isolated(argv: readonly string[]): readonly string[] | null {
+  const unshare =
+    process.getuid?.() === 0 ? ["unshare", "--net"] : ["unshare", "--map-current-user", "--net", "--keep-caps"];
+  const within = [...unshare, "--", process.execPath, join(root, "tools", "run-isolated.ts")];
+  const [file = "", ...args] = [...within, process.execPath, "--version"];
+  return spawnSync(file, args, { stdio: "ignore" }).status === 0 ? [...within, ...argv] : null;
+}
+
+/** What a developer's shell holds for their own agents and gateway is no business of the tests. */
+const privateVariables = /^(ANTHROPIC|OPENAI|CLAUDE|CODEX|POSTERN)|^(https?|all)_proxy$/i;
+
+function testEnvironment(countsFile: string): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !privateVariables.test(name));
+  const bins = join(root, "node_modules", ".bin");
+  return {
+    ...Object.fromEntries(kept),
+    PATH: `${bins}:${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`,
+    [countsFileVariable]: countsFile,
+    ...(long ? { POSTERN_LONG_TESTS: "1" } : {}),
+  };
+}
+
+/** Sends everything but the loopback to a port where nobody listens. */
+const deadProxy = {
+  HTTP_PROXY: "http://127.0.0.1:9",
+  HTTPS_PROXY: "http://127.0.0.1:9",
+  ALL_PROXY: "http://127.0.0.1:9",
+  NO_PROXY: "127.0.0.1,localhost,::1",
+};
+
+async function runVitest(countsFile: string): Promise<number> {
+  const argv = [
+    process.execPath,
+    join(root, "node_modules", "vitest", "vitest.mjs"),
+    "run",
+    "--reporter=default",
+    `--reporter=${join(root, "tools", "test-counts.ts")}`,
+    ...vitestArgs,
+  ];
+  const env = testEnvironment(countsFile);
+  const withoutNetwork = isolated(argv);
+  if (withoutNetwork === null) {
+    say("This system gives no network namespace: tests run with a proxy that leads nowhere instead.");
+    return await runToEnd(argv, { ...env, ...deadProxy });
+  }
+  say("Running the tests in a network namespace that has a loopback and nothing else.");
+  return await runToEnd(withoutNetwork, env);
+}
+
+/** 1 when the checks found something; they are left out when only some tests are asked for. */
+async function failedChecks(): Promise<number> {
+  if (vitestArgs.length > 0 || long) {
+    say("Only some tests are asked for: not running `npm run check`.");
+    return 0;
+  }
+  say("Running the checks (`npm run check`).");
+  return (await runToEnd([process.execPath, join(root, "tools", "check.ts")], process.env)) === 0 ? 0 : 1;
+}
+
+async function main(): Promise<number> {
+  if (Number(process.versions.node.split(".")[0]) < 24) {
+    throw new Error(`Tests run on Node 24 or newer, not ${process.version}: use \`npm test\`, which brings its own.`);
+  }
+  ensurePrograms();
+  await installAgents(say);
+  const scratch = await mkdtemp(join(tmpdir(), "postern-test-"));
+  const countsFile = join(scratch, "counts.json");
+  const checksFailed = await failedChecks();
+  const exitCode = await runVitest(countsFile);
+  const counts = readCounts(countsFile) ?? { passed: 0, failed: 1, skipped: 0, skippedNames: [] };
+  await rm(scratch, { recursive: true, force: true });
+  for (const name of counts.skippedNames) say(`Skipped: ${name}`);
+  if (checksFailed > 0) say("The checks failed; they count as one failure.");
+  const ranNone = counts.passed + counts.failed === 0;
+  if (ranNone) say("No test ran.");
+  // vitest may end badly for a reason that no test shows, such as a teardown that failed.
+  const unexplained = exitCode !== 0 && counts.failed === 0 && !ranNone ? 1 : 0;
+  const total = { ...counts, failed: counts.failed + checksFailed + unexplained };
+  const line = closingLine(total);
+  await mkdir(join(root, ".cache"), { recursive: true });
+  await writeFile(join(root, ".cache", "test-result"), `${line}\n`);
+  console.log(line);
+  return total.failed > 0 || ranNone ? 1 : 0;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  console.log(closingLine({ passed: 0, failed: 1, skipped: 0 }));
+  process.exitCode = 1;
+}
