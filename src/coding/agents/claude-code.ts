@@ -9,7 +9,7 @@ import type { PermissionMode } from "../../wire/coding.ts";
 import { type ClaudeConfig, changeClaudeConfig, readClaudeConfig } from "./claude-config.ts";
 import { liveClaudeState, liveClaudeStates } from "./claude-state.ts";
 import { findInProjectFolders } from "./find-transcript.ts";
-import { type HookPayload, parsePayload, sharedEvent, textField } from "./hook-payload.ts";
+import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
 import type { AgentTemplate, Environment, HookEvent, LaunchPlan, LaunchRequest, LoginState } from "./template.ts";
 
 const modes = { ask: "manual", edits: "acceptEdits", all: "bypassPermissions" } satisfies Record<
@@ -60,10 +60,13 @@ export const claudeCode: AgentTemplate = {
     "CLAUDE_CODE_SESSION_*",
     "CLAUDE_CODE_CHILD_*",
     "CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS",
-    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_MESSAGING_*",
+    "CLAUDE_CODE_EXECPATH",
     "CLAUDE_CODE_SSE_PORT",
     "CLAUDE_CODE_TOOL_USE_ID",
     "AI_AGENT",
+    // What {@link preempt} may have given to the agent around the gateway was for that agent.
+    "CLAUDE_CODE_SANDBOXED",
   ],
   idRegime: "assigned",
   transcriptFormat: "claude",
@@ -232,7 +235,7 @@ async function loginState(binary: string, env: Environment): Promise<LoginState>
 function toEvent(payload: HookPayload): HookEvent | null {
   switch (payload.hook_event_name) {
     case "PostToolUseFailure":
-      return { kind: "tool_ended", tool: textField(payload, "tool_name"), input: payload["tool_input"] ?? null };
+      return { kind: "tool_ended", ...toolCall(payload) };
     case "Notification":
       return textField(payload, "notification_type") === "idle_prompt" ? { kind: "waiting_for_input" } : null;
     case "StopFailure":

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { HookClaim, HookEvent } from "./template.ts";
+import { sha256 } from "../../core/ids.ts";
+import type { HookClaim, HookEvent, ToolCall } from "./template.ts";
 
 /** What the hook payloads of both agents have in common (measured); everything else is looked up by event. */
 const payloadSchema = z.looseObject({
@@ -29,7 +30,8 @@ export function parsePayload(text: string, toEvent: (payload: HookPayload) => Ho
   return {
     event,
     agentSessionId: parsed.data.session_id,
-    transcriptPath: parsed.data.transcript_path ?? null,
+    // A sub-agent's own file is not the session's (Codex, measured).
+    transcriptPath: subagentOf(parsed.data) === null ? (parsed.data.transcript_path ?? null) : null,
     cwd: parsed.data.cwd ?? null,
   };
 }
@@ -40,17 +42,35 @@ export function textField(payload: HookPayload, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
+/** The tool call that a payload is about. */
+export function toolCall(payload: HookPayload): ToolCall {
+  const tool = textField(payload, "tool_name");
+  const input = payload["tool_input"] ?? null;
+  return { tool, input, callKey: sha256(`${tool}\n${comparable(input)}`).slice(0, 32), subagent: subagentOf(payload) };
+}
+
+// What one agent says at the question and not at the end, or adds in between: the words for the person, and the answers.
+const passing = new Set(["description", "answers", "annotations"]);
+
+function comparable(input: unknown): string {
+  return JSON.stringify(input, (key, value: unknown) => {
+    if (passing.has(key)) return undefined;
+    if (typeof value === "string") return value.trimEnd();
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+  });
+}
+
+function subagentOf(payload: HookPayload): string | null {
+  return payload.agent_id || null;
+}
+
 /** The hook events that both agents word alike; null for the others. */
 export function sharedEvent(payload: HookPayload): HookEvent | null {
-  const tool = textField(payload, "tool_name");
-  switch (payload.hook_event_name) {
-    case "PermissionRequest":
-      // Also from inside a sub-agent: the dialog is the session's.
-      return { kind: "permission_asked", tool, input: payload["tool_input"] ?? null };
-    case "PostToolUse":
-      return { kind: "tool_ended", tool, input: payload["tool_input"] ?? null };
-  }
-  if (typeof payload.agent_id === "string" && payload.agent_id !== "") return null;
+  // Also from inside a sub-agent: the dialog is the session's.
+  if (payload.hook_event_name === "PermissionRequest") return { kind: "permission_asked", ...toolCall(payload) };
+  if (payload.hook_event_name === "PostToolUse") return { kind: "tool_ended", ...toolCall(payload) };
+  if (subagentOf(payload) !== null) return null;
   switch (payload.hook_event_name) {
     case "SessionStart":
       return { kind: "session_start", reason: textField(payload, "source") };

@@ -38,14 +38,29 @@ export interface LaunchPlan {
 /** One hook line, read in the agent's own form; everything in it is a claim of a process that runs as the same user. */
 export type HookEvent =
   | { readonly kind: "session_start"; readonly reason: string }
+  /** Also for what an agent tells itself, such as the end of a background task. */
   | { readonly kind: "prompt_submitted"; readonly prompt: string }
   | { readonly kind: "tool_started"; readonly tool: string }
-  | { readonly kind: "tool_ended"; readonly tool: string; readonly input: unknown }
-  | { readonly kind: "permission_asked"; readonly tool: string; readonly input: unknown }
+  | ({ readonly kind: "tool_ended" } & ToolCall)
+  | ({ readonly kind: "permission_asked" } & ToolCall)
   | { readonly kind: "waiting_for_input" }
   | { readonly kind: "turn_ended" }
   | { readonly kind: "turn_failed"; readonly message: string }
   | { readonly kind: "session_end"; readonly reason: string };
+
+/** A tool call, as the question about it and as its end tell it. */
+export interface ToolCall {
+  readonly tool: string;
+  /** Long strings are cut. Differs in details between the question and the end (measured): compare `callKey`. */
+  readonly input: unknown;
+  /** The same for the question and the end of one call; calls with equal input share it. */
+  readonly callKey: string;
+  /**
+   * The sub-agent that calls, null for the session itself. A sub-agent's question stays open when the session's turn ends
+   * (measured): only the end of its call, or the agent's own state, says that it was answered.
+   */
+  readonly subagent: string | null;
+}
 
 /** A parsed hook line with the claims that must be checked against the session before they count. */
 export interface HookClaim {
