@@ -3,6 +3,7 @@ import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { endTerminalHost } from "../test/support/gateway.ts";
 import { type FinishedProcess, posternEnvironment, runPostern, servePostern } from "../test/support/postern-process.ts";
 
 let home = "";
@@ -166,6 +167,7 @@ test("a gateway serves until SIGTERM, and store commands are at once in effect i
     expect(ended).toMatchObject({ code: 0, signal: null });
     expect(ended.stdout).toContain("postern token create");
     expect(ended.stderr).toContain("Agents live on");
+    await endTerminalHost(home);
   }
   expect(await postern("coding", "agents")).toMatchObject({
     code: 3,
