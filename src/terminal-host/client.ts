@@ -4,9 +4,10 @@ import { hasCode, isErrno, messageOf } from "../core/errors.ts";
 import { sha256 } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { type Fields, objectField, textField } from "./fields.ts";
+import type { HostStatus } from "./host.ts";
 import { type HostConnection, openHostConnection, unavailable } from "./host-connection.ts";
 import { DEFAULT_IDLE_EXIT_MS, DEFAULT_RAW_LOG_MAX_BYTES } from "./host-options.ts";
-import { readExit, readInfo, readInfos, readSnapshot } from "./replies.ts";
+import { readExit, readInfo, readInfos, readSnapshot, readStatus } from "./replies.ts";
 import { startHost } from "./start-host.ts";
 import type { TerminalExit, TerminalHostClient } from "./terminal-info.ts";
 import { openTerminalStream } from "./terminal-stream.ts";
@@ -33,6 +34,7 @@ export interface TerminalHostOptions {
 export interface ConnectedTerminalHost extends TerminalHostClient {
   /** The connected host, or null while there is none. */
   host(): { readonly pid: number; readonly pidStartTime: string; readonly version: string } | null;
+  status(): Promise<HostStatus>;
 }
 
 type ExitListener = (ended: { readonly terminalId: string; readonly exit: TerminalExit } | null) => void;
@@ -99,7 +101,10 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
 
   async function tryOpen(): Promise<HostConnection | undefined> {
     try {
-      return await openHostConnection(socketPath, "control", { onMessage, onOutput: () => undefined, onClose });
+      return await openHostConnection(
+        { socketPath, clock, role: "control" },
+        { onMessage, onOutput: () => undefined, onClose },
+      );
     } catch (error) {
       if (isErrno(error, "ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return undefined;
       if (hasCode(error, "terminal_host_unavailable")) throw error;
@@ -155,7 +160,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     },
     async attach(terminalId) {
       await connected();
-      return openTerminalStream(socketPath, terminalId);
+      return openTerminalStream({ socketPath, clock }, terminalId);
     },
     onExit(listener) {
       listeners.add(listener);
@@ -166,6 +171,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       const { pid, pidStartTime, hostVersion } = connection.hello;
       return { pid, pidStartTime, version: hostVersion };
     },
+    status: async () => readStatus(await (await connected()).request("status", {})),
     async close() {
       closed = true;
       connection?.close();

@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { type Fields, numberField, objectField, parseFields, textField } from "./fields.ts";
 import {
@@ -36,11 +37,18 @@ export interface HostConnectionEvents {
 
 const HELLO_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** Longer than the host itself waits for a program that does not read. */
+const INPUT_TIMEOUT_MS = 90_000;
+/** A host that takes nothing any more is treated as gone. */
+const MAX_UNSENT_BYTES = 16 * 1024 * 1024;
+
+/** Request ids are 32 bits on the wire. */
+const MAX_ID = 0xffff_ffff;
 
 interface Waiting {
   resolve(result: unknown): void;
   reject(error: Error): void;
-  readonly timer: NodeJS.Timeout | undefined;
+  cancelTimer(): void;
 }
 
 /**
@@ -48,8 +56,11 @@ interface Waiting {
  * @throws the socket's error when nobody listens; PosternError `terminal_host_unavailable` when the host speaks another protocol or nothing
  */
 export async function openHostConnection(
-  socketPath: string,
-  role: "control" | "attach",
+  {
+    socketPath,
+    role,
+    clock,
+  }: { readonly socketPath: string; readonly role: "control" | "attach"; readonly clock: Clock },
   events: HostConnectionEvents,
 ): Promise<HostConnection> {
   const waiting = new Map<number, Waiting>();
@@ -58,7 +69,7 @@ export async function openHostConnection(
   let open = false;
   const socket = connect(socketPath);
   const reader = createFrameReader(MAX_FRAME_TO_CLIENT, onFrame);
-  const helloTimer = setTimeout(() => lose(unavailable("The terminal host does not answer.")), HELLO_TIMEOUT_MS);
+  const cancelHelloTimer = clock.after(HELLO_TIMEOUT_MS, () => lose(unavailable("The terminal host does not answer.")));
   socket.on("connect", () => {
     socket.write(jsonFrame({ type: "hello", majors: [PROTOCOL_MAJOR, PROTOCOL_MAJOR], minor: PROTOCOL_MINOR, role }));
   });
@@ -83,7 +94,7 @@ export async function openHostConnection(
   }
 
   function onHello(message: Fields): void {
-    clearTimeout(helloTimer);
+    cancelHelloTimer();
     open = true;
     greeted.resolve({
       type: "hello",
@@ -99,19 +110,20 @@ export async function openHostConnection(
     const id = numberField(message, "id") ?? 0;
     const one = waiting.get(id);
     waiting.delete(id);
-    clearTimeout(one?.timer);
-    if (message["ok"] === true) one?.resolve(message["result"]);
-    else one?.reject(replyError(objectField(message, "error") ?? {}));
+    if (one === undefined) return; // given up meanwhile
+    one.cancelTimer();
+    if (message["ok"] === true) one.resolve(message["result"]);
+    else one.reject(replyError(objectField(message, "error") ?? {}));
   }
 
   function lose(error: Error): void {
-    clearTimeout(helloTimer);
+    cancelHelloTimer();
     greeted.reject(error);
     socket.destroy();
     const failed = [...waiting.values()];
     waiting.clear();
     for (const one of failed) {
-      clearTimeout(one.timer);
+      one.cancelTimer();
       one.reject(unavailable("The terminal host is gone.", error));
     }
     if (!open) return;
@@ -119,18 +131,18 @@ export async function openHostConnection(
     events.onClose();
   }
 
-  function ask(frame: (id: number) => Buffer, timeoutMs?: number): Promise<unknown> {
+  function ask(frame: (id: number) => Buffer, timeoutMs: number): Promise<unknown> {
     if (!open) return Promise.reject(unavailable("The terminal host is gone."));
-    const id = nextId++;
+    if (socket.writableLength > MAX_UNSENT_BYTES)
+      return Promise.reject(unavailable("The terminal host does not read."));
+    const id = nextId;
+    nextId = (nextId % MAX_ID) + 1;
     return new Promise((resolve, reject) => {
-      const timer =
-        timeoutMs === undefined
-          ? undefined
-          : setTimeout(() => {
-              waiting.delete(id);
-              reject(unavailable("The terminal host did not answer in time."));
-            }, timeoutMs);
-      waiting.set(id, { resolve, reject, timer });
+      const cancelTimer = clock.after(timeoutMs, () => {
+        waiting.delete(id);
+        reject(unavailable("The terminal host did not answer in time."));
+      });
+      waiting.set(id, { resolve, reject, cancelTimer });
       socket.write(frame(id));
     });
   }
@@ -148,7 +160,7 @@ export async function openHostConnection(
       return ask((id) => jsonFrame({ type: "request", id, method, params }), timeoutMs);
     },
     async input(terminalId, data) {
-      await ask((id) => inputFrame(id, terminalId, data)); // the host itself gives up on a program that does not read
+      await ask((id) => inputFrame(id, terminalId, data), INPUT_TIMEOUT_MS);
     },
     close: () => lose(unavailable("The connection was closed.")),
   };

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -11,7 +12,9 @@ export interface HostLock {
  * Node has no other kernel lock: it goes with its holder, however that dies, so it is never stale and never taken over.
  */
 export function takeHostLock(stateDir: string): HostLock | undefined {
-  const database = new DatabaseSync(join(stateDir, "host.lock"), { timeout: 0 });
+  const path = join(stateDir, "host.lock");
+  closeSync(openSync(path, "a", 0o600)); // SQLite would let others read it
+  const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec("PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {

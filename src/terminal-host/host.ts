@@ -32,12 +32,24 @@ export interface Host {
   forget(terminalId: string): void;
   onExit(listener: (terminalId: string, exit: TerminalExit) => void): void;
   terminalCount(): number;
+  status(): HostStatus;
+  /** Ends all programs. */
+  close(): Promise<void>;
+}
+
+/** How the host is, for diagnosis. */
+export interface HostStatus {
+  readonly rssBytes: number;
+  readonly liveTerminals: number;
+  readonly endedTerminals: number;
 }
 
 /** Live terminals at most; the gateway's own limit is far below. */
 const MAX_LIVE = 256;
 /** Ended terminals that nobody forgot: beyond this the oldest goes. */
 const MAX_ENDED = 256;
+/** When the host itself is told to leave. */
+const CLOSE_GRACE_MS = 2_000;
 const TERMINAL_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** An empty host. */
@@ -50,6 +62,10 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
     const terminal = terminals.get(terminalId);
     if (terminal === undefined) throw goneError(terminalId);
     return terminal;
+  }
+
+  function liveCount(): number {
+    return [...terminals.values()].filter((one) => one.info().exit === null).length;
   }
 
   function refuseHeldLease(leaseKey: string, exceptId: string): void {
@@ -86,8 +102,7 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
         throw new PosternError("terminal_exists", `There is a terminal ${spec.terminalId} already; choose a new id.`);
       }
       refuseHeldLease(spec.leaseKey, spec.terminalId);
-      const live = [...terminals.values()].filter((one) => one.info().exit === null).length;
-      if (live >= MAX_LIVE) throw spawnFailed(`${MAX_LIVE} terminals run already`);
+      if (liveCount() >= MAX_LIVE) throw spawnFailed(`${MAX_LIVE} terminals run already`);
       checkProgram(spec);
       const log = createRawLog(join(terminalsDir(stateDir), spec.terminalId), rawLogMaxBytes);
       let terminal: Terminal;
@@ -132,6 +147,14 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
     forget,
     onExit: (listener) => void listeners.push(listener),
     terminalCount: () => terminals.size,
+    status: () => ({
+      rssBytes: process.memoryUsage.rss(),
+      liveTerminals: liveCount(),
+      endedTerminals: terminals.size - liveCount(),
+    }),
+    async close() {
+      await Promise.all([...terminals.values()].map((one) => one.end(CLOSE_GRACE_MS)));
+    },
   };
 }
 

@@ -1,6 +1,5 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { systemClock } from "../core/clock.ts";
-import { messageOf } from "../core/errors.ts";
 import { startTimeOf } from "../platform/processes.ts";
 import { createHost } from "./host.ts";
 import { takeHostLock } from "./host-lock.ts";
@@ -21,19 +20,19 @@ async function main(options: HostOptions): Promise<void> {
     return;
   }
   const leftovers = await clearLeftovers(stateDir, systemClock);
-  const screens = createScreens((error) => {
-    log.error({ error: messageOf(error) }, "the screen thread failed");
-    process.exit(1);
-  });
+  const screens = createScreens({ clock: systemClock, log });
   const host = createHost({ stateDir, rawLogMaxBytes: options.rawLogMaxBytes, clock: systemClock, screens });
   let cancelIdle: (() => void) | undefined;
   const server = await serveHost(host, {
     socketPath,
     identity: { hostVersion: options.version, pid: process.pid, pidStartTime: startTimeOf(process.pid) },
+    clock: systemClock,
+    log,
     onConnectionsChange: () => watchIdle(),
   });
   log.info({ pid: process.pid, version: options.version, leftovers }, "terminal host started");
   process.on("SIGHUP", () => undefined); // a terminal that the gateway was started from may go away
+  process.once("SIGTERM", () => void host.close().finally(leave));
   watchIdle();
 
   function watchIdle(): void {
@@ -45,11 +44,15 @@ async function main(options: HostOptions): Promise<void> {
         watchIdle();
         return;
       }
-      log.info({}, "no terminals and no gateway; leaving");
-      rmSync(socketPath, { force: true });
-      lock?.release();
-      process.exit(0);
+      leave();
     });
+  }
+
+  function leave(): void {
+    log.info({ terminals: host.terminalCount() }, "leaving");
+    rmSync(socketPath, { force: true });
+    lock?.release();
+    process.exit(0);
   }
 }
 

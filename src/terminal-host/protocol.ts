@@ -7,7 +7,7 @@
 /** Grows when an old peer could not go on at all. */
 export const PROTOCOL_MAJOR = 1;
 /** Grows with every addition that a peer may lack: see {@link METHODS}. Unknown fields and events are ignored by both sides. */
-export const PROTOCOL_MINOR = 0;
+export const PROTOCOL_MINOR = 1;
 
 /** Each request with the minor version that brought it, so that a newer gateway knows what an older host lacks. */
 export const METHODS = {
@@ -19,6 +19,7 @@ export const METHODS = {
   renameLease: 0,
   forget: 0,
   attach: 0,
+  status: 1,
 } as const;
 
 /** The name of a request. */
@@ -106,42 +107,62 @@ function writeHead(frame: Buffer, kind: number, length: number): void {
 }
 
 /**
- * Cuts a byte stream into frames. `push` returns false as soon as the stream is not of this protocol (a frame of an unknown kind or
- * above `maxBytes`): the connection is to be closed then. Memory is bounded by one frame and one chunk.
+ * Cuts a byte stream into frames. Output is handed on as it comes, in as many parts as it came, because only its order matters; all
+ * other frames are complete. `push` returns false as soon as the stream is not of this protocol (a frame of an unknown kind or above
+ * `maxBytes`): the connection is to be closed then. Memory is bounded by one frame and one chunk.
  */
 export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => void): { push(chunk: Buffer): boolean } {
   const head = Buffer.alloc(HEAD_BYTES);
   let headFilled = 0;
+  let missingOutput = 0;
   let body: Buffer | undefined;
   let bodyFilled = 0;
+
+  function begin(chunk: Buffer, at: number): number | undefined {
+    const length = head.readUInt32BE(0);
+    const kind = head.readUInt8(4);
+    if (length > maxBytes || kind < FRAME.json || kind > FRAME.input) return undefined;
+    headFilled = 0;
+    if (kind === FRAME.output) {
+      missingOutput = length;
+    } else if (chunk.byteLength - at >= length) {
+      onFrame({ kind, body: chunk.subarray(at, at + length) });
+      return at + length;
+    } else {
+      body = Buffer.allocUnsafe(length);
+      bodyFilled = 0;
+    }
+    return at;
+  }
+
+  function fill(target: Buffer, chunk: Buffer, at: number): number {
+    const copied = chunk.copy(target, bodyFilled, at);
+    bodyFilled += copied;
+    if (bodyFilled === target.byteLength) {
+      body = undefined;
+      onFrame({ kind: head.readUInt8(4), body: target });
+    }
+    return at + copied;
+  }
+
   return {
     push(chunk) {
       for (let at = 0; at < chunk.byteLength; ) {
-        if (body === undefined) {
+        if (body !== undefined) {
+          at = fill(body, chunk, at);
+        } else if (missingOutput > 0) {
+          const part = chunk.subarray(at, at + missingOutput);
+          missingOutput -= part.byteLength;
+          at += part.byteLength;
+          onFrame({ kind: FRAME.output, body: part });
+        } else {
           const copied = chunk.copy(head, headFilled, at, at + HEAD_BYTES - headFilled);
           headFilled += copied;
           at += copied;
           if (headFilled < HEAD_BYTES) return true;
-          const length = head.readUInt32BE(0);
-          const kind = head.readUInt8(4);
-          if (length > maxBytes || kind < FRAME.json || kind > FRAME.input) return false;
-          if (chunk.byteLength - at >= length) {
-            headFilled = 0;
-            onFrame({ kind, body: chunk.subarray(at, at + length) });
-            at += length;
-            continue;
-          }
-          body = Buffer.allocUnsafe(length);
-          bodyFilled = 0;
-        }
-        const copied = chunk.copy(body, bodyFilled, at);
-        bodyFilled += copied;
-        at += copied;
-        if (bodyFilled === body.byteLength) {
-          const complete = body;
-          body = undefined;
-          headFilled = 0;
-          onFrame({ kind: head.readUInt8(4), body: complete });
+          const next = begin(chunk, at);
+          if (next === undefined) return false;
+          at = next;
         }
       }
       return true;

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, readSync, rmSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 /** The output of one terminal on disk: bounded, with absolute byte offsets, the oldest part dropped first. */
@@ -10,7 +10,8 @@ export interface RawLog {
   readonly endOffset: number;
   /** The first byte that is still there. */
   readonly startOffset: number;
-  append(data: Uint8Array): void;
+  /** False when the disk took it not: then the log holds nothing of before either, and goes on behind `data`. */
+  append(data: Uint8Array): boolean;
   /** Reads at `offset` into `target`; fewer bytes at the end of a segment, 0 at the end of the log. Undefined when they were dropped. */
   readAt(offset: number, target: Uint8Array): number | undefined;
   /** Closes the files; they stay. */
@@ -41,7 +42,7 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
     const open = files.get(begin);
     if (open !== undefined) return open;
     while (files.size >= SEGMENTS) dropOldest();
-    const fd = openSync(join(dir, segmentName(begin)), "ax+", 0o600);
+    const fd = openSync(join(dir, segmentName(begin)), "wx+", 0o600);
     files.set(begin, fd);
     return fd;
   }
@@ -51,9 +52,19 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
     if (oldest.done) return;
     const [begin, fd] = oldest.value;
     files.delete(begin);
-    closeSync(fd);
-    unlinkSync(join(dir, segmentName(begin)));
     startOffset = begin + segmentBytes;
+    closeSync(fd);
+    rmSync(join(dir, segmentName(begin)), { force: true });
+  }
+
+  function write(data: Uint8Array): void {
+    for (let at = 0; at < data.byteLength; ) {
+      const place = endOffset % segmentBytes;
+      const length = Math.min(segmentBytes - place, data.byteLength - at);
+      const written = writeSync(appendFile(), data, at, length, place);
+      at += written;
+      endOffset += written;
+    }
   }
 
   function close(): void {
@@ -73,11 +84,15 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
       return startOffset;
     },
     append(data) {
-      for (let at = 0; at < data.byteLength; ) {
-        const room = segmentBytes - (endOffset % segmentBytes);
-        const written = writeSync(appendFile(), data, at, Math.min(room, data.byteLength - at));
-        at += written;
-        endOffset += written;
+      const end = endOffset + data.byteLength;
+      try {
+        write(data);
+        return true;
+      } catch {
+        while (files.size > 0) dropOldest(); // a full disk gets back what the log had, and the program goes on
+        endOffset = end;
+        startOffset = end;
+        return false;
       }
     },
     readAt(offset, target) {

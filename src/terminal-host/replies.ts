@@ -1,4 +1,5 @@
 import { type Fields, isFields, numberField, objectField, textField, textListField } from "./fields.ts";
+import type { HostStatus } from "./host.ts";
 import { unavailable } from "./host-connection.ts";
 import type { TerminalExit, TerminalInfo, TerminalSnapshot } from "./terminal-info.ts";
 
@@ -44,6 +45,16 @@ export function readSnapshot(value: unknown): TerminalSnapshot {
     ansi: text(fields, "ansi"),
     lines: need(textListField(fields, "lines"), "lines"),
     offset: number(fields, "offset"),
+  };
+}
+
+/** An answer that is the host's own state. */
+export function readStatus(value: unknown): HostStatus {
+  const fields = need(isFields(value) ? value : undefined, "status");
+  return {
+    rssBytes: number(fields, "rssBytes"),
+    liveTerminals: number(fields, "liveTerminals"),
+    endedTerminals: number(fields, "endedTerminals"),
   };
 }
 

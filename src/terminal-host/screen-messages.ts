@@ -10,9 +10,13 @@ export type ToScreens =
       readonly dir: string;
       readonly segmentBytes: number;
       readonly fromOffset: number;
+      /** Queries in output before this were answered long ago. */
+      readonly answersFrom: number;
     }
   /** The log now reaches to `offset`; answered by `reached` when the screen does too. */
   | { readonly type: "output"; readonly terminalId: string; readonly offset: number }
+  /** The log lost everything before `offset`: the screen goes on there. */
+  | { readonly type: "skip"; readonly terminalId: string; readonly offset: number }
   /** Takes effect after the output before `offset`. */
   | {
       readonly type: "resize";
@@ -28,5 +32,7 @@ export type ToScreens =
 /** What the thread says. */
 export type FromScreens =
   | { readonly type: "reached"; readonly terminalId: string; readonly offset: number }
+  /** The model failed on some output and began anew, empty. */
+  | { readonly type: "failed"; readonly terminalId: string; readonly error: string }
   | { readonly type: "answer"; readonly terminalId: string; readonly data: string }
   | { readonly type: "painted"; readonly requestId: number; readonly offset: number; readonly screen: PaintedScreen };

@@ -21,6 +21,7 @@ export interface ScreenModel {
   /** Parses before it returns. */
   write(data: Uint8Array): void;
   resize(size: { readonly cols: number; readonly rows: number }): void;
+  size(): { readonly cols: number; readonly rows: number };
   paint(): PaintedScreen;
   close(): void;
 }
@@ -57,6 +58,7 @@ export function createScreenModel(
       terminal.write(data);
     },
     resize: ({ cols, rows }) => terminal.resize(cols, rows),
+    size: () => ({ cols: terminal.cols, rows: terminal.rows }),
     paint() {
       const full = serializer.serialize();
       const ansi = full.length <= ANSI_LIMIT ? full : serializer.serialize({ scrollback: 0 });

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { parentPort } from "node:worker_threads";
+import { messageOf } from "../core/errors.ts";
 import { segmentName } from "./raw-log.ts";
 import type { FromScreens, ToScreens } from "./screen-messages.ts";
 import { createScreenModel, type ScreenModel } from "./screen-model.ts";
@@ -10,9 +11,11 @@ const BATCH_BYTES = 128 * 1024;
 
 interface Screen {
   readonly terminalId: string;
-  readonly model: ScreenModel;
+  model: ScreenModel;
   readonly dir: string;
   readonly segmentBytes: number;
+  /** Queries before this offset are not answered. */
+  readonly answersFrom: number;
   /** Output up to here is on the screen. */
   at: number;
   /** The log reaches to here. */
@@ -39,6 +42,12 @@ parentPort?.on("message", (message: ToScreens) => {
       screen.end = message.offset;
       screen.announced = false;
       break;
+    case "skip":
+      screen.end = message.offset;
+      screen.at = message.offset;
+      screen.announced = false;
+      closeSegment(screen);
+      break;
     case "resize":
       screen.end = Math.max(screen.end, message.offset);
       screen.resizes.push(message);
@@ -54,13 +63,14 @@ parentPort?.on("message", (message: ToScreens) => {
   schedule();
 });
 
-function open({ terminalId, cols, rows, dir, segmentBytes, fromOffset }: Extract<ToScreens, { type: "open" }>): void {
-  const model = createScreenModel({ cols, rows }, (data) => say({ type: "answer", terminalId, data }));
+function open(message: Extract<ToScreens, { type: "open" }>): void {
+  const { terminalId, fromOffset } = message;
   screens.set(terminalId, {
     terminalId,
-    model,
-    dir,
-    segmentBytes,
+    model: emptyModel(terminalId, message),
+    dir: message.dir,
+    segmentBytes: message.segmentBytes,
+    answersFrom: message.answersFrom,
     at: fromOffset,
     end: fromOffset,
     segment: undefined,
@@ -70,16 +80,36 @@ function open({ terminalId, cols, rows, dir, segmentBytes, fromOffset }: Extract
   });
 }
 
+function emptyModel(terminalId: string, size: { readonly cols: number; readonly rows: number }): ScreenModel {
+  return createScreenModel(size, (data) => {
+    const screen = screens.get(terminalId);
+    if (screen !== undefined && screen.at >= screen.answersFrom) say({ type: "answer", terminalId, data });
+  });
+}
+
 function close(screen: Screen): void {
   screens.delete(screen.terminalId);
   closeSegment(screen);
   screen.model.close();
 }
 
-/** Parses one batch, then says what came of it. */
+/** One terminal's output must not end the screens of all: a model that fails is replaced by an empty one. */
 function step(screen: Screen): void {
+  try {
+    parseBatch(screen);
+  } catch (error) {
+    const { cols, rows } = screen.model.size();
+    screen.model = emptyModel(screen.terminalId, { cols, rows });
+    screen.at = screen.end;
+    screen.announced = false;
+    say({ type: "failed", terminalId: screen.terminalId, error: messageOf(error) });
+  }
+}
+
+/** Parses one batch, then says what came of it. */
+function parseBatch(screen: Screen): void {
   applyResizes(screen);
-  const stop = screen.resizes[0]?.offset ?? screen.end;
+  const stop = nextStop(screen);
   if (screen.at < stop) {
     const bytes = readLog(screen, Math.min(stop - screen.at, BATCH_BYTES));
     screen.model.write(batch.subarray(0, bytes));
@@ -91,6 +121,12 @@ function step(screen: Screen): void {
     screen.announced = true;
     say({ type: "reached", terminalId: screen.terminalId, offset: screen.at });
   }
+}
+
+/** A batch ends where something other than output takes effect. */
+function nextStop({ at, end, resizes, answersFrom }: Screen): number {
+  const stop = resizes[0]?.offset ?? end;
+  return at < answersFrom ? Math.min(stop, answersFrom) : stop;
 }
 
 function applyResizes(screen: Screen): void {

@@ -1,26 +1,41 @@
-import { chmodSync, mkdirSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import { type Connection, type HostIdentity, serveConnection } from "./connection.ts";
 import type { Host } from "./host.ts";
 
 /** The host's socket. */
 export interface HostServer {
   connectionCount(): number;
-  close(): Promise<void>;
 }
 
 /** More than one gateway with all its viewers ever needs. */
 const MAX_CONNECTIONS = 2_048;
+/** How often the socket's file is looked for: without it, no gateway would find the host again. */
+const CHECK_MS = 2_000;
 
 /** Listens on `socketPath` (0600), taking over what a dead host left there: the caller holds the host lock. */
 export async function serveHost(
   host: Host,
-  options: { readonly socketPath: string; readonly identity: HostIdentity; onConnectionsChange(): void },
+  options: {
+    readonly socketPath: string;
+    readonly identity: HostIdentity;
+    readonly clock: Clock;
+    readonly log: Log;
+    onConnectionsChange(): void;
+  },
 ): Promise<HostServer> {
-  const { socketPath } = options;
+  const { socketPath, clock, log } = options;
   const connections = new Set<Connection>();
-  const server = createServer((socket) => {
+  host.onExit((terminalId, exit) => {
+    for (const connection of connections) connection.sendExit(terminalId, exit);
+  });
+
+  function accept(socket: Socket): void {
     const connection = serveConnection(socket, host, options.identity);
     connections.add(connection);
     options.onConnectionsChange();
@@ -28,25 +43,41 @@ export async function serveHost(
       connections.delete(connection);
       options.onConnectionsChange();
     });
-  });
-  server.maxConnections = MAX_CONNECTIONS;
-  host.onExit((terminalId, exit) => {
-    for (const connection of connections) connection.sendExit(terminalId, exit);
-  });
-  mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 });
-  rmSync(socketPath, { force: true });
-  const umaskBefore = process.umask(0o177); // from its first moment nobody else may connect
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(socketPath, resolve);
-    });
-  } finally {
-    process.umask(umaskBefore);
   }
-  chmodSync(socketPath, 0o600);
-  return {
-    connectionCount: () => connections.size,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
-  };
+
+  let listening = await listen(socketPath, accept);
+  function check(): void {
+    clock.after(CHECK_MS, () => {
+      if (inodeOf(socketPath) === listening.inode) check();
+      else void relisten().finally(check);
+    });
+  }
+  async function relisten(): Promise<void> {
+    listening.server.close();
+    try {
+      listening = await listen(socketPath, accept);
+      log.warn({ socketPath }, "the socket was gone; listening again");
+    } catch (error) {
+      log.error({ socketPath, error: messageOf(error) }, "cannot listen; trying again");
+    }
+  }
+  check();
+  return { connectionCount: () => connections.size };
+}
+
+async function listen(path: string, accept: (socket: Socket) => void): Promise<{ server: Server; inode: number }> {
+  const server = createServer(accept);
+  server.maxConnections = MAX_CONNECTIONS;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  rmSync(path, { force: true });
+  const umaskBefore = process.umask(0o177); // from its first moment nobody else may connect
+  server.listen(path); // binds before it returns
+  process.umask(umaskBefore);
+  await once(server, "listening");
+  chmodSync(path, 0o600);
+  return { server, inode: inodeOf(path) };
+}
+
+function inodeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? 0;
 }

@@ -1,3 +1,4 @@
+import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { textField } from "./fields.ts";
 import { openHostConnection, unavailable } from "./host-connection.ts";
@@ -8,7 +9,10 @@ import type { TerminalExit, TerminalStream } from "./terminal-info.ts";
 const QUEUE_HIGH_BYTES = 256 * 1024;
 
 /** Attaches to a terminal over a connection of its own. @throws PosternError `terminal_gone` | `terminal_host_unavailable` */
-export async function openTerminalStream(socketPath: string, terminalId: string): Promise<TerminalStream> {
+export async function openTerminalStream(
+  { socketPath, clock }: { readonly socketPath: string; readonly clock: Clock },
+  terminalId: string,
+): Promise<TerminalStream> {
   const queue: Buffer[] = [];
   let queuedBytes = 0;
   let ended: { readonly error: Error | null } | undefined;
@@ -23,24 +27,27 @@ export async function openTerminalStream(socketPath: string, terminalId: string)
     wake?.();
   }
 
-  const connection = await openHostConnection(socketPath, "attach", {
-    onOutput(data) {
-      queue.push(data);
-      queuedBytes += data.byteLength;
-      if (queuedBytes > QUEUE_HIGH_BYTES) connection.socket.pause();
-      wake?.();
+  const connection = await openHostConnection(
+    { socketPath, clock, role: "attach" },
+    {
+      onOutput(data) {
+        queue.push(data);
+        queuedBytes += data.byteLength;
+        if (queuedBytes > QUEUE_HIGH_BYTES) connection.socket.pause();
+        wake?.();
+      },
+      onMessage(message) {
+        const type = textField(message, "type");
+        if (type === "exit") {
+          exit.resolve(readExit(message["exit"]));
+          end(null);
+        } else if (type === "end") {
+          end(new PosternError("reader_behind", `The reader of ${terminalId} fell behind the raw log; attach again.`));
+        }
+      },
+      onClose: () => end(unavailable("The terminal host is gone.")),
     },
-    onMessage(message) {
-      const type = textField(message, "type");
-      if (type === "exit") {
-        exit.resolve(readExit(message["exit"]));
-        end(null);
-      } else if (type === "end") {
-        end(new PosternError("reader_behind", `The reader of ${terminalId} fell behind the raw log; attach again.`));
-      }
-    },
-    onClose: () => end(unavailable("The terminal host is gone.")),
-  });
+  );
 
   async function* output(): AsyncGenerator<Uint8Array> {
     try {

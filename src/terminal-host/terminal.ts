@@ -68,17 +68,17 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     modelMaxBytes: deps.rawLogMaxBytes * MODEL_SHARE_OF_LOG,
     clock,
   });
-  screens.open(
-    { terminalId, ...size, dir: log.dir, segmentBytes: log.segmentBytes, fromOffset: 0 },
-    {
-      onReached(offset) {
-        reachedOffset = offset;
-        announce();
-        flow.update();
-      },
-      onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // the program ended before its answer
+  screens.open({
+    terminalId,
+    log,
+    size: () => size,
+    onReached(offset) {
+      reachedOffset = offset;
+      announce();
+      flow.update();
     },
-  );
+    onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // the program ended before its answer
+  });
 
   function onOutput(data: Buffer): void {
     const offset = log.endOffset;
@@ -86,8 +86,8 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       const frame = outputFrame(data);
       for (const viewer of viewers) viewer.onOutput(frame, offset, data.byteLength);
     }
-    log.append(data);
-    announce();
+    if (log.append(data)) announce();
+    else skipScreen();
     flow.update();
   }
 
@@ -96,6 +96,12 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     if (announcedOffset > reachedOffset || log.endOffset === announcedOffset || exit !== null) return;
     announcedOffset = log.endOffset;
     screens.output(terminalId, announcedOffset);
+  }
+
+  /** The disk is full: screen and history have a hole, live viewers do not. */
+  function skipScreen(): void {
+    announcedOffset = log.endOffset;
+    screens.skip(terminalId, announcedOffset);
   }
 
   function onEnd({ exitCode, signal }: PtyExit): void {
