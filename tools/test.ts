@@ -117,7 +117,7 @@ async function runVitest(countsFile: string): Promise<number> {
     return await runToEnd(argv, { ...env, ...deadProxy });
   }
   say("Running the tests in a network namespace that has a loopback and nothing else.");
-  return await runToEnd(withoutNetwork, env);
+  return await runToEnd(withoutNetwork, { ...env, POSTERN_TEST_ISOLATED: "1" });
 }
 
 /** 1 when the checks found something; they are left out when only some tests are asked for. */

@@ -45,7 +45,7 @@ function failureOf(script: Script, { prompt, outcomes }: Conversation, countFail
   if (script.fail === null || outcomes.length < script.steps.length) return null;
   if (script.fail.times !== null && countFailure(prompt) > script.fail.times) return null;
   const { status } = script.fail;
-  return { kind: "error", status, message: `The script of this prompt asked for status ${status}.` };
+  return { kind: "error", status, message: `Scripted failure ${status}.` };
 }
 
 const jsonSchema = z.looseObject({
