@@ -44,6 +44,9 @@ const quiet: Environment = {
   CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: "1",
 };
 
+// Shorter than any paste that was seen wrapped.
+const longestExactPaste = 200;
+
 /** Claude Code, as measured with 2.1.329. */
 export const claudeCode: AgentTemplate = {
   name: "claude-code",
@@ -74,7 +77,14 @@ export const claudeCode: AgentTemplate = {
   readyBy: "session_start",
   commandPrefixes: ["/", "!"],
   accepts: { model: true, systemPrompt: true },
-  paste: { bracketed: true, enterDelayMs: 150 },
+  // A paste that is long or has several lines reaches the model wrapped in <pasted_content>, with a warning that it may not be the
+  // user's own words, and tabs become spaces (measured).
+  paste: {
+    bracketed: true,
+    enterDelayMs: 150,
+    isExact: (text) => text.length <= longestExactPaste && !/[\n\t]/.test(text),
+    editorKey: "\x07",
+  },
   interruptKeys: "\x1b",
   loginArgs: ["auth", "login"],
   plan,

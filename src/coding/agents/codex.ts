@@ -44,7 +44,7 @@ export const codex: AgentTemplate = {
   readyBy: "composer",
   commandPrefixes: ["/", "!"],
   accepts: { model: true, systemPrompt: true },
-  paste: { bracketed: true, enterDelayMs: 150 },
+  paste: { bracketed: true, enterDelayMs: 150, isExact: () => true, editorKey: "\x07" },
   interruptKeys: "\x1b",
   loginArgs: ["login"],
   plan,

@@ -85,7 +85,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     readyBy: "composer",
     commandPrefixes: agent.commandPrefixes,
     accepts: { model: uses(agent.startArgs, "{model}"), systemPrompt: uses(agent.startArgs, "{systemPrompt}") },
-    paste: agent.paste,
+    paste: { ...agent.paste, isExact: () => true, editorKey: null },
     interruptKeys: agent.interruptKeys,
     loginArgs: agent.loginArgs,
     plan: async (request) => ({ argv: [request.binary, ...argumentsOf(agent, request)], env: {} }),

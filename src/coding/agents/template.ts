@@ -70,6 +70,16 @@ export interface HookClaim {
   readonly cwd: string | null;
 }
 
+/** How a live TUI takes text that is pasted into it. */
+export interface PasteHabits {
+  readonly bracketed: boolean;
+  readonly enterDelayMs: number;
+  /** Whether this text, pasted, reaches the model byte for byte; other text goes through the external editor. */
+  isExact(text: string): boolean;
+  /** The key that opens the composer's text in `$VISUAL`; null when there is none. */
+  readonly editorKey: string | null;
+}
+
 /** Whether the agent can reach its vendor. */
 export type LoginState = "logged_in" | "logged_out" | "key_variable" | "unknown";
 
@@ -108,7 +118,7 @@ export interface AgentTemplate {
   /** Capabilities of a start; a request that needs a missing one is refused, never dropped in silence. */
   readonly accepts: { readonly model: boolean; readonly systemPrompt: boolean };
   /** How a prompt reaches the live TUI. */
-  readonly paste: { readonly bracketed: boolean; readonly enterDelayMs: number };
+  readonly paste: PasteHabits;
   /** The keys that stop the running turn and keep the session. */
   readonly interruptKeys: string;
 

@@ -11,8 +11,14 @@ function after(...events: readonly Observation[]): ActivityState {
 }
 
 const prompted: Observation = { kind: "prompt_submitted", prompt: "do it" };
-const asked = (tool: string, input: unknown = {}): Observation => ({ kind: "permission_asked", tool, input });
-const ended = (tool: string, input: unknown = {}): Observation => ({ kind: "tool_ended", tool, input });
+function call(tool: string, input: unknown, subagent: string | null) {
+  return { tool, input, callKey: `${tool} ${JSON.stringify(input)}`, subagent };
+}
+const asked = (tool: string, input: unknown = {}, subagent: string | null = null): Observation => ({
+  kind: "permission_asked",
+  ...call(tool, input, subagent),
+});
+const ended = (tool: string, input: unknown = {}): Observation => ({ kind: "tool_ended", ...call(tool, input, null) });
 
 test("an agent starts, works and is idle again", () => {
   expect(after().activity).toBe("starting");
@@ -29,7 +35,7 @@ test("a painted composer makes a starting agent idle, and never a working one", 
 test("a permission stands until its own tool ran, whatever else runs beside it", () => {
   const open = after(prompted, asked("Bash", { command: "a" }), ended("Read"));
   expect(open.activity).toBe("needs_permission");
-  expect(open.permissions).toEqual([
+  expect(open.permissions).toMatchObject([
     { permissionId: "p1", tool: "Bash", input: { command: "a" }, askedAt: "1970-01-01T00:00:01.000Z" },
   ]);
   const both = after(
@@ -52,6 +58,17 @@ test("a turn that is over, whichever way, leaves no permission open", () => {
   }
 });
 
+test("a sub-agent's question outlives the turn, until its call ends or the agent says that no dialog is open", () => {
+  const open = [prompted, asked("Bash", {}, "helper"), { kind: "turn_ended" }] as const;
+  expect(after(...open)).toMatchObject({ activity: "needs_permission", turnsEnded: 1 });
+  expect(after(...open, prompted).activity).toBe("needs_permission");
+  expect(after(...open, ended("Bash")).permissions).toEqual([]);
+  expect(after(...open, { kind: "dialog_closed", activity: "idle" })).toMatchObject({
+    activity: "idle",
+    permissions: [],
+  });
+});
+
 test("an end that is told twice is one end", () => {
   expect(after(prompted, { kind: "turn_over" }, { kind: "turn_ended" }, { kind: "waiting_for_input" }).turnsEnded).toBe(
     1,
@@ -66,6 +83,7 @@ test("an agent that waits for an answer is never idle, so that nothing is pasted
       fc.constantFrom<Observation>(
         { kind: "turn_ended" },
         { kind: "turn_over" },
+        asked("Bash", {}, "helper"),
         { kind: "tool_started", tool: "Read" },
         { kind: "session_start", reason: "startup" },
         { kind: "composer_painted" },

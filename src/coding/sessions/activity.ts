@@ -1,7 +1,9 @@
-import { isDeepStrictEqual } from "node:util";
 import { isoTime } from "../../core/clock.ts";
 import type { Activity, PendingPermission } from "../../wire/coding.ts";
-import type { HookEvent } from "../agents/template.ts";
+import type { HookEvent, ToolCall } from "../agents/template.ts";
+
+/** A permission that waits for an answer, with what tells its call from others. */
+export interface OpenPermission extends PendingPermission, Pick<ToolCall, "callKey" | "subagent"> {}
 
 /** What is known of a live agent from its hooks, its transcript and its own state files. */
 export interface ActivityState {
@@ -9,7 +11,7 @@ export interface ActivityState {
   /** Whether the agent said that its session has begun. */
   readonly started: boolean;
   /** Permissions that wait for an answer, oldest first. */
-  readonly permissions: readonly PendingPermission[];
+  readonly permissions: readonly OpenPermission[];
   /** Counts prompts that the agent took, from anyone; a turn that ends is the turn of the newest. */
   readonly promptsTaken: number;
   /** Counts turns that ended, whichever way. */
@@ -33,7 +35,9 @@ export type Observation =
   /** The transcript says that the running turn ended without a hook (Esc, a denial, an API error). */
   | { readonly kind: "turn_over" }
   /** The transcript shows a prompt that no hook reported. */
-  | { readonly kind: "prompt_seen" };
+  | { readonly kind: "prompt_seen" }
+  /** The agent itself says that no dialog is open: what was asked was answered in the terminal. */
+  | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" };
 
 // Oldest go first: an agent asks a handful at a time, and a forged inbox must not fill the memory.
 const maxPermissions = 50;
@@ -51,18 +55,34 @@ export function nextActivity(
       return state.activity === "starting" ? { ...state, activity: "idle" } : state;
     case "prompt_submitted":
     case "prompt_seen":
-      return { ...state, started: true, activity: "working", permissions: [], promptsTaken: state.promptsTaken + 1 };
+      return inMode("working", {
+        ...state,
+        started: true,
+        permissions: ofSubagents(state.permissions),
+        promptsTaken: state.promptsTaken + 1,
+      });
     case "tool_started":
-      return working(state);
+      return inMode("working", state);
     case "tool_ended":
-      return working({ ...state, permissions: withoutAnswered(state.permissions, event) });
+      return inMode("working", { ...state, permissions: withoutAnswered(state.permissions, event.callKey) });
+    case "dialog_closed":
+      return event.activity === "idle"
+        ? turnOver({ ...state, permissions: [] })
+        : { ...state, activity: "working", permissions: [] };
     case "permission_asked":
       return {
         ...state,
         activity: "needs_permission",
         permissions: [
           ...state.permissions,
-          { permissionId: context.permissionId, tool: event.tool, input: event.input, askedAt: isoTime(context.at) },
+          {
+            permissionId: context.permissionId,
+            tool: event.tool,
+            input: event.input,
+            askedAt: isoTime(context.at),
+            callKey: event.callKey,
+            subagent: event.subagent,
+          },
         ].slice(-maxPermissions),
       };
     case "turn_ended":
@@ -75,22 +95,27 @@ export function nextActivity(
   }
 }
 
-function working(state: ActivityState): ActivityState {
-  if (state.permissions.length > 0) return { ...state, activity: "needs_permission" };
-  return { ...state, activity: "working" };
+/** An open question comes before everything else. */
+function inMode(activity: "working" | "idle", state: ActivityState): ActivityState {
+  return { ...state, activity: state.permissions.length > 0 ? "needs_permission" : activity };
 }
 
 function turnOver(state: ActivityState): ActivityState {
   const running = state.activity !== "idle" && state.activity !== "starting";
-  return { ...state, activity: "idle", permissions: [], turnsEnded: state.turnsEnded + (running ? 1 : 0) };
+  return inMode("idle", {
+    ...state,
+    permissions: ofSubagents(state.permissions),
+    turnsEnded: state.turnsEnded + (running ? 1 : 0),
+  });
 }
 
-/** A tool that ran was allowed: its question is answered. Others stand, so that no prompt is pasted into them. */
-function withoutAnswered(
-  permissions: readonly PendingPermission[],
-  ended: { readonly tool: string; readonly input: unknown },
-): readonly PendingPermission[] {
-  const sameTool = permissions.filter((permission) => permission.tool === ended.tool);
-  const answered = sameTool.find((permission) => isDeepStrictEqual(permission.input, ended.input)) ?? sameTool[0];
+/** A sub-agent's question outlives the turn that started it. */
+function ofSubagents(permissions: readonly OpenPermission[]): readonly OpenPermission[] {
+  return permissions.filter(({ subagent }) => subagent !== null);
+}
+
+/** A call that ran was allowed. Of equal calls one was; the others still ask. */
+function withoutAnswered(permissions: readonly OpenPermission[], callKey: string): readonly OpenPermission[] {
+  const answered = permissions.find((permission) => permission.callKey === callKey);
   return permissions.filter((permission) => permission !== answered);
 }

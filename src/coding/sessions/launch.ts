@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Clock } from "../../core/clock.ts";
 import { hasCode, PosternError } from "../../core/errors.ts";
 import { newUuid } from "../../core/ids.ts";
@@ -44,6 +45,11 @@ export function inboxPathOf(home: string, launchId: string): string {
   return join(launchDirOf(home, launchId), "inbox.jsonl");
 }
 
+/** Where a prompt of the launch with this inbox lies for the agent's editor to fetch. */
+export function promptPathBeside(inboxPath: string): string {
+  return join(dirname(inboxPath), "prompt");
+}
+
 /** Names a launch; nothing runs before `run`. */
 export function prepareLaunch(
   deps: {
@@ -71,13 +77,31 @@ export function prepareLaunch(
           leaseKey: leaseKeyOf({ agent: order.template.name, sessionId: order.sessionId }),
           argv: plan.argv,
           cwd: order.dir,
-          env: { ...order.env, ...plan.env, POSTERN_SESSION_INBOX: inboxPath },
+          env: {
+            ...order.env,
+            ...plan.env,
+            ...editorVariables(order, inboxPath),
+            POSTERN_SESSION_INBOX: inboxPath,
+          },
           ...order.size,
         });
       } catch (error) {
         throw explainSpawn(error, order);
       }
     },
+  };
+}
+
+const editorScript = fileURLToPath(new URL("../agents/editor.sh", import.meta.url));
+
+/** Our editor in front of the user's own, for agents whose TUI takes long text only through one. */
+function editorVariables({ template, env }: LaunchOrder, inboxPath: string): Environment {
+  if (template.paste.editorKey === null) return {};
+  return {
+    VISUAL: editorScript,
+    EDITOR: editorScript,
+    POSTERN_SESSION_PROMPT: promptPathBeside(inboxPath),
+    POSTERN_SESSION_EDITOR: env["VISUAL"] || env["EDITOR"] || "",
   };
 }
 

@@ -13,6 +13,7 @@ import { composerOnScreen } from "./deliver.ts";
 import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
 import { adoptId } from "./identity.ts";
 import { parseInboxLine } from "./inbox-line.ts";
+import { promptPathBeside } from "./launch.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
@@ -91,14 +92,16 @@ export class LiveSession {
       log: deps.log,
       onChange: () => this.#refreshTranscript(),
     });
+    const maySend = (): boolean => this.#exit === null && this.#state.activity === "idle";
     const view: OutboxView = {
-      maySend: () => this.#exit === null && this.#state.activity === "idle" && this.#state.permissions.length === 0,
+      maySend,
+      maySendNow: async () => maySend() && (await this.#agentSays()) !== "waiting" && maySend(),
       starting: () => this.#state.activity === "starting",
       turnCount: () => this.#transcript.turnsWhenIdle,
       changed: () => this.changes.notify(),
       failed: (error) => this.#report(error, "cannot take a prompt to its agent"),
     };
-    this.outbox = new Outbox(deps, { terminalId: input.terminalId, template: input.template }, view);
+    this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, view);
   }
 
   get record(): SessionRecord {
@@ -292,11 +295,19 @@ export class LiveSession {
     if (this.#state.activity === "working" && this.#hooksSilent()) {
       await this.#transcript.refresh();
       await this.#onTranscript();
-      const told = await this.template.liveState(this.#record.sessionId, { pid: this.pid, env: this.#env });
-      if (told === "idle" && this.#hooksSilent()) await this.#observe({ kind: "turn_over" });
+      if ((await this.#agentSays()) === "idle" && this.#hooksSilent()) await this.#observe({ kind: "turn_over" });
+    }
+    if (this.#state.permissions.length > 0 && this.#hooksSilent()) {
+      const told = await this.#agentSays();
+      if (told !== null && told !== "waiting") await this.#observe({ kind: "dialog_closed", activity: told });
     }
     await this.outbox.tick();
     this.outbox.pump();
+  }
+
+  /** What the agent's own state file says, where it keeps one. */
+  #agentSays(): ReturnType<AgentTemplate["liveState"]> {
+    return this.template.liveState(this.#record.sessionId, { pid: this.pid, env: this.#env });
   }
 
   async #patch(patch: Parameters<SessionStore["update"]>[1]): Promise<void> {

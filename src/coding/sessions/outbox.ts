@@ -13,10 +13,20 @@ export interface PromptProgress {
   readonly turnOver: boolean;
 }
 
+/** Where an outbox types. */
+export interface OutboxTerminal {
+  readonly terminalId: string;
+  readonly template: AgentTemplate;
+  /** Where a prompt lies for the agent's editor to fetch. */
+  readonly promptPath: string;
+}
+
 /** What an outbox needs to know of its session at the moment. */
 export interface OutboxView {
   /** Whether the agent is idle and nothing waits for an answer: the only time to type. */
   maySend(): boolean;
+  /** The same, asked of the agent too: no dialog may be open when something is typed. */
+  maySendNow(): Promise<boolean>;
   /** Whether the agent is still booting. */
   starting(): boolean;
   /** Turns in the transcript while the agent was last idle. */
@@ -44,7 +54,7 @@ const maxRemembered = 200;
 /** Takes prompts to one live agent, one at a time, in order, each at most once. */
 export class Outbox {
   readonly #deps: { readonly host: TerminalHostClient; readonly clock: Clock; readonly queue: PromptQueue };
-  readonly #terminal: { readonly terminalId: string; readonly template: AgentTemplate };
+  readonly #terminal: OutboxTerminal;
   readonly #view: OutboxView;
   readonly #progress = new Map<string, PromptProgress>();
   #waiting: OpenPrompt[] = [];
@@ -55,7 +65,7 @@ export class Outbox {
 
   constructor(
     deps: { readonly host: TerminalHostClient; readonly clock: Clock; readonly queue: PromptQueue },
-    terminal: { readonly terminalId: string; readonly template: AgentTemplate },
+    terminal: OutboxTerminal,
     view: OutboxView,
   ) {
     this.#deps = deps;
@@ -101,7 +111,7 @@ export class Outbox {
   async #send(prompt: OpenPrompt): Promise<void> {
     await typePrompt(this.#deps, this.#terminal, {
       text: prompt.prompt,
-      maySend: () => this.#view.maySend(),
+      maySend: () => this.#view.maySendNow(),
       onTyping: async () => {
         await this.#deps.queue.mark(prompt.promptId, "sent");
         this.#waiting = this.#waiting.filter((other) => other !== prompt);
@@ -158,7 +168,7 @@ export class Outbox {
     }
     if (age > typedLostMs) return this.#lose(sent);
     // Enter on an empty composer does nothing; in a dialog it would answer, and a dialog hides the composer.
-    if (age > enterAgainMs * sent.enters && sent.enters <= 2 && this.#view.maySend()) {
+    if (age > enterAgainMs * sent.enters && sent.enters <= 2 && (await this.#view.maySendNow())) {
       this.#sent = { ...sent, enters: sent.enters + 1 };
       if (await composerOnScreen(this.#deps.host, this.#terminal))
         await this.#deps.host.write(this.#terminal.terminalId, "\r");

@@ -1,7 +1,8 @@
 import { isoTime } from "../../core/clock.ts";
-import type { Activity, SessionSummary } from "../../wire/coding.ts";
+import type { Activity, PendingPermission, SessionSummary } from "../../wire/coding.ts";
 import type { ExternalHolder } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
+import type { OpenPermission } from "./activity.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { statusOf } from "./status.ts";
@@ -44,7 +45,7 @@ export function summarize({ record, live, transcript, external, queuedPrompts }:
     model: transcript?.model ?? record.model,
     branch: transcript?.branch ?? null,
     worktree: null,
-    permissions: alive ? [...live.state.permissions] : [],
+    permissions: alive ? live.state.permissions.map(toPending) : [],
     resetsAt: null,
     sizeBytes: transcript?.sizeBytes ?? 0,
     exitCode: running ? null : record.exitCode,
@@ -56,6 +57,10 @@ export function summarize({ record, live, transcript, external, queuedPrompts }:
     continuedBy: record.continuedBy,
     closedAt: record.closedAt === null ? null : isoTime(record.closedAt),
   };
+}
+
+function toPending({ permissionId, tool, input, askedAt }: OpenPermission): PendingPermission {
+  return { permissionId, tool, input, askedAt };
 }
 
 /** An agent that has a prompt on its way to it is not idle, though it has not said so yet. */
