@@ -22,7 +22,7 @@ export function createFolderStore(deps: { readonly db: Kysely<Tables>; readonly 
   return {
     async list() {
       const rows = await db.selectFrom("folders").selectAll().execute();
-      return rows.map(toFolder).sort((a, b) => (a.path < b.path ? -1 : 1));
+      return rows.map(toFolder).toSorted((a, b) => (a.path < b.path ? -1 : 1));
     },
     async put(path, scopes) {
       const row = { path, scopes: JSON.stringify(scopes), created_at: clock.now() };

@@ -2,10 +2,11 @@ import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
+import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "../core/clock.ts";
 import type { FolderScope } from "../wire/access.ts";
-import { createFolders } from "./index.ts";
+import { createFolders, type Rule } from "./index.ts";
 
 const coding = { scope: "coding", within: null } as const;
 
@@ -18,11 +19,10 @@ async function setUp(openStore: OpenTestStore) {
   const { db } = await openStore();
   const folders = createFolders({ db, clock: systemClock, home: join(root, "home") });
   const at = (path: string): string => join(root, path);
-  const codeOf = (dir: string, rule: { scope: FolderScope; within: readonly string[] | null } = coding) =>
-    folders.resolveAllowedDir(dir, rule).then(
-      (allowed) => allowed.dir,
-      (error: { code: string }) => error.code,
-    );
+  const codeOf = async (dir: string, rule: Rule = coding): Promise<string> => {
+    const attempt = folders.resolveAllowedDir(dir, rule);
+    return (await errorCode(attempt)) ?? (await attempt).dir;
+  };
   return { root, db, folders, at, codeOf };
 }
 
@@ -49,8 +49,7 @@ describeOnBothStores("folders", (openStore) => {
 
   test("are refused when they do not exist, are files, relative, without scopes, or touch Postern's own folder", async () => {
     const { folders, root, at } = await setUp(openStore);
-    const refusal = (path: string, scopes: readonly FolderScope[] = ["coding"]) =>
-      folders.add(path, scopes).catch((error: { code: string }) => error.code);
+    const refusal = (path: string, scopes: readonly FolderScope[] = ["coding"]) => errorCode(folders.add(path, scopes));
     expect(await refusal(at("nowhere"))).toBe("dir_not_found");
     expect(await refusal(at("repos/file"))).toBe("dir_not_found");
     expect(await refusal("repos")).toBe("invalid_request");

@@ -28,7 +28,7 @@ async function realPathOf(path: string): Promise<string | null> {
 }
 
 async function followLinks(path: string): Promise<string> {
-  const ahead = parts(path).reverse();
+  const ahead = parts(path).toReversed();
   let real = "/";
   let links = 0;
   for (let part = ahead.pop(); part !== undefined; part = ahead.pop()) {
@@ -40,7 +40,7 @@ async function followLinks(path: string): Promise<string> {
     }
     links += 1;
     if (target.startsWith("/")) real = "/";
-    ahead.push(...parts(target).reverse());
+    ahead.push(...parts(target).toReversed());
   }
   return real;
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { openSqliteTestStore } from "../../test/support/database.ts";
+import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "../core/clock.ts";
 import { type FolderScope, folderScopes } from "../wire/access.ts";
@@ -55,7 +56,7 @@ function modelOf(root: string) {
   ): Outcome => {
     const { path, exists } = resolve(query.path);
     const outer = [...folders.keys()].filter((folder) => inside(folder, path));
-    const nearest = outer.sort((x, y) => y.split("/").length - x.split("/").length)[0];
+    const nearest = outer.toSorted((x, y) => y.split("/").length - x.split("/").length)[0];
     const scopes = nearest === undefined ? [] : (folders.get(nearest) ?? []);
     const inFolders = folders.size === 0 || scopes.includes(query.scope);
     const inLimit = query.within === null || query.within.some((folder) => inside(folder, path));
@@ -114,10 +115,9 @@ test("the rule decides as the naive model does, for any folders and any path", a
         for (const { path, scope, within } of queries) {
           if (!staysInside(path, model.resolve)) continue;
           const rule = { scope, within: within?.map((folder) => join(root, folder)) ?? null };
-          const actual: Outcome = await folders.resolveAllowedDir(`${root}/${path}`, rule).then(
-            ({ dir }) => ({ dir }),
-            ({ code }: { code: string }) => ({ code }),
-          );
+          const attempt = folders.resolveAllowedDir(`${root}/${path}`, rule);
+          const code = await errorCode(attempt);
+          const actual: Outcome = code === null ? { dir: (await attempt).dir } : { code };
           const expected = model.decide(new Map(Object.entries(registered)), { path, scope, within });
           expect(actual, `${path} for ${scope}`).toEqual(expected);
           const kind = "code" in expected ? expected.code : "allowed";

@@ -9,9 +9,9 @@ export async function tagOrNotModified(
 ): Promise<unknown> {
   if (typeof payload !== "string" || reply.statusCode !== 200) return payload;
   const etag = `"${sha256(payload).slice(0, 32)}"`;
-  reply.headers({ etag, "cache-control": "no-cache", vary: "authorization" });
+  void reply.headers({ etag, "cache-control": "no-cache", vary: "authorization" });
   if (!isFresh(request.headers["if-none-match"], etag)) return payload;
-  reply.code(304).removeHeader("content-type").removeHeader("content-length");
+  void reply.code(304).removeHeader("content-type").removeHeader("content-length");
   return "";
 }
 

@@ -18,7 +18,7 @@ export function acceptJsonOnly(app: FastifyInstance): void {
       done(new PosternError("invalid_request", "The body is not valid UTF-8."), undefined);
       return;
     }
-    parseSafely(request, text, (error, value: unknown) => {
+    void parseSafely(request, text, (error, value: unknown) => {
       if (error !== null) {
         done(new PosternError("invalid_request", `The body is not valid JSON: ${messageOf(error)}`), undefined);
       } else if (text.includes("\\u") && !isWellFormed(value)) {

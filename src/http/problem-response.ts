@@ -96,11 +96,9 @@ export function toProblem(error: unknown, requestId: string): ProblemResponse {
 }
 
 function codeOf(error: unknown): ProblemCode {
-  if (error instanceof PosternError) return isProblemCode(error.code) ? error.code : "internal_error";
-  if (error instanceof Error && "code" in error && typeof error.code === "string") {
-    return fastifyCodes[error.code] ?? "internal_error";
-  }
-  return "internal_error";
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return "internal_error";
+  if (!(error instanceof PosternError)) return fastifyCodes[error.code] ?? "internal_error";
+  return isProblemCode(error.code) ? error.code : "internal_error";
 }
 
 function problemHead(code: ProblemCode): Pick<Problem, "type" | "title" | "status" | "code"> {

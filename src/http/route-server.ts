@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
+import type { KnownRoute } from "./route-table.ts";
 
 /** Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. */
 export type Access = "public" | "signed-in" | Scope;
@@ -29,13 +30,15 @@ export type HttpApp = FastifyInstance<Server, IncomingMessage, ServerResponse, F
 /** What a module of routes gets. */
 export interface RouteServer {
   readonly app: HttpApp;
+  /** All routes; complete when the server listens. */
+  readonly routes: () => readonly KnownRoute[];
   /** Who is calling; of a `public` route nobody is. */
-  principalOf(request: { readonly raw: IncomingMessage }): Principal;
+  readonly principalOf: (request: { readonly raw: IncomingMessage }) => Principal;
   /**
    * Aborted when the client goes away and when the gateway stops (its reason is then a PosternError `gateway_stopping`).
    * A call that waits ends its waiting then: it answers with what it has, or throws the reason.
    */
-  signalOf(reply: { readonly raw: ServerResponse }): AbortSignal;
+  readonly signalOf: (reply: { readonly raw: ServerResponse }) => AbortSignal;
 }
 
 /** Adds the routes of one capability. */

@@ -1,8 +1,13 @@
+import type { FastifySchema } from "fastify";
+import type { Access } from "./route-server.ts";
+
 /** A route as it was registered. */
 export interface KnownRoute {
   readonly methods: readonly string[];
   /** With `:name` for a parameter. */
   readonly url: string;
+  readonly access: Access;
+  readonly schema: FastifySchema;
 }
 
 /** What to say to a request that fits no route: with another method it may. */
@@ -11,7 +16,9 @@ export function findRoutes(
   request: { readonly method: string; readonly url: string },
 ): { readonly methods: readonly string[]; readonly detail: string } {
   const [path = ""] = request.url.split("?", 1);
-  const methods = [...new Set(routes.filter(({ url }) => fits(url, path)).flatMap((route) => route.methods))].sort();
+  const methods = [
+    ...new Set(routes.filter(({ url }) => fits(url, path)).flatMap((route) => route.methods)),
+  ].toSorted();
   if (methods.length === 0) return { methods, detail: "There is no such route. /openapi.json lists them." };
   return { methods, detail: `This route does not take ${request.method}, but ${methods.join(", ")}.` };
 }

@@ -72,12 +72,13 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   const app = createApp(config, log);
 
   app.addHook("onRoute", (route) => {
-    if (route.config?.access === undefined) throw new Error(`The route ${route.url} does not say who may call it.`);
-    knownRoutes.push({ methods: [route.method].flat(), url: route.url });
+    const access = route.config?.access;
+    if (access === undefined) throw new Error(`The route ${route.url} does not say who may call it.`);
+    knownRoutes.push({ methods: [route.method].flat(), url: route.url, access, schema: route.schema ?? {} });
   });
 
   app.addHook("onRequest", async (request, reply) => {
-    reply.headers(securityHeaders);
+    void reply.headers(securityHeaders);
     if (closing !== undefined) throw stopping();
     const ownOrigin = ownerSockets.has(request.raw.socket) ? null : knownHosts.checkHost(request.headers.host);
     checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin });
@@ -89,12 +90,12 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   });
 
   app.addHook("onSend", async (_request, reply) => {
-    if (closing !== undefined) reply.header("connection", "close");
+    if (closing !== undefined) void reply.header("connection", "close");
   });
 
   app.setNotFoundHandler(async (request, reply) => {
     const { methods, detail } = findRoutes(knownRoutes, request);
-    if (methods.length > 0) reply.header("allow", methods.join(", "));
+    if (methods.length > 0) void reply.header("allow", methods.join(", "));
     throw new PosternError("route_not_found", detail);
   });
 
@@ -119,6 +120,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
 
   const server: RouteServer = {
     app,
+    routes: () => knownRoutes,
     signalOf,
     principalOf(request) {
       const principal = principals.get(request.raw);
@@ -187,7 +189,7 @@ function answerError(
     const stack = error instanceof Error ? error.stack : undefined;
     log.error({ requestId: request.id, code: problem.code, reason: messageOf(error), cause, stack }, "request failed");
   }
-  reply.code(problem.status).headers(headers).type("application/problem+json").send(JSON.stringify(problem));
+  void reply.code(problem.status).headers(headers).type("application/problem+json").send(JSON.stringify(problem));
 }
 
 function refuseOpenDoor({ auth, hosts, baseUrl }: HttpConfig): void {

@@ -15,18 +15,15 @@ const numericOid = 1700;
 /** Kysely over `pg`, which is loaded here and not before. Closing the Kysely instance ends the connections. */
 export async function createPostgresDialect(url: string, log: Log): Promise<Dialect> {
   const { default: pg } = await import("pg");
+  const types = new pg.TypeOverrides();
+  for (const oid of [int8Oid, numericOid]) types.setTypeParser(oid, "text", Number);
   const pool = new pg.Pool({
     connectionString: url,
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
     application_name: "postern",
-    types: {
-      getTypeParser: (oid: number, format?: "text" | "binary") =>
-        (oid === int8Oid || oid === numericOid) && format !== "binary"
-          ? Number
-          : pg.types.getTypeParser(oid, format ?? "text"),
-    },
+    types,
   });
   // A connection that breaks while idle says so here; the pool opens another one with the next query.
   pool.on("error", (error) => log.warn({ reason: messageOf(error) }, "lost a connection to PostgreSQL"));

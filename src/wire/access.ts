@@ -24,6 +24,35 @@ export const tokenSchema = z
   })
   .meta({ id: "Token" });
 
+/** `POST /api/folders` */
+export const addFolderInputSchema = z
+  .strictObject({
+    path: z.string().min(1).max(4096).describe("Absolute path of a directory that exists."),
+    scopes: z.array(folderScopeSchema).min(1),
+  })
+  .meta({ id: "AddFolderInput" });
+
+/** `POST /api/tokens` */
+export const createTokenInputSchema = z
+  .strictObject({
+    name: z.string().min(1).max(100),
+    scopes: z.array(scopeSchema).min(1),
+    expiresAt: z.iso.datetime({ offset: true }).nullable().optional().describe("Null or left out never expires."),
+    folders: z
+      .array(z.string().min(1).max(4096))
+      .min(1)
+      .max(100)
+      .nullable()
+      .optional()
+      .describe("Limits it to these directories."),
+  })
+  .meta({ id: "CreateTokenInput" });
+
+/** The answer to it: the one time that the token itself is shown. */
+export const createdTokenSchema = tokenSchema
+  .extend({ token: z.string().describe("Keep it: it is shown this one time.") })
+  .meta({ id: "CreatedToken" });
+
 export type Scope = z.infer<typeof scopeSchema>;
 export type FolderScope = z.infer<typeof folderScopeSchema>;
 export type Folder = z.infer<typeof folderSchema>;

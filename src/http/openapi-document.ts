@@ -1,0 +1,149 @@
+import { z } from "zod";
+import { problemSchema } from "../wire/problem.ts";
+import type { KnownRoute } from "./route-table.ts";
+
+const looseSchema = z.record(z.string(), z.unknown());
+type JsonObject = z.infer<typeof looseSchema>;
+type Io = "input" | "output";
+
+/** What the document says besides the routes. */
+export interface OpenApiOptions {
+  readonly version: string;
+  readonly routes: readonly KnownRoute[];
+}
+
+const description = `A private gate to the coding agents on your machine. Every call but the public ones carries a token:
+\`Authorization: Bearer <token>\`; \`postern token create\` makes one. Errors are problem documents (RFC 9457) whose \`code\` is from a
+closed list. Fields that are not in a schema are refused in requests; answers may gain fields.`;
+
+/**
+ * The OpenAPI document, from the very schemas that validate.
+ *
+ * @see https://spec.openapis.org/oas/v3.1.0
+ */
+export function buildOpenApi({ version, routes }: OpenApiOptions): JsonObject {
+  const components = createComponents();
+  const paths: Record<string, JsonObject> = {};
+  for (const route of routes.filter(({ schema }) => schema.hide !== true)) {
+    const path = route.url.replaceAll(/:(\w+)/g, "{$1}");
+    for (const method of route.methods.filter((name) => name !== "HEAD")) {
+      (paths[path] ??= {})[method.toLowerCase()] = operation(route, components);
+    }
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Postern", version, description, license: { name: "MIT", identifier: "MIT" } },
+    servers: [{ url: "/" }],
+    paths,
+    components: {
+      schemas: components.schemas(),
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A personal API token, `pst_…`." } },
+    },
+  };
+}
+
+function operation({ access, schema }: KnownRoute, components: Components): JsonObject {
+  const scope = access === "public" || access === "signed-in" ? null : access;
+  const needs = scope === null ? undefined : `Needs the scope \`${scope}\`.`;
+  const problem = { "application/problem+json": { schema: components.schema(problemSchema, "output") } };
+  return {
+    operationId: schema.operationId,
+    summary: schema.summary,
+    description: [schema.description, needs].filter((part) => part !== undefined).join("\n\n") || undefined,
+    tags: schema.tags,
+    security: access === "public" ? [] : [{ bearer: [] }],
+    parameters: [
+      ...parameters("path", schema.params, components),
+      ...parameters("query", schema.querystring, components),
+    ],
+    ...(schema.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !accepts(schema.body, {}),
+            content: { "application/json": { schema: components.schema(schema.body, "input") } },
+          },
+        }),
+    responses: {
+      ...answers(schema.response, components),
+      "4XX": { description: "The caller's mistake; `code` says which.", content: problem },
+      "5XX": { description: "The gateway cannot do it now.", content: problem },
+    },
+  };
+}
+
+function parameters(place: "path" | "query", schema: unknown, components: Components): readonly JsonObject[] {
+  if (!(schema instanceof z.ZodObject)) return [];
+  return Object.entries(schema.shape).map(([name, field]) => ({
+    name,
+    in: place,
+    required: place === "path" || !accepts(field, undefined),
+    schema: components.schema(field, "input"),
+  }));
+}
+
+function answers(response: unknown, components: Components): JsonObject {
+  const entries = Object.entries(response ?? {}).map(([status, schema]): [string, JsonObject] => {
+    if (!(schema instanceof z.ZodType)) throw new Error("An answer without a zod schema cannot be documented.");
+    const words = schema.description ?? (status === "201" ? "Made" : "Done");
+    if (schema instanceof z.ZodUndefined) return [status, { description: words }];
+    const content = { "application/json": { schema: components.schema(schema, "output") } };
+    return [status, { description: words, content }];
+  });
+  return Object.fromEntries(entries);
+}
+
+function accepts(schema: unknown, value: unknown): boolean {
+  return schema instanceof z.ZodType && schema.safeParse(value).success;
+}
+
+interface Components {
+  /** The JSON Schema, or a reference to it when it has a name (`.meta({ id })`). */
+  schema(schema: unknown, io: Io): JsonObject;
+  schemas(): JsonObject;
+}
+
+function createComponents(): Components {
+  const named = new Map<string, JsonObject>();
+
+  /** @throws Error when one name stands for two different schemas, which a reader could not tell apart */
+  function name(id: string, schema: JsonObject): void {
+    const before = named.get(id);
+    if (before !== undefined && JSON.stringify(before) !== JSON.stringify(schema)) {
+      throw new Error(`Two schemas are called ${id}, or it reads differently in requests and answers.`);
+    }
+    named.set(id, schema);
+  }
+
+  return {
+    schema(schema, io) {
+      if (!(schema instanceof z.ZodType)) throw new Error("A route without a zod schema cannot be documented.");
+      const { $schema: _dialect, $defs = {}, id, ...root } = toJson(schema, io);
+      for (const [key, { id: _key, ...definition }] of Object.entries(z.record(z.string(), looseSchema).parse($defs))) {
+        name(key, toJsonObject(definition));
+      }
+      if (typeof id !== "string") return root;
+      name(id, root);
+      return { $ref: `#/components/schemas/${id}` };
+    },
+    schemas: () => Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}
+
+function toJson(schema: z.ZodType, io: Io): JsonObject {
+  const json = z.toJSONSchema(schema, {
+    target: "draft-2020-12",
+    io,
+    override({ jsonSchema }) {
+      // Answers may gain fields; only requests are held to what is written.
+      if (io === "output") delete jsonSchema.additionalProperties;
+    },
+  });
+  return toJsonObject(json);
+}
+
+/** As it will be sent, with the places of references as OpenAPI has them. */
+function toJsonObject(value: unknown): JsonObject {
+  const text = JSON.stringify(value).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/');
+  return looseSchema.parse(JSON.parse(text));
+}

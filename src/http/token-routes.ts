@@ -1,0 +1,61 @@
+import { z } from "zod";
+import type { PersonalTokens } from "../accounts/index.ts";
+import { createdTokenSchema, createTokenInputSchema, tokenSchema } from "../wire/access.ts";
+import type { RouteModule } from "./route-server.ts";
+
+const tags = ["tokens"];
+
+/** `/api/tokens`: the caller's own personal tokens. */
+export function tokenRoutes(deps: { readonly tokens: PersonalTokens }): RouteModule {
+  const { tokens } = deps;
+  return ({ app, principalOf }) => {
+    app.route({
+      method: "GET",
+      url: "/api/tokens",
+      config: { access: "admin" },
+      schema: {
+        operationId: "listTokens",
+        tags,
+        summary: "The account's personal tokens in force, without the tokens themselves.",
+        response: { 200: z.object({ tokens: z.array(tokenSchema) }) },
+      },
+      handler: async (request) => ({ tokens: [...(await tokens.list(principalOf(request).accountId))] }),
+    });
+
+    app.route({
+      method: "POST",
+      url: "/api/tokens",
+      config: { access: "admin" },
+      schema: {
+        operationId: "createToken",
+        tags,
+        summary: "Makes a personal token. It is shown this one time.",
+        body: createTokenInputSchema,
+        response: { 201: createdTokenSchema },
+      },
+      handler: async (request, reply) => {
+        const { name, scopes, expiresAt = null, folders = null } = request.body;
+        const wanted = { name, scopes, expiresAt: expiresAt === null ? null : Date.parse(expiresAt), folders };
+        const { token, record } = await tokens.create(principalOf(request).accountId, wanted);
+        return reply.code(201).send({ ...record, token });
+      },
+    });
+
+    app.route({
+      method: "DELETE",
+      url: "/api/tokens/:tokenId",
+      config: { access: "admin" },
+      schema: {
+        operationId: "revokeToken",
+        tags,
+        summary: "Revokes a token, at once.",
+        params: z.strictObject({ tokenId: z.string().min(1).max(200) }),
+        response: { 204: z.undefined().describe("Revoked") },
+      },
+      handler: async (request, reply) => {
+        await tokens.revoke(principalOf(request).accountId, request.params.tokenId);
+        return reply.code(204).send();
+      },
+    });
+  };
+}
