@@ -28,22 +28,10 @@ const e2e: TestProjectInlineConfiguration = {
   },
 };
 
-/** Soaks and storms, only by `npm run test:long`. */
-const long: TestProjectInlineConfiguration = {
-  test: {
-    name: "long",
-    include: [`{src,test,bench}/${longTests}`],
-    globalSetup: [...globalSetup, "test/support/agents-setup.ts"],
-    testTimeout: 60 * 60_000,
-    hookTimeout: 60_000,
-    maxWorkers: 1,
-  },
-};
-
 export default defineConfig({
   test: {
     // Real processes, signals and files: each worker is a process of its own.
     pool: "forks",
-    projects: process.env["POSTERN_LONG_TESTS"] === "1" ? [long] : [unit, e2e],
+    projects: [unit, e2e],
   },
 });

@@ -78,7 +78,8 @@ async function npm(args: readonly string[]): Promise<void> {
       Object.entries(process.env).filter(([name]) => !/^npm_(?!config_(cache|registry|userconfig))/i.test(name)),
     ),
   });
-  const [exitCode] = await once(child, "exit");
+  await once(child, "exit");
+  const { exitCode } = child;
   if (exitCode !== 0) throw new Error(`\`npm ci\` in test/agents ended with ${exitCode}. See its words above.`);
 }
 

@@ -65,18 +65,17 @@ async function runToEnd(argv: readonly string[], env: NodeJS.ProcessEnv): Promis
     child.kill("SIGTERM");
     setTimeout(() => child.kill("SIGKILL"), 10_000).unref();
   }, deadlineMs);
-  const [exitCode] = await once(child, "exit");
+  await once(child, "exit");
   clearTimeout(late);
-  return typeof exitCode === "number" ? exitCode : 1;
+  return child.exitCode ?? 1;
 }
 
 /** The argv that runs `argv` with no network but a loopback; null where the system does not let us. */
 function isolated(argv: readonly string[]): readonly string[] | null {
-  const unshare =
-    process.getuid?.() === 0 ? ["unshare", "--net"] : ["unshare", "--map-current-user", "--net", "--keep-caps"];
-  const within = [...unshare, "--", process.execPath, join(root, "tools", "run-isolated.ts")];
-  const [file = "", ...args] = [...within, process.execPath, "--version"];
-  return spawnSync(file, args, { stdio: "ignore" }).status === 0 ? [...within, ...argv] : null;
+  const asUser = process.getuid?.() === 0 ? [] : ["--map-current-user", "--keep-caps"];
+  const namespace = ["--net", ...asUser, "--", process.execPath, join(root, "tools", "run-isolated.ts")];
+  const probe = spawnSync("unshare", [...namespace, process.execPath, "--version"], { stdio: "ignore" });
+  return probe.status === 0 ? ["unshare", ...namespace, ...argv] : null;
 }
 
 /** What a developer's shell holds for their own agents and gateway is no business of the tests. */
@@ -89,7 +88,6 @@ function testEnvironment(countsFile: string): NodeJS.ProcessEnv {
     ...Object.fromEntries(kept),
     PATH: `${bins}:${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`,
     [countsFileVariable]: countsFile,
-    ...(long ? { POSTERN_LONG_TESTS: "1" } : {}),
   };
 }
 
@@ -106,6 +104,7 @@ async function runVitest(countsFile: string): Promise<number> {
     process.execPath,
     join(root, "node_modules", "vitest", "vitest.mjs"),
     "run",
+    ...(long ? ["--config=vitest.long.config.ts"] : []),
     "--reporter=default",
     `--reporter=${join(root, "tools", "test-counts.ts")}`,
     ...vitestArgs,

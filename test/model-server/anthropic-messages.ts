@@ -40,7 +40,7 @@ export function readMessages(body: MessagesRequest): Conversation {
     prompt: last?.text ?? "",
     outcomes: blocks.slice((last?.index ?? 0) + 1).flatMap(outcomeOf),
     tools,
-    kind: body.output_config?.format == null ? "turn" : "side",
+    kind: (body.output_config?.format ?? null) === null ? "turn" : "side",
     answerSchema: body.output_config?.format?.schema,
   };
 }

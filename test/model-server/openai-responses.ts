@@ -40,7 +40,7 @@ export function readResponses(body: ResponsesRequest): Conversation {
     prompt: last?.text ?? "",
     outcomes: body.input.slice((last?.index ?? 0) + 1).flatMap(outcomeOf),
     tools: offered.flatMap(({ name }) => (name === undefined ? [] : [name])),
-    kind: body.text?.format == null ? "turn" : "side",
+    kind: (body.text?.format ?? null) === null ? "turn" : "side",
     answerSchema: body.text?.format?.schema,
   };
 }

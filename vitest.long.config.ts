@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+/** Soaks and storms: `npm run test:long`. One at a time, since they measure what the machine bears. */
+export default defineConfig({
+  test: {
+    name: "long",
+    include: ["{src,test,bench}/**/*.long.test.ts"],
+    globalSetup: ["test/support/postgres-setup.ts", "test/support/agents-setup.ts"],
+    pool: "forks",
+    maxWorkers: 1,
+    testTimeout: 60 * 60_000,
+    hookTimeout: 60_000,
+  },
+});
