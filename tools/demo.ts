@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs, styleText } from "node:util";
+import { plainLine, plainText } from "../src/cli/plain-text.ts";
+import type { Block } from "../src/wire/turn.ts";
+import { createWorld, startGateway, type TestGateway, type World } from "../test/support/gateway.ts";
+import { installAgents } from "./install-agents.ts";
+
+// `npm run demo [-- --once]`: a gateway with a temporary home, both real agents and a scripted model; one session with each agent
+// through the public API, its turns as they come. Then it stays up until Ctrl-C, or ends with --once.
+
+const { values } = parseArgs({ options: { once: { type: "boolean", default: false } } });
+
+/** Far more than the sessions take; an agent that does not answer ends the demo with words. */
+const patienceMs = 90_000;
+
+const dim = (text: string): string => styleText("dim", text);
+const bold = (text: string): string => styleText("bold", text);
+
+function say(text: string): void {
+  console.log(text);
+}
+
+/** Every line of `text` behind `label`, which stands on the first only. */
+function labelled(label: string, text: string): void {
+  const width = 9;
+  plainText(text)
+    .trim()
+    .split("\n")
+    .forEach((line, index) => say(`  ${bold((index === 0 ? label : "").padEnd(width))}${line}`));
+}
+
+function showBlock(block: Block): void {
+  if (block.type === "text") labelled("agent", block.text);
+  else if (block.type === "thinking") labelled("", dim(`(thinks: ${block.text.trim()})`));
+  else {
+    const outcome =
+      block.result === null ? "…" : block.result.ok ? styleText("green", "ok") : styleText("red", "failed");
+    labelled("tool", `${block.name} ${dim(cut(JSON.stringify(block.input), 90))} ${outcome}`);
+    if (block.result !== null) for (const line of resultLines(block.result.text)) labelled("", dim(`  ${line}`));
+  }
+}
+
+function cut(text: string | undefined, length: number): string {
+  const line = plainLine(text ?? "");
+  return line.length > length ? `${line.slice(0, length)}…` : line;
+}
+
+const shownResultLines = 4;
+
+function resultLines(text: string): readonly string[] {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines.slice(0, shownResultLines).map((line) => cut(line, 100));
+}
+
+/** Prints the turns of a session from `after` on, each block as soon as it is complete, until the agent is idle. */
+async function follow(gateway: TestGateway, sessionId: string, after: number): Promise<number> {
+  const shown = new Map<number, number>();
+  let cursor = after;
+  for (const deadline = Date.now() + patienceMs; Date.now() < deadline; ) {
+    const { turns, nextAfter, activity, status } = await gateway.api.read(sessionId, { after: cursor, waitMs: 1_000 });
+    const done = activity === "idle" || status === "completed" || status === "failed";
+    for (const turn of turns) {
+      const before = shown.get(turn.index) ?? 0;
+      if (turn.role === "user" && before === 0) labelled("you", turn.text);
+      // The last block of a turn that goes on may still grow: shown when another follows, or at the end.
+      const ended = done || turn.index <= nextAfter;
+      const complete = ended ? turn.blocks.length : completeBlocks(turn.blocks);
+      if (turn.role === "assistant") turn.blocks.slice(before, complete).forEach(showBlock);
+      shown.set(turn.index, turn.role === "user" ? 1 : Math.max(before, complete));
+    }
+    cursor = nextAfter;
+    if (done && shown.size >= 2) return cursor;
+    if (status === "failed") throw new Error(`The agent of session ${sessionId} could not start.`);
+    await sleep(50);
+  }
+  throw new Error(`Session ${sessionId} was not done after ${patienceMs / 1000} s.`);
+}
+
+function completeBlocks(blocks: readonly Block[]): number {
+  const open = blocks.findIndex((block) => block.type === "tool_call" && block.result === null);
+  return open === -1 ? Math.max(0, blocks.length - 1) : open;
+}
+
+/** A new session, then a second prompt into the same live process. */
+async function converse(world: World, gateway: TestGateway, agent: string): Promise<void> {
+  const { api } = gateway;
+  const dir = world.repository;
+  const prompt = [
+    "Leave a note in this repository and show me that it is there.",
+    "think A note first, then a look at it.",
+    `write notes-of-${agent}.md with Written by ${agent} in a terminal that Postern keeps alive.`,
+    `run git status --short && cat notes-of-${agent}.md`,
+    "say The note is there.",
+  ].join("\n");
+  const started = await api.ask({ agent, dir, prompt, permissionMode: "all" });
+  const { sessionId } = started;
+  say(`\n${styleText("cyan", `── ${agent}`)} ${dim(`session ${sessionId}, process ${started.pid}`)}`);
+  const cursor = await follow(gateway, sessionId, -1);
+  const second = await api.ask({ dir, sessionId, prompt: "And what do you say to a second prompt?\nslow 800" });
+  say(dim(`  second prompt: ${second.started}, process ${second.pid}`));
+  await follow(gateway, sessionId, cursor);
+}
+
+async function untilInterrupted(): Promise<void> {
+  // A timer keeps the process up; the gateway's own sockets would, but this says so.
+  const up = setInterval(() => undefined, 60_000);
+  await new Promise<void>((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
+  });
+  clearInterval(up);
+}
+
+async function main(): Promise<void> {
+  say(bold("Postern demo") + dim(": real agents, a scripted model, nothing leaves this machine"));
+  await installAgents((sentence) => say(dim(sentence)));
+  const world = await createWorld({ agents: true });
+  try {
+    const startedAt = performance.now();
+    const gateway = await startGateway(world);
+    try {
+      say(dim(`gateway     ${gateway.app.baseUrl}, up after ${Math.round(performance.now() - startedAt)} ms`));
+      say(dim(`model       ${world.modelServer.url}`));
+      say(dim(`repository  ${world.repository}`));
+      for (const agent of ["claude-code", "codex"]) await converse(world, gateway, agent);
+      if (!values.once) {
+        await invite(gateway);
+        await untilInterrupted();
+      }
+    } finally {
+      await gateway.close();
+    }
+  } finally {
+    say(dim("Ending the agents and removing the temporary folders …"));
+    await world.close();
+  }
+}
+
+async function invite(gateway: TestGateway): Promise<void> {
+  const { accountId } = await gateway.app.accounts.owner();
+  const scopes = ["coding:read", "coding:write"] as const;
+  const wanted = { name: "demo", scopes, folders: null, expiresAt: null };
+  const { token } = await gateway.app.accounts.tokens.create(accountId, wanted);
+  say(`\n${bold(`The gateway is up at ${gateway.app.baseUrl}`)} until Ctrl-C. For example:`);
+  say(`  curl -H 'Authorization: Bearer ${token}' ${gateway.app.baseUrl}/manifest`);
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(`The demo failed: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
