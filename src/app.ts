@@ -10,7 +10,7 @@ import {
   createTemplates,
   hookCommand,
 } from "./coding/index.ts";
-import type { Config } from "./config.ts";
+import { type Config, gatewaySocketPath } from "./config.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { createDisposer, type Disposer } from "./core/disposal.ts";
 import { isErrno } from "./core/errors.ts";
@@ -49,11 +49,6 @@ export async function openStores(config: Config, log: Log): Promise<Stores> {
   const disposer = createDisposer();
   const { close: _close, db: _db, ...stores } = await openRooms(config, { log, clock: systemClock, disposer });
   return { ...stores, close: () => disposer.close() };
-}
-
-/** The Unix socket on which a gateway of this configuration takes its owner's requests. */
-export function gatewaySocketPath(config: Config): string {
-  return join(config.runDir, "gateway.sock");
 }
 
 /**

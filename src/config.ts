@@ -96,6 +96,11 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
   };
 }
 
+/** The Unix socket on which a gateway of this configuration takes its owner's requests. */
+export function gatewaySocketPath(config: Config): string {
+  return join(config.runDir, "gateway.sock");
+}
+
 function given(settings: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }

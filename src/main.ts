@@ -48,7 +48,7 @@ const ports: CliPorts = {
   },
 
   async socketPath() {
-    const [{ loadConfig }, { gatewaySocketPath }] = await Promise.all([import("./config.ts"), import("./app.ts")]);
+    const { gatewaySocketPath, loadConfig } = await import("./config.ts");
     return gatewaySocketPath(loadConfig());
   },
 };

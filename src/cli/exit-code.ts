@@ -22,5 +22,5 @@ export function errorText(error: unknown, options: { readonly json: boolean }): 
   const code = isPosternError(error) ? error.code : "internal_error";
   const detail = plainLine(messageOf(error));
   if (!options.json) return `postern: ${code}: ${detail}`;
-  return printableJson({ code, detail, ...(isPosternError(error) ? error.details : {}) });
+  return printableJson({ code, detail, ...(isPosternError(error) ? error.details : {}) }, { oneLine: true });
 }

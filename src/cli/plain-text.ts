@@ -14,9 +14,12 @@ export function plainLine(text: string): string {
 }
 
 /** JSON for a terminal or a pipe: what JSON leaves unescaped and a terminal may act on is escaped too. */
-export function printableJson(value: unknown): string {
+export function printableJson(value: unknown, options: { readonly oneLine?: boolean } = {}): string {
   const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return JSON.stringify(value, null, 2).replace(/[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, escaped);
+  return JSON.stringify(value, null, options.oneLine ? 0 : 2).replace(
+    /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
+    escaped,
+  );
 }
 
 /** Columns under a headline, as wide as their widest cell. */

@@ -65,5 +65,5 @@ async function createToken(options: CreateOptions, context: CliContext): Promise
   if (options.json) return context.stdout(`${printableJson({ token, record })}\n`);
   context.stdout(`${token}\n`);
   const until = record.expiresAt === null ? "never expires" : `expires ${record.expiresAt}`;
-  context.stderr(`This token is shown once. It may ${record.scopes.join(", ")} and ${until}.\n`);
+  context.stderr(`This token is shown once. It ${until}. Scopes: ${record.scopes.join(", ")}.\n`);
 }
