@@ -7,6 +7,7 @@ import { writeFileAtomic } from "../../platform/files.ts";
 import { runCommand } from "../../platform/run-command.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { type ClaudeConfig, changeClaudeConfig, readClaudeConfig } from "./claude-config.ts";
+import { undecidedMcpServers } from "./claude-mcp.ts";
 import { liveClaudeState, liveClaudeStates } from "./claude-state.ts";
 import { findInProjectFolders } from "./find-transcript.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
@@ -118,7 +119,7 @@ function sessionsDir(env: Environment): string {
 
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const settingsFile = join(request.launchDir, "settings.json");
-  await writeFileAtomic(settingsFile, JSON.stringify(settings(request)));
+  await writeFileAtomic(settingsFile, JSON.stringify(await settings(request)));
   const argv: [string, ...string[]] = [
     request.binary,
     request.kind === "start" ? "--session-id" : "--resume",
@@ -139,12 +140,14 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   return { argv, env: { ...unlessSet(quiet, request.env), ...(await preempt(request)) } };
 }
 
-function settings({ permissionMode, hookCommand }: LaunchRequest): unknown {
+async function settings({ permissionMode, hookCommand, trustDir, dir, env }: LaunchRequest): Promise<unknown> {
+  const config = await readClaudeConfig(await configPath(env));
   const hook = { type: "command", command: hookCommand, timeout: hookTimeoutSeconds };
   return {
     hooks: Object.fromEntries(
       hookEvents.map(([event, matcher]) => [event, [{ ...(matcher === undefined ? {} : { matcher }), hooks: [hook] }]]),
     ),
+    ...(trustDir ? { disabledMcpjsonServers: await undecidedMcpServers(dir, configDir(env), config) } : {}),
     ...(permissionMode === "all" ? { skipDangerousModePermissionPrompt: true } : {}),
   };
 }
@@ -157,7 +160,8 @@ function unlessSet(defaults: Environment, env: Environment): Environment {
 async function preempt(request: LaunchRequest): Promise<Environment> {
   const path = await configPath(request.env);
   const variables: Record<string, string> = {};
-  // Trust for this launch alone: it leaves with the process, as the registration of a folder can be taken back.
+  // Trust for this launch alone: it leaves with the process, as the registration of a folder can be taken back. It opens the
+  // folder and runs the repository's hooks, but does not let the repository's settings allow themselves commands (measured).
   if (request.trustDir) variables["CLAUDE_CODE_SANDBOXED"] = "1";
   // Without it the agent refuses its most permissive mode as root; the caller has asked for that mode.
   if (request.permissionMode === "all" && process.getuid?.() === 0) variables["IS_SANDBOX"] = "1";
@@ -249,10 +253,22 @@ function toEvent(payload: HookPayload): HookEvent | null {
     case "Notification":
       return textField(payload, "notification_type") === "idle_prompt" ? { kind: "waiting_for_input" } : null;
     case "StopFailure":
-      return payload.agent_id ? null : { kind: "turn_failed", message: textField(payload, "error") };
+      return payload.agent_id ? null : turnFailed(payload);
     default:
       return sharedEvent(payload);
   }
+}
+
+const loginErrors = ["authentication_failed", "oauth_org_not_allowed", "verification_required"];
+const limitErrors = ["rate_limit", "billing_error", "account_on_hold"];
+
+/** `error` is a code of a closed list, the message is what the person sees on the screen (measured). */
+function turnFailed(payload: HookPayload): HookEvent {
+  const code = textField(payload, "error");
+  const message = textField(payload, "last_assistant_message") || code;
+  if (loginErrors.includes(code)) return { kind: "turn_failed", message, needs: "login" };
+  if (limitErrors.includes(code)) return { kind: "turn_failed", message, needs: "limit_reset" };
+  return { kind: "turn_failed", message };
 }
 
 /** The prompt sign at the beginning of a line between two rules; a dialog's choices are indented, and past prompts have no rules. */

@@ -45,7 +45,8 @@ export type HookEvent =
   | ({ readonly kind: "permission_asked" } & ToolCall)
   | { readonly kind: "waiting_for_input" }
   | { readonly kind: "turn_ended" }
-  | { readonly kind: "turn_failed"; readonly message: string }
+  /** `needs` says what has to happen before another turn can succeed, where the agent tells. */
+  | { readonly kind: "turn_failed"; readonly message: string; readonly needs?: "login" | "limit_reset" }
   | { readonly kind: "session_end"; readonly reason: string };
 
 /** A tool call, as the question about it and as its end tell it. */
