@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createWorld, type World } from "../support/gateway.ts";
+import {
+  type FinishedProcess,
+  posternEnvironment,
+  runPostern,
+  type ServingProcess,
+  servePostern,
+} from "../support/postern-process.ts";
+
+let world: World;
+let gateway: ServingProcess;
+
+beforeAll(async () => {
+  world = await createWorld({ agents: true });
+  expect(await postern("coding", "setup", "--yes", "--default", "agent_a")).toMatchObject({ code: 0 });
+  gateway = await servePostern(posternEnvironment(world.home, world.env));
+});
+
+afterAll(async () => {
+  await gateway?.end("SIGTERM");
+  await world?.close();
+});
+
+function postern(...argv: readonly string[]): Promise<FinishedProcess> {
+  return runPostern(argv, { env: posternEnvironment(world.home, world.env), cwd: world.repository });
+}
+
+test.each([
+  ["claude-code", []],
+  ["codex", ["--agent", "agent_b"]],
+])("`postern coding` asks %s, asks on, reads it back, closes and resumes", async (agent, choice) => {
+  const first = await postern("coding", "ask", ...choice, "Say hello");
+  expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining("ECHO Say hello") });
+  const [, sessionId = ""] =
+    new RegExp(`^(\\S+) · ${agent} · idle · ${world.repository}$`, "m").exec(first.stderr) ?? [];
+  expect(sessionId).toMatch(/^[0-9a-f-]{36}$/);
+
+  const second = await postern("coding", "ask", "--session", sessionId, "--json", "And again");
+  expect(JSON.parse(second.stdout)).toMatchObject({
+    sessionId,
+    started: "reconnect",
+    delivered: true,
+    activity: "idle",
+  });
+  expect(await postern("coding", "close", sessionId)).toMatchObject({ code: 0, stdout: `Closed ${sessionId}.\n` });
+  const third = await postern("coding", "ask", "--session", sessionId, "--json", "Once more");
+  expect(JSON.parse(third.stdout)).toMatchObject({ sessionId, started: "resumed" });
+
+  const { stdout } = await postern("coding", "read", sessionId, "--json");
+  const prompts = JSON.parse(stdout).turns.filter((turn: { role: string }) => turn.role === "user");
+  expect(prompts).toMatchObject([{ text: "Say hello" }, { text: "And again" }, { text: "Once more" }]);
+});
+
+test("a prompt that the agent would run as a command is refused in one line", async () => {
+  expect(await postern("coding", "ask", "!touch here")).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/^postern: prompt_not_text: .*\n$/),
+  });
+});
+
+test("a permission that the agent waits for ends the wait with 1 and is named", async () => {
+  const run = await postern("coding", "ask", "run: touch made-by-agent");
+  expect(run.code).toBe(1);
+  expect(run.stderr).toMatch(/^postern: agent_needs_you: .*waits for a permission: Bash .*touch made-by-agent/m);
+});
