@@ -1,13 +1,14 @@
+import type { IncomingMessage } from "node:http";
 import { PosternError } from "../core/errors.ts";
 
 /** Which `Host` a request may name and from which `Origin` it may come. */
 export interface KnownHosts {
   /**
    * Refuses a name that is not the gateway's own: a page whose name was re-bound to a loopback address sends its own name.
-   * @returns the origin that belongs to this host
+   * @returns the origin that belongs to the request's host
    * @throws PosternError `origin_not_allowed`
    */
-  checkHost(host: string | undefined): string;
+  checkHost(request: IncomingMessage): string;
 }
 
 /** Names by which the loopback addresses are reached. */
@@ -26,19 +27,26 @@ export function createKnownHosts(options: {
   const names: ReadonlySet<string> = new Set([...loopbackNames, ...bound]);
   const base = options.baseUrl === null ? null : new URL(options.baseUrl);
 
+  function originOf(named: string): string {
+    if (base !== null && (named === base.host || named === `${base.hostname}:${defaultPort(base)}`)) {
+      return base.origin;
+    }
+    const port = options.port();
+    const name = named.endsWith(`:${port}`) ? named.slice(0, -`:${port}`.length) : port === 80 ? named : "";
+    if (names.has(name)) return port === 80 ? `http://${name}` : `http://${name}:${port}`;
+    throw new PosternError(
+      "origin_not_allowed",
+      "This gateway is not known by that name. Use the address that `postern serve` prints, or set the base URL.",
+    );
+  }
+
   return {
-    checkHost(host) {
-      const named = host?.toLowerCase() ?? "";
-      if (base !== null && (named === base.host || named === `${base.hostname}:${defaultPort(base)}`)) {
-        return base.origin;
-      }
-      const port = options.port();
-      const name = named.endsWith(`:${port}`) ? named.slice(0, -`:${port}`.length) : port === 80 ? named : "";
-      if (names.has(name)) return port === 80 ? `http://${name}` : `http://${name}:${port}`;
-      throw new PosternError(
-        "origin_not_allowed",
-        "This gateway is not known by that name. Use the address that `postern serve` prints, or set the base URL.",
-      );
+    checkHost(request) {
+      const [host = "", another] = request.headersDistinct["host"] ?? [];
+      const { url = "" } = request;
+      // A whole URL in the request line names a host too (RFC 9112 section 3.2.2): then both count.
+      if (!url.startsWith("/")) originOf(URL.canParse(url) ? new URL(url).host : "");
+      return originOf(another === undefined ? host.toLowerCase() : "");
     },
   };
 }

@@ -80,7 +80,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers(securityHeaders);
     if (closing !== undefined) throw stopping();
-    const ownOrigin = ownerSockets.has(request.raw.socket) ? null : knownHosts.checkHost(request.headers.host);
+    const ownOrigin = ownerSockets.has(request.raw.socket) ? null : knownHosts.checkHost(request.raw);
     checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin });
     const access = request.routeOptions.config.access;
     if (request.is404 || access === "public") return;
@@ -165,24 +165,32 @@ function createApp(config: HttpConfig, log: Log): HttpApp {
     genReqId: () => newUuid(),
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500 },
-    frameworkErrors: (error, request, reply) => answerError(error, { request, reply, log }),
+    // A URL that cannot be read: no hook runs for it.
+    frameworkErrors: (error, request, reply) => {
+      answerError(error, { request, reply, log });
+      logRequest(request, { reply, log });
+    },
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   acceptJsonOnly(app);
   app.setErrorHandler((error, request, reply) => answerError(error, { request, reply, log }));
-  app.addHook("onResponse", async (request, reply) => {
-    const durationMs = Math.round(reply.elapsedTime);
-    const route = request.routeOptions.url ?? "(no route)"; // the pattern: paths and queries may hold what is private
-    log.info({ requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs }, "request");
-  });
+  app.addHook("onResponse", async (request, reply) => logRequest(request, { reply, log }));
   return app;
 }
 
-function answerError(
-  error: unknown,
-  { request, reply, log }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly log: Log },
-): void {
+interface Answering {
+  readonly reply: FastifyReply;
+  readonly log: Log;
+}
+
+function logRequest({ id: requestId, method, routeOptions }: FastifyRequest, { reply, log }: Answering): void {
+  const durationMs = Math.round(reply.elapsedTime);
+  const route = routeOptions.url ?? "(no route)"; // the pattern: paths and queries may hold what is private
+  log.info({ requestId, method, route, status: reply.statusCode, durationMs }, "request");
+}
+
+function answerError(error: unknown, { request, reply, log }: Answering & { readonly request: FastifyRequest }): void {
   const { problem, headers } = toProblem(error, request.id);
   if (problem.status >= 500 && !request.raw.socket.destroyed) {
     const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : undefined;

@@ -1,0 +1,136 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { startHttpServer } from "../../test/support/http-server.ts";
+import { rawRequest } from "../../test/support/raw-http.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { type HttpConfig, healthRoutes, type RouteModule, registerTool } from "./index.ts";
+
+/** Says as whom one came in. */
+const whoRoutes: RouteModule = (server) =>
+  registerTool(server, {
+    name: "who",
+    description: "Who is calling.",
+    input: z.strictObject({}),
+    output: z.unknown(),
+    scope: "coding:read",
+    run: async (_input, { kind, scopes }) => ({ kind, scopes: [...scopes] }),
+  });
+
+const setUp = (config: Partial<HttpConfig> = {}) => startHttpServer(() => [healthRoutes, whoRoutes], config);
+const whoLines = ["POST /api/coding/who HTTP/1.1", "Host: anything"];
+const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
+
+test("both loopback addresses answer on one port", async () => {
+  const { port, addresses, logged } = await setUp();
+  const lines = ["GET /healthz HTTP/1.1", `Host: localhost:${port}`];
+  expect((await rawRequest({ host: "127.0.0.1", port }, lines)).status).toBe(200);
+  if (hasIpv6) {
+    expect(addresses).toEqual([`http://127.0.0.1:${port}`, `http://[::1]:${port}`]);
+    expect((await rawRequest({ host: "::1", port }, lines)).status).toBe(200);
+  } else {
+    expect(addresses).toEqual([`http://127.0.0.1:${port}`]);
+    expect(logged.join()).toContain("no such address");
+  }
+});
+
+test("the owner's socket is the owner's only, and whoever comes by it is the owner", async () => {
+  const { socketPath } = await setUp();
+  expect(((await stat(socketPath)).mode & 0o777).toString(8)).toBe("600");
+  expect(((await stat(dirname(socketPath))).mode & 0o777).toString(8)).toBe("700");
+  const answer = await rawRequest({ path: socketPath }, whoLines);
+  expect(answer.status).toBe(200);
+  expect(JSON.parse(answer.body)).toMatchObject({
+    kind: "socket",
+    scopes: expect.arrayContaining(["admin", "coding:drive"]),
+  });
+});
+
+test("nobody is the owner by TCP, whatever the request says", async () => {
+  const { port } = await setUp();
+  const lines = ["POST /api/coding/who HTTP/1.1", `Host: localhost:${port}`, "X-Forwarded-For: unix"];
+  expect((await rawRequest({ host: "127.0.0.1", port }, lines)).status).toBe(401);
+});
+
+test("a token on the owner's socket counts for what it holds, and a wrong one for nothing", async () => {
+  const { socketPath, token } = await setUp();
+  const withToken = (text: string) => rawRequest({ path: socketPath }, [...whoLines, `Authorization: Bearer ${text}`]);
+  expect(JSON.parse((await withToken(await token("coding:read"))).body)).toEqual({
+    kind: "token",
+    scopes: ["coding:read"],
+  });
+  expect((await withToken(await token("logs:read"))).status).toBe(403);
+  expect((await withToken("pst_wrong")).status).toBe(401);
+});
+
+test("a page has no way to the owner's socket, through whatever stands in front of it", async () => {
+  const { socketPath } = await setUp();
+  const answer = await rawRequest({ path: socketPath }, [...whoLines, "Origin: http://localhost:7177"]);
+  expect(answer.status).toBe(403);
+});
+
+test("the socket of a gateway that was killed is replaced", async () => {
+  const folder = await makeTempFolder();
+  const socketPath = join(folder, "gateway.sock");
+  const program = "require('node:net').createServer().listen(process.argv[1], () => console.log('up'))";
+  const killed = spawn(process.execPath, ["-e", program, socketPath], { stdio: ["ignore", "pipe", "inherit"] });
+  await once(killed.stdout, "data");
+  killed.kill("SIGKILL");
+  await once(killed, "exit");
+  expect(await readdir(folder)).toEqual(["gateway.sock"]);
+  await setUp({ socketPath });
+  expect((await rawRequest({ path: socketPath }, whoLines)).status).toBe(200);
+});
+
+test("a second gateway of the same home is refused and leaves the first one alone", async () => {
+  const first = await setUp();
+  const second = setUp({ socketPath: first.socketPath });
+  await expect(second).rejects.toMatchObject({
+    code: "gateway_running",
+    message: expect.stringContaining(first.socketPath),
+  });
+  expect((await rawRequest({ path: first.socketPath }, whoLines)).status).toBe(200);
+});
+
+test("a file that is no socket is never removed", async () => {
+  const folder = await makeTempFolder();
+  await mkdir(join(folder, "run"));
+  const path = join(folder, "run/gateway.sock");
+  await writeFile(path, "mine");
+  await expect(setUp({ socketPath: path })).rejects.toMatchObject({ code: "address_in_use" });
+  expect(await readdir(join(folder, "run"))).toEqual(["gateway.sock"]);
+});
+
+test("a port that is taken is named, and nothing keeps listening", async () => {
+  const taken = createServer();
+  taken.listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const address = taken.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const folder = await makeTempFolder();
+  const socketPath = join(folder, "gateway.sock");
+  await expect(setUp({ hosts: ["127.0.0.1"], port, socketPath })).rejects.toMatchObject({
+    code: "address_in_use",
+    message: expect.stringContaining(String(port)),
+  });
+  expect(await readdir(folder)).toEqual([]);
+  taken.close();
+});
+
+test("an address that this machine does not have is named", async () => {
+  await expect(setUp({ hosts: ["192.0.2.1"] })).rejects.toMatchObject({
+    code: "address_not_available",
+    message: expect.stringContaining("192.0.2.1"),
+  });
+});
+
+test("a socket is gone when its gateway has stopped", async () => {
+  const { close, socketPath } = await setUp();
+  await close();
+  expect(await readdir(dirname(socketPath))).toEqual([]);
+});
