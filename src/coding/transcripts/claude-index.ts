@@ -1,4 +1,11 @@
-import { claudeLineKind, claudeText, isClaudeAnswer, readClaudeQueued, readClaudeUser } from "./claude-lines.ts";
+import {
+  claudeLineKind,
+  claudeText,
+  isClaudeAnswer,
+  isClaudeFiller,
+  readClaudeQueued,
+  readClaudeUser,
+} from "./claude-lines.ts";
 import { type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
 import type { TurnState } from "./transcript.ts";
 import { noFacts, type TranscriptFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
@@ -32,7 +39,8 @@ export function createClaudeIndexer(): TurnIndexer {
     const line = parseLine(bytes);
     if (line === null) return false;
     const said = readClaudeUser(line);
-    if (said.kind === "none") return true;
+    if (said.kind === "command_end") command = null;
+    if (said.kind === "none" || said.kind === "command_end") return true;
     settle();
     absorb(facts, line);
     const mark: TurnMark = { role: "user", start: offset, firstLineBytes: bytes.length };
@@ -60,6 +68,7 @@ export function createClaudeIndexer(): TurnIndexer {
     }
     const line = parseLine(bytes);
     if (line === null) return false;
+    if (isClaudeFiller(line)) cutOff();
     if (!isClaudeAnswer(line)) return true;
     settle();
     if (command !== null) beginUser(command.mark, command.text);
@@ -84,20 +93,31 @@ export function createClaudeIndexer(): TurnIndexer {
     const lines = putOff;
     putOff = [];
     let stateKnown = false;
+    let filled = false;
     for (const { kind, bytes } of lines.reverse()) {
       if (stateKnown && kind === "tool_result") continue;
       const line = parseLine(bytes);
-      if (line === null || line["isSidechain"] === true || (kind === "assistant" && !isClaudeAnswer(line))) continue;
+      if (line === null || line["isSidechain"] === true) continue;
+      if (kind === "assistant" && isClaudeFiller(line)) filled = true;
+      if (kind === "assistant" && !isClaudeAnswer(line)) continue;
       if (!stateKnown) {
         facts.lastTurn = kind === "assistant" ? stateAfter(line) : { kind: "open" };
         facts.updatedAt = timeOf(line) ?? facts.updatedAt;
         stateKnown = true;
+        if (filled) cutOff();
       }
       const model = kind === "assistant" ? modelOf(line) : null;
       if (model === null) continue;
       facts.model = model;
       return;
     }
+    if (filled && !stateKnown) cutOff();
+  }
+
+  /** A resumed session says that the turn before it never ended. */
+  function cutOff(): void {
+    settle();
+    if (facts.lastTurn.kind === "open") facts.lastTurn = { kind: "aborted" };
   }
 
   return {
@@ -116,6 +136,9 @@ export function createClaudeIndexer(): TurnIndexer {
           return true;
         case "title":
           return title(bytes);
+        case "command_end":
+          command = null;
+          return true;
         case "turn_end":
           settle();
           if (facts.lastTurn.kind === "open") facts.lastTurn = { kind: "ended" };
@@ -134,7 +157,8 @@ function absorb(facts: TranscriptFacts, line: Fields): void {
   const timestamp = timeOf(line);
   facts.agentSessionId ??= stringAt(line, "sessionId");
   facts.cwd ??= stringAt(line, "cwd");
-  facts.branch = stringAt(line, "gitBranch") || facts.branch;
+  const branch = stringAt(line, "gitBranch");
+  if (branch !== null && branch !== "") facts.branch = branch === "HEAD" ? null : branch; // `HEAD`: on no branch
   facts.createdAt ??= timestamp;
   facts.updatedAt = timestamp ?? facts.updatedAt;
 }

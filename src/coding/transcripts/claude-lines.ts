@@ -1,3 +1,4 @@
+import { sha256 } from "../../core/ids.ts";
 import { type Fields, fieldsAt, isFields, listAt, stringAt } from "./json-fields.ts";
 import { type Peek, peekField, peekFirstElement, peekMembers, peekString, peekTrue } from "./json-peek.ts";
 
@@ -12,6 +13,7 @@ export type ClaudeLineKind =
   | "queued_prompt"
   | "title"
   | "turn_end"
+  | "command_end"
   | "other"
   | "unreadable";
 
@@ -32,7 +34,9 @@ export function claudeLineKind(line: Buffer): ClaudeLineKind {
       return "stop";
     }
     if (key === "subtype" && type === "system") {
-      if (peekString(line, at) === "turn_duration") kind = "turn_end";
+      const subtype = peekString(line, at);
+      if (subtype === "turn_duration") kind = "turn_end";
+      if (subtype === "local_command") kind = "command_end";
       return "stop";
     }
     if (key === "attachment") {
@@ -68,6 +72,8 @@ export type ClaudeUserLine =
   | { readonly kind: "prompt"; readonly text: string }
   /** A command or shell line of the user: a prompt only when the model answers it. */
   | { readonly kind: "command"; readonly text: string }
+  /** The output of a command that ran without the model. */
+  | { readonly kind: "command_end" }
   | { readonly kind: "interrupted" }
   | { readonly kind: "none" };
 
@@ -86,8 +92,6 @@ const madeByAgent = new Set([
 
 /** Text that Claude Code writes as the user, recognised by how it begins. */
 const injected = [
-  "<local-command-stdout>",
-  "<local-command-stderr>",
   "<local-command-caveat>",
   "<bash-stdout>",
   "<bash-stderr>",
@@ -109,9 +113,10 @@ export function readClaudeUser(line: Fields): ClaudeUserLine {
   if (text.startsWith("[Request interrupted")) return { kind: "interrupted" };
   if (madeByAgent.has(stringAt(fieldsAt(line, "origin"), "kind") ?? "")) return { kind: "none" };
   const opening = text.trimStart();
+  if (/^<local-command-std(out|err)>/.test(opening)) return { kind: "command_end" };
   if (injected.some((beginning) => opening.startsWith(beginning))) return { kind: "none" };
   const command = commandText(opening);
-  return command === null ? { kind: "prompt", text } : { kind: "command", text: command };
+  return command === null ? { kind: "prompt", text: unwrapped(line, text) } : { kind: "command", text: command };
 }
 
 /** Reads a prompt that was queued while the agent worked and then given to it in mid-turn. */
@@ -120,7 +125,28 @@ export function readClaudeQueued(line: Fields): string | null {
   if (line["isSidechain"] === true || line["isMeta"] === true || attachment["isMeta"] === true) return null;
   if ((attachment["commandMode"] ?? "prompt") !== "prompt") return null;
   if (madeByAgent.has(stringAt(fieldsAt(attachment, "origin"), "kind") ?? "")) return null;
-  return claudeText(attachment["prompt"]);
+  const text = claudeText(attachment["prompt"]);
+  return text === null ? null : unwrapped(line, text);
+}
+
+/**
+ * What the user pasted, without the tags that Claude Code puts around a long paste. They carry the first four hex digits of the
+ * SHA-256 of the session id, so that only real ones are taken off.
+ */
+function unwrapped(line: Fields, text: string): string {
+  if (!text.includes("<pasted_content id=")) return text;
+  const id = sha256(stringAt(line, "sessionId") ?? "").slice(0, 4);
+  const open = `\n\n<pasted_content id="${id}">\n`;
+  const close = `\n</pasted_content id="${id}">\n`;
+  let rest = text;
+  let said = "";
+  for (;;) {
+    const begin = rest.indexOf(open);
+    const end = begin < 0 ? -1 : rest.indexOf(close, begin + open.length - 1);
+    if (end < 0) return said + rest;
+    said += rest.slice(0, begin) + rest.slice(begin + open.length, end);
+    rest = rest.slice(end + close.length);
+  }
 }
 
 /** The text of a message content; images alone give `[image]`; null when there is nothing. */
@@ -133,12 +159,17 @@ export function claudeText(content: unknown): string | null {
   return blocks.some((block) => block["type"] === "image" || block["type"] === "document") ? "[image]" : null;
 }
 
-/** Whether an assistant line belongs to the conversation: no side chain, not the filler that a resume writes. */
+/** Whether an assistant line belongs to the conversation: no side chain, no filler. */
 export function isClaudeAnswer(line: Fields): boolean {
   if (line["type"] !== "assistant" || line["isSidechain"] === true || line["isMeta"] === true) return false;
+  return !isClaudeFiller(line);
+}
+
+/** Whether this is the line that a resume writes behind a turn that was cut off. */
+export function isClaudeFiller(line: Fields): boolean {
   const message = fieldsAt(line, "message");
-  if (message["model"] !== "<synthetic>" || line["isApiErrorMessage"] === true) return true;
-  return claudeText(message["content"]) !== "No response requested.";
+  if (message["model"] !== "<synthetic>" || line["isApiErrorMessage"] === true) return false;
+  return claudeText(message["content"]) === "No response requested.";
 }
 
 function isToolResult(content: unknown): boolean {

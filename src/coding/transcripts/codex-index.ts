@@ -1,4 +1,11 @@
-import { type CodexForm, codexFormRank, codexLineKind, codexPayload, codexPromptText } from "./codex-lines.ts";
+import {
+  type CodexForm,
+  codexFormRank,
+  codexLineKind,
+  codexPayload,
+  codexPromptText,
+  codexTotalTokens,
+} from "./codex-lines.ts";
 import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
 import { noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
@@ -20,6 +27,10 @@ export function createCodexIndexer(): TurnIndexer {
   /** Lines since the last pause that only matter if they are the last of their kind. */
   let lastLine: Buffer | null = null;
   let lastContext: Buffer | null = null;
+  let lastUsage: Buffer | null = null;
+  let totalTokens: number | null = null;
+  /** Offset of the first token count after the last prompt: older versions write it in front of the answer that it counts. */
+  let usageStart: number | null = null;
 
   function meta(bytes: Buffer): boolean {
     const line = parseLine(bytes);
@@ -55,7 +66,9 @@ export function createCodexIndexer(): TurnIndexer {
       else if (unanswered.text === text) return true;
     }
     if (marks.length === 0) facts.firstPrompt = cut(text, promptCharacters);
+    settle();
     marks.push({ role: "user", start: offset, firstLineBytes: bytes.length });
+    usageStart = null;
     unanswered = { form: of, text };
     facts.lastTurn = { kind: "open" };
     seen(line);
@@ -78,22 +91,33 @@ export function createCodexIndexer(): TurnIndexer {
       if (line === null) return false;
       if (isForeign(codexPayload(line))) return true;
       settle();
-      marks.push({ role: "assistant", start: offset, firstLineBytes: bytes.length, model: facts.model });
+      const before = { model: facts.model, form, totalTokens };
+      marks.push({ role: "assistant", start: usageStart ?? offset, firstLineBytes: bytes.length, before });
       seen(line);
     }
     unanswered = null;
+    usageStart = null;
     lastLine = bytes;
     facts.lastTurn = ends && !tellsTurns ? { kind: "ended" } : { kind: "open" };
     return true;
+  }
+
+  function usage(bytes: Buffer, offset: number): void {
+    if (marks.at(-1)?.role === "user") usageStart ??= offset;
+    else lastUsage = bytes;
   }
 
   function complete(bytes: Buffer): boolean {
     const line = parseLine(bytes);
     if (line === null) return false;
     tellsTurns = true;
-    const error = codexPayload(line)["error"];
+    const { error, last_agent_message: answer } = codexPayload(line);
     if (error !== undefined && error !== null) facts.lastTurn = { kind: "failed", message: errorMessage(error) };
-    else if (facts.lastTurn.kind === "open") facts.lastTurn = { kind: "ended" };
+    else if (facts.lastTurn.kind === "open") {
+      // Versions before 0.14x tell no error; they only leave the prompt without an answer.
+      const silent = answer === null && marks.at(-1)?.role === "user";
+      facts.lastTurn = silent ? { kind: "failed", message: "The turn ended without an answer." } : { kind: "ended" };
+    }
     seen(line);
     return true;
   }
@@ -120,7 +144,10 @@ export function createCodexIndexer(): TurnIndexer {
     if (context !== null) facts.model = stringAt(codexPayload(context), "model") ?? facts.model;
     const line = lastLine === null ? null : parseLine(lastLine);
     if (line !== null) seen(line);
+    const count = lastUsage === null ? null : parseLine(lastUsage);
+    if (count !== null) totalTokens = codexTotalTokens(codexPayload(count)) ?? totalTokens;
     lastContext = null;
+    lastUsage = null;
     lastLine = null;
   }
 
@@ -135,7 +162,7 @@ export function createCodexIndexer(): TurnIndexer {
         case "prompt":
           return prompt(line.form, bytes, offset);
         case "answer":
-          return output(bytes, offset, true);
+          return codexFormRank[line.form] < codexFormRank[form] || output(bytes, offset, true);
         case "plan":
           return output(bytes, offset, true);
         case "call":
@@ -156,6 +183,8 @@ export function createCodexIndexer(): TurnIndexer {
         case "complete":
           return complete(bytes);
         case "usage":
+          usage(bytes, offset);
+          return true;
         case "other":
           return true;
         case "unreadable":

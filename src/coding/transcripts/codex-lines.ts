@@ -186,3 +186,9 @@ export function contentText(from: Fields): string {
     .map((part) => stringAt(part, "text") ?? "")
     .join("");
 }
+
+/** The session's token total in a `token_count`; null when it tells only rate limits. */
+export function codexTotalTokens(payload: Fields): number | null {
+  const total = fieldsAt(fieldsAt(payload, "info"), "total_token_usage")["total_tokens"];
+  return typeof total === "number" ? total : null;
+}

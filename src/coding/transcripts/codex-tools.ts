@@ -39,8 +39,13 @@ export function codexResult(payload: Fields): { readonly id: string; readonly re
     const exitCode = fieldsAt(shell, "metadata")["exit_code"];
     return { id, result: toolResult(exitCode === undefined || exitCode === 0, shell["output"]) };
   }
-  return { id, result: toolResult(typeof told === "boolean" ? told : soundsFine(text), text) };
+  const ok = typeof told === "boolean" ? told : soundsFine(text);
+  return { id, result: toolResult(ok, text.replace(outputHeader, "")) };
 }
+
+/** What Codex writes in front of a command's output for the model. */
+const outputHeader =
+  /^(?:Chunk ID: \S+\n)?(?:Exit code: -?\d+\n)?(?:Wall time: [^\n]*\n)?(?:Process exited with code -?\d+\n)?(?:(?:Original token count|Total output lines): \d+\n)?Output:\n/;
 
 function outputText(output: unknown): string {
   if (typeof output === "string") return output;

@@ -5,6 +5,7 @@ import {
   codexLineKind,
   codexPayload,
   codexPromptText,
+  codexTotalTokens,
   contentText,
 } from "./codex-lines.ts";
 import { codexAction, codexCall, codexResult, createScripts } from "./codex-tools.ts";
@@ -16,8 +17,8 @@ import { createTurnDraft, sumOfUsages, type TurnDraft } from "./turn-parts.ts";
 export function createCodexTurnBuilder(mark: TurnMark): TurnBuilder {
   const draft = createTurnDraft();
   if (mark.role === "user") return userTurn(draft);
-  draft.model = mark.model ?? null;
-  return assistantTurn(draft);
+  draft.model = mark.before?.model ?? null;
+  return assistantTurn(draft, mark);
 }
 
 function userTurn(draft: TurnDraft): TurnBuilder {
@@ -34,11 +35,11 @@ function userTurn(draft: TurnDraft): TurnBuilder {
   };
 }
 
-function assistantTurn(draft: TurnDraft): TurnBuilder {
-  const usage = createUsageCount();
+function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
+  const usage = createUsageCount(mark.before?.totalTokens ?? null);
   const scripts = createScripts();
   /** The newest form of an answer in this turn: what older forms tell is the same once more. */
-  let form: CodexForm = "responses";
+  let form: CodexForm = mark.before?.form ?? "responses";
   let unnamedCalls = 0;
 
   function answer(payload: Fields, of: CodexForm): void {
@@ -135,10 +136,10 @@ function textsAt(from: Fields, key: string): string {
  * Counts each answer of the model once: by response id where the file tells it, else by the growth of the session's total, because
  * a `token_count` comes again when only the rate limits changed.
  */
-function createUsageCount(): { add(payload: Fields): void; total(): Usage | null } {
+function createUsageCount(totalBefore: number | null): { add(payload: Fields): void; total(): Usage | null } {
   const byResponse = new Map<string, Usage>();
   const counted: Usage[] = [];
-  let lastTotal: string | null = null;
+  let lastTotal = totalBefore;
   return {
     add(payload) {
       const response = stringAt(payload, "response_id");
@@ -147,8 +148,8 @@ function createUsageCount(): { add(payload: Fields): void; total(): Usage | null
         return;
       }
       const info = fieldsAt(payload, "info");
-      const total = JSON.stringify(info["total_token_usage"] ?? null);
-      if (!("last_token_usage" in info) || total === lastTotal) return;
+      const total = codexTotalTokens(payload);
+      if (!("last_token_usage" in info) || (total !== null && total === lastTotal)) return;
       lastTotal = total;
       counted.push(usageOf(fieldsAt(info, "last_token_usage")));
     },

@@ -1,4 +1,5 @@
 import type { Turn } from "../../wire/turn.ts";
+import type { CodexForm } from "./codex-lines.ts";
 import type { TurnState } from "./transcript.ts";
 
 /** Where a turn begins. Its lines go on to the next mark; of a user turn only the first line counts. */
@@ -8,8 +9,17 @@ export interface TurnMark {
   readonly start: number;
   /** Bytes of its first line, without the newline. */
   readonly firstLineBytes: number;
-  /** The model that was set when it began, where the turn's own lines do not tell. */
-  readonly model?: string | null;
+  /** What was known when an assistant turn began and its own lines do not tell. */
+  readonly before?: TurnPrelude;
+}
+
+/** What Codex tells in front of a turn. */
+export interface TurnPrelude {
+  readonly model: string | null;
+  /** The newest form of messages that the file had so far. */
+  readonly form: CodexForm;
+  /** The session's token total, to tell a repeated count from a new one. */
+  readonly totalTokens: number | null;
 }
 
 /** What the lines say beside the turns. */
