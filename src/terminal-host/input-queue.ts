@@ -1,4 +1,3 @@
-import { writeSync } from "node:fs";
 import type { Clock } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import { MAX_INPUT_BYTES } from "./protocol.ts";
@@ -7,7 +6,7 @@ import { MAX_INPUT_BYTES } from "./protocol.ts";
 export interface InputQueue {
   /** Resolves when the kernel took all of `data`. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
   push(data: Uint8Array): Promise<void>;
-  /** Rejects what still waits with `terminal_gone`; the descriptor is not used any more. */
+  /** Rejects what still waits with `terminal_gone`; nothing more is written. */
   close(): void;
 }
 
@@ -24,8 +23,14 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** A queue before the non-blocking descriptor `fd` of a pseudo-terminal; holds at most 4 MiB. */
-export function createInputQueue(fd: number, clock: Clock): InputQueue {
+/**
+ * A queue that holds at most 4 MiB before `write`, which takes what it can from `at` on, says how much, throws `EAGAIN` when it can take
+ * nothing now, and returns undefined when it never will again.
+ */
+export function createInputQueue(
+  write: (data: Uint8Array, at: number) => number | undefined,
+  clock: Clock,
+): InputQueue {
   let waiting: Waiting[] = [];
   let waitingBytes = 0;
   let closed = false;
@@ -55,10 +60,11 @@ export function createInputQueue(fd: number, clock: Clock): InputQueue {
 
   function tryWrite({ data, written }: Waiting): number {
     try {
-      return writeSync(fd, data, written);
+      const taken = write(data, written);
+      if (taken === undefined) close();
+      return taken ?? 0;
     } catch (error) {
-      if (isErrno(error, "EAGAIN")) return 0;
-      close(); // the terminal is hung up
+      if (!isErrno(error, "EAGAIN")) close(); // the terminal is hung up
       return 0;
     }
   }

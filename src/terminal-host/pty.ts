@@ -1,4 +1,4 @@
-import { readSync } from "node:fs";
+import { readSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { ReadStream } from "node:tty";
 import type { Clock } from "../core/clock.ts";
@@ -62,19 +62,23 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
   const env = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`);
   let exit: PtyExit | undefined;
   let readToEnd = false;
+  let endTold = false;
   let paused = false;
+  /** Read although paused: Node's stream may be under way with a read when it is told to pause. */
+  let held: Buffer | undefined;
   let lastActivityAt = deps.clock.now();
 
   const onExit = (exitCode: number, signal: number): void => {
     exit =
       signal === 0 ? { exitCode, signal: null } : { exitCode: 128 + signal, signal: signalNames.get(signal) ?? null };
     input.close();
-    if (readToEnd) deps.onEnd(exit);
-    else deps.clock.after(QUIET_AFTER_EXIT_MS, endWhenQuiet);
+    tellEnd();
+    if (!readToEnd) deps.clock.after(QUIET_AFTER_EXIT_MS, endWhenQuiet);
   };
   const { fd, pid } = native.fork(file, args, env, spec.cwd, spec.cols, spec.rows, -1, -1, true, helperPath, onExit);
-  const input = createInputQueue(fd, deps.clock);
   const stream = new ReadStream(fd, { onread: { buffer: scratch, callback: onRead } });
+  // Once the stream let go of the descriptor, its number may belong to another file.
+  const input = createInputQueue((data, at) => (stream.destroyed ? undefined : writeSync(fd, data, at)), deps.clock);
   stream.on("error", finish); // EIO is how Linux reports that the last process let go of the terminal
   stream.on("end", finish);
   stream.resume();
@@ -88,7 +92,8 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
       lastRead = readMore(filled);
       filled += lastRead;
     }
-    deps.onOutput(scratch.subarray(0, filled));
+    if (paused) held = Buffer.concat([held ?? Buffer.alloc(0), scratch.subarray(0, filled)]);
+    else deps.onOutput(scratch.subarray(0, filled));
     return !paused;
   }
 
@@ -105,7 +110,13 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     readToEnd = true;
     input.close();
     stream.destroy();
-    if (exit !== undefined) deps.onEnd(exit);
+    tellEnd();
+  }
+
+  function tellEnd(): void {
+    if (endTold || exit === undefined || !readToEnd || held !== undefined) return;
+    endTold = true;
+    deps.onEnd(exit);
   }
 
   function endWhenQuiet(): void {
@@ -119,7 +130,7 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     pid,
     write: (data) => input.push(data),
     resize: ({ cols, rows }) => {
-      if (!readToEnd) native.resize(fd, cols, rows, 0, 0);
+      if (!stream.destroyed) native.resize(fd, cols, rows, 0, 0);
     },
     pause: () => {
       if (paused || readToEnd) return;
@@ -130,7 +141,11 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
       if (!paused) return;
       paused = false;
       lastActivityAt = deps.clock.now();
-      if (!readToEnd) stream.resume();
+      const late = held;
+      held = undefined;
+      if (late !== undefined) deps.onOutput(late);
+      if (!paused && !readToEnd) stream.resume();
+      tellEnd();
     },
   };
 }

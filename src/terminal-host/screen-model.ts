@@ -1,6 +1,7 @@
 import serializeModule from "@xterm/addon-serialize";
 import graphemesModule from "@xterm/addon-unicode-graphemes";
 import headlessModule from "@xterm/headless";
+import { incompleteCharacterBytes, watchIncompleteOutput } from "./incomplete-output.ts";
 import { answerQueries } from "./query-answers.ts";
 import { watchUntoldModes } from "./untold-modes.ts";
 
@@ -23,6 +24,8 @@ export interface ScreenModel {
   resize(size: { readonly cols: number; readonly rows: number }): void;
   size(): { readonly cols: number; readonly rows: number };
   paint(): PaintedScreen;
+  /** The last bytes written that are not part of the picture, because the character or sequence they begin is not complete. */
+  incompleteBytes(): number;
   close(): void;
 }
 
@@ -46,6 +49,8 @@ export function createScreenModel(
   const serializer = new SerializeAddon();
   terminal.loadAddon(serializer);
   terminal.loadAddon(new UnicodeGraphemesAddon());
+  const incomplete = watchIncompleteOutput();
+  let cut: Uint8Array = new Uint8Array(0);
   const untold = watchUntoldModes(terminal);
   answerQueries(terminal, answer);
   terminal.onData((data) => {
@@ -54,8 +59,13 @@ export function createScreenModel(
 
   return {
     write(data) {
+      incomplete.push(data);
+      // The terminal's own decoder loses some characters that are cut between two writes, so it gets none.
+      const joined = cut.byteLength === 0 ? data : Buffer.concat([cut, data]);
+      const whole = joined.byteLength - incompleteCharacterBytes(joined);
+      cut = joined.slice(whole);
       terminal.input("", true); // after user input the next write is parsed at once, not on a timer
-      terminal.write(data);
+      terminal.write(joined.subarray(0, whole));
     },
     resize: ({ cols, rows }) => terminal.resize(cols, rows),
     size: () => ({ cols: terminal.cols, rows: terminal.rows }),
@@ -69,6 +79,7 @@ export function createScreenModel(
         lines: visibleLines(terminal.buffer.active, terminal.rows),
       };
     },
+    incompleteBytes: incomplete.bytes,
     close: () => terminal.dispose(),
   };
 }

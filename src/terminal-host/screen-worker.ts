@@ -139,7 +139,8 @@ function applyResizes(screen: Screen): void {
 function paintDue(screen: Screen): void {
   for (const due of screen.paints.filter(({ offset }) => offset <= screen.at)) {
     screen.paints.splice(screen.paints.indexOf(due), 1);
-    say({ type: "painted", requestId: due.requestId, offset: screen.at, screen: screen.model.paint() });
+    const offset = screen.at - screen.model.incompleteBytes();
+    say({ type: "painted", requestId: due.requestId, offset, screen: screen.model.paint() });
   }
 }
 

@@ -15,12 +15,14 @@ export function watchUntoldModes(terminal: Terminal): UntoldModes {
   const set = new Set<number>();
   let cursorHidden = false;
   let cursorStyle = 0;
+  let lineDrawing = false;
   let region: readonly [number, number] | undefined;
 
   function reset(): false {
     set.clear();
     cursorHidden = false;
     cursorStyle = 0;
+    lineDrawing = false;
     region = undefined;
     return false;
   }
@@ -33,6 +35,12 @@ export function watchUntoldModes(terminal: Terminal): UntoldModes {
     return false;
   }
   const { parser } = terminal;
+  for (const charset of ["0", "A", "B"]) {
+    parser.registerEscHandler({ intermediates: "(", final: charset }, () => {
+      lineDrawing = charset === "0";
+      return false;
+    });
+  }
   parser.registerEscHandler({ final: "c" }, reset);
   parser.registerCsiHandler({ intermediates: "!", final: "p" }, reset);
   parser.registerCsiHandler({ prefix: "?", final: "h" }, (params) => change(params, true));
@@ -61,6 +69,7 @@ export function watchUntoldModes(terminal: Terminal): UntoldModes {
       }
       for (const mode of set) text += `\x1b[?${mode}h`;
       if (cursorStyle !== 0) text += `\x1b[${cursorStyle} q`;
+      if (lineDrawing) text += "\x1b(0";
       if (cursorHidden) text += "\x1b[?25l";
       return text;
     },

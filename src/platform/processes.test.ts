@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { expect, onTestFinished, test } from "vitest";
+import { waitUntil } from "../../test/support/terminal-host.ts";
+import { systemClock } from "../core/clock.ts";
+import { processRow, startedWithVariable } from "./process-table.ts";
+import { descendantsOf, endGroup, endGroups, isAlive, sendSignal, startTimeOf } from "./processes.ts";
+
+const linuxOnly = test.runIf(process.platform === "linux");
+
+/** A Node process in a group of its own that prints one line when it is ready. */
+async function start(
+  script: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ child: ChildProcess; pid: number; line: string }> {
+  const child = spawn(process.execPath, ["-e", script], {
+    detached: true,
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...env },
+  });
+  const pid = child.pid ?? 0;
+  onTestFinished(() => void sendSignal(-pid, "SIGKILL"));
+  const [data]: unknown[] = child.stdout === null ? [] : await once(child.stdout, "data");
+  return { child, pid, line: String(data).trim() };
+}
+
+const forever = "setInterval(() => {}, 1000);";
+const ready = `console.log("ready");${forever}`;
+const stubborn = `for (const s of ["SIGHUP", "SIGTERM"]) process.on(s, () => {});${ready}`;
+
+test("a process is known by pid and start time, and a later one with the same pid is not it", async () => {
+  const { child, pid } = await start(ready);
+  const startTime = startTimeOf(pid);
+  expect(startTime).not.toBe("");
+  expect(isAlive(pid, startTime)).toBe(true);
+  expect(isAlive(pid, `${startTime}1`)).toBe(false);
+  const exited = once(child, "exit");
+  sendSignal(pid, "SIGKILL");
+  await exited;
+  expect(isAlive(pid, startTime)).toBe(false);
+  expect(startTimeOf(pid)).toBe("");
+});
+
+linuxOnly("a zombie is not alive", async () => {
+  // The parent never waits: it stops itself right after the child was started.
+  const { line, pid } = await start(`
+    const child = require("node:child_process").spawn("/bin/true");
+    console.log(child.pid);
+    process.kill(process.pid, "SIGSTOP");`);
+  const child = Number(line);
+  await waitUntil(() => processRow(child)?.zombie === true);
+  expect(isAlive(child, startTimeOf(child))).toBe(false);
+  sendSignal(pid, "SIGKILL");
+});
+
+test("ending a group asks first and does not kill what leaves by itself", async () => {
+  const { child, pid } = await start(
+    `process.on("SIGTERM", () => setTimeout(() => process.exit(7), 100));process.on("SIGHUP", () => {});${ready}`,
+  );
+  const exited = once(child, "exit");
+  await endGroup({ leader: { pid, startTime: startTimeOf(pid) } }, { graceMs: 5_000, clock: systemClock });
+  expect((await exited)[0]).toBe(7);
+});
+
+test("ending a group kills what does not listen, after the grace", async () => {
+  const { child, pid } = await start(stubborn);
+  const exited = once(child, "exit");
+  const startedAt = Date.now();
+  await endGroup({ leader: { pid, startTime: startTimeOf(pid) } }, { graceMs: 300, clock: systemClock });
+  expect((await exited)[1]).toBe("SIGKILL");
+  expect(Date.now() - startedAt).toBeGreaterThanOrEqual(300);
+});
+
+test("ending a group ends grandchildren in groups of their own", async () => {
+  const inner = JSON.stringify(stubborn);
+  const { pid, line } = await start(`
+    const child = require("node:child_process").spawn(process.execPath, ["-e", ${inner}], { detached: true, stdio: ["ignore", "pipe", "inherit"] });
+    child.stdout.once("data", () => console.log(child.pid));${forever}`);
+  const grandchild = Number(line);
+  const startTime = startTimeOf(grandchild);
+  expect(descendantsOf(pid).map((row) => row.pid)).toContain(grandchild);
+  await endGroup({ leader: { pid, startTime: startTimeOf(pid) } }, { graceMs: 200, clock: systemClock });
+  expect(isAlive(grandchild, startTime)).toBe(false);
+});
+
+linuxOnly("what carries the marker is found after its parent is gone", async () => {
+  const marker = { name: "POSTERN_TEST_MARK", value: `mark-${process.pid}-${Date.now()}` };
+  const inner = JSON.stringify(stubborn);
+  const { child, pid, line } = await start(
+    `const child = require("node:child_process").spawn(process.execPath, ["-e", ${inner}], { detached: true, stdio: ["ignore", "pipe", "inherit"] });
+    child.stdout.once("data", () => { console.log(child.pid); child.unref(); process.exit(0); });`,
+    { [marker.name]: marker.value },
+  );
+  const orphan = Number(line);
+  const startTime = startTimeOf(orphan);
+  if (child.exitCode === null) await once(child, "exit");
+  expect(startedWithVariable(orphan, marker.name, marker.value)).toBe(true);
+  expect(startedWithVariable(orphan, marker.name, `${marker.value}0`)).toBe(false);
+  await endGroup({ leader: { pid, startTime: "long ago" }, marker }, { graceMs: 100, clock: systemClock });
+  expect(isAlive(orphan, startTime)).toBe(false);
+});
+
+test("a process that took over the pid of a dead one is left alone", async () => {
+  const { pid } = await start(ready);
+  const startTime = startTimeOf(pid);
+  await endGroups([{ leader: { pid, startTime: `${startTime}0` } }], { graceMs: 50, clock: systemClock });
+  expect(isAlive(pid, startTime)).toBe(true);
+});
+
+linuxOnly("a stopped process is ended too", async () => {
+  const { child, pid } = await start(ready);
+  sendSignal(pid, "SIGSTOP");
+  const exited = once(child, "exit");
+  await endGroup({ leader: { pid, startTime: startTimeOf(pid) } }, { graceMs: 5_000, clock: systemClock });
+  expect((await exited)[1]).toBe("SIGHUP");
+});
