@@ -52,28 +52,41 @@ function resultLines(text: string): readonly string[] {
   return lines.slice(0, shownResultLines).map((line) => cut(line, 100));
 }
 
-/** Prints the turns of a session from `after` on, each block as soon as it is complete, until the agent is idle. */
-async function follow(gateway: TestGateway, sessionId: string, after: number): Promise<number> {
+/** Prints a session's turns as they come. */
+interface Follower {
+  /** Prints what is new, each block as soon as it is complete, until the agent has answered `prompts` prompts and is idle. */
+  until(prompts: number): Promise<void>;
+}
+
+function createFollower(gateway: TestGateway, sessionId: string): Follower {
+  /** How many blocks of each turn are on the screen; 0 or 1 for a turn of the user. */
   const shown = new Map<number, number>();
-  let cursor = after;
-  for (const deadline = Date.now() + patienceMs; Date.now() < deadline; ) {
-    const { turns, nextAfter, activity, status } = await gateway.api.read(sessionId, { after: cursor, waitMs: 1_000 });
-    const done = activity === "idle" || status === "completed" || status === "failed";
+  let after = -1;
+
+  async function showNew(prompts: number): Promise<boolean> {
+    const { turns, nextAfter, activity, status } = await gateway.api.read(sessionId, { after, waitMs: 1_000 });
+    if (status === "failed") throw new Error(`The agent of session ${sessionId} could not start.`);
+    const idle = activity === "idle" || status === "completed";
     for (const turn of turns) {
       const before = shown.get(turn.index) ?? 0;
-      if (turn.role === "user" && before === 0) labelled("you", turn.text);
       // The last block of a turn that goes on may still grow: shown when another follows, or at the end.
-      const ended = done || turn.index <= nextAfter;
-      const complete = ended ? turn.blocks.length : completeBlocks(turn.blocks);
+      const ended = idle || turn.index <= nextAfter;
+      const complete = turn.role === "user" ? 1 : ended ? turn.blocks.length : completeBlocks(turn.blocks);
       if (turn.role === "assistant") turn.blocks.slice(before, complete).forEach(showBlock);
-      shown.set(turn.index, turn.role === "user" ? 1 : Math.max(before, complete));
+      else if (before === 0) labelled("you", turn.text);
+      shown.set(turn.index, Math.max(before, complete));
     }
-    cursor = nextAfter;
-    if (done && shown.size >= 2) return cursor;
-    if (status === "failed") throw new Error(`The agent of session ${sessionId} could not start.`);
-    await sleep(50);
+    after = nextAfter;
+    return idle && (shown.get(2 * prompts - 1) ?? 0) > 0;
   }
-  throw new Error(`Session ${sessionId} was not done after ${patienceMs / 1000} s.`);
+
+  return {
+    async until(prompts) {
+      for (const deadline = Date.now() + patienceMs; !(await showNew(prompts)); await sleep(50)) {
+        if (Date.now() > deadline) throw new Error(`Session ${sessionId} is not done after ${patienceMs / 1000} s.`);
+      }
+    },
+  };
 }
 
 function completeBlocks(blocks: readonly Block[]): number {
@@ -95,22 +108,22 @@ async function converse(world: World, gateway: TestGateway, agent: string): Prom
   const started = await api.ask({ agent, dir, prompt, permissionMode: "all" });
   const { sessionId } = started;
   say(`\n${styleText("cyan", `── ${agent}`)} ${dim(`session ${sessionId}, process ${started.pid}`)}`);
-  const cursor = await follow(gateway, sessionId, -1);
+  const follower = createFollower(gateway, sessionId);
+  await follower.until(1);
   const second = await api.ask({ dir, sessionId, prompt: "And what do you say to a second prompt?\nslow 800" });
   say(dim(`  second prompt: ${second.started}, process ${second.pid}`));
-  await follow(gateway, sessionId, cursor);
+  await follower.until(2);
 }
 
-async function untilInterrupted(): Promise<void> {
-  // A timer keeps the process up; the gateway's own sockets would, but this says so.
-  const up = setInterval(() => undefined, 60_000);
-  await new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
+/** Resolves at Ctrl-C, whenever it comes: the agents outlive a gateway, so the demo must always clean up behind itself. */
+function interruption(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
   });
-  clearInterval(up);
 }
 
 async function main(): Promise<void> {
+  const interrupted = interruption();
   say(bold("Postern demo") + dim(": real agents, a scripted model, nothing leaves this machine"));
   await installAgents((sentence) => say(dim(sentence)));
   const world = await createWorld({ agents: true });
@@ -121,11 +134,7 @@ async function main(): Promise<void> {
       say(dim(`gateway     ${gateway.app.baseUrl}, up after ${Math.round(performance.now() - startedAt)} ms`));
       say(dim(`model       ${world.modelServer.url}`));
       say(dim(`repository  ${world.repository}`));
-      for (const agent of ["claude-code", "codex"]) await converse(world, gateway, agent);
-      if (!values.once) {
-        await invite(gateway);
-        await untilInterrupted();
-      }
+      await Promise.race([interrupted, show(world, gateway, interrupted)]);
     } finally {
       await gateway.close();
     }
@@ -133,6 +142,13 @@ async function main(): Promise<void> {
     say(dim("Ending the agents and removing the temporary folders …"));
     await world.close();
   }
+}
+
+async function show(world: World, gateway: TestGateway, interrupted: Promise<void>): Promise<void> {
+  for (const agent of ["claude-code", "codex"]) await converse(world, gateway, agent);
+  if (values.once) return;
+  await invite(gateway);
+  await interrupted;
 }
 
 async function invite(gateway: TestGateway): Promise<void> {
