@@ -227,6 +227,7 @@ function promptOf({ input, caller }: AskRequest, template: AgentTemplate): NewPr
     promptId: newUuid(),
     text: toPromptText(input.prompt, {
       commandPrefixes: template.commandPrefixes,
+      commandWords: template.commandWords,
       allowCommands: input.allowCommands ?? false,
     }),
     idempotency:

@@ -17,7 +17,11 @@ const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
  */
 export function toPromptText(
   prompt: string,
-  rules: { readonly commandPrefixes: readonly string[]; readonly allowCommands: boolean },
+  rules: {
+    readonly commandPrefixes: readonly string[];
+    readonly commandWords?: readonly string[];
+    readonly allowCommands: boolean;
+  },
 ): string {
   const text = prompt.replaceAll("\r\n", "\n").trim();
   if (text === "") throw codingError("prompt_not_text", "The prompt is empty. Say what the agent shall do.");
@@ -31,6 +35,12 @@ export function toPromptText(
   }
   if (!text.isWellFormed()) {
     throw codingError("prompt_not_text", "The prompt has half a surrogate pair and is no valid Unicode text.");
+  }
+  if (rules.commandWords?.includes(text) === true && !rules.allowCommands) {
+    throw codingError(
+      "prompt_not_text",
+      `The agent takes "${text}" as a command, not as text. Word it otherwise, or set allowCommands (needs the scope coding:drive).`,
+    );
   }
   const prefix = rules.commandPrefixes.find((candidate) => text.startsWith(candidate));
   if (prefix !== undefined && !rules.allowCommands) {

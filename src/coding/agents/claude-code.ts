@@ -77,12 +77,15 @@ export const claudeCode: AgentTemplate = {
   hasHooks: true,
   readyBy: "session_start",
   commandPrefixes: ["/", "!"],
+  // Each of them ends the agent.
+  commandWords: ["exit", "quit", ":q", ":q!", ":wq", ":wq!"],
   accepts: { model: true, systemPrompt: true },
   // A paste that is long or has several lines reaches the model wrapped in <pasted_content>, with a warning that it may not be the
   // user's own words, and tabs become spaces (measured).
   paste: {
     bracketed: true,
     enterDelayMs: 150,
+    suffix: " ",
     isExact: (text) => text.length <= longestExactPaste && !/[\n\t]/.test(text),
     editorKey: "\x07",
   },

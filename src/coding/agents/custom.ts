@@ -48,6 +48,7 @@ export const customAgentSchema = z
       .max(20)
       .default([]),
     commandPrefixes: z.array(z.string().min(1).max(10)).max(10).default(["/", "!"]),
+    commandWords: z.array(z.string().min(1).max(100)).max(100).default([]),
     paste: z
       .strictObject({ bracketed: z.boolean().default(true), enterDelayMs: z.int().min(0).max(5000).default(150) })
       .default({ bracketed: true, enterDelayMs: 150 }),
@@ -84,8 +85,9 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     hasHooks: false,
     readyBy: "composer",
     commandPrefixes: agent.commandPrefixes,
+    commandWords: agent.commandWords,
     accepts: { model: uses(agent.startArgs, "{model}"), systemPrompt: uses(agent.startArgs, "{systemPrompt}") },
-    paste: { ...agent.paste, isExact: () => true, editorKey: null },
+    paste: { ...agent.paste, suffix: "", isExact: () => true, editorKey: null },
     interruptKeys: agent.interruptKeys,
     loginArgs: agent.loginArgs,
     plan: async (request) => ({ argv: [request.binary, ...argumentsOf(agent, request)], env: {} }),

@@ -75,6 +75,11 @@ export interface HookClaim {
 export interface PasteHabits {
   readonly bracketed: boolean;
   readonly enterDelayMs: number;
+  /**
+   * Follows the text, and is dropped by the agent: keeps Enter from being taken by what the text ends with (measured: a last `\\`
+   * makes it a new line in Claude Code, a last `@word` or `$word` picks from a list in Codex).
+   */
+  readonly suffix: string;
   /** Whether this text, pasted, reaches the model byte for byte; other text goes through the external editor. */
   isExact(text: string): boolean;
   /** The key that opens the composer's text in `$VISUAL`; null when there is none. */
@@ -116,6 +121,8 @@ export interface AgentTemplate {
   readonly readyBy: "session_start" | "composer";
   /** First characters that make a prompt a command of this agent, such as `!` and `/`. */
   readonly commandPrefixes: readonly string[];
+  /** Whole prompts that are commands of this agent, such as `exit`. */
+  readonly commandWords: readonly string[];
   /** Capabilities of a start; a request that needs a missing one is refused, never dropped in silence. */
   readonly accepts: { readonly model: boolean; readonly systemPrompt: boolean };
   /** How a prompt reaches the live TUI. */

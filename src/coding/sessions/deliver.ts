@@ -27,8 +27,9 @@ export async function typePrompt(
   if (!(await composerReady(deps, terminal, prompt.maySend))) return "not_ready";
   await prompt.onTyping();
   const { paste } = template;
-  const exact = paste.isExact(prompt.text) || !(await throughEditor(deps, terminal, prompt.text));
-  if (exact) await host.write(terminalId, paste.bracketed ? `\u001b[200~${prompt.text}\u001b[201~` : prompt.text);
+  const text = prompt.text + paste.suffix;
+  const exact = paste.isExact(prompt.text) || !(await throughEditor(deps, terminal, text));
+  if (exact) await host.write(terminalId, paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text);
   await clock.sleep(paste.enterDelayMs);
   if (!exact) await composerReady(deps, terminal, prompt.maySend);
   // A dialog that opened in between takes Enter for itself; the caller presses it once the dialog is gone.

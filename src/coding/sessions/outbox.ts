@@ -130,6 +130,7 @@ export class Outbox {
   #canConfirm(text: string): boolean {
     const { template } = this.#terminal;
     if (!template.hasHooks && template.transcriptFormat === null) return false;
+    if (template.commandWords.includes(text)) return false;
     return !template.commandPrefixes.some((prefix) => text.startsWith(prefix));
   }
 
