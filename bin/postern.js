@@ -9,9 +9,11 @@ if (major < 24) {
   );
   process.exitCode = 1;
 } else {
-  import("../dist/main.js").catch(function (error) {
-    var notBuilt = error.code === "ERR_MODULE_NOT_FOUND" && /\/dist\/main\.js$/.test(String(error.url));
-    if (notBuilt) return import("../src/main.ts");
+  // A checkout runs its source, so that a build that was left behind never hides an edit. The package has no source.
+  import("../src/main.ts").catch(function (error) {
+    var noSource = error.code === "ERR_MODULE_NOT_FOUND" && /\/src\/main\.ts$/.test(String(error.url));
+    // Node strips no types in node_modules.
+    if (noSource || error.code === "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING") return import("../dist/main.js");
     throw error;
   });
 }

@@ -1,10 +1,15 @@
-import { execFileSync } from "node:child_process";
-import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { execFile, execFileSync } from "node:child_process";
+import { globSync } from "node:fs";
+import { access, chmod, cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { delimiter, join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { endTerminalHost } from "../test/support/gateway.ts";
 import { type FinishedProcess, posternEnvironment, runPostern, servePostern } from "../test/support/postern-process.ts";
+
+// Each test starts several processes of Node, on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 90_000 });
 
 let home = "";
 let code = "";
@@ -60,6 +65,38 @@ function olderNode(): string | null {
   }
   return null;
 }
+
+describe("the package", () => {
+  const repository = resolve(import.meta.dirname, "..");
+
+  async function install(): Promise<string> {
+    const folder = join(home, "..", "node_modules", "postern");
+    await mkdir(folder, { recursive: true });
+    await cp(join(repository, "bin"), join(folder, "bin"), { recursive: true });
+    await cp(join(repository, "package.json"), join(folder, "package.json"));
+    await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
+    await promisify(execFile)(process.execPath, [join(repository, "tools/build.ts"), join(folder, "dist")]);
+    return folder;
+  }
+
+  test("runs built, with the scripts that agents run, and where source lies beside the build too", async () => {
+    const folder = await install();
+    const bin = join(folder, "bin", "postern.js");
+    const env = posternEnvironment(home);
+    expect(await runPostern(["folder", "list"], { env, bin })).toMatchObject({ code: 0 });
+    for (const script of glob("src/**/*.{mjs,sh}")) {
+      await access(join(folder, script.replace(/^src/, "dist")));
+    }
+    await cp(join(repository, "src"), join(folder, "src"), { recursive: true });
+    expect(await runPostern(["--version"], { env, bin })).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  function glob(pattern: string): readonly string[] {
+    const found = globSync(pattern, { cwd: repository });
+    expect(found.length).toBeGreaterThan(0);
+    return found;
+  }
+});
 
 test("folders are added, listed and removed without a gateway", async () => {
   expect(await postern("folder", "list")).toMatchObject({ code: 0, stdout: "" });

@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-const bin = resolve(import.meta.dirname, "../../bin/postern.js");
+const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
 
 /** How a finished `postern` process ended. */
 export interface FinishedProcess {
@@ -27,9 +27,14 @@ export function posternEnvironment(home: string, more: Readonly<Record<string, s
 /** Runs `postern` to its end, in a process of its own. */
 export function runPostern(
   argv: readonly string[],
-  options: { readonly env: Record<string, string>; readonly cwd?: string; readonly node?: string },
+  options: {
+    readonly env: Record<string, string>;
+    readonly cwd?: string;
+    readonly node?: string;
+    readonly bin?: string;
+  },
 ): Promise<FinishedProcess> {
-  const { env, cwd, node = process.execPath } = options;
+  const { env, cwd, node = process.execPath, bin = ownBin } = options;
   return new Promise((done) => {
     const child = execFile(node, [bin, ...argv], { env, cwd, timeout: 30_000 }, (_error, stdout, stderr) => {
       done({ code: child.exitCode, stdout, stderr });
@@ -47,7 +52,7 @@ export interface ServingProcess {
 
 /** Starts `postern serve` on any free port and waits until it says its address. */
 export async function servePostern(env: Record<string, string>): Promise<ServingProcess> {
-  const child = spawn(process.execPath, [bin, "serve", "--port", "0"], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [ownBin, "serve", "--port", "0"], { env, stdio: ["ignore", "pipe", "pipe"] });
   let stdout = "";
   let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
