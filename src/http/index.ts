@@ -1,3 +1,4 @@
+export { docsRoutes } from "./docs-routes.ts";
 export { folderRoutes } from "./folder-routes.ts";
 export { healthRoutes } from "./health-routes.ts";
 export { manifestRoutes } from "./manifest-routes.ts";

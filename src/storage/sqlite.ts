@@ -52,7 +52,7 @@ export async function openSqliteFile(path: string): Promise<DatabaseSync> {
  *
  * @see https://sqlite.org/howtocorrupt.html section 2.2
  */
-function makePrivate(path: string): void {
+export function makePrivate(path: string): void {
   try {
     closeSync(openSync(path, "ax", 0o600));
   } catch (error) {
@@ -77,7 +77,8 @@ async function whenFree<T>(task: () => Promise<T>): Promise<T> {
   }
 }
 
-function isBusy(error: unknown): boolean {
+/** Whether another connection holds the lock that was needed. */
+export function isBusy(error: unknown): boolean {
   // 5 is SQLITE_BUSY; the extended codes keep it in their low byte.
   return (
     error instanceof Error && "errcode" in error && typeof error.errcode === "number" && (error.errcode & 0xff) === 5

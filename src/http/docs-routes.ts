@@ -1,0 +1,101 @@
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import { problemCodes } from "../wire/problem.ts";
+import { createDocsScript } from "./docs-script.ts";
+import { problemStatuses } from "./problem-response.ts";
+import type { RouteModule } from "./route-server.ts";
+
+/** The reference's page may load and ask this gateway, and nobody else. It styles itself from script. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Postern API</title>
+  </head>
+  <body>
+    <noscript>This page needs JavaScript. The same as a document: <a href="/openapi.json">/openapi.json</a></noscript>
+    <div id="app"></div>
+    <script src="/docs/scalar.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`;
+
+/** No font of the vendor, no telemetry, no assistant: they would leave this machine. */
+const start = `Scalar.createApiReference("#app", ${JSON.stringify({
+  url: "/openapi.json",
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  showDeveloperTools: "never",
+  hideClientButton: true,
+})});
+`;
+
+const problemsPage = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Postern API: problems</title>
+  </head>
+  <body>
+    <h1>Problems</h1>
+    <p>Every error is a problem document (RFC 9457). Its <code>detail</code> says what went wrong and what to do.</p>
+    <dl>
+${problemCodes.map((code) => `      <dt id="${code}"><code>${code}</code></dt><dd>Status ${problemStatuses[code]}</dd>`).join("\n")}
+    </dl>
+  </body>
+</html>
+`;
+
+const decompress = promisify(gunzip);
+
+/** `GET /docs`: a rendered reference of `/openapi.json`, all of it from this gateway. */
+export const docsRoutes: RouteModule = ({ app }) => {
+  const loadScript = createDocsScript();
+  const serve = (url: string, type: string, content: string): void => {
+    app.route({
+      method: "GET",
+      url,
+      config: { access: "public" },
+      schema: { hide: true },
+      handler: async (_request, reply) =>
+        reply
+          .headers({ "content-security-policy": contentSecurityPolicy })
+          .type(`${type}; charset=utf-8`)
+          .send(content),
+    });
+  };
+  serve("/docs", "text/html", page);
+  serve("/docs/start.js", "text/javascript", start);
+  serve("/docs/problems", "text/html", problemsPage);
+
+  app.route({
+    method: "GET",
+    url: "/docs/scalar.js",
+    config: { access: "public" },
+    schema: { hide: true },
+    handler: async (request, reply) => {
+      const script = await loadScript();
+      const acceptsGzip = /(^|[\s,])gzip\s*($|[,;])/.test(request.headers["accept-encoding"] ?? "");
+      void reply.type("text/javascript; charset=utf-8").header("vary", "accept-encoding");
+      if (!acceptsGzip) return reply.send(await decompress(script));
+      return reply.header("content-encoding", "gzip").send(script);
+    },
+  });
+};
