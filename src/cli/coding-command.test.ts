@@ -67,15 +67,23 @@ test("ask with --wait 0 does not wait and says where to read on", async () => {
   expect(gateway?.requests).toMatchObject([{ body: { waitMs: 0 } }]);
 });
 
-test("ask shows that it waits while nothing comes", async () => {
-  const instant = { now: () => Date.now(), sleep: () => Promise.resolve() };
+test("ask shows that it waits while nothing comes, and stops with the answer", async () => {
   let beats = 0;
+  let stopped = false;
   const clock = {
-    ...instant,
-    after: (_ms: number, beat: () => void) => (beats++ < 2 ? clearLater(beat) : () => undefined),
+    now: () => Date.now(),
+    sleep: () => Promise.resolve(),
+    after(_delayMs: number, beat: () => void) {
+      beats += 1;
+      if (beats <= 2) return clearLater(beat);
+      return () => {
+        stopped = true;
+      };
+    },
   };
   const run = await coding({ coding_ask: [{ body: askOutput(), delayMs: 100 }] }, ["ask", "hi"], { clock });
   expect(run.stderr.match(/waiting for the agent/g)).toHaveLength(2);
+  expect(stopped).toBe(true);
 });
 
 function clearLater(beat: () => void): () => void {
