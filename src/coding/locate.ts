@@ -52,15 +52,11 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     const template = deps.templates.find((candidate) => candidate.name === record.agent);
     if (template === undefined) return null; // its agent was taken out of the configuration
     const env = deps.environmentOf(template);
-    const live = deps.live.find(record.sessionId);
-    if (live?.exit === null) return { record: live.record, stored: true, template, env, live };
-    if (live !== null) {
-      await live.ended(); // its end is being written down
-      return fromStore((await deps.store.find(record.sessionId)) ?? live.record);
-    }
-    if (record.transcriptPath !== null) return { record, stored: true, template, env, live: null };
-    const transcriptPath = await template.findTranscript(record.sessionId, env);
-    return { record: { ...record, transcriptPath }, stored: true, template, env, live: null };
+    const live = await deps.live.findAlive(record.sessionId);
+    if (live !== null) return { record: live.record, stored: true, template, env, live };
+    const ended = (await deps.store.find(record.sessionId)) ?? record;
+    const transcriptPath = ended.transcriptPath ?? (await template.findTranscript(ended.sessionId, env));
+    return { record: { ...ended, transcriptPath }, stored: true, template, env, live: null };
   }
 
   async function fromDisk(sessionId: string): Promise<LocatedSession | null> {

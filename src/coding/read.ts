@@ -14,6 +14,8 @@ export interface ReadDeps {
 const defaultLimit = 100;
 // A session that nobody here runs changes only on disk.
 const pollMs = 250;
+// A change that fell between two looks is seen at the next.
+const lookAgainMs = 1_000;
 
 /**
  * `coding_read_session`: the status and the conversation's turns, the newest `limit` of those after `after`, in order.
@@ -78,10 +80,7 @@ async function untilNews(
     const { live } = await deps.locator.locate(input.sessionId, caller);
     let changes = 0;
     // Any change of a live session wakes it; one that lives elsewhere is looked at again and again.
-    await live?.changes.until(() => changes++ > 0, {
-      timeoutMs: Math.min(leftMs, live.exit === null ? leftMs : 0),
-      signal,
-    });
+    await live?.changes.until(() => changes++ > 0, { timeoutMs: Math.min(leftMs, lookAgainMs), signal });
     if (live === null) await pause(Math.min(pollMs, leftMs), signal);
     const now = await glance(deps, input.sessionId, caller);
     if (now.fingerprint !== before.fingerprint) return;

@@ -3,7 +3,7 @@ import type { LiveSession } from "./sessions/live-session.ts";
 // The contract's bound for an agent that tells its own id; both tell within a second.
 const bootMs = 15_000;
 // The agent's last lines are written a moment after its hook said that the turn ended.
-const transcriptLagMs = 1_000;
+const transcriptLagMs = 2_000;
 
 /**
  * Waits until a prompt's fate is known and the agent has told its own id, or until it is clear that this takes longer: the
@@ -37,7 +37,12 @@ export async function untilTurnEnds(
     return progress.state === "delivered" && needsSomebody(live);
   }, limits);
   if (!ended || live.exit !== null || needsSomebody(live)) return;
-  await live.changes.until(() => live.exit !== null || live.transcriptSummary?.lastTurn.kind !== "open", {
+  const turnsBefore = live.outbox.progressOf(promptId)?.turnsBefore ?? 0;
+  const written = (): boolean => {
+    const transcript = live.transcriptSummary;
+    return transcript !== null && transcript.turnCount > turnsBefore && transcript.lastTurn.kind !== "open";
+  };
+  await live.changes.until(() => live.exit !== null || written(), {
     timeoutMs: transcriptLagMs,
     signal: limits.signal,
   });

@@ -14,6 +14,7 @@ import { processRow } from "../../src/platform/process-table.ts";
 import { connectTerminalHost } from "../../src/terminal-host/client.ts";
 import { type Scope, scopes } from "../../src/wire/access.ts";
 import type { AskInput, AskOutput, ReadInput, ReadOutput } from "../../src/wire/coding.ts";
+import { installAgents } from "../../tools/install-agents.ts";
 import { type ModelServer, startModelServer } from "../model-server/model-server.ts";
 
 const run = promisify(execFile);
@@ -31,9 +32,9 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** @param options `agentDir` is a folder with `claude` and `codex`, `config` goes into the config file */
+/** @param options `agents` puts both real agents on PATH, `config` goes into the config file */
 export async function createWorld(options: {
-  readonly agentDir?: string;
+  readonly agents: boolean;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
 }): Promise<World> {
@@ -46,7 +47,8 @@ export async function createWorld(options: {
   await writeFile(join(home, "config.json"), JSON.stringify({ port: 0, host: "127.0.0.1", ...options.config }));
   await makeRepository(repository);
   const modelServer = await startModelServer();
-  const path = [options.agentDir, process.env["PATH"]].filter((part) => part !== undefined).join(":");
+  const agentDirs = options.agents ? [(await installAgents(() => undefined)).binDir] : [];
+  const path = [...agentDirs, process.env["PATH"] ?? ""].join(":");
   return {
     root,
     home,
@@ -153,6 +155,13 @@ export function createApiClient(baseUrl: string, token: string | null): ApiClien
   };
 }
 
+/** Shows what a gateway complains about beside the failing test. */
+const troubleLog: Log = {
+  ...silentLog,
+  warn: (fields, message) => console.warn(message, fields),
+  error: (fields, message) => console.error(message, fields),
+};
+
 /** A gateway in this process. */
 export interface TestGateway {
   readonly app: App;
@@ -164,7 +173,7 @@ export interface TestGateway {
 }
 
 /** Starts a gateway on this world's state; several one after another share it. Both agents are configured when they are found. */
-export async function startGateway(world: World, log: Log = silentLog): Promise<TestGateway> {
+export async function startGateway(world: World, log: Log = troubleLog): Promise<TestGateway> {
   const app = await createApp(loadConfig(world.env), log);
   const found = await app.agents.list();
   for (const { name } of found.availableAgents) await app.agents.configure(name);

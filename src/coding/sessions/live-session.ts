@@ -44,8 +44,8 @@ export interface LiveSessionInput {
 
 // Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
 const tickMs = 250;
-// Reading the last lines of a large transcript takes the longest.
-const endingMs = 10_000;
+// The host tells an exit when it has read the terminal's last output.
+const noticeMs = 10_000;
 // Hooks come first; the agent's state file and the transcript are asked when they have been silent this long.
 const hookSilenceMs = 1_500;
 
@@ -322,13 +322,15 @@ export class LiveSession {
     return this.#ending;
   }
 
-  /** Resolves when the end of an ended session is written down. */
+  /** Resolves when the end of a session whose process is gone is written down. */
   async ended(): Promise<void> {
-    await this.changes.until(() => this.#closed, { timeoutMs: endingMs });
+    await this.changes.until(() => this.#exit !== null, { timeoutMs: noticeMs });
+    await this.#ending;
   }
 
   async #settle(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
     this.#exit = exit ?? "unknown";
+    this.changes.notify();
     this.#cancelTick();
     await this.#inbox?.drain();
     if (this.#transcript.path === null && !this.provisional) {

@@ -1,4 +1,6 @@
+import { hasCode } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { processRow } from "../../platform/process-table.ts";
 import type { TerminalExit, TerminalHostClient } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate, Environment } from "../agents/template.ts";
 import { codingError } from "../errors.ts";
@@ -8,8 +10,8 @@ import type { SessionRecord } from "./session-store.ts";
 
 /** The sessions whose processes live, by their terminals. */
 export interface LiveSessions {
-  /** By the session's own id, not by an alias. */
-  find(sessionId: string): LiveSession | null;
+  /** By the session's own id, not by an alias. Null once its process is gone and its record says how. */
+  findAlive(sessionId: string): Promise<LiveSession | null>;
   all(): readonly LiveSession[];
   /**
    * Spawns an agent and follows it. The record (inserted or updated by `save` with the launch's names) stands before the
@@ -167,11 +169,22 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
   }
 
   return {
-    find: (sessionId) => [...byTerminal.values()].find((session) => session.record.sessionId === sessionId) ?? null,
+    async findAlive(sessionId) {
+      const session = [...byTerminal.values()].find(({ record }) => record.sessionId === sessionId) ?? null;
+      if (session === null) return null;
+      // A process that was just killed is known to the kernel before the host has told.
+      if (session.exit !== null || isGone(session.pid)) await session.ended();
+      return session.exit === null ? session : null;
+    },
     all: () => [...byTerminal.values()],
     launch,
     async end(session) {
-      await settle(session, await deps.host.end(session.terminalId));
+      try {
+        await settle(session, await deps.host.end(session.terminalId));
+      } catch (error) {
+        if (!hasCode(error, "terminal_gone")) throw error;
+        await session.ended(); // it went by itself, or with its host
+      }
     },
     reconcile,
     async close() {
@@ -180,6 +193,11 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       await Promise.all([...byTerminal.values()].map((session) => session.close()));
     },
   };
+}
+
+function isGone(pid: number): boolean {
+  const row = processRow(pid);
+  return row === undefined || row.zombie;
 }
 
 async function lastScreenOf(host: TerminalHostClient, terminalId: string, log: Log): Promise<string> {
