@@ -7,6 +7,7 @@ import { type Fields, objectField, textField } from "./fields.ts";
 import type { HostStatus } from "./host.ts";
 import { type HostConnection, openHostConnection, unavailable } from "./host-connection.ts";
 import { DEFAULT_IDLE_EXIT_MS, DEFAULT_RAW_LOG_MAX_BYTES } from "./host-options.ts";
+import type { Method } from "./protocol.ts";
 import { readExit, readInfo, readInfos, readSnapshot, readStatus } from "./replies.ts";
 import { startHost } from "./start-host.ts";
 import type { TerminalExit, TerminalHostClient } from "./terminal-info.ts";
@@ -99,6 +100,17 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     }
   }
 
+  /** A question that changes nothing is asked again when the host died over it. */
+  async function ask(method: Method, params: Fields): Promise<unknown> {
+    const asked = await connected();
+    try {
+      return await asked.request(method, params);
+    } catch (error) {
+      if (!hasCode(error, "terminal_host_unavailable") || connection === asked) throw error;
+      return (await connected()).request(method, params);
+    }
+  }
+
   async function tryOpen(): Promise<HostConnection | undefined> {
     try {
       return await openHostConnection(
@@ -106,9 +118,9 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
         { onMessage, onOutput: () => undefined, onClose },
       );
     } catch (error) {
-      if (isErrno(error, "ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return undefined;
-      if (hasCode(error, "terminal_host_unavailable")) throw error;
-      throw unavailable(`Cannot reach the terminal host at ${socketPath}: ${messageOf(error)}`, error);
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (isErrno(cause, "ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return undefined; // nobody there, or just leaving
+      throw error;
     }
   }
 
@@ -140,7 +152,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
   await connected();
   return {
     spawn: async (spec) => readInfo(await (await connected()).request("spawn", { ...spec })),
-    list: async () => readInfos(await (await connected()).request("list", {})),
+    list: async () => readInfos(await ask("list", {})),
     async write(terminalId, data) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
       await (connection ?? (await connected())).input(terminalId, bytes);
@@ -148,7 +160,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     async resize(terminalId, size) {
       await (await connected()).request("resize", { terminalId, ...size });
     },
-    snapshot: async (terminalId) => readSnapshot(await (await connected()).request("snapshot", { terminalId })),
+    snapshot: async (terminalId) => readSnapshot(await ask("snapshot", { terminalId })),
     async end(terminalId, { graceMs = 5_000 } = {}) {
       return readExit(await (await connected()).request("end", { terminalId, graceMs }, graceMs + END_EXTRA_MS));
     },
@@ -171,7 +183,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       const { pid, pidStartTime, hostVersion } = connection.hello;
       return { pid, pidStartTime, version: hostVersion };
     },
-    status: async () => readStatus(await (await connected()).request("status", {})),
+    status: async () => readStatus(await ask("status", {})),
     async close() {
       closed = true;
       connection?.close();

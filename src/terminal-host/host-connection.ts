@@ -53,7 +53,8 @@ interface Waiting {
 
 /**
  * Connects and says hello.
- * @throws the socket's error when nobody listens; PosternError `terminal_host_unavailable` when the host speaks another protocol or nothing
+ * @throws PosternError `terminal_host_unavailable` when the host speaks another protocol or nothing; with the socket's error as its cause
+ *   when nobody listens
  */
 export async function openHostConnection(
   {
@@ -76,7 +77,7 @@ export async function openHostConnection(
   socket.on("data", (chunk: Buffer) => {
     if (!socket.destroyed && !reader.push(chunk)) lose(unavailable("The terminal host sent something malformed."));
   });
-  socket.on("error", lose);
+  socket.on("error", (error) => lose(unavailable(`Cannot reach the terminal host at ${socketPath}.`, error)));
   socket.on("close", () => lose(unavailable("The terminal host closed the connection.")));
 
   function onFrame({ kind, body }: Frame): void {
@@ -90,7 +91,15 @@ export async function openHostConnection(
     else if (type === "hello") onHello(message);
     else if (type === "refused") lose(unavailable(refusal(message)));
     else if (type === "reply") onReply(message);
-    else events.onMessage(message);
+    else onEvent(message);
+  }
+
+  function onEvent(message: Fields): void {
+    try {
+      events.onMessage(message);
+    } catch (error) {
+      lose(unavailable("The terminal host sent something malformed.", error));
+    }
   }
 
   function onHello(message: Fields): void {
