@@ -1,54 +1,42 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Accounts, createAccounts, type Principal } from "./accounts/index.ts";
-import {
-  type AgentRegistry,
-  type CodingTool,
-  createCoding,
-  createCodingTools,
-  createRegistry,
-  createTemplates,
-  hookCommand,
-} from "./coding/index.ts";
+import type { Accounts, Principal } from "./accounts/index.ts";
+import { type AgentRegistry, type CodingTool, createCoding, createCodingTools, hookCommand } from "./coding/index.ts";
 import { type Config, gatewaySocketPath } from "./config.ts";
-import { type Clock, systemClock } from "./core/clock.ts";
+import { systemClock } from "./core/clock.ts";
 import { createDisposer, type Disposer } from "./core/disposal.ts";
 import { isErrno } from "./core/errors.ts";
 import { newUuid } from "./core/ids.ts";
 import type { Log } from "./core/log.ts";
-import { createFolders, type Folders } from "./folders/index.ts";
+import type { Folders } from "./folders/index.ts";
 import { codingRoutes } from "./http/coding-routes.ts";
-import { createHttpServer, healthRoutes, manifestRoutes } from "./http/index.ts";
+import {
+  createHttpServer,
+  docsRoutes,
+  folderRoutes,
+  healthRoutes,
+  manifestRoutes,
+  openApiRoutes,
+  tokenRoutes,
+} from "./http/index.ts";
 import { createManifest } from "./manifest.ts";
-import { openDatabase } from "./storage/database.ts";
+import { openStores } from "./stores.ts";
 import { connectTerminalHost } from "./terminal-host/client.ts";
 import { packageVersion } from "./version.ts";
 
-/** The store, and what needs nothing but the store: for commands that work with and without a running gateway. */
-export interface Stores {
-  readonly accounts: Accounts;
-  readonly folders: Folders;
-  readonly agents: AgentRegistry;
-  /** Idempotent. */
-  close(): Promise<void>;
-}
-
 /** A running gateway. */
-export interface App extends Stores {
+export interface App {
   /** What it listens on, each as a URL. */
   readonly addresses: readonly string[];
   /** The address for people and browsers. */
   readonly baseUrl: string;
-}
-
-/**
- * Opens the store of this configuration.
- * @throws PosternError `store_newer` | `store_unavailable`
- */
-export async function openStores(config: Config, log: Log): Promise<Stores> {
-  const disposer = createDisposer();
-  const { close: _close, db: _db, ...stores } = await openRooms(config, { log, clock: systemClock, disposer });
-  return { ...stores, close: () => disposer.close() };
+  readonly accounts: Accounts;
+  readonly folders: Folders;
+  readonly agents: AgentRegistry;
+  /** The process that keeps the terminals; null while there is none. */
+  terminalHostPid(): number | null;
+  /** Stops listening and lets go of the terminal host: agents live on. Idempotent. */
+  close(): Promise<void>;
 }
 
 /**
@@ -65,31 +53,6 @@ export async function createApp(config: Config, log: Log): Promise<App> {
   }
 }
 
-async function openRooms(
-  config: Config,
-  deps: { readonly log: Log; readonly clock: Clock; readonly disposer: Disposer },
-) {
-  const { log, clock, disposer } = deps;
-  await mkdir(config.home, { recursive: true, mode: 0o700 });
-  const database = await openDatabase({ url: config.databaseUrl, path: join(config.home, "postern.db"), log });
-  disposer.add(() => database.close());
-  const { db } = database;
-  const agents = createRegistry({
-    templates: createTemplates(config.agents),
-    db,
-    clock,
-    gatewayEnv: () => config.env,
-    secrets: config.databaseUrl === null ? [] : [config.databaseUrl],
-  });
-  return {
-    db,
-    accounts: createAccounts({ db, clock }),
-    folders: createFolders({ db, clock, home: config.home }),
-    agents,
-    close: () => disposer.close(),
-  };
-}
-
 async function start(config: Config, log: Log, disposer: Disposer): Promise<App> {
   const clock = systemClock;
   await mkdir(config.runDir, { recursive: true, mode: 0o700 });
@@ -101,10 +64,10 @@ async function start(config: Config, log: Log, disposer: Disposer): Promise<App>
     clock,
   });
   connecting.catch(() => undefined); // awaited below, when the store is open
-  const rooms = await openRooms(config, { log, clock, disposer });
+  const { db, accounts, folders, agents, close: closeStores } = await openStores(config, { log, clock });
+  disposer.add(closeStores);
   const host = await connecting;
   disposer.add(() => host.close());
-  const { db, folders, agents, accounts } = rooms;
   const coding = await createCoding({
     db,
     host,
@@ -120,22 +83,32 @@ async function start(config: Config, log: Log, disposer: Disposer): Promise<App>
   });
   disposer.add(() => coding.stop());
   const tools = createCodingTools(coding);
-  const manifest = createManifestSource({ config, tools, folders, agents });
   const server = createHttpServer({
     accounts,
     log,
     config: { ...config, socketPath: gatewaySocketPath(config) },
     routes: [
       healthRoutes,
-      manifestRoutes({ manifest }),
+      manifestRoutes({ manifest: createManifestSource({ config, tools, folders, agents }) }),
+      openApiRoutes({ version: packageVersion }),
+      docsRoutes,
+      folderRoutes({ folders }),
+      tokenRoutes({ tokens: accounts.tokens }),
       codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
     ],
   });
   disposer.add(() => server.close());
   const { port, addresses } = await server.listen();
-  const baseUrl = config.baseUrl ?? `http://localhost:${port}`;
   log.info({ addresses, version: packageVersion }, "listening");
-  return { accounts, folders, agents, addresses, baseUrl, close: () => disposer.close() };
+  return {
+    addresses,
+    baseUrl: config.baseUrl ?? `http://localhost:${port}`,
+    accounts,
+    folders,
+    agents,
+    terminalHostPid: () => host.host()?.pid ?? null,
+    close: () => disposer.close(),
+  };
 }
 
 function createManifestSource(deps: {

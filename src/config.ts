@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
-import { customAgentSchema } from "./coding/index.ts";
+import { customAgentSchema } from "./coding/agents/index.ts";
 import { isErrno, messageOf, PosternError } from "./core/errors.ts";
 import { sha256 } from "./core/ids.ts";
 

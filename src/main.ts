@@ -25,10 +25,8 @@ const ports: CliPorts = {
   },
 
   async openStores() {
-    const { loadConfig } = await import("./config.ts");
-    const config = loadConfig();
-    const { openStores } = await import("./app.ts");
-    const stores = await openStores(config, silentLog);
+    const [{ loadConfig }, { openStores }] = await Promise.all([import("./config.ts"), import("./stores.ts")]);
+    const stores = await openStores(loadConfig(), { log: silentLog, clock: systemClock });
     const { accounts, folders, agents } = stores;
     const { accountId } = await accounts.owner();
     return {

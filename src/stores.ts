@@ -1,0 +1,51 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Kysely } from "kysely";
+import { type Accounts, createAccounts } from "./accounts/index.ts";
+import { type AgentRegistry, createRegistry, createTemplates } from "./coding/agents/index.ts";
+import type { Config } from "./config.ts";
+import type { Clock } from "./core/clock.ts";
+import type { Log } from "./core/log.ts";
+import { createFolders, type Folders } from "./folders/index.ts";
+import { openDatabase } from "./storage/database.ts";
+import type { Tables } from "./storage/schema.ts";
+
+/** The store, and what needs nothing but the store: for the gateway, and for commands that work with and without one. */
+export interface Stores {
+  readonly db: Kysely<Tables>;
+  readonly accounts: Accounts;
+  readonly folders: Folders;
+  readonly agents: AgentRegistry;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the store of this configuration.
+ * @throws PosternError `store_newer` | `store_unavailable`
+ */
+export async function openStores(
+  config: Config,
+  { log, clock }: { readonly log: Log; readonly clock: Clock },
+): Promise<Stores> {
+  await mkdir(config.home, { recursive: true, mode: 0o700 });
+  const { db, close } = await openDatabase({
+    url: config.databaseUrl,
+    path: join(config.home, "postern.db"),
+    log,
+  });
+  const agents = createRegistry({
+    templates: createTemplates(config.agents),
+    db,
+    clock,
+    gatewayEnv: () => config.env,
+    secrets: config.databaseUrl === null ? [] : [config.databaseUrl],
+  });
+  return {
+    db,
+    accounts: createAccounts({ db, clock }),
+    folders: createFolders({ db, clock, home: config.home }),
+    agents,
+    close,
+  };
+}
