@@ -64,7 +64,11 @@ export const customAgentSchema = z
   .refine((agent) => agent.idRegime === "assigned" || agent.discovery !== undefined, {
     message: "`discovered` needs `discovery`",
     path: ["discovery"],
-  });
+  })
+  .refine(
+    (agent) => agent.idRegime === "discovered" || agent.transcript === null || uses(agent.startArgs, "{sessionId}"),
+    { message: "must hold {sessionId}, or the transcript is never found", path: ["startArgs"] },
+  );
 
 /** @see customAgentSchema */
 export type CustomAgent = z.infer<typeof customAgentSchema>;
@@ -119,7 +123,7 @@ function inHome(pattern: string, env: Environment): string {
   return pattern.startsWith("~/") ? `${env["HOME"] || homedir()}${pattern.slice(1)}` : pattern;
 }
 
-type Arguments = CustomAgent["startArgs"];
+type Arguments = z.infer<typeof argumentsSchema>;
 
 function uses(args: Arguments, placeholder: string): boolean {
   return args.flat().some((argument) => argument.includes(placeholder));

@@ -23,10 +23,11 @@ function readInput() {
   const chunk = Buffer.allocUnsafe(64 * 1024);
   for (;;) {
     const bytesRead = readChunk(chunk);
-    if (bytesRead === 0) return Buffer.concat(chunks).toString("utf8");
+    if (bytesRead === 0) return sizeBytes > maxInputBytes ? null : Buffer.concat(chunks).toString("utf8");
     sizeBytes += bytesRead;
-    if (sizeBytes > maxInputBytes) return null;
-    chunks.push(Buffer.from(chunk.subarray(0, bytesRead)));
+    // Read to the end in any case: an agent whose hook stops reading may take that for an error.
+    if (sizeBytes > maxInputBytes) chunks.length = 0;
+    else chunks.push(Buffer.from(chunk.subarray(0, bytesRead)));
   }
 }
 

@@ -1,0 +1,90 @@
+import { lstat, mkdir, readFile, rmdir, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { errorCode } from "../../../test/support/error-code.ts";
+import { makeTempFolder } from "../../../test/support/temp-folder.ts";
+import { changeClaudeConfig, readClaudeConfig } from "./claude-config.ts";
+
+async function makeConfig(content: unknown): Promise<string> {
+  const path = join(await makeTempFolder(), ".claude.json");
+  await writeFile(path, JSON.stringify(content), { mode: 0o640 });
+  return path;
+}
+
+test("a change keeps everything else in the file, and its mode", async () => {
+  const path = await makeConfig({ oauthAccount: { id: "me" }, projects: { "/p": { history: [1] } }, unknown: null });
+  await changeClaudeConfig(path, (config) => ({ ...config, hasCompletedOnboarding: true }));
+  expect(JSON.parse(await readFile(path, "utf8"))).toEqual({
+    oauthAccount: { id: "me" },
+    projects: { "/p": { history: [1] } },
+    unknown: null,
+    hasCompletedOnboarding: true,
+  });
+  expect((await stat(path)).mode & 0o777).toBe(0o640);
+});
+
+test("without a file one is made that nobody else can read, with its folder", async () => {
+  const path = join(await makeTempFolder(), "state", ".claude.json");
+  await changeClaudeConfig(path, (config) => ({ ...config, hasCompletedOnboarding: true }));
+  expect(await readClaudeConfig(path)).toEqual({ hasCompletedOnboarding: true });
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+});
+
+test("a change that changes nothing writes nothing", async () => {
+  const path = await makeConfig({ hasCompletedOnboarding: true });
+  const before = await stat(path);
+  await changeClaudeConfig(path, (config) => ({ ...config, hasCompletedOnboarding: true }));
+  expect(await stat(path)).toMatchObject({ ino: before.ino, mtimeMs: before.mtimeMs });
+});
+
+test("a file that cannot be read as an object is left as it is", async () => {
+  const path = await makeConfig({});
+  for (const text of ["{ not json", "[]", "null"]) {
+    await writeFile(path, text);
+    expect(await errorCode(changeClaudeConfig(path, () => ({ lost: true })))).toBe("agent_start_failed");
+    expect(await readFile(path, "utf8")).toBe(text);
+  }
+});
+
+test("a link stays a link, and the file behind it is changed", async () => {
+  const target = await makeConfig({ kept: 1 });
+  const path = join(await makeTempFolder(), ".claude.json");
+  await symlink(target, path);
+  await changeClaudeConfig(path, (config) => ({ ...config, added: 2 }));
+  expect((await lstat(path)).isSymbolicLink()).toBe(true);
+  expect(JSON.parse(await readFile(target, "utf8"))).toEqual({ kept: 1, added: 2 });
+});
+
+test("50 changes at once are all there at the end", async () => {
+  const path = await makeConfig({});
+  await Promise.all(
+    Array.from({ length: 50 }, (_, number) =>
+      changeClaudeConfig(path, (config) => ({ ...config, [`key${number}`]: number })),
+    ),
+  );
+  expect(Object.keys(await readClaudeConfig(path))).toHaveLength(50);
+});
+
+test("while Claude Code holds its lock nothing is written; what it wrote meanwhile is kept", async () => {
+  const path = await makeConfig({});
+  await mkdir(`${path}.lock`);
+  const change = changeClaudeConfig(path, (config) => ({ ...config, ours: true }));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(await readClaudeConfig(path)).toEqual({});
+  await writeFile(path, JSON.stringify({ theirs: true }));
+  await rmdir(`${path}.lock`);
+  await change;
+  expect(await readClaudeConfig(path)).toEqual({ theirs: true, ours: true });
+  await expect(stat(`${path}.lock`)).rejects.toThrow("ENOENT");
+});
+
+test("a lock that was left behind is taken over", async () => {
+  const path = await makeConfig({});
+  await mkdir(`${path}.lock`);
+  const old = new Date(Date.now() - 60_000);
+  await utimes(`${path}.lock`, old, old);
+  const startedAt = Date.now();
+  await changeClaudeConfig(path, (config) => ({ ...config, ours: true }));
+  expect(Date.now() - startedAt).toBeLessThan(1_500);
+  expect(await readClaudeConfig(path)).toEqual({ ours: true });
+});

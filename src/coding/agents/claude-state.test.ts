@@ -1,0 +1,58 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeTempFolder } from "../../../test/support/temp-folder.ts";
+import { newUuid } from "../../core/ids.ts";
+import { startTimeOf } from "../../platform/processes.ts";
+import { claudeCode } from "./claude-code.ts";
+
+const myTicks = startTimeOf(process.pid).split(".").at(-1) ?? "";
+
+async function makeState(states: readonly Record<string, unknown>[]): Promise<Record<string, string>> {
+  const configDir = await makeTempFolder();
+  await mkdir(join(configDir, "sessions"));
+  for (const state of states)
+    await writeFile(join(configDir, "sessions", `${state["pid"]}.json`), JSON.stringify(state));
+  return { CLAUDE_CONFIG_DIR: configDir };
+}
+
+test("a live process that runs the session is found, with what it is doing", async () => {
+  const sessionId = newUuid();
+  const env = await makeState([{ pid: process.pid, sessionId, procStart: myTicks, status: "busy", more: 1 }]);
+  expect(await claudeCode.externalHolder(sessionId, env)).toEqual({ pid: process.pid });
+  expect(await claudeCode.liveState(sessionId, { pid: process.pid, env })).toBe("working");
+  expect(await claudeCode.discoverSessionId({ pid: process.pid, env })).toBe(sessionId);
+});
+
+test.each([
+  ["busy", "working"],
+  ["idle", "idle"],
+  ["waiting", "waiting"],
+  ["something new", null],
+])("the status %s is %s", async (status, expected) => {
+  const sessionId = newUuid();
+  const env = await makeState([{ pid: process.pid, sessionId, procStart: myTicks, status }]);
+  expect(await claudeCode.liveState(sessionId, { pid: process.pid, env })).toBe(expected);
+});
+
+test("another session, a process that is gone, and a later process with the same pid are no holders", async () => {
+  const sessionId = newUuid();
+  const env = await makeState([
+    { pid: process.pid, sessionId: newUuid(), procStart: myTicks },
+    { pid: 2 ** 22 - 1, sessionId, procStart: "1" },
+    { pid: process.ppid, sessionId, procStart: "1" },
+  ]);
+  expect(await claudeCode.externalHolder(sessionId, env)).toBeNull();
+  expect(await claudeCode.liveState(sessionId, { pid: process.ppid, env })).toBeNull();
+});
+
+test("files in another form, half written or missing say nothing", async () => {
+  const sessionId = newUuid();
+  const env = await makeState([]);
+  const folder = join(env["CLAUDE_CONFIG_DIR"] ?? "", "sessions");
+  await writeFile(join(folder, `${process.pid}.json`), `{"pid":${process.pid},"sessionId":"${sessionId}`);
+  await writeFile(join(folder, "1.json"), "[]");
+  await writeFile(join(folder, "1.abc.key"), "{}");
+  expect(await claudeCode.externalHolder(sessionId, env)).toBeNull();
+  expect(await claudeCode.externalHolder(sessionId, { CLAUDE_CONFIG_DIR: "/nowhere" })).toBeNull();
+});
