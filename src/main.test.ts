@@ -21,7 +21,10 @@ beforeEach(async () => {
   await mkdir(code);
 });
 
-afterEach(() => rm(join(home, ".."), { recursive: true, force: true }));
+afterEach(async () => {
+  await endTerminalHost(home);
+  await rm(join(home, ".."), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+});
 
 function postern(...argv: readonly string[]): Promise<FinishedProcess> {
   return runPostern(argv, { env: posternEnvironment(home), cwd: code });
@@ -204,7 +207,6 @@ test("a gateway serves until SIGTERM, and store commands are at once in effect i
     expect(ended).toMatchObject({ code: 0, signal: null });
     expect(ended.stdout).toContain("postern token create");
     expect(ended.stderr).toContain("Agents live on");
-    await endTerminalHost(home);
   }
   expect(await postern("coding", "agents")).toMatchObject({
     code: 3,

@@ -33,6 +33,8 @@ const house: Readonly<Record<string, string>> = {
   "src/accounts/index.ts": "export const accounts = 1;\n",
   "src/coding/index.ts": 'import type { Client } from "../terminal-host/client.ts";\nexport type Coding = Client;\n',
   "src/coding/agents/registry.ts": "export const registry = 1;\n",
+  "src/coding/agents/index.ts": 'export { registry } from "./registry.ts";\n',
+  "src/stores.ts": 'import { registry } from "./coding/agents/index.ts";\nexport const stores = registry;\n',
   "src/coding/terminals/attachment.ts": "export const attachment = 1;\n",
   "src/coding/transcripts/turn.ts": "export const turn = 1;\n",
   "src/coding/sessions/launch.ts":
@@ -78,6 +80,8 @@ const violations: readonly (readonly [room: string, statement: string, rule: str
   ["src/coding/terminals", 'export * from "../sessions/launch.ts";', "coding-terminals-below-sessions"],
   ["src/coding/transcripts", 'await import("../sessions/launch.ts");', "coding-transcripts-below-sessions"],
   ["src/http", 'import { registry } from "../coding/agents/registry.ts";', "http-imports"],
+  ["src/http", 'import { registry } from "../coding/agents/index.ts";', "http-imports"],
+  ["src", 'import { registry } from "./coding/agents/registry.ts";', "composition-through-faces"],
   ["src/cli", 'import { storage } from "../storage/index.ts";', "cli-imports"],
   ["src/mcp", 'import { program } from "../cli/program.ts";', "mcp-imports"],
   ["src", 'import { folderStore } from "./folders/folder-store.ts";', "composition-through-faces"],

@@ -20,6 +20,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** The folders that talk to people and programs: they see a capability only through its face, `index.ts`. */
 const mouths = ["http", "mcp", "channels", "cli"] as const;
 
+/** The agents' own face, for what is put together without sessions: the configuration, and commands that only need the store. */
+const agentsFace = "^src/coding/agents/index\\.ts$";
+
 /** All that anybody outside of `src/terminal-host/` may know of it. */
 const terminalHostFace = "^src/terminal-host/(client|terminal-info)\\.ts$";
 
@@ -81,7 +84,7 @@ export const layerRules: IFlattenedRuleSet = {
     ),
     rule("composition-through-faces", "src/*.ts wires capabilities together through their faces.", {
       from: { path: "^src/[^/]+\\.ts$" },
-      to: { path: capabilityPattern, pathNot: capabilityFaces },
+      to: { path: capabilityPattern, pathNot: [capabilityFaces, agentsFace] },
     }),
     rule("terminal-host-through-its-face", "A terminal may live on another machine: only client and terminal-info.", {
       from: { path: "^src/", pathNot: ["^src/terminal-host/", shipped.pathNot] },
