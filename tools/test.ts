@@ -70,12 +70,15 @@ async function runToEnd(argv: readonly string[], env: NodeJS.ProcessEnv): Promis
   return child.exitCode ?? 1;
 }
 
+/** From util-linux, see {@link requirements}. */
+const unshare = "unshare";
+
 /** The argv that runs `argv` with no network but a loopback; null where the system does not let us. */
 function isolated(argv: readonly string[]): readonly string[] | null {
   const asUser = process.getuid?.() === 0 ? [] : ["--map-current-user", "--keep-caps"];
   const namespace = ["--net", ...asUser, "--", process.execPath, join(root, "tools", "run-isolated.ts")];
-  const probe = spawnSync("unshare", [...namespace, process.execPath, "--version"], { stdio: "ignore" });
-  return probe.status === 0 ? ["unshare", ...namespace, ...argv] : null;
+  const probe = spawnSync(unshare, [...namespace, process.execPath, "--version"], { stdio: "ignore" });
+  return probe.status === 0 ? [unshare, ...namespace, ...argv] : null;
 }
 
 /** What a developer's shell holds for their own agents and gateway is no business of the tests. */
