@@ -2,7 +2,7 @@ import { type FSWatcher, type Stats, statSync, watch } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { Clock } from "../core/clock.ts";
-import { messageOf } from "../core/errors.ts";
+import { isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
 /** Folders that are watched by the kernel at most; files beyond are only polled. */
@@ -39,7 +39,8 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
   let cancelPoll: (() => void) | null = null;
   let closed = false;
 
-  async function look(file: WatchedFile): Promise<void> {
+  /** @param missed whether this look finds what the kernel should have told. */
+  async function look(file: WatchedFile, missed: boolean): Promise<void> {
     if (file.looking) {
       file.lookAgain = true;
       return;
@@ -50,7 +51,9 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
       const signature = await signatureOf(file.path);
       const changed = file.signature !== signature;
       file.signature = signature;
-      if (changed && files.get(file.path) === file) tell(file);
+      if (!changed || files.get(file.path) !== file) continue;
+      if (missed) renewFolder(dirname(file.path));
+      tell(file);
     } while (file.lookAgain);
     file.looking = false;
   }
@@ -68,7 +71,7 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
   function soon(file: WatchedFile): void {
     file.cancelSettle ??= clock.after(settleMs, () => {
       file.cancelSettle = null;
-      void look(file);
+      void look(file, false);
     });
   }
 
@@ -83,8 +86,15 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
       watcher.on("error", () => dropFolder(folder)); // the folder went away; the poll watches on
       folders.set(folder, watcher);
     } catch (error) {
+      if (isErrno(error, "ENOENT", "ENOTDIR")) return; // not there yet: the poll tries again
       log.debug({ reason: messageOf(error) }, "a folder cannot be watched; its files are polled");
     }
+  }
+
+  /** The kernel watches the folder that had this name when it was asked: another one may have taken its place. */
+  function renewFolder(folder: string): void {
+    dropFolder(folder);
+    watchFolder(folder);
   }
 
   function dropFolder(folder: string): void {
@@ -100,7 +110,7 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
     cancelPoll = clock.after(pollMs, () => {
       for (const file of files.values()) {
         watchFolder(dirname(file.path));
-        void look(file);
+        void look(file, true);
       }
       poll();
     });

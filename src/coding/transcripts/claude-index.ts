@@ -88,30 +88,32 @@ export function createClaudeIndexer(): TurnIndexer {
     return true;
   }
 
-  /** Reads the put-off lines from the end until state, time and model are known. */
+  /** Reads the put-off lines from the end until state, time and model are known, as if each had been read in its turn. */
   function settle(): void {
     const lines = putOff;
     putOff = [];
-    let stateKnown = false;
+    const found: { state: TurnState | null; time: string | null; model: string | null } = {
+      state: null,
+      time: null,
+      model: null,
+    };
     let filled = false;
     for (const { kind, bytes } of lines.reverse()) {
-      if (stateKnown && kind === "tool_result") continue;
+      if (found.state !== null && found.time !== null && (found.model !== null || kind === "tool_result")) continue;
       const line = parseLine(bytes);
       if (line === null || line["isSidechain"] === true) continue;
-      if (kind === "assistant" && isClaudeFiller(line)) filled = true;
-      if (kind === "assistant" && !isClaudeAnswer(line)) continue;
-      if (!stateKnown) {
-        facts.lastTurn = kind === "assistant" ? stateAfter(line) : { kind: "open" };
-        facts.updatedAt = timeOf(line) ?? facts.updatedAt;
-        stateKnown = true;
-        if (filled) cutOff();
+      if (kind === "assistant" && !isClaudeAnswer(line)) {
+        filled ||= found.state === null && isClaudeFiller(line);
+        continue;
       }
-      const model = kind === "assistant" ? modelOf(line) : null;
-      if (model === null) continue;
-      facts.model = model;
-      return;
+      found.state ??= kind === "assistant" ? stateAfter(line) : { kind: "open" };
+      found.time ??= timeOf(line);
+      if (kind === "assistant") found.model ??= modelOf(line);
     }
-    if (filled && !stateKnown) cutOff();
+    facts.lastTurn = found.state ?? facts.lastTurn;
+    facts.updatedAt = found.time ?? facts.updatedAt;
+    facts.model = found.model ?? facts.model;
+    if (filled && facts.lastTurn.kind === "open") facts.lastTurn = { kind: "aborted" };
   }
 
   /** A resumed session says that the turn before it never ended. */

@@ -24,10 +24,10 @@ export function createCodexIndexer(): TurnIndexer {
   /** Whether the file tells when turns begin and end; the older ones do not. */
   let tellsTurns = false;
   let hasMeta = false;
-  /** Lines since the last pause that only matter if they are the last of their kind. */
-  let lastLine: Buffer | null = null;
-  let lastContext: Buffer | null = null;
-  let lastUsage: Buffer | null = null;
+  /** Lines since the last pause, not parsed: only the last readable one of each kind says something new. */
+  let outputs: Buffer[] = [];
+  let contexts: Buffer[] = [];
+  let usages: Buffer[] = [];
   let totalTokens: number | null = null;
   /** Offset of the first token count after the last prompt: older versions write it in front of the answer that it counts. */
   let usageStart: number | null = null;
@@ -37,6 +37,7 @@ export function createCodexIndexer(): TurnIndexer {
     if (line === null) return false;
     if (hasMeta) return true; // a fork repeats its parent's
     hasMeta = true;
+    settle();
     const payload = codexPayload(line);
     facts.agentSessionId = stringAt(payload, "id");
     facts.cwd = stringAt(payload, "cwd");
@@ -97,14 +98,14 @@ export function createCodexIndexer(): TurnIndexer {
     }
     unanswered = null;
     usageStart = null;
-    lastLine = bytes;
+    putOff(bytes);
     facts.lastTurn = ends && !tellsTurns ? { kind: "ended" } : { kind: "open" };
     return true;
   }
 
   function usage(bytes: Buffer, offset: number): void {
     if (marks.at(-1)?.role === "user") usageStart ??= offset;
-    else lastUsage = bytes;
+    else usages.push(bytes);
   }
 
   function complete(bytes: Buffer): boolean {
@@ -132,23 +133,25 @@ export function createCodexIndexer(): TurnIndexer {
     return true;
   }
 
+  /** Only for its time; the oldest files have none. */
+  function putOff(bytes: Buffer): void {
+    if (bytes.includes('"timestamp"')) outputs.push(bytes);
+  }
+
   function seen(line: Fields): void {
-    const timestamp = timeOf(line);
-    facts.createdAt ??= timestamp;
-    facts.updatedAt = timestamp ?? facts.updatedAt;
-    lastLine = null;
+    settle();
+    const time = timeOf(line);
+    facts.createdAt ??= time;
+    facts.updatedAt = time ?? facts.updatedAt;
   }
 
   function settle(): void {
-    const context = lastContext === null ? null : parseLine(lastContext);
-    if (context !== null) facts.model = stringAt(codexPayload(context), "model") ?? facts.model;
-    const line = lastLine === null ? null : parseLine(lastLine);
-    if (line !== null) seen(line);
-    const count = lastUsage === null ? null : parseLine(lastUsage);
-    if (count !== null) totalTokens = codexTotalTokens(codexPayload(count)) ?? totalTokens;
-    lastContext = null;
-    lastUsage = null;
-    lastLine = null;
+    facts.model = lastOf(contexts, (line) => stringAt(codexPayload(line), "model")) ?? facts.model;
+    facts.updatedAt = lastOf(outputs, timeOf) ?? facts.updatedAt;
+    totalTokens = lastOf(usages, (line) => codexTotalTokens(codexPayload(line))) ?? totalTokens;
+    outputs = [];
+    contexts = [];
+    usages = [];
   }
 
   return {
@@ -162,17 +165,19 @@ export function createCodexIndexer(): TurnIndexer {
         case "prompt":
           return prompt(line.form, bytes, offset);
         case "answer":
-          return codexFormRank[line.form] < codexFormRank[form] || output(bytes, offset, true);
+        case "thinking":
+          // An older form tells once more what the newer one told, or a compaction's summary.
+          return codexFormRank[line.form] < codexFormRank[form] || output(bytes, offset, line.kind === "answer");
         case "plan":
           return output(bytes, offset, true);
         case "call":
         case "action":
           return output(bytes, offset, false);
         case "result":
-          if (marks.at(-1)?.role === "assistant") lastLine = bytes;
+          if (marks.at(-1)?.role === "assistant") putOff(bytes);
           return true;
         case "context":
-          lastContext = bytes;
+          contexts.push(bytes);
           return true;
         case "started":
           return mark(bytes, "open");
@@ -193,6 +198,16 @@ export function createCodexIndexer(): TurnIndexer {
     },
     pause: settle,
   };
+}
+
+/** What the last line that says something says. */
+function lastOf<T>(lines: readonly Buffer[], read: (line: Fields) => T | null): T | null {
+  for (const bytes of lines.toReversed()) {
+    const line = parseLine(bytes);
+    const said = line === null ? null : read(line);
+    if (said !== null) return said;
+  }
+  return null;
 }
 
 /** The readable part of an error: the API's own message where Codex quotes its JSON. */

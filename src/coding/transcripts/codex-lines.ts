@@ -14,7 +14,7 @@ export const codexFormRank = { responses: 1, events: 2, items: 3 } satisfies Rec
 /** What a line of Codex is, told by its first bytes. */
 export type CodexLine =
   | { readonly kind: "prompt"; readonly form: CodexForm }
-  | { readonly kind: "answer"; readonly form: CodexForm }
+  | { readonly kind: "answer" | "thinking"; readonly form: CodexForm }
   /** `action` is an item that stands for a tool call and its result at once. */
   | {
       readonly kind:
@@ -38,8 +38,8 @@ const unreadable: CodexLine = { kind: "unreadable" };
 const ofEvent: Readonly<Record<string, CodexLine>> = {
   user_message: { kind: "prompt", form: "events" },
   agent_message: { kind: "answer", form: "events" },
-  agent_reasoning: { kind: "answer", form: "events" },
-  agent_reasoning_raw_content: { kind: "answer", form: "events" },
+  agent_reasoning: { kind: "thinking", form: "events" },
+  agent_reasoning_raw_content: { kind: "thinking", form: "events" },
   task_started: { kind: "started" },
   turn_started: { kind: "started" },
   task_complete: { kind: "complete" },
@@ -52,7 +52,7 @@ const ofEvent: Readonly<Record<string, CodexLine>> = {
 const ofItem: Readonly<Record<string, CodexLine>> = {
   UserMessage: { kind: "prompt", form: "items" },
   AgentMessage: { kind: "answer", form: "items" },
-  Reasoning: { kind: "answer", form: "items" },
+  Reasoning: { kind: "thinking", form: "items" },
   Plan: { kind: "plan" },
   CommandExecution: { kind: "action" },
   FileChange: { kind: "action" },
@@ -61,7 +61,7 @@ const ofItem: Readonly<Record<string, CodexLine>> = {
 };
 
 const ofResponse: Readonly<Record<string, CodexLine>> = {
-  reasoning: { kind: "answer", form: "responses" },
+  reasoning: { kind: "thinking", form: "responses" },
   function_call: { kind: "call" },
   custom_tool_call: { kind: "call" },
   local_shell_call: { kind: "call" },

@@ -83,7 +83,7 @@ function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
       if (line.kind === "usage") usage.add(payload);
       else {
         draft.touch(timeOf(parsed));
-        if (line.kind === "answer") answer(payload, line.form);
+        if (line.kind === "answer" || line.kind === "thinking") answer(payload, line.form);
         else if (line.kind === "call") call(payload);
         else if (line.kind === "action") action(payload);
         else if (line.kind === "result") result(payload);

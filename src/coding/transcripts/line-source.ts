@@ -6,7 +6,7 @@ import { isErrno, PosternError } from "../../core/errors.ts";
 import { createLineSplitter, type LineSink, type ScanPosition } from "./line-splitter.ts";
 
 /** Large enough that the calls cost nothing, small enough to stay in the cache and to keep the event loop free. */
-const chunkBytes = 512 * 1024;
+const chunkBytes = 256 * 1024;
 /** A compressed transcript is read no further than this. */
 const maxDecompressedBytes = 1024 * 1024 * 1024;
 
