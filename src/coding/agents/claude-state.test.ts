@@ -12,7 +12,7 @@ async function makeState(states: readonly Record<string, unknown>[]): Promise<Re
   const configDir = await makeTempFolder();
   await mkdir(join(configDir, "sessions"));
   for (const state of states)
-    await writeFile(join(configDir, "sessions", `${state["pid"]}.json`), JSON.stringify(state));
+    await writeFile(join(configDir, "sessions", `${String(state["pid"])}.json`), JSON.stringify(state));
   return { CLAUDE_CONFIG_DIR: configDir };
 }
 

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { z } from "zod";
 import { createSingleFlight } from "../../core/single-flight.ts";
-import { codingError } from "../errors.ts";
 import type { Environment } from "./template.ts";
 import { tomlString, tomlTable } from "./toml.ts";
 
@@ -23,13 +22,13 @@ function hookArguments(command: string): readonly string[] {
 }
 
 const cache = new Map<string, string>();
-const flights = createSingleFlight<string>();
+const flights = createSingleFlight<string | null>();
 
 /**
  * The arguments that give a session Postern's hooks and the trust for exactly these: Codex itself is asked for the hash of each
  * (about 0.4 s, once for each version of the program), so no hook of the user's becomes trusted by it.
  *
- * @throws PosternError `agent_start_failed` when this Codex does not tell
+ * A Codex that does not tell gets no hooks: it runs and is read by its transcript, or shows on its own screen why it cannot start.
  */
 export async function trustedHookArguments(
   binary: string,
@@ -39,6 +38,7 @@ export async function trustedHookArguments(
   const { mtimeMs, size } = await stat(binary);
   const key = JSON.stringify([binary, mtimeMs, size, command]);
   const trust = cache.get(key) ?? (await flights(key, () => askForTrust(binary, command, env)));
+  if (trust === null) return [];
   if (cache.size >= maxCached) cache.clear();
   cache.set(key, trust);
   return [...hookArguments(command), "-c", trust];
@@ -54,7 +54,7 @@ const answerSchema = z.looseObject({
   ),
 });
 
-async function askForTrust(binary: string, command: string, env: Environment): Promise<string> {
+async function askForTrust(binary: string, command: string, env: Environment): Promise<string | null> {
   // A state folder of its own: the answer depends on the arguments alone, and the user's folder stays as it is.
   const home = await mkdtemp(join(tmpdir(), "postern-codex-"));
   try {
@@ -66,10 +66,8 @@ async function askForTrust(binary: string, command: string, env: Environment): P
       .filter((hook) => hook.source === "sessionFlags" && hook.command === command);
     if (ours.length !== hookEvents.length) throw new Error(`it knows ${ours.length} of ${hookEvents.length} hooks`);
     return `hooks.state=${tomlTable(ours.map((hook) => [hook.key, `{trusted_hash=${tomlString(hook.currentHash)}}`]))}`;
-  } catch (cause) {
-    throw codingError("agent_start_failed", `Cannot start codex: ${binary} did not tell the hashes of its hooks.`, {
-      cause,
-    });
+  } catch {
+    return null; // without hooks, as said above
   } finally {
     await rm(home, { recursive: true, force: true, maxRetries: 5 });
   }

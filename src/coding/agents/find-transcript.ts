@@ -75,5 +75,5 @@ export async function findInDayFolders(root: string, agentSessionId: string): Pr
 }
 
 function numbered(names: readonly string[]): readonly string[] {
-  return names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(b) - Number(a));
+  return names.filter((name) => /^\d+$/.test(name)).toSorted((a, b) => Number(b) - Number(a));
 }

@@ -1,8 +1,5 @@
 import { fileURLToPath } from "node:url";
 
-/** The variable that names the inbox file of a session to its hooks. */
-export const inboxVariable = "POSTERN_SESSION_INBOX";
-
 /**
  * The one hook command of every session, as a shell line that agents run: this Node and the fixed script, nothing else. It does
  * not vary with the session, so that an agent that remembers what it trusts (Codex) is asked once.

@@ -57,7 +57,7 @@ function comparable(input: unknown): string {
     if (passing.has(key)) return undefined;
     if (typeof value === "string") return value.trimEnd();
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+    return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
   });
 }
 

@@ -1,5 +1,4 @@
 export { type CustomAgent, customAgentSchema } from "./custom.ts";
-export { agentEnvironment } from "./environment.ts";
 export { hookCommand } from "./hook-command.ts";
 export { type AgentRegistry, createRegistry, type RegistryDeps, type ResolvedAgent } from "./registry.ts";
 export type {
@@ -11,4 +10,4 @@ export type {
   LaunchRequest,
   LoginState,
 } from "./template.ts";
-export { builtInTemplates, createTemplates } from "./templates.ts";
+export { createTemplates } from "./templates.ts";
