@@ -36,7 +36,7 @@ export function runPostern(
 ): Promise<FinishedProcess> {
   const { env, cwd, node = process.execPath, bin = ownBin } = options;
   return new Promise((done) => {
-    const child = execFile(node, [bin, ...argv], { env, cwd, timeout: 30_000 }, (_error, stdout, stderr) => {
+    const child = execFile(node, [bin, ...argv], { env, cwd, timeout: 60_000 }, (_error, stdout, stderr) => {
       done({ code: child.exitCode, stdout, stderr });
     });
   });
