@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { problemSchema } from "../wire/problem.ts";
-import type { KnownRoute } from "./route-table.ts";
+import type { KnownRoute } from "./route-server.ts";
 
 const looseSchema = z.record(z.string(), z.unknown());
 type JsonObject = z.infer<typeof looseSchema>;

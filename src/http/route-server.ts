@@ -1,9 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import type { FastifyBaseLogger, FastifyInstance, FastifySchema } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
-import type { KnownRoute } from "./route-table.ts";
 
 /** Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. */
 export type Access = "public" | "signed-in" | Scope;
@@ -26,6 +25,15 @@ declare module "fastify" {
 
 /** Fastify with zod schemas. */
 export type HttpApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
+
+/** A route as it was registered. */
+export interface KnownRoute {
+  readonly methods: readonly string[];
+  /** With `:name` for a parameter. */
+  readonly url: string;
+  readonly access: Access;
+  readonly schema: FastifySchema;
+}
 
 /** What a module of routes gets. */
 export interface RouteServer {

@@ -1,14 +1,4 @@
-import type { FastifySchema } from "fastify";
-import type { Access } from "./route-server.ts";
-
-/** A route as it was registered. */
-export interface KnownRoute {
-  readonly methods: readonly string[];
-  /** With `:name` for a parameter. */
-  readonly url: string;
-  readonly access: Access;
-  readonly schema: FastifySchema;
-}
+import type { KnownRoute } from "./route-server.ts";
 
 /** What to say to a request that fits no route: with another method it may. */
 export function findRoutes(
