@@ -148,6 +148,18 @@ describeOnBothStores("the store", (openStore) => {
     );
   });
 
+  test("is left as it was when it cannot be brought to this version", async () => {
+    const store = await openStore();
+    await dropEverything(store.db);
+    await store.db.schema.createTable("sessions").addColumn("mine", "text").execute();
+    await expect(store.openAgain()).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("sessions"),
+    });
+    const tables = await store.db.introspection.getTables();
+    expect(tables.map(({ name }) => name)).toEqual(["sessions"]);
+  });
+
   test("is refused when a newer version has written it", async () => {
     const store = await openStore();
     await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01T00:00:00.000Z')`.execute(

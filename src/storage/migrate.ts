@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
-import { PosternError } from "../core/errors.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
 import { firstMigration } from "./migrations/0001-first.ts";
 import type { Tables } from "./schema.ts";
 
@@ -30,7 +30,7 @@ export async function migrate(db: Kysely<Tables>, place: string): Promise<void> 
   refuseNewer(await appliedMigrations(db), place); // a newer Postern may have come first
   throw new PosternError(
     "store_unavailable",
-    `Cannot bring the store at ${place} to this version. Nothing was changed; the cause is in the log.`,
+    `Cannot bring the store at ${place} to this version: ${messageOf(error)}. Nothing was changed.`,
     { cause: error },
   );
 }
