@@ -1,3 +1,4 @@
+import { isResting } from "./sessions/activity.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 
 // The contract's bound for an agent that tells its own id; both tell within a second.
@@ -13,16 +14,18 @@ export async function untilTaken(live: LiveSession, promptId: string, signal: Ab
   const taken = (): boolean => {
     if (live.exit !== null) return true;
     const state = live.outbox.progressOf(promptId)?.state ?? null;
-    if (state === "queued") return live.state.activity !== "idle" && live.state.activity !== "starting";
+    if (state === "queued") return !isResting(live.state) && live.state.activity !== "starting";
     if (state === "sent" && live.outbox.unconfirmed !== null) return false;
     return !live.provisional;
   };
   await live.changes.until(taken, { timeoutMs: bootMs, signal });
+  if (live.exit !== null) await live.ended();
 }
 
 /** Waits until the agent has told its own id, or has ended, or 15 s have gone. */
 export async function untilNamed(live: LiveSession, signal: AbortSignal): Promise<void> {
   await live.changes.until(() => live.exit !== null || !live.provisional, { timeoutMs: bootMs, signal });
+  if (live.exit !== null) await live.ended();
 }
 
 /** Waits until a prompt's turn has ended, or somebody is needed, or the process is gone, or the time is up. */

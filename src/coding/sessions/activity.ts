@@ -39,6 +39,11 @@ export type Observation =
   /** The agent itself says that no dialog is open: what was asked was answered in the terminal. */
   | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" };
 
+/** Whether no turn runs and no question is open: a prompt can be given, even to an agent that the vendor will refuse again. */
+export function isResting({ activity }: Pick<ActivityState, "activity">): boolean {
+  return activity === "idle" || activity === "limited" || activity === "needs_login";
+}
+
 // Oldest go first: an agent asks a handful at a time, and a forged inbox must not fill the memory.
 const maxPermissions = 50;
 
@@ -85,8 +90,9 @@ export function nextActivity(
           },
         ].slice(-maxPermissions),
       };
-    case "turn_ended":
     case "turn_failed":
+      return afterFailure(turnOver(state), event.needs);
+    case "turn_ended":
     case "turn_over":
     case "waiting_for_input":
       return turnOver(state);
@@ -101,12 +107,18 @@ function inMode(activity: "working" | "idle", state: ActivityState): ActivitySta
 }
 
 function turnOver(state: ActivityState): ActivityState {
-  const running = state.activity !== "idle" && state.activity !== "starting";
+  const running = !isResting(state) && state.activity !== "starting";
   return inMode("idle", {
     ...state,
     permissions: ofSubagents(state.permissions),
     turnsEnded: state.turnsEnded + (running ? 1 : 0),
   });
+}
+
+/** A turn that failed for want of a log-in or within a limit says that the next one will fail as well. */
+function afterFailure(state: ActivityState, needs: "login" | "limit_reset" | undefined): ActivityState {
+  if (state.activity !== "idle" || needs === undefined) return state;
+  return { ...state, activity: needs === "login" ? "needs_login" : "limited" };
 }
 
 /** A sub-agent's question outlives the turn that started it. */

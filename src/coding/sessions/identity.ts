@@ -1,12 +1,124 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
+import { createKeyedLock } from "../../core/single-flight.ts";
+import { descendantsOf } from "../../platform/processes.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
+import type { AgentTemplate, Environment, HookClaim } from "../agents/template.ts";
+import { judgeClaim } from "./claims.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
-import type { SessionRecord, SessionStore } from "./session-store.ts";
+import type { SessionPatch, SessionRecord, SessionStore } from "./session-store.ts";
 
 /** The name under which the terminal host keeps a session from being run twice. */
 export function leaseKeyOf(session: { readonly agent: string; readonly sessionId: string }): string {
   return `${session.agent}:${session.sessionId}`;
+}
+
+/** What an {@link Identity} needs. */
+export interface IdentityDeps {
+  readonly store: SessionStore;
+  readonly queue: PromptQueue;
+  readonly host: TerminalHostClient;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The process whose session it is. */
+export interface IdentityProcess {
+  readonly template: AgentTemplate;
+  readonly terminalId: string;
+  readonly pid: number;
+  /** Where the agent keeps its files. */
+  readonly env: Environment;
+}
+
+/** Which session a live process runs: its record, under whatever id the agent gives it. */
+export class Identity {
+  readonly #deps: IdentityDeps;
+  readonly #process: IdentityProcess;
+  readonly #changed: () => void;
+  /** Hook and state file may tell the same id at the same time. */
+  readonly #lock = createKeyedLock();
+  #record: SessionRecord;
+  /** The agent said that its session ended while its process lives: the next session's id is its successor's. */
+  #awaitsSuccessor = false;
+
+  constructor(deps: IdentityDeps, process: IdentityProcess & { readonly record: SessionRecord }, changed: () => void) {
+    this.#deps = deps;
+    this.#process = process;
+    this.#record = process.record;
+    this.#changed = changed;
+  }
+
+  get record(): SessionRecord {
+    return this.#record;
+  }
+
+  /** Whether the id is a stand-in until the agent tells its own. */
+  get provisional(): boolean {
+    const { transcriptPath, aliases } = this.#record;
+    return this.#process.template.idRegime === "discovered" && transcriptPath === null && aliases.length === 0;
+  }
+
+  /** Whether a hook line counts for this session; one that names a new id, and is verified, moves the session there. */
+  async accepts(claim: HookClaim): Promise<boolean> {
+    const { template, env } = this.#process;
+    const verdict = judgeClaim(claim, {
+      sessionId: this.#record.sessionId,
+      dir: this.#record.dir,
+      transcriptRoots: template.transcriptRoots(env),
+    });
+    if (verdict === "refused") return false;
+    const { kind } = claim.event;
+    if (verdict === "own") {
+      if (kind === "session_end") this.#awaitsSuccessor = true;
+      return true;
+    }
+    const verified = await this.#isRunBy(claim.agentSessionId);
+    if (verified === false) return false;
+    if (this.provisional) return this.#take(claim.agentSessionId);
+    // An agent that goes on with another session may not say that the first one ended: then its files must say so.
+    return kind === "session_start" && (this.#awaitsSuccessor || verified === true) && this.#take(claim.agentSessionId);
+  }
+
+  /** Takes the id that the agent's own files tell, while there is only a stand-in. */
+  async discover(): Promise<void> {
+    const { template, pid, env } = this.#process;
+    const told = await template.discoverSessionId({ pid, env });
+    if (told !== null) await this.#take(told);
+  }
+
+  async patch(patch: SessionPatch): Promise<void> {
+    await this.#deps.store.update(this.#record.sessionId, patch);
+    this.#record = { ...this.#record, ...patch };
+    this.#changed();
+  }
+
+  /** Whether this process runs the session with that id, by the agent's own files; null when they do not tell. */
+  async #isRunBy(agentSessionId: string): Promise<boolean | null> {
+    const { template, pid, env } = this.#process;
+    const told = await template.discoverSessionId({ pid, env });
+    if (told !== null) return told === agentSessionId;
+    const holder = await template.externalHolder(agentSessionId, env);
+    if (holder === null) return null;
+    return holder.pid === pid || descendantsOf(pid).some((child) => child.pid === holder.pid);
+  }
+
+  #take(agentSessionId: string): Promise<boolean> {
+    return this.#lock.run("id", async () => {
+      if (this.#record.sessionId === agentSessionId) return true;
+      const adopted = await adoptId(this.#deps, {
+        record: this.#record,
+        terminalId: this.#process.terminalId,
+        agentSessionId,
+        how: this.provisional ? "rekey" : "follow",
+      });
+      if (adopted === null) return false;
+      this.#record = adopted;
+      this.#awaitsSuccessor = false;
+      this.#changed();
+      return true;
+    });
+  }
 }
 
 /**
@@ -15,14 +127,8 @@ export function leaseKeyOf(session: { readonly agent: string; readonly sessionId
  *
  * @returns the record under the new id, or null when another session holds that id (nothing is changed then).
  */
-export async function adoptId(
-  deps: {
-    readonly store: SessionStore;
-    readonly queue: PromptQueue;
-    readonly host: TerminalHostClient;
-    readonly clock: Clock;
-    readonly log: Log;
-  },
+async function adoptId(
+  deps: IdentityDeps,
   change: {
     readonly record: SessionRecord;
     readonly terminalId: string;

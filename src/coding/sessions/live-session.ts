@@ -3,21 +3,20 @@ import type { Clock } from "../../core/clock.ts";
 import { hasCode } from "../../core/errors.ts";
 import { newUuid } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
-import { createKeyedLock } from "../../core/single-flight.ts";
 import type { TerminalExit, TerminalHostClient } from "../../terminal-host/terminal-info.ts";
-import type { AgentTemplate, Environment, HookClaim } from "../agents/template.ts";
+import type { AgentTemplate, Environment } from "../agents/template.ts";
 import type { TranscriptSummary, Transcripts } from "../transcripts/transcript.ts";
-import { type ActivityState, initialActivity, nextActivity, type Observation } from "./activity.ts";
-import { judgeClaim } from "./claims.ts";
+import { type ActivityState, initialActivity, isResting, nextActivity, type Observation } from "./activity.ts";
 import { composerOnScreen } from "./deliver.ts";
 import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
-import { adoptId } from "./identity.ts";
+import { Identity } from "./identity.ts";
 import { parseInboxLine } from "./inbox-line.ts";
 import { promptPathBeside } from "./launch.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
+import { transcriptNews } from "./transcript-news.ts";
 
 /** What a live session needs from its surroundings. */
 export interface LiveSessionDeps {
@@ -61,14 +60,10 @@ export class LiveSession {
   readonly #transcript: TranscriptFollower;
   readonly #inboxPath: string;
   readonly #origin: "launched" | "found";
-  /** Hook and state file may tell the same id at the same time. */
-  readonly #identity = createKeyedLock();
+  readonly #identity: Identity;
   #inbox: HookInbox | null = null;
-  #record: SessionRecord;
   #state: ActivityState = initialActivity;
   #lastHookAt: number;
-  /** The agent said that its session ended while its process lives: the next session's id is its successor's. */
-  #awaitsSuccessor = false;
   #exit: TerminalExit | "unknown" | null = null;
   #ending: Promise<void> | null = null;
   #refreshing: Promise<void> | null = null;
@@ -77,7 +72,6 @@ export class LiveSession {
 
   constructor(deps: LiveSessionDeps, input: LiveSessionInput) {
     this.#deps = deps;
-    this.#record = input.record;
     this.template = input.template;
     this.terminalId = input.terminalId;
     this.pid = input.pid;
@@ -86,13 +80,14 @@ export class LiveSession {
     this.#origin = input.origin;
     this.#lastHookAt = deps.clock.now();
     this.changes = createChangeSignal(deps.clock);
+    this.#identity = new Identity(deps, input, () => this.changes.notify());
     this.#transcript = new TranscriptFollower({
       transcripts: deps.transcripts,
       template: input.template,
       log: deps.log,
       onChange: () => this.#refreshTranscript(),
     });
-    const maySend = (): boolean => this.#exit === null && this.#state.activity === "idle";
+    const maySend = (): boolean => this.#exit === null && isResting(this.#state);
     const view: OutboxView = {
       maySend,
       maySendNow: async () => maySend() && (await this.#agentSays()) !== "waiting" && maySend(),
@@ -105,7 +100,7 @@ export class LiveSession {
   }
 
   get record(): SessionRecord {
-    return this.#record;
+    return this.#identity.record;
   }
   get state(): ActivityState {
     return this.#state;
@@ -119,15 +114,14 @@ export class LiveSession {
   }
   /** Whether the id is a stand-in until the agent tells its own. */
   get provisional(): boolean {
-    const { transcriptPath, aliases } = this.#record;
-    return this.template.idRegime === "discovered" && transcriptPath === null && aliases.length === 0;
+    return this.#identity.provisional;
   }
 
   /** Begins to follow the agent. Reads the whole inbox of this launch first, so that a found session stands where it stood. */
   async begin(): Promise<void> {
-    if (this.#record.transcriptPath !== null) await this.#transcript.follow(this.#record.transcriptPath);
+    if (this.record.transcriptPath !== null) await this.#transcript.follow(this.record.transcriptPath);
     this.#transcript.markResumed();
-    const open = await this.#deps.queue.open(this.#record.sessionId);
+    const open = await this.#deps.queue.open(this.record.sessionId);
     if (this.#origin === "launched") this.outbox.resume(open, "argv");
     this.#inbox = createHookInbox({
       path: this.#inboxPath,
@@ -142,14 +136,14 @@ export class LiveSession {
 
   /** A gateway that has just begun: what happened while no gateway ran is in the inbox and the transcript. */
   async #catchUp(open: Parameters<Outbox["resume"]>[0]): Promise<void> {
-    if (this.#state.activity === "idle") this.#transcript.markIdle();
+    if (isResting(this.#state)) this.#transcript.markIdle();
     else this.#transcript.markWorking();
     this.outbox.resume(open, "typing");
     for (const prompt of open) {
       if (prompt.state === "sent" && (await this.#transcript.hasPrompt(prompt.prompt)))
         await this.outbox.onPromptTaken(prompt.prompt);
     }
-    if (this.#state.activity === "idle") this.outbox.onTurnOver();
+    if (isResting(this.#state)) this.outbox.onTurnOver();
     this.outbox.pump();
   }
 
@@ -157,66 +151,42 @@ export class LiveSession {
     const payload = parseInboxLine(line);
     const claim = payload === null ? null : this.template.parseHook(payload);
     if (claim === null) return;
-    if (!(await this.#accepts(claim))) {
+    if (!(await this.#identity.accepts(claim))) {
       this.#deps.log.warn(
-        { sessionId: this.#record.sessionId, event: claim.event.kind },
+        { sessionId: this.record.sessionId, event: claim.event.kind },
         "refused a hook line that is not this session's",
       );
       return;
     }
     this.#lastHookAt = this.#deps.clock.now();
     if (claim.transcriptPath !== null) await this.#bindTranscript(claim.transcriptPath);
-    if (claim.event.kind === "session_end") this.#awaitsSuccessor = true;
     await this.#observe(claim.event);
-  }
-
-  async #accepts(claim: HookClaim): Promise<boolean> {
-    const verdict = judgeClaim(claim, {
-      sessionId: this.#record.sessionId,
-      dir: this.#record.dir,
-      transcriptRoots: this.template.transcriptRoots(this.#env),
-    });
-    if (verdict === "own") return true;
-    if (verdict === "refused") return false;
-    if (!this.provisional && !(this.#awaitsSuccessor && claim.event.kind === "session_start")) return false;
-    return this.#takeId(claim.agentSessionId);
-  }
-
-  /** Takes the agent's own id, for a provisional one or as the successor of a session that it ended. */
-  #takeId(agentSessionId: string): Promise<boolean> {
-    return this.#identity.run("id", async () => {
-      if (this.#record.sessionId === agentSessionId) return true;
-      const told = await this.template.discoverSessionId({ pid: this.pid, env: this.#env });
-      if (told !== null && told !== agentSessionId) return false;
-      const adopted = await adoptId(this.#deps, {
-        record: this.#record,
-        terminalId: this.terminalId,
-        agentSessionId,
-        how: this.provisional ? "rekey" : "follow",
-      });
-      if (adopted === null) return false;
-      this.#record = adopted;
-      this.#awaitsSuccessor = false;
-      this.changes.notify();
-      return true;
-    });
   }
 
   async #bindTranscript(path: string): Promise<void> {
     if (path === this.#transcript.path) return;
     await this.#transcript.follow(path);
-    await this.#patch({ transcriptPath: path });
+    await this.#identity.patch({ transcriptPath: path });
+  }
+
+  /** By the session's id, where no hook has told the path. */
+  async #findTranscript(): Promise<void> {
+    if (this.#transcript.path !== null || this.provisional) return;
+    const path = await this.template.findTranscript(this.record.sessionId, this.#env);
+    if (path !== null) await this.#bindTranscript(path);
   }
 
   async #observe(event: Observation): Promise<void> {
     const before = this.#state;
     this.#state = nextActivity(before, event, { at: this.#deps.clock.now(), permissionId: newUuid() });
-    if (event.kind === "prompt_submitted") await this.outbox.onPromptTaken(event.prompt);
+    const taken =
+      event.kind === "prompt_submitted" ? event.prompt : event.kind === "prompt_seen" ? this.outbox.unconfirmed : null;
+    if (taken !== null) await this.outbox.onPromptTaken(taken);
     if (this.#state.turnsEnded > before.turnsEnded) {
       await this.#transcript.refresh();
       this.outbox.onTurnOver();
     }
-    if (this.#state.activity === "idle") this.#transcript.markIdle();
+    this.#markIdle();
     if (this.#state !== before) this.changes.notify();
     this.outbox.pump();
   }
@@ -233,24 +203,26 @@ export class LiveSession {
 
   /** What the transcript tells where no hook does: an aborted or failed turn, and everything of an agent without hooks. */
   async #onTranscript(): Promise<void> {
-    const kind = this.#transcript.summary?.lastTurn.kind;
-    const working = this.#state.activity === "working" || this.#state.permissions.length > 0;
-    const unconfirmed = this.outbox.unconfirmed;
-    if (unconfirmed !== null && this.#transcript.hasNewTurn && (!this.template.hasHooks || this.#hooksSilent())) {
-      if (await this.#transcript.hasPrompt(unconfirmed)) {
-        await this.#observe({ kind: "prompt_seen" });
-        await this.outbox.onPromptTaken(unconfirmed);
-      }
-    } else if (!this.template.hasHooks && !working && this.#transcript.hasNewTurn && kind === "open") {
-      await this.#observe({ kind: "prompt_seen" });
-    }
-    const noHookTells = kind === "aborted" || kind === "failed" || !this.template.hasHooks || this.#hooksSilent();
-    if (this.#state.activity !== "idle" && this.#state.started && this.#transcript.newTurnIsOver && noHookTells) {
-      await this.#observe({ kind: "turn_over" });
-    } else if (this.#state.activity === "idle") {
-      this.#transcript.markIdle();
-    }
+    const { unconfirmed } = this.outbox;
+    const tells = !this.template.hasHooks || this.#hooksSilent();
+    const taken =
+      unconfirmed !== null && tells && this.#transcript.hasNewTurn && (await this.#transcript.hasPrompt(unconfirmed));
+    const news = transcriptNews({
+      state: this.#state,
+      transcript: this.#transcript,
+      hasHooks: this.template.hasHooks,
+      hooksSilent: this.#hooksSilent(),
+      awaitsPrompt: unconfirmed !== null,
+      promptTaken: taken,
+    });
+    for (const event of news) await this.#observe(event);
+    this.#markIdle();
     this.changes.notify();
+  }
+
+  /** What is written while a prompt is on its way may be its turn already. */
+  #markIdle(): void {
+    if (isResting(this.#state) && this.outbox.unconfirmed === null) this.#transcript.markIdle();
   }
 
   #hooksSilent(): boolean {
@@ -269,22 +241,13 @@ export class LiveSession {
 
   #needsLook(): boolean {
     return (
-      this.#state.activity !== "idle" ||
-      this.provisional ||
-      this.outbox.unconfirmed !== null ||
-      this.outbox.waitingCount > 0
+      !isResting(this.#state) || this.provisional || this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0
     );
   }
 
   async #look(): Promise<void> {
-    if (this.provisional) {
-      const told = await this.template.discoverSessionId({ pid: this.pid, env: this.#env });
-      if (told !== null) await this.#takeId(told);
-    }
-    if (this.#transcript.path === null && !this.provisional) {
-      const path = await this.template.findTranscript(this.#record.sessionId, this.#env);
-      if (path !== null) await this.#bindTranscript(path);
-    }
+    if (this.provisional) await this.#identity.discover();
+    await this.#findTranscript();
     if (
       this.#state.activity === "starting" &&
       this.template.readyBy === "composer" &&
@@ -307,13 +270,7 @@ export class LiveSession {
 
   /** What the agent's own state file says, where it keeps one. */
   #agentSays(): ReturnType<AgentTemplate["liveState"]> {
-    return this.template.liveState(this.#record.sessionId, { pid: this.pid, env: this.#env });
-  }
-
-  async #patch(patch: Parameters<SessionStore["update"]>[1]): Promise<void> {
-    await this.#deps.store.update(this.#record.sessionId, patch);
-    this.#record = { ...this.#record, ...patch };
-    this.changes.notify();
+    return this.template.liveState(this.record.sessionId, { pid: this.pid, env: this.#env });
   }
 
   /** The process has ended: the last hooks and lines are read, and the record says how. */
@@ -333,13 +290,10 @@ export class LiveSession {
     this.changes.notify();
     this.#cancelTick();
     await this.#inbox?.drain();
-    if (this.#transcript.path === null && !this.provisional) {
-      const path = await this.template.findTranscript(this.#record.sessionId, this.#env);
-      if (path !== null) await this.#bindTranscript(path);
-    }
+    await this.#findTranscript();
     await this.#transcript.refresh();
     await this.outbox.onEnded((text) => this.#transcript.hasPrompt(text));
-    await this.#patch({
+    await this.#identity.patch({
       terminalId: null,
       pid: null,
       exitCode: exit?.exitCode ?? null,
@@ -364,6 +318,6 @@ export class LiveSession {
   #report(error: unknown, message: string): void {
     // A terminal that went while it was looked at tells its exit by itself.
     if (hasCode(error, "terminal_gone")) return;
-    this.#deps.log.warn({ sessionId: this.#record.sessionId, error }, message);
+    this.#deps.log.warn({ sessionId: this.record.sessionId, error }, message);
   }
 }

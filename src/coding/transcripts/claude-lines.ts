@@ -90,7 +90,7 @@ const madeByAgent = new Set([
   "task-notification",
 ]);
 
-/** Text that Claude Code writes as the user, recognised by how it begins. */
+/** Text that Claude Code writes as the user, recognised by how it begins; recent versions mark what a person typed. */
 const injected = [
   "<local-command-caveat>",
   "<bash-stdout>",
@@ -110,11 +110,14 @@ export function readClaudeUser(line: Fields): ClaudeUserLine {
   if (isToolResult(content)) return { kind: "none" };
   const text = claudeText(content);
   if (text === null) return { kind: "none" };
-  if (text.startsWith("[Request interrupted")) return { kind: "interrupted" };
-  if (madeByAgent.has(stringAt(fieldsAt(line, "origin"), "kind") ?? "")) return { kind: "none" };
+  const origin = stringAt(fieldsAt(line, "origin"), "kind") ?? "";
+  if (madeByAgent.has(origin)) return { kind: "none" };
   const opening = text.trimStart();
-  if (/^<local-command-std(out|err)>/.test(opening)) return { kind: "command_end" };
-  if (injected.some((beginning) => opening.startsWith(beginning))) return { kind: "none" };
+  if (origin !== "human") {
+    if (/^\[Request interrupted[^\]]*\]$/.test(opening)) return { kind: "interrupted" };
+    if (/^<local-command-std(out|err)>/.test(opening)) return { kind: "command_end" };
+    if (injected.some((beginning) => opening.startsWith(beginning))) return { kind: "none" };
+  }
   const command = commandText(opening);
   return command === null ? { kind: "prompt", text: unwrapped(line, text) } : { kind: "command", text: command };
 }
@@ -149,12 +152,17 @@ function unwrapped(line: Fields, text: string): string {
   }
 }
 
+/** What an editor or Claude Code itself puts beside the words of the user, each in a block of its own. */
+const editorContext = /^\s*<(ide_\w+|system-reminder)>[^]*<\/\1>\s*$/;
+
 /** The text of a message content; images alone give `[image]`; null when there is nothing. */
 export function claudeText(content: unknown): string | null {
   if (typeof content === "string") return content === "" ? null : content;
   if (!Array.isArray(content)) return null;
   const blocks = content.filter(isFields);
-  const texts = blocks.flatMap((block) => (block["type"] === "text" ? [stringAt(block, "text") ?? ""] : []));
+  const texts = blocks
+    .flatMap((block) => (block["type"] === "text" ? [stringAt(block, "text") ?? ""] : []))
+    .filter((text) => !editorContext.test(text));
   if (texts.some((text) => text !== "")) return texts.join("\n\n");
   return blocks.some((block) => block["type"] === "image" || block["type"] === "document") ? "[image]" : null;
 }

@@ -5,6 +5,7 @@ import {
   codexPayload,
   codexPromptText,
   codexTotalTokens,
+  isOfOtherThread,
 } from "./codex-lines.ts";
 import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
 import { noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
@@ -54,7 +55,7 @@ export function createCodexIndexer(): TurnIndexer {
     const line = parseLine(bytes);
     if (line === null) return false;
     const payload = codexPayload(line);
-    if (isForeign(payload)) return true;
+    if (isOfOtherThread(payload, facts.agentSessionId)) return true;
     const text = codexPromptText(payload);
     if (text === null) {
       if (of === "responses") facts.cwd ??= /<cwd>([^<]+)<\/cwd>/.exec(JSON.stringify(payload))?.[1] ?? null;
@@ -81,18 +82,14 @@ export function createCodexIndexer(): TurnIndexer {
     while (marks.at(-1)?.role === "user") marks.pop();
   }
 
-  function isForeign(payload: Fields): boolean {
-    const thread = stringAt(payload, "thread_id");
-    return thread !== null && facts.agentSessionId !== null && thread !== facts.agentSessionId;
-  }
-
   function output(bytes: Buffer, offset: number, ends: boolean): boolean {
     if (marks.at(-1)?.role !== "assistant") {
       const line = parseLine(bytes);
       if (line === null) return false;
-      if (isForeign(codexPayload(line))) return true;
+      if (isOfOtherThread(codexPayload(line), facts.agentSessionId)) return true;
       settle();
-      const before = { model: facts.model, form, totalTokens };
+      const { agentSessionId, model } = facts;
+      const before = { agentSessionId, model, form, totalTokens };
       marks.push({ role: "assistant", start: usageStart ?? offset, firstLineBytes: bytes.length, before });
       seen(line);
     }

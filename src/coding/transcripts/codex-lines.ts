@@ -162,9 +162,10 @@ export function codexPromptText(payload: Fields): string | null {
   const item = fieldsAt(payload, "item");
   const kind = stringAt(payload, "kind");
   if (kind === "user_instructions" || kind === "environment_context") return null;
-  const text = stringAt(payload, "message") ?? contentText("content" in item ? item : payload);
+  const typed = stringAt(payload, "message") ?? ("content" in item ? contentText(item) : null);
+  const text = typed ?? contentText(payload);
   const opening = text.trimStart();
-  if (injected.some((beginning) => opening.startsWith(beginning))) return null;
+  if (typed === null && injected.some((beginning) => opening.startsWith(beginning))) return null;
   const request = opening.startsWith(editorContext) ? text.indexOf(editorRequest) : -1;
   const said = request < 0 ? text : text.slice(request + editorRequest.length);
   return said === "" && !hasImages(payload) ? null : said || "[image]";
@@ -191,4 +192,10 @@ export function contentText(from: Fields): string {
 export function codexTotalTokens(payload: Fields): number | null {
   const total = fieldsAt(fieldsAt(payload, "info"), "total_token_usage")["total_tokens"];
   return typeof total === "number" ? total : null;
+}
+
+/** Whether an event belongs to another thread, such as a sub-agent's. */
+export function isOfOtherThread(payload: Fields, agentSessionId: string | null): boolean {
+  const thread = stringAt(payload, "thread_id");
+  return thread !== null && agentSessionId !== null && thread !== agentSessionId;
 }

@@ -7,6 +7,7 @@ import {
   codexPromptText,
   codexTotalTokens,
   contentText,
+  isOfOtherThread,
 } from "./codex-lines.ts";
 import { codexAction, codexCall, codexResult, createScripts } from "./codex-tools.ts";
 import { countAt, type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
@@ -80,6 +81,7 @@ function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
       const parsed = parseLine(bytes);
       if (parsed === null) return false;
       const payload = codexPayload(parsed);
+      if (isOfOtherThread(payload, mark.before?.agentSessionId ?? null)) return true;
       if (line.kind === "usage") usage.add(payload);
       else {
         draft.touch(timeOf(parsed));

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Turn } from "../../wire/turn.ts";
 import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSource } from "./line-source.ts";
@@ -110,8 +111,10 @@ export function createOpenTranscript(
       const { stamp } = source;
       if (reading !== null && sameStamp(reading.stamp, stamp)) return 0;
       if (reading === null || !(await continues(source, reading))) reading = begin(stamp);
-      const { indexer, skipped, position } = reading;
-      reading.position = await source.lines(position, null, {
+      const current = reading;
+      const { indexer, skipped, position } = current;
+      reading = null; // a scan that fails half-way is begun anew
+      current.position = await source.lines(position, null, {
         line(bytes, offset) {
           if (bytes.length <= 1) return; // an empty line hides nothing
           if (!looksLikeObject(bytes) || !indexer.line(bytes, offset)) skipped.add(offset);
@@ -119,9 +122,10 @@ export function createOpenTranscript(
         skipped: (offset) => skipped.add(offset),
         pause: () => indexer.pause(),
       });
-      reading.stamp = stamp;
-      Object.assign(reading, await fingerprint(source, reading.position.offset));
-      return reading.position.offset - position.offset;
+      current.stamp = stamp;
+      Object.assign(current, await fingerprint(source, current.position.offset));
+      reading = current;
+      return current.position.offset - position.offset;
     },
     summary() {
       if (reading === null) throw new Error("summary before refresh");
@@ -148,8 +152,11 @@ export function createOpenTranscript(
       const { marks } = known.indexer;
       const first = Math.max(0, (range.after ?? -1) + 1, marks.length - Math.max(0, range.limit));
       const { jobs, turns } = plan(known, first);
+      // A read that fails half-way leaves a builder that must not be fed again.
+      if (jobs.some(({ builder }) => builder === known.lastTurn?.builder)) known.lastTurn = null;
       await feed(source, jobs, known.skipped);
       for (const { index, mark, builder, end } of jobs) {
+        await setImmediate(); // a turn can be long to build, and the caller is not alone in this process
         const turn = builder.turn(index);
         turns.set(index, turn);
         if (index < marks.length - 1 || mark.role === "user") cache.put(`${known.id}:${mark.start}`, turn);

@@ -15,6 +15,7 @@ export interface TurnMark {
 
 /** What Codex tells in front of a turn. */
 export interface TurnPrelude {
+  readonly agentSessionId: string | null;
   readonly model: string | null;
   /** The newest form of messages that the file had so far. */
   readonly form: CodexForm;

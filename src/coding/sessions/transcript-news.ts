@@ -1,0 +1,30 @@
+import { type ActivityState, isResting, type Observation } from "./activity.ts";
+import type { TranscriptFollower } from "./transcript-follower.ts";
+
+/** What a look at the transcript starts from. */
+export interface TranscriptLook {
+  readonly state: ActivityState;
+  readonly transcript: Pick<TranscriptFollower, "hasNewTurn" | "newTurnIsOver" | "summary">;
+  readonly hasHooks: boolean;
+  /** Whether no hook came for a while: one that was lost, or that this agent does not have for what happened. */
+  readonly hooksSilent: boolean;
+  /** Whether a prompt was sent and not confirmed. */
+  readonly awaitsPrompt: boolean;
+  /** Whether that prompt is in the transcript. */
+  readonly promptTaken: boolean;
+}
+
+/**
+ * What a transcript tells where no hook does: an aborted or failed turn at once (no agent has a hook for Esc), everything of an agent
+ * without hooks, and the rest when hooks have been silent. Pure.
+ */
+export function transcriptNews(look: TranscriptLook): readonly Observation[] {
+  const { state, transcript, hasHooks, hooksSilent } = look;
+  const kind = transcript.summary?.lastTurn.kind;
+  const working = state.activity === "working" || state.permissions.length > 0;
+  const typedByOthers = !look.awaitsPrompt && !hasHooks && !working && transcript.hasNewTurn && kind === "open";
+  const seen: readonly Observation[] = look.promptTaken || typedByOthers ? [{ kind: "prompt_seen" }] : [];
+  const noHookTells = kind === "aborted" || kind === "failed" || !hasHooks || hooksSilent;
+  const runs = seen.length > 0 || (state.started && !isResting(state));
+  return runs && transcript.newTurnIsOver && noHookTells ? [...seen, { kind: "turn_over" }] : seen;
+}

@@ -1,0 +1,149 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { processTable } from "../../src/platform/process-table.ts";
+import type { AskOutput } from "../../src/wire/coding.ts";
+import { echoOf } from "../model-server/script.ts";
+import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+
+let world: World;
+let gateway: TestGateway;
+beforeAll(async () => {
+  world = await createWorld({ agents: true });
+  gateway = await startGateway(world);
+});
+afterAll(async () => {
+  await gateway.close();
+  await world.close();
+});
+
+const waitMs = 30_000;
+const kilobytes100 = `${"0123456789 the quick brown fox, “quoted” — ünïcode\n".repeat(2_000)}`
+  .slice(0, 100 * 1024)
+  .trimEnd();
+
+const texts: readonly (readonly [string, string])[] = [
+  ["a first dash", "--help is what I want explained"],
+  ["newlines, tabs and blank lines", "first line\n\n\tindented\n    four blanks\nlast line"],
+  ["quotes and shell characters", `it's "quoted" \`ticked\` $HOME $(id) \\ %s {a,b} <x> & | ; * ? ~ #`],
+  ["emoji and other scripts", "👩‍👩‍👧‍👦 🇪🇺 日本語 العربية ½ é"],
+  ["100 KB", kilobytes100],
+];
+
+/** What the model got as the user's words, from the newest request of this conversation. */
+function received(): string | null {
+  return world.modelServer.requests.findLast(({ kind }) => kind === "turn")?.prompt ?? null;
+}
+
+describe.for(["claude-code", "codex"])("%s", (agent) => {
+  test.for(texts)("a first prompt with %s arrives byte for byte", async ([, text]) => {
+    const asked = await gateway.api.ask({ agent, dir: world.repository, prompt: text, waitMs });
+    expect(asked.delivered).toBe(true);
+    expect(received()).toBe(text);
+    expect(asked.turns?.[0]?.text).toBe(text);
+    await gateway.api.post("/api/coding/coding_close_session", { sessionId: asked.sessionId });
+  });
+
+  test("prompts into the live terminal arrive byte for byte, whatever is in them", async () => {
+    const { api } = gateway;
+    const { sessionId, pid } = await api.ask({ agent, dir: world.repository, prompt: "begin", waitMs });
+    for (const [what, text] of texts) {
+      const asked = await api.ask({ dir: world.repository, sessionId, prompt: text, waitMs });
+      expect(asked, what).toMatchObject({ delivered: true, started: "reconnect", pid });
+      expect(received(), what).toBe(text);
+      expect(
+        asked.turns?.map((turn) => turn.text),
+        what,
+      ).toEqual([text, echoOf(text)]);
+    }
+    await api.post("/api/coding/coding_close_session", { sessionId });
+  });
+
+  test("what an agent would take as a command, and terminal escapes, are refused as prompts, and nothing runs", async () => {
+    const { api } = gateway;
+    const dir = world.repository;
+    const { sessionId } = await api.ask({ agent, dir, prompt: "begin", waitMs });
+    const before = world.modelServer.requests.length;
+    for (const prompt of [
+      "!touch made-by-command",
+      "/status",
+      " /clear",
+      "\u001b[201~\r!touch made-by-command",
+      "bell \u0007",
+    ]) {
+      for (const target of [
+        { agent, dir },
+        { dir, sessionId },
+      ]) {
+        const answer = await api.post("/api/coding/coding_ask", { ...target, prompt });
+        expect(answer, prompt).toMatchObject({ status: 400, body: { code: "prompt_not_text" } });
+      }
+    }
+    await sleep(500);
+    expect(existsSync(join(dir, "made-by-command"))).toBe(false);
+    expect(world.modelServer.requests.length).toBe(before);
+    await api.post("/api/coding/coding_close_session", { sessionId });
+  });
+
+  test("while a permission is open nothing is sent, and the answer says so", async () => {
+    const { api } = gateway;
+    const dir = world.repository;
+    const name = `asked-${agent}.txt`;
+    const prompt = `write ${name} with words`;
+    const asked = await api.ask({ agent, dir, prompt, waitMs });
+    expect(asked).toMatchObject({ activity: "needs_permission", delivered: true });
+    expect(asked.permissions).toHaveLength(1);
+    const { sessionId } = asked;
+    const refused = await api.post("/api/coding/coding_ask", { dir, sessionId, prompt: "go on" });
+    expect(refused).toMatchObject({ status: 409, body: { code: "permission_pending" } });
+    await sleep(1_000);
+    expect(existsSync(join(dir, name))).toBe(false);
+    expect(await api.read(sessionId)).toMatchObject({ activity: "needs_permission", queuedPrompts: 0 });
+    await api.post("/api/coding/coding_close_session", { sessionId });
+  });
+});
+
+test.for(["claude-code", "codex"])(
+  "%s: twenty asks at once to a session whose process is gone: one process, each prompt once, in order",
+  { timeout: 120_000 },
+  async (agent) => {
+    const { api } = gateway;
+    const dir = world.repository;
+    const first = await api.ask({ agent, dir, prompt: "the first", waitMs });
+    const { sessionId } = first;
+    await api.post("/api/coding/coding_close_session", { sessionId });
+    const prompts = Array.from({ length: 20 }, (_, index) => `number ${index + 1}`);
+    const answers = await Promise.all(
+      prompts.map(async (prompt) => {
+        const answer = await api.post<AskOutput>("/api/coding/coding_ask", { dir, sessionId, prompt, waitMs: 60_000 });
+        return { prompt, ...answer };
+      }),
+    );
+    const running = processTable().filter(
+      ({ zombie, parentPid }) => !zombie && parentPid === gateway.app.terminalHostPid(),
+    );
+    expect(running, "the host runs one agent").toHaveLength(1);
+    const taken = answers.filter(({ status }) => status === 200);
+    for (const { status, body } of answers)
+      if (status !== 200) expect([409, 429]).toContain(status), expect(body).toHaveProperty("code");
+    expect(new Set(taken.map(({ body }) => body.pid)).size).toBe(1);
+    const { turns } = await api.read(sessionId, { limit: 200 });
+    const said = turns.filter(({ role }) => role === "user").map(({ text }) => text);
+    expect(said.toSorted(), "each once").toEqual(["the first", ...taken.map(({ prompt }) => prompt)].toSorted());
+    expect(turns.filter(({ role }) => role === "assistant").map(({ text }) => text)).toEqual(said.map(echoOf));
+    await api.post("/api/coding/coding_close_session", { sessionId });
+  },
+);
+
+test("the same request twice with one idempotency key is one prompt; another request with that key is refused", async () => {
+  const { api } = gateway;
+  const request = { agent: "claude-code", dir: world.repository, prompt: "only once", idempotencyKey: "key-1", waitMs };
+  const [one, two] = await Promise.all([api.ask(request), api.ask(request)]);
+  expect(two.sessionId).toBe(one.sessionId);
+  expect(two.pid).toBe(one.pid);
+  expect((await api.read(one.sessionId)).turns).toHaveLength(2);
+  const other = await api.post("/api/coding/coding_ask", { ...request, prompt: "something else" });
+  expect(other).toMatchObject({ status: 409, body: { code: "idempotency_conflict" } });
+  await api.post("/api/coding/coding_close_session", { sessionId: one.sessionId });
+});

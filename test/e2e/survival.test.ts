@@ -1,0 +1,113 @@
+import { existsSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { processTable, startedWithVariable } from "../../src/platform/process-table.ts";
+import { echoOf } from "../model-server/script.ts";
+import {
+  createApiClient,
+  createWorld,
+  endTerminalHost,
+  killAndWait,
+  startGateway,
+  type World,
+} from "../support/gateway.ts";
+import { runPostern, type ServingProcess, servePostern } from "../support/postern-process.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld({ agents: true });
+});
+afterEach(() => world.close());
+
+const waitMs = 30_000;
+
+/** `postern serve` in a process of its own, and a client that holds a token of it. */
+async function serve(): Promise<{ readonly server: ServingProcess; readonly api: ReturnType<typeof createApiClient> }> {
+  const server = await servePostern({ ...world.env });
+  const scopes = "coding:read,coding:write,coding:drive";
+  const made = await runPostern(["token", "create", "--name", "test", "--scopes", scopes], { env: { ...world.env } });
+  await runPostern(["coding", "setup", "--yes"], { env: { ...world.env } });
+  return { server, api: createApiClient(server.url, made.stdout.trim()) };
+}
+
+/** The processes that the terminal host of this world started, by the mark that it puts on them. */
+function agentsAlive(): readonly number[] {
+  return processTable()
+    .filter(({ pid, zombie }) => !zombie && startedWithVariable(pid, "HOME", world.root))
+    .map(({ pid }) => pid);
+}
+
+describe.for(["claude-code", "codex"])("%s", (agent) => {
+  test("lives on when the gateway is killed in mid-turn: the next gateway finds the same process and the whole turn", async () => {
+    const first = await serve();
+    const prompt = "slow 4000\nsay the whole long answer\nlines 50";
+    const asked = await first.api.ask({ agent, dir: world.repository, prompt });
+    expect(asked).toMatchObject({ delivered: true, activity: "working" });
+    await first.server.end("SIGKILL");
+    expect(existsSync(`/proc/${asked.pid}`)).toBe(true);
+
+    const second = await serve();
+    const { sessionId } = asked;
+    const found = await second.api.read(sessionId);
+    expect(found).toMatchObject({ pid: asked.pid, status: "running" });
+    let read = found;
+    for (let looks = 0; read.activity !== "idle" && looks < 50; looks += 1)
+      read = await second.api.read(sessionId, { waitMs });
+    expect(read.turns.map(({ role }) => role)).toEqual(["user", "assistant"]);
+    expect(read.turns[1]?.text).toContain("the whole long answer");
+    expect(read.turns[1]?.text).toContain("Line 50 of 50");
+
+    const next = await second.api.ask({ dir: world.repository, sessionId, prompt: "and on", waitMs });
+    expect(next).toMatchObject({ started: "reconnect", delivered: true, pid: asked.pid });
+    expect(next.turns?.map(({ text }) => text)).toEqual(["and on", echoOf("and on")]);
+    await second.server.end("SIGTERM");
+    expect(existsSync(`/proc/${asked.pid}`), "a stopped gateway leaves its agents alone").toBe(true);
+  });
+
+  test("when the terminal host is killed nothing of it stays behind, nothing answers 500, and the session can be resumed", async () => {
+    const gateway = await startGateway(world);
+    const { api } = gateway;
+    const asked = await api.ask({ agent, dir: world.repository, prompt: "before the fall", waitMs });
+    const hostPid = gateway.app.terminalHostPid() ?? 0;
+    await killAndWait(hostPid);
+    const answers = await Promise.all([
+      api.post("/api/coding/coding_read_session", { sessionId: asked.sessionId }),
+      api.post("/api/coding/coding_list_agents", {}),
+      api.post("/api/coding/coding_close_session", { sessionId: asked.sessionId }),
+    ]);
+    for (const { status } of answers) expect([200, 503]).toContain(status);
+    await expect.poll(async () => (await api.read(asked.sessionId)).status, { timeout: 15_000 }).toBe("completed");
+    await expect.poll(agentsAlive, { timeout: 10_000 }).toEqual([]);
+    const resumed = await api.ask({ dir: world.repository, sessionId: asked.sessionId, prompt: "after it", waitMs });
+    expect(resumed).toMatchObject({ started: "resumed", delivered: true });
+    expect((await api.read(asked.sessionId)).turns.map(({ text }) => text)).toEqual([
+      "before the fall",
+      echoOf("before the fall"),
+      "after it",
+      echoOf("after it"),
+    ]);
+    await gateway.close();
+  });
+});
+
+test("prompts that waited in the queue when the gateway was killed are sent by the next one, once each and in order", async () => {
+  const first = await serve();
+  const { sessionId } = await first.api.ask({ agent: "claude-code", dir: world.repository, prompt: "slow 3000" });
+  for (const prompt of ["queued one", "queued two"]) {
+    const asked = await first.api.ask({ dir: world.repository, sessionId, prompt });
+    expect(asked.delivered).toBeNull();
+  }
+  await first.server.end("SIGKILL");
+  const second = await serve();
+  await expect
+    .poll(async () => (await second.api.read(sessionId)).turns.map(({ text }) => text), { timeout: 30_000 })
+    .toEqual([
+      "slow 3000",
+      echoOf("slow 3000"),
+      "queued one",
+      echoOf("queued one"),
+      "queued two",
+      echoOf("queued two"),
+    ]);
+  await second.server.end("SIGTERM");
+  await endTerminalHost(world.home);
+});
