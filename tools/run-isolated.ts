@@ -1,8 +1,11 @@
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 
-// Inside an empty network namespace: brings the loopback up and becomes `program args…` without the namespace's privileges.
-// Called by tools/test.ts through `unshare`; fails when the namespace is not empty.
+// Inside an empty network namespace: brings the loopback up, runs `program args…` without the namespace's privileges, and ends what
+// that left running. Called by tools/test.ts through `unshare`; fails when the namespace is not empty.
 
 const [program, ...args] = process.argv.slice(2);
 if (program === undefined) throw new Error("Which program? node tools/run-isolated.ts <program> [args…]");
@@ -17,10 +20,42 @@ const [file, ...rest] = dropsPrivileges
   : [program, ...args];
 const child = spawn(file, rest, { stdio: "inherit" });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
-child.on("error", (error) => {
-  console.error(`Cannot run ${file}: ${error.message}`);
-  process.exitCode = 1;
-});
-child.on("exit", (exitCode) => {
-  process.exitCode = exitCode ?? 1;
-});
+await once(child, "exit"); // rejects when it cannot be run
+process.exitCode = child.exitCode ?? 1;
+await endLeftovers();
+
+/** Nobody but the tests is in this namespace, so what is still here was started by them, whatever became of its parents. */
+async function endLeftovers(): Promise<void> {
+  if (leftovers().length === 0) return;
+  await sleep(500); // some are just on their way out
+  for (const pid of leftovers()) {
+    console.log(`· Left running by a test, ended now: ${commandOf(pid)}`);
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // gone by itself
+    }
+  }
+}
+
+function leftovers(): readonly number[] {
+  const own = namespaceOf("self");
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  return pids.filter((pid) => namespaceOf(pid) === own).map(Number);
+}
+
+function namespaceOf(pid: string): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`);
+  } catch {
+    return null; // gone, or another user's: not ours
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim().slice(0, 200);
+  } catch {
+    return `process ${pid}`;
+  }
+}
