@@ -102,6 +102,9 @@ describe("a watched file", () => {
     const back = told.next(within + 500);
     await writeFile(path, "b");
     await back;
+    const again = told.next(within);
+    await appendFile(path, "c");
+    expect(await again).toBeLessThan(400); // by the kernel again, not by the poll
   });
 
   test("is told to each listener until it unsubscribes, and changes of its neighbours are not told", async () => {

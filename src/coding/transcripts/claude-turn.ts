@@ -58,7 +58,7 @@ function assistantTurn(draft: TurnDraft): TurnBuilder {
   return {
     line(bytes) {
       const kind = claudeLineKind(bytes);
-      if (kind !== "assistant" && kind !== "tool_result") return true;
+      if (kind !== "assistant" && kind !== "tool_result" && kind !== "user") return true;
       const line = parseLine(bytes);
       if (line === null) return false;
       if (kind === "assistant") assistant(line);
