@@ -28,7 +28,12 @@ export interface SessionLocator {
   withSession<T>(idOrAlias: string, caller: Caller, task: (session: LocatedSession) => Promise<T>): Promise<T>;
   /** @returns null when there is no transcript (yet). */
   transcriptOf(session: LocatedSession): Promise<TranscriptSummary | null>;
-  /** A process outside this gateway that runs the session, by the agent's own files. */
+  /**
+   * A process that runs or still holds a session which has no terminal of its own here, by the agent's own files. An agent that moved
+   * on to another session may hold the first one for as long as it lives (Codex, measured).
+   */
+  holderOf(session: LocatedSession): Promise<ExternalHolder | null>;
+  /** The same, unless it is a process of this gateway. */
   externalHolder(session: LocatedSession): Promise<ExternalHolder | null>;
   summaryOf(session: LocatedSession): Promise<SessionSummary>;
 }
@@ -101,14 +106,20 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     return deps.transcripts.summary(path, template.transcriptFormat);
   }
 
-  async function externalHolder({ record, template, env, live }: LocatedSession): Promise<ExternalHolder | null> {
+  async function holderOf({ record, template, env, live }: LocatedSession): Promise<ExternalHolder | null> {
     return live === null ? template.externalHolder(record.sessionId, env) : null;
+  }
+
+  async function externalHolder(session: LocatedSession): Promise<ExternalHolder | null> {
+    const holder = await holderOf(session);
+    return holder !== null && deps.live.all().some(({ pid }) => pid === holder.pid) ? null : holder;
   }
 
   return {
     locate,
     withSession,
     transcriptOf,
+    holderOf,
     externalHolder,
     async summaryOf(session) {
       const { record } = session.live ?? session;

@@ -60,8 +60,8 @@ export interface StarterDeps {
 
 /** A {@link Starter} over the live sessions of this gateway. */
 export function createStarter(deps: StarterDeps): Starter {
-  function fitsArgv(text: string): boolean {
-    return !deps.privatePrompts && Buffer.byteLength(text) <= maxArgumentPromptBytes;
+  function fitsArgv(template: AgentTemplate, text: string): boolean {
+    return template.accepts.prompt && !deps.privatePrompts && Buffer.byteLength(text) <= maxArgumentPromptBytes;
   }
 
   async function enqueue(
@@ -83,7 +83,7 @@ export function createStarter(deps: StarterDeps): Starter {
       requireAccepted(agent.template, options);
       const sessionId = newUuid();
       const now = deps.clock.now();
-      const inArgv = prompt !== null && fitsArgv(prompt.text);
+      const inArgv = prompt !== null && fitsArgv(agent.template, prompt.text);
       return deps.live.launch(
         {
           kind: "start",
@@ -112,18 +112,18 @@ export function createStarter(deps: StarterDeps): Starter {
           `Session ${record.sessionId} has no running process and no transcript to resume from. Start a new session.`,
         );
       }
-      const holder = await deps.locator.externalHolder(session);
+      const holder = await deps.locator.holderOf(session);
       if (holder !== null) {
         throw codingError(
           "session_busy",
-          `Session ${record.sessionId} is running in process ${holder.pid}, outside this gateway. End it there first.`,
+          `Session ${record.sessionId} is held by process ${holder.pid}. End that one first, or go on there.`,
         );
       }
       const binary = await deps.binaryOf(template);
       if (!session.stored) await deps.store.insert(record);
       if (prompt !== null) await enqueue(record.sessionId, prompt, { state: "queued", started: "resumed" });
       const first = await firstWaiting(deps.queue, record.sessionId);
-      const inArgv = first !== null && fitsArgv(first.prompt);
+      const inArgv = first !== null && fitsArgv(template, first.prompt);
       return deps.live.launch(
         {
           kind: "resume",

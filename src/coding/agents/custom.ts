@@ -90,7 +90,11 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     readyBy: "composer",
     commandPrefixes: agent.commandPrefixes,
     commandWords: agent.commandWords,
-    accepts: { model: uses(agent.startArgs, "{model}"), systemPrompt: uses(agent.startArgs, "{systemPrompt}") },
+    accepts: {
+      model: uses(agent.startArgs, "{model}"),
+      systemPrompt: uses(agent.startArgs, "{systemPrompt}"),
+      prompt: uses(agent.startArgs, "{prompt}") && uses(agent.resumeArgs ?? agent.startArgs, "{prompt}"),
+    },
     paste: { ...agent.paste, suffix: "", isExact: () => true, editorKey: null },
     interruptKeys: agent.interruptKeys,
     loginArgs: agent.loginArgs,

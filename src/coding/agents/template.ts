@@ -124,7 +124,12 @@ export interface AgentTemplate {
   /** Whole prompts that are commands of this agent, such as `exit`. */
   readonly commandWords: readonly string[];
   /** Capabilities of a start; a request that needs a missing one is refused, never dropped in silence. */
-  readonly accepts: { readonly model: boolean; readonly systemPrompt: boolean };
+  readonly accepts: {
+    readonly model: boolean;
+    readonly systemPrompt: boolean;
+    /** A prompt on the command line; without it the first one is typed, like all others. */
+    readonly prompt: boolean;
+  };
   /** How a prompt reaches the live TUI. */
   readonly paste: PasteHabits;
   /** The keys that stop the running turn and keep the session. */

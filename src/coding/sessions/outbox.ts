@@ -46,6 +46,8 @@ interface SentPrompt {
 
 // Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated once for a TUI that swallowed it.
 const enterAgainMs = 3_000;
+// What is never confirmed, such as /clear, gets this long before the next prompt.
+const commandSettleMs = 1_500;
 const typedLostMs = 20_000;
 const argvLostMs = 60_000;
 // Callers ask about their own, recent prompt.
@@ -109,7 +111,7 @@ export class Outbox {
   }
 
   async #send(prompt: OpenPrompt): Promise<void> {
-    await typePrompt(this.#deps, this.#terminal, {
+    const typed = await typePrompt(this.#deps, this.#terminal, {
       text: prompt.prompt,
       maySend: () => this.#view.maySendNow(),
       onTyping: async () => {
@@ -119,6 +121,7 @@ export class Outbox {
         this.#awaitConfirmation(prompt.promptId, prompt.prompt, "typing");
       },
     });
+    if (typed === "typed" && this.#sent === null) await this.#deps.clock.sleep(commandSettleMs);
   }
 
   #awaitConfirmation(promptId: string, text: string, by: "argv" | "typing"): void {
