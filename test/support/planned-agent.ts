@@ -149,13 +149,16 @@ async function startPlanned(template: AgentTemplate, request: LaunchRequest, inb
       write("\r");
     },
     async until(kind, count = 1) {
-      const matching = (): readonly HookClaim[] => claims().filter(({ event }) => event.kind === kind);
-      await expect
-        .poll(() => matching().length, { ...patience, message: `${kind}; the screen shows:\n${screen().join("\n")}` })
-        .toBeGreaterThanOrEqual(count);
-      const found = matching()[count - 1];
-      if (found === undefined) throw new Error(`no ${kind}`);
-      return found;
+      const deadline = Date.now() + patience.timeout;
+      while (Date.now() < deadline) {
+        const found = claims().filter(({ event }) => event.kind === kind)[count - 1];
+        if (found !== undefined) return found;
+        await new Promise((resolve) => setTimeout(resolve, patience.interval));
+      }
+      const seen = claims().map(({ event }) => event.kind);
+      throw new Error(
+        `No ${kind} (${count}) after ${seen.join(", ")}. The screen shows:\n${screen().join("\n").trim()}`,
+      );
     },
     untilScreen: (text) => expect.poll(() => screen().join("\n"), patience).toContain(text),
     untilComposer: () => expect.poll(() => template.composerPainted(screen()), patience).toBe(true),
