@@ -8,21 +8,17 @@ import { folderRoutes, tokenRoutes } from "./index.ts";
 async function setUp() {
   const server = await startHttpServer(({ folders, accounts }) => [folderRoutes({ folders }), tokenRoutes(accounts)]);
   const admin = await server.signedIn("admin");
-  const call = async (
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Readonly<Record<string, string>> = admin,
-  ) => {
-    const answer = await fetch(`${server.url}${path}`, {
-      method,
-      headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    return { status: answer.status, body: text === "" ? {} : looseSchema.parse(JSON.parse(text)) };
-  };
-  return { ...server, call };
+  const callAs =
+    (headers: Readonly<Record<string, string>>) => async (method: string, path: string, body?: unknown) => {
+      const answer = await fetch(`${server.url}${path}`, {
+        method,
+        headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, body: text === "" ? {} : looseSchema.parse(JSON.parse(text)) };
+    };
+  return { ...server, callAs, call: callAs(admin) };
 }
 
 describe("/api/folders", () => {
@@ -63,7 +59,7 @@ describe("/api/folders", () => {
 
 describe("/api/tokens", () => {
   test("makes a token that works, shows it once, and revokes it at once", async () => {
-    const { call, work } = await setUp();
+    const { call, callAs, work } = await setUp();
     const made = await call("POST", "/api/tokens", {
       name: "second",
       scopes: ["admin"],
@@ -79,12 +75,12 @@ describe("/api/tokens", () => {
       },
     });
     const second = { authorization: `Bearer ${String(made.body["token"])}` };
-    const listed = await call("GET", "/api/tokens", undefined, second);
+    const listed = await callAs(second)("GET", "/api/tokens");
     expect(listed).toMatchObject({ status: 200, body: { tokens: [{ name: "admin" }, { name: "second" }] } });
     expect(JSON.stringify(listed.body)).not.toContain("pst_");
     const path = `/api/tokens/${String(made.body["tokenId"])}`;
     expect(await call("DELETE", path)).toEqual({ status: 204, body: {} });
-    expect((await call("GET", "/api/tokens", undefined, second)).status).toBe(401);
+    expect((await callAs(second)("GET", "/api/tokens")).status).toBe(401);
     expect(await call("DELETE", path)).toMatchObject({ status: 404, body: { code: "token_not_found" } });
     const limited = await call("POST", "/api/tokens", { name: "one folder", scopes: ["coding:read"], folders: [work] });
     expect(limited.body).toMatchObject({ folders: [work], expiresAt: null });
@@ -110,7 +106,7 @@ describe("/api/tokens", () => {
 });
 
 test("none of these routes answers without the scope admin", async () => {
-  const { call, signedIn, work } = await setUp();
+  const { call, callAs, signedIn, work } = await setUp();
   const others = await signedIn("coding:read", "coding:write", "coding:drive", "logs:read", "logs:write");
   for (const [method, path, body] of [
     ["GET", "/api/folders", undefined],
@@ -120,11 +116,11 @@ test("none of these routes answers without the scope admin", async () => {
     ["POST", "/api/tokens", { name: "x", scopes: ["admin"] }],
     ["DELETE", "/api/tokens/1", undefined],
   ] as const) {
-    expect(await call(method, path, body, others), `${method} ${path}`).toMatchObject({
+    expect(await callAs(others)(method, path, body), `${method} ${path}`).toMatchObject({
       status: 403,
       body: { code: "insufficient_scope", scope: "admin" },
     });
-    expect((await call(method, path, body, {})).status, `${method} ${path}`).toBe(401);
+    expect((await callAs({})(method, path, body)).status, `${method} ${path}`).toBe(401);
   }
   expect(await call("GET", "/api/folders")).toMatchObject({ body: { folders: [] } });
 });
