@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import { messageOf, PosternError } from "../core/errors.ts";
+import { hasCode, isPosternError } from "../core/errors.ts";
 import type { CloseAllOutput, CloseInput, CloseOutput } from "../wire/coding.ts";
 import { codingError } from "./errors.ts";
 import type { SessionLocator } from "./locate.ts";
@@ -58,9 +58,9 @@ export function createCloseAll(
         try {
           closed.push(await close({ sessionId }, caller));
         } catch (error) {
-          if (error instanceof PosternError && error.code === "session_not_found") return; // not for this caller's eyes
-          const code = error instanceof PosternError ? error.code : "internal_error";
-          failed.push({ sessionId, code, detail: error instanceof PosternError ? messageOf(error) : "" });
+          if (hasCode(error, "session_not_found")) return; // not for this caller's eyes
+          const known = isPosternError(error);
+          failed.push({ sessionId, code: known ? error.code : "internal_error", detail: known ? error.message : "" });
         }
       }),
     );

@@ -19,7 +19,8 @@ afterAll(async () => {
 });
 
 const waitMs = 30_000;
-const kilobytes100 = `${"0123456789 the quick brown fox, “quoted” — ünïcode\n".repeat(2_000)}`
+const kilobytes100 = "0123456789 the quick brown fox, “quoted” — ünïcode\n"
+  .repeat(2_000)
   .slice(0, 100 * 1024)
   .trimEnd();
 

@@ -66,7 +66,7 @@ test("a value with braces is text, not a placeholder, and $& is nothing special"
 
 test("what the arguments have no place for is refused, never dropped", async () => {
   const agent = template({ startArgs: ["{prompt}"], resumeArgs: ["--resume", "{sessionId}", ["{prompt}"]] });
-  expect(agent.accepts).toEqual({ model: false, systemPrompt: false });
+  expect(agent.accepts).toEqual({ model: false, systemPrompt: false, prompt: true });
   expect(await errorCode(argvOf(agent, { model: "m" }))).toBe("model_not_supported");
   expect(await errorCode(argvOf(agent, { systemPrompt: "s" }))).toBe("invalid_request");
   expect(await errorCode(argvOf(agent, { permissionMode: "all" }))).toBe("invalid_request");

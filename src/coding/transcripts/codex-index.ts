@@ -1,5 +1,6 @@
 import {
   type CodexForm,
+  codexEnding,
   codexFormRank,
   codexLineKind,
   codexPayload,
@@ -34,9 +35,9 @@ export function createCodexIndexer(): TurnIndexer {
   let usageStart: number | null = null;
 
   function meta(bytes: Buffer): boolean {
+    if (hasMeta) return true; // a fork repeats its parent's
     const line = parseLine(bytes);
     if (line === null) return false;
-    if (hasMeta) return true; // a fork repeats its parent's
     hasMeta = true;
     settle();
     const payload = codexPayload(line);
@@ -106,27 +107,34 @@ export function createCodexIndexer(): TurnIndexer {
   }
 
   function complete(bytes: Buffer): boolean {
-    const line = parseLine(bytes);
-    if (line === null) return false;
+    const ending = codexEnding(bytes);
+    const line = ending === "error" ? parseLine(bytes) : null;
+    if (ending === "error" && line === null) return false;
     tellsTurns = true;
-    const { error, last_agent_message: answer } = codexPayload(line);
-    if (error !== undefined && error !== null) facts.lastTurn = { kind: "failed", message: errorMessage(error) };
+    putOff(bytes);
+    if (line !== null) facts.lastTurn = { kind: "failed", message: errorMessage(codexPayload(line)["error"]) };
     else if (facts.lastTurn.kind === "open") {
       // Versions before 0.14x tell no error; they only leave the prompt without an answer.
-      const silent = answer === null && marks.at(-1)?.role === "user";
-      facts.lastTurn = silent ? { kind: "failed", message: "The turn ended without an answer." } : { kind: "ended" };
+      const unansweredEnd = ending === "silent" && marks.at(-1)?.role === "user";
+      facts.lastTurn = unansweredEnd
+        ? { kind: "failed", message: "The turn ended without an answer." }
+        : { kind: "ended" };
     }
-    seen(line);
     return true;
   }
 
-  function mark(bytes: Buffer, state: "open" | "aborted" | "failed"): boolean {
+  function mark(bytes: Buffer, kind: "open" | "aborted"): boolean {
+    tellsTurns = true;
+    putOff(bytes);
+    if (marks.length > 0) facts.lastTurn = { kind };
+    return true;
+  }
+
+  function failed(bytes: Buffer): boolean {
     const line = parseLine(bytes);
     if (line === null) return false;
-    tellsTurns ||= state !== "failed";
-    seen(line);
-    if (marks.length === 0) return true;
-    facts.lastTurn = state === "failed" ? { kind: state, message: errorMessage(codexPayload(line)) } : { kind: state };
+    putOff(bytes);
+    if (marks.length > 0) facts.lastTurn = { kind: "failed", message: errorMessage(codexPayload(line)) };
     return true;
   }
 
@@ -181,7 +189,7 @@ export function createCodexIndexer(): TurnIndexer {
         case "aborted":
           return mark(bytes, "aborted");
         case "error":
-          return mark(bytes, "failed");
+          return failed(bytes);
         case "complete":
           return complete(bytes);
         case "usage":

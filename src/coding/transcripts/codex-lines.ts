@@ -1,5 +1,5 @@
 import { type Fields, fieldsAt, isFields, listAt, stringAt } from "./json-fields.ts";
-import { type Peek, peekField, peekMembers, peekString } from "./json-peek.ts";
+import { createNames, type Peek, peekField, peekMembers, peekNull, peekString } from "./json-peek.ts";
 
 /**
  * Which generation of Codex wrote a line: `items` are the `item_completed` events of today, `events` the `user_message` and
@@ -74,14 +74,34 @@ const ofResponse: Readonly<Record<string, CodexLine>> = {
 const responsePrompt: CodexLine = { kind: "prompt", form: "responses" };
 const responseAnswer: CodexLine = { kind: "answer", form: "responses" };
 
+const names = createNames([
+  ...[
+    "type",
+    "payload",
+    "id",
+    "instructions",
+    "item",
+    "role",
+    "message",
+    "user",
+    "assistant",
+    "error",
+    "last_agent_message",
+  ],
+  ...["session_meta", "turn_context", "token_usage_record", "event_msg", "response_item", "item_completed"],
+  ...Object.keys(ofEvent).filter((name) => name !== "error"),
+  ...Object.keys(ofItem),
+  ...Object.keys(ofResponse),
+]);
+
 /** Tells the kind of a line without parsing it. */
 export function codexLineKind(line: Buffer): CodexLine {
   let found: CodexLine = other;
   let type: string | null = null;
   let hasId = false;
-  const readable = peekMembers(line, 0, (key, at): Peek => {
+  const readable = peekMembers(line, 0, names, (key, at): Peek => {
     if (key === "type") {
-      type = peekString(line, at) ?? "";
+      type = peekString(line, at, names) ?? "";
       if (type === "session_meta") found = { kind: "meta" };
       else if (type === "turn_context") found = { kind: "context" };
       else if (type === "token_usage_record") found = { kind: "usage" };
@@ -92,7 +112,7 @@ export function codexLineKind(line: Buffer): CodexLine {
     }
     if (key === "payload") {
       if (type === "event_msg") found = eventKind(line, at);
-      else if (type === "response_item") found = responseKind(line, at, peekField(line, at, "type") ?? "");
+      else if (type === "response_item") found = responseKind(line, at, peekField(line, at, names, "type") ?? "");
       return "stop";
     }
     if (key === "id") hasId = true;
@@ -107,15 +127,15 @@ export function codexLineKind(line: Buffer): CodexLine {
 
 function eventKind(line: Buffer, payload: number): CodexLine {
   let found: CodexLine = other;
-  peekMembers(line, payload, (key, at) => {
+  peekMembers(line, payload, names, (key, at) => {
     if (key === "type") {
-      const type = peekString(line, at) ?? "";
+      const type = peekString(line, at, names) ?? "";
       if (type === "item_completed") return "go_on";
       found = lookUp(ofEvent, type);
       return "stop";
     }
     if (key !== "item") return "go_on";
-    found = lookUp(ofItem, peekField(line, at, "type") ?? "");
+    found = lookUp(ofItem, peekField(line, at, names, "type") ?? "");
     return "stop";
   });
   return found;
@@ -123,13 +143,28 @@ function eventKind(line: Buffer, payload: number): CodexLine {
 
 function responseKind(line: Buffer, at: number, type: string): CodexLine {
   if (type !== "message") return lookUp(ofResponse, type);
-  const role = peekField(line, at, "role");
+  const role = peekField(line, at, names, "role");
   if (role === "user") return responsePrompt;
   return role === "assistant" ? responseAnswer : other;
 }
 
 function lookUp(table: Readonly<Record<string, CodexLine>>, name: string): CodexLine {
   return Object.hasOwn(table, name) ? (table[name] ?? other) : other;
+}
+
+/** How a `task_complete` line ended, told without parsing it: an error, no answer at all, or neither. */
+export function codexEnding(line: Buffer): "error" | "silent" | "fine" {
+  let ending: "error" | "silent" | "fine" = "fine";
+  peekMembers(line, 0, names, (key, payload) => {
+    if (key !== "payload") return "go_on";
+    peekMembers(line, payload, names, (name, at) => {
+      if (name === "error" && !peekNull(line, at)) ending = "error";
+      else if (name === "last_agent_message" && peekNull(line, at)) ending = "silent";
+      return ending === "error" ? "stop" : "go_on";
+    });
+    return "stop";
+  });
+  return ending;
 }
 
 /** The payload of a parsed line; of the oldest form the line itself. */

@@ -20,10 +20,14 @@ export function stringAt(from: Fields, key: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
+/** What both agents write; anything else is looked at more closely. */
+const usualTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
 /** The time under `timestamp`, ISO 8601 in UTC, or null. */
 export function timeOf(line: Fields): string | null {
   const text = stringAt(line, "timestamp");
   if (text === null || text.length > 40) return null;
+  if (usualTime.test(text)) return text;
   const epochMs = Date.parse(text);
   if (Number.isNaN(epochMs)) return null;
   return text.endsWith("Z") ? text : new Date(epochMs).toISOString();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { looksLikeObject, peekField, peekMembers, peekString } from "./json-peek.ts";
+import { createNames, looksLikeObject, peekField, peekMembers, peekString } from "./json-peek.ts";
 
 /** JSON text with random space between the tokens. */
 function spaced(value: unknown, gaps: readonly string[]): string {
@@ -18,12 +18,13 @@ describe("peeking into a line of JSON", () => {
         gaps,
         (object, space) => {
           const line = Buffer.from(spaced(object, space));
+          const plain = Object.keys(object).filter((key) => /^[ !#-[\]-~]*$/.test(key));
           const seen: string[] = [];
-          const whole = peekMembers(line, 0, (key, at) => {
+          const whole = peekMembers(line, 0, createNames([...plain, "other"]), (key, at) => {
+            const [expected, value] = Object.entries(object)[seen.length] ?? [];
+            expect(key).toBe(expected !== undefined && plain.includes(expected) ? expected : "");
+            expect(peekString(line, at, createNames(["x"])) !== null).toBe(typeof value === "string");
             seen.push(key);
-            const text = peekString(line, at);
-            const value = Object.values(object)[seen.length - 1];
-            expect(text !== null).toBe(typeof value === "string");
             return "go_on";
           });
           expect(whole).toBe(true);
@@ -49,7 +50,7 @@ describe("peeking into a line of JSON", () => {
       const line = Buffer.from(
         JSON.stringify({ before: text, nested: { type: "no", list: [text, { type: "no" }] }, type: "yes" }),
       );
-      expect(peekField(line, 0, "type")).toBe("yes");
+      expect(peekField(line, 0, createNames(["type", "yes", "no"]), "type")).toBe("yes");
     }
   });
 
@@ -61,7 +62,7 @@ describe("peeking into a line of JSON", () => {
         (bytes, start) => {
           const line = Buffer.concat([Buffer.from(start), bytes]);
           let seen = 0;
-          peekMembers(line, 0, () => (++seen > 300 ? "stop" : "go_on"));
+          peekMembers(line, 0, createNames(["a", "type"]), () => (++seen > 300 ? "stop" : "go_on"));
           expect(seen).toBeLessThan(300);
         },
       ),

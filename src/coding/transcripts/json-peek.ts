@@ -13,18 +13,48 @@ const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 /** Strings longer than this are searched for their end by `indexOf`, whose call costs about as much as so many bytes. */
 const SHORT_STRING_BYTES = 48;
-/** No key and no type name that matters is longer. */
-const MAX_NAME_BYTES = 64;
+
+/** The keys and type names that a reader asks for; every other text reads as the empty string, which costs no allocation. */
+export interface Names {
+  /** The name that stands in `line` from `start` up to `end`, or "". */
+  at(line: Buffer, start: number, end: number): string;
+}
+
+/** Names to recognise in lines. They must be ASCII without escapes. */
+export function createNames(names: readonly string[]): Names {
+  const byLength: { readonly name: string; readonly bytes: Buffer }[][] = [];
+  for (const name of names) {
+    const sameLength = byLength[name.length] ?? [];
+    sameLength.push({ name, bytes: Buffer.from(name, "latin1") });
+    byLength[name.length] = sameLength;
+  }
+  return {
+    at(line, start, end) {
+      for (const { name, bytes } of byLength[end - start] ?? []) if (startsAt(line, start, bytes)) return name;
+      return "";
+    },
+  };
+}
+
+function startsAt(line: Buffer, start: number, bytes: Buffer): boolean {
+  for (let i = 0; i < bytes.length; i++) if (line[start + i] !== bytes[i]) return false;
+  return true;
+}
 
 /** What a visitor says about the member that it was shown. */
 export type Peek = "go_on" | "stop";
 
 /**
  * Shows the members of the object that starts at `at`, in the order of the line, until the visitor has seen enough.
- * @param visit gets a key and the position of its value.
+ * @param visit gets a key, as one of the names or "", and the position of its value.
  * @returns false when the bytes are no JSON object as far as they were looked at.
  */
-export function peekMembers(line: Buffer, at: number, visit: (key: string, valueAt: number) => Peek): boolean {
+export function peekMembers(
+  line: Buffer,
+  at: number,
+  names: Names,
+  visit: (key: string, valueAt: number) => Peek,
+): boolean {
   let i = skipSpace(line, at);
   if (line[i] !== OPEN_OBJECT) return false;
   i = skipSpace(line, i + 1);
@@ -33,7 +63,7 @@ export function peekMembers(line: Buffer, at: number, visit: (key: string, value
     if (line[i] !== QUOTE) return false;
     const keyEnd = skipString(line, i);
     if (keyEnd < 0) return false;
-    const key = line.toString("latin1", i + 1, Math.min(keyEnd - 1, i + 1 + MAX_NAME_BYTES));
+    const key = names.at(line, i + 1, keyEnd - 1);
     i = skipSpace(line, keyEnd);
     if (line[i] !== COLON) return false;
     i = skipSpace(line, i + 1);
@@ -47,19 +77,19 @@ export function peekMembers(line: Buffer, at: number, visit: (key: string, value
   }
 }
 
-/** The string that starts at `at`, cut to 64 bytes and with its escapes as they are; null when something else starts there. */
-export function peekString(line: Buffer, at: number): string | null {
+/** The string that starts at `at`, as one of the names or ""; null when something else starts there. */
+export function peekString(line: Buffer, at: number, names: Names): string | null {
   if (line[at] !== QUOTE) return null;
   const end = skipString(line, at);
-  return end < 0 ? null : line.toString("latin1", at + 1, Math.min(end - 1, at + 1 + MAX_NAME_BYTES));
+  return end < 0 ? null : names.at(line, at + 1, end - 1);
 }
 
 /** The string under `key` of the object that starts at `at`, as {@link peekString} gives it. */
-export function peekField(line: Buffer, at: number, key: string): string | null {
+export function peekField(line: Buffer, at: number, names: Names, key: string): string | null {
   let found: string | null = null;
-  peekMembers(line, at, (name, valueAt) => {
+  peekMembers(line, at, names, (name, valueAt) => {
     if (name !== key) return "go_on";
-    found = peekString(line, valueAt);
+    found = peekString(line, valueAt, names);
     return "stop";
   });
   return found;
@@ -73,6 +103,11 @@ export function peekFirstElement(line: Buffer, at: number): number {
 /** Whether the literal `true` starts at `at`. */
 export function peekTrue(line: Buffer, at: number): boolean {
   return line[at] === 0x74;
+}
+
+/** Whether the literal `null` starts at `at`. */
+export function peekNull(line: Buffer, at: number): boolean {
+  return line[at] === 0x6e;
 }
 
 /** Whether the line begins and ends like one JSON object; space around it is allowed. */

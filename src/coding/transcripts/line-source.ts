@@ -65,13 +65,19 @@ function plainSource(file: FileHandle, stamp: FileStamp): LineSource {
     async lines(from, to, sink) {
       const end = Math.min(to ?? stamp.sizeBytes, stamp.sizeBytes);
       const splitter = createLineSplitter(sink, from);
-      const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, end - from.offset)));
+      const size = Math.max(1, Math.min(chunkBytes, end - from.offset));
+      // One chunk is read while the other is looked at.
+      let [filling, spare] = [Buffer.allocUnsafe(size), Buffer.alloc(0)];
+      const fill = (chunk: Buffer, at: number) => file.read(chunk, 0, Math.min(size, end - at), at);
       let at = from.offset;
-      while (at < end) {
-        const { bytesRead } = await file.read(chunk, 0, Math.min(chunk.length, end - at), at);
-        if (bytesRead === 0) break;
-        splitter.push(chunk.subarray(0, bytesRead));
+      let next = at < end ? fill(filling, at) : null;
+      while (next !== null) {
+        const { bytesRead } = await next;
+        const filled = filling.subarray(0, bytesRead);
         at += bytesRead;
+        [filling, spare] = [spare.length > 0 || at >= end ? spare : Buffer.allocUnsafe(size), filling];
+        next = bytesRead > 0 && at < end ? fill(filling, at) : null;
+        splitter.push(filled);
       }
       return splitter.position();
     },
