@@ -92,7 +92,16 @@ describe("start and resume", () => {
 });
 
 describe("permission modes", () => {
-  const confirmation = "Press enter to confirm";
+  /** A key that comes right after the dialog was painted is lost. */
+  async function approve(agent: PlannedAgent): Promise<void> {
+    const asks = (): boolean => agent.screen().join("\n").includes("Press enter to confirm");
+    await expect.poll(asks, patience).toBe(true);
+    const press = (): boolean => {
+      if (asks()) agent.write("\r");
+      return asks();
+    };
+    await expect.poll(press, { ...patience, interval: 1000 }).toBe(false);
+  }
 
   test("ask: an edit is asked for, a command cannot write; the question's key is that of the call's end", async () => {
     const world = await makeAgentWorld(codex);
@@ -100,10 +109,10 @@ describe("permission modes", () => {
     const { event } = await agent.until("permission_asked");
     expect(event).toMatchObject({ tool: "apply_patch", subagent: null });
     // The hook comes before the dialog.
-    await agent.untilScreen(confirmation);
+    await agent.untilScreen("Press enter to confirm");
     expect(codex.composerPainted(agent.screen())).toBe(false);
     expect(await readdir(world.dir)).toEqual([]);
-    agent.write("\r");
+    await approve(agent);
     await agent.until("turn_ended");
     const ended = agent.claims().findLast((claim) => claim.event.kind === "tool_ended")?.event;
     expect(ended).toMatchObject({ tool: "apply_patch" });
@@ -117,8 +126,7 @@ describe("permission modes", () => {
     const agent = await world.launch({ prompt: `call exec_command ${JSON.stringify(call)}` });
     const { event } = await agent.until("permission_asked");
     expect(event).toMatchObject({ tool: "Bash", input: { command: "touch b.txt", description: "why not" } });
-    await agent.untilScreen(confirmation);
-    agent.write("\r");
+    await approve(agent);
     const ended = await agent.until("tool_ended");
     expect(ended.event).toHaveProperty("callKey", event.kind === "permission_asked" ? event.callKey : "");
   });
