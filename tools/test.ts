@@ -57,6 +57,8 @@ function ensurePrograms(): void {
   execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], { stdio: "inherit", env });
 }
 
+const endSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 async function runToEnd(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [file = "", ...args] = argv;
   const child = spawn(file, args, { cwd: root, stdio: "inherit", env });
@@ -65,7 +67,11 @@ async function runToEnd(argv: readonly string[], env: NodeJS.ProcessEnv): Promis
     child.kill("SIGTERM");
     setTimeout(() => child.kill("SIGKILL"), 10_000).unref();
   }, deadlineMs);
+  // The child ends what it started and reports; a second signal is not needed.
+  const pass = (signal: NodeJS.Signals): boolean => child.kill(signal);
+  for (const signal of endSignals) process.on(signal, pass);
   await once(child, "exit");
+  for (const signal of endSignals) process.off(signal, pass);
   clearTimeout(late);
   return child.exitCode ?? 1;
 }
