@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
@@ -49,12 +49,16 @@ test("an early and a late viewer see the same screen", async () => {
     [0, 100, 250].map(async (delayMs) => {
       await systemClock.sleep(delayMs);
       const stream = await client.attach(spec.terminalId);
+      const output = stream.output[Symbol.asyncIterator]();
       const model = createScreenModel({ cols: 50, rows: 15 }, () => undefined);
+      const isDone = (): boolean => model.paint().lines.some((line) => line.includes("done"));
       model.write(Buffer.from(stream.snapshot.ansi));
-      for await (const data of stream.output) {
-        model.write(data);
-        if (model.paint().lines.some((line) => line.includes("done"))) break;
+      while (!isDone()) {
+        const { value, done } = await output.next();
+        if (done) break;
+        model.write(value);
       }
+      stream.close();
       const { lines, ansi } = model.paint();
       model.close();
       return { lines, ansi };
@@ -80,13 +84,16 @@ test("a resize takes effect between the output before and after it", async () =>
 
 test("a reader that takes nothing holds the program back a moment, and no longer", { timeout: 60_000 }, async () => {
   const client = await (await makeHostFixture()).connect();
-  const spec = specOf(["/usr/bin/seq", "1000000"]);
-  const expected = numbers(1_000_000);
+  const spec = specOf(["/bin/sh", "-c", "stty -echo; echo ready; read go; exec seq 1000000"]);
+  const expected = Buffer.concat([Buffer.from("ready\r\n"), numbers(1_000_000)]);
   await client.spawn(spec);
+  await waitUntil(async () => (await client.snapshot(spec.terminalId)).lines[0] === "ready");
   const stream = await client.attach(spec.terminalId);
-  await systemClock.sleep(500);
-  const held = (await client.snapshot(spec.terminalId)).offset;
-  expect(held).toBeLessThan(4 * 1024 * 1024);
+  await client.write(spec.terminalId, "go\n");
+  const outputBytes = async (): Promise<number> => (await client.snapshot(spec.terminalId)).offset;
+  await waitUntil(async () => (await outputBytes()) > 1024 * 1024);
+  await systemClock.sleep(200);
+  expect(await outputBytes()).toBeLessThan(3 * 1024 * 1024);
   await ended(client, spec.terminalId);
   const rest = await readAll(stream);
   expect(rest.equals(expected.subarray(stream.snapshot.offset))).toBe(true);
@@ -128,6 +135,30 @@ test("the raw log keeps its bound during a flood with nobody attached", { timeou
   expect(largest).toBeLessThanOrEqual(maxBytes + 1024);
   expect((await client.snapshot(spec.terminalId)).lines.slice(-2)).toEqual(["1500000", ""]);
   expect((await client.status()).rssBytes).toBeLessThan(300 * 1024 * 1024);
+});
+
+test("a raw log that cannot be written any more costs history, not live output", async () => {
+  const fixture = await makeHostFixture({ rawLogMaxBytes: 1024 * 1024 });
+  const client = await fixture.connect();
+  const spec = specOf([
+    "/bin/sh",
+    "-c",
+    "read go; for n in $(seq 100); do printf '%04000d\\n' $n; sleep 0.005; done; echo the end; read go",
+  ]);
+  await client.spawn(spec);
+  const stream = await client.attach(spec.terminalId);
+  await rm(join(fixture.stateDir, "terminals", spec.terminalId), { recursive: true });
+  await client.write(spec.terminalId, "go\n");
+  let text = "";
+  for await (const data of stream.output) {
+    text += Buffer.from(data).toString();
+    if (text.includes("the end")) break;
+  }
+  expect(text).toContain(`${"0".repeat(3998)}99\r\n${"0".repeat(3997)}100\r\nthe end`);
+  expect(text.match(/0{3990}/g)).toHaveLength(100);
+  await waitUntil(async () => (await client.snapshot(spec.terminalId)).lines.includes("the end"));
+  await client.end(spec.terminalId, { graceMs: 200 });
+  await client.forget(spec.terminalId);
 });
 
 test("closing a stream ends it, and the program does not notice", async () => {

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Clock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { type Fields, isFields, numberField, objectField, parseFields, textField } from "./fields.ts";
 import type { Host } from "./host.ts";
@@ -27,8 +28,15 @@ export type HostIdentity = Pick<HostHello, "hostVersion" | "pid" | "pidStartTime
 /** A peer that reads no replies is cut off at this. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
+const ACKNOWLEDGE_AFTER_MS = 1;
+
 /** Serves `socket` until it closes. Whatever is malformed closes this connection and no other. */
-export function serveConnection(socket: Socket, host: Host, identity: HostIdentity): Connection {
+export function serveConnection(
+  socket: Socket,
+  { host, identity, clock }: { readonly host: Host; readonly identity: HostIdentity; readonly clock: Clock },
+): Connection {
+  /** Inputs that the kernel took; their writers hear of it together. */
+  const acknowledged: number[] = [];
   let role: "new" | "control" | "attach" | "attached" = "new";
   const reader = createFrameReader(MAX_FRAME_TO_HOST, onFrame);
   socket.on("data", (chunk: Buffer) => {
@@ -55,7 +63,21 @@ export function serveConnection(socket: Socket, host: Host, identity: HostIdenti
       socket.destroy();
       return;
     }
-    void reply(input.requestId, () => host.write(input.terminalId, input.data));
+    host.write(input.terminalId, input.data).then(
+      () => acknowledge(input.requestId),
+      (error: unknown) => fail(input.requestId, error),
+    );
+  }
+
+  /** Later, so that the echo, which somebody waits for, comes first and wakes the gateway alone. */
+  function acknowledge(id: number): void {
+    acknowledged.push(id);
+    if (acknowledged.length > 1) return;
+    clock.after(ACKNOWLEDGE_AFTER_MS, () => {
+      socket.cork();
+      for (const one of acknowledged.splice(0)) send({ type: "reply", id: one, ok: true, result: null });
+      socket.uncork();
+    });
   }
 
   function onMessage(message: Fields | undefined): void {

@@ -1,4 +1,5 @@
 import { mkdirSync, rmSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { systemClock } from "../core/clock.ts";
 import { startTimeOf } from "../platform/processes.ts";
 import { createHost } from "./host.ts";
@@ -34,6 +35,7 @@ async function main(options: HostOptions): Promise<void> {
   process.on("SIGHUP", () => undefined); // a terminal that the gateway was started from may go away
   process.once("SIGTERM", () => void host.close().finally(leave));
   watchIdle();
+  flushCompileCache(); // at its end a host may be killed before that would happen by itself
 
   function watchIdle(): void {
     cancelIdle?.();

@@ -18,6 +18,8 @@ const READER_HIGH_BYTES = 1024 * 1024;
 const READER_LOW_BYTES = 256 * 1024;
 /** At most so long at a time; then that reader is on its own until it has caught up. */
 const READER_HOLD_MS = 1_000;
+/** A program that waits for the model goes on when this part of the bound is left, a few batches later. */
+const MODEL_RESUME = 0.97;
 
 /**
  * Flow control of one terminal. `readers` may hold it back for a second at a time; the screen model, whose place in the raw log must
@@ -51,7 +53,7 @@ export function createOutputFlow(
 
   function update(): void {
     const modelBacklog = model.backlogBytes();
-    modelHolds = modelBacklog > (modelHolds ? modelMaxBytes / 2 : modelMaxBytes);
+    modelHolds = modelBacklog > (modelHolds ? modelMaxBytes * MODEL_RESUME : modelMaxBytes);
     const hold = fastest() > (readersHold ? READER_LOW_BYTES : READER_HIGH_BYTES);
     if (hold && !readersHold) cancelHold = clock.after(READER_HOLD_MS, giveUp);
     if (!hold) cancelHold?.();

@@ -1,4 +1,4 @@
-import { readSync, writeSync } from "node:fs";
+import { closeSync, readSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { ReadStream } from "node:tty";
 import type { Clock } from "../core/clock.ts";
@@ -76,7 +76,7 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     if (!readToEnd) deps.clock.after(QUIET_AFTER_EXIT_MS, endWhenQuiet);
   };
   const { fd, pid } = native.fork(file, args, env, spec.cwd, spec.cols, spec.rows, -1, -1, true, helperPath, onExit);
-  const stream = new ReadStream(fd, { onread: { buffer: scratch, callback: onRead } });
+  const stream = openStream(fd, pid, onRead);
   // Once the stream let go of the descriptor, its number may belong to another file.
   const input = createInputQueue((data, at) => (stream.destroyed ? undefined : writeSync(fd, data, at)), deps.clock);
   stream.on("error", finish); // EIO is how Linux reports that the last process let go of the terminal
@@ -148,4 +148,15 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
       tellEnd();
     },
   };
+}
+
+/** @throws when the system refuses the descriptor; the program is ended then */
+function openStream(fd: number, pid: number, onRead: (bytes: number) => boolean): ReadStream {
+  try {
+    return new ReadStream(fd, { onread: { buffer: scratch, callback: onRead } });
+  } catch (error) {
+    closeSync(fd);
+    process.kill(-pid, "SIGKILL");
+    throw error;
+  }
 }

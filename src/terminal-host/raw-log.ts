@@ -21,7 +21,7 @@ export interface RawLog {
 }
 
 /** Segments per log: dropping the oldest one loses at most this part of the bound. */
-const SEGMENTS = 8;
+const SEGMENTS = 16;
 
 /** Name of the segment that begins at `startOffset`. Segment n begins at n times the segment size. */
 export function segmentName(startOffset: number): string {

@@ -15,8 +15,8 @@ export type ToScreens =
     }
   /** The log now reaches to `offset`; answered by `reached` when the screen does too. */
   | { readonly type: "output"; readonly terminalId: string; readonly offset: number }
-  /** The log lost everything before `offset`: the screen goes on there. */
-  | { readonly type: "skip"; readonly terminalId: string; readonly offset: number }
+  /** Output from `offset` on that the log could not take; what the log held before it is lost. */
+  | { readonly type: "direct"; readonly terminalId: string; readonly offset: number; readonly data: Uint8Array }
   /** Takes effect after the output before `offset`. */
   | {
       readonly type: "resize";

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../core/errors.ts";
@@ -30,6 +31,8 @@ const screens = new Map<string, Screen>();
 const batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
 let scheduled = false;
 
+flushCompileCache(); // the thread ends by being terminated
+
 parentPort?.on("message", (message: ToScreens) => {
   if (message.type === "open") {
     open(message);
@@ -42,11 +45,8 @@ parentPort?.on("message", (message: ToScreens) => {
       screen.end = message.offset;
       screen.announced = false;
       break;
-    case "skip":
-      screen.end = message.offset;
-      screen.at = message.offset;
-      screen.announced = false;
-      closeSegment(screen);
+    case "direct":
+      writeDirectly(screen, message);
       break;
     case "resize":
       screen.end = Math.max(screen.end, message.offset);
@@ -93,10 +93,19 @@ function close(screen: Screen): void {
   screen.model.close();
 }
 
+/** Without the log: a full disk costs history, not the screen. */
+function writeDirectly(screen: Screen, { offset, data }: Extract<ToScreens, { type: "direct" }>): void {
+  closeSegment(screen);
+  guard(screen, () => screen.model.write(data));
+  screen.at = offset + data.byteLength;
+  screen.end = screen.at;
+  screen.announced = false;
+}
+
 /** One terminal's output must not end the screens of all: a model that fails is replaced by an empty one. */
-function step(screen: Screen): void {
+function guard(screen: Screen, parse: () => void): void {
   try {
-    parseBatch(screen);
+    parse();
   } catch (error) {
     const { cols, rows } = screen.model.size();
     screen.model = emptyModel(screen.terminalId, { cols, rows });
@@ -107,6 +116,14 @@ function step(screen: Screen): void {
 }
 
 /** Parses one batch, then says what came of it. */
+function step(screen: Screen): void {
+  guard(screen, () => parseBatch(screen));
+  if (screen.at === screen.end && !screen.announced) {
+    screen.announced = true;
+    say({ type: "reached", terminalId: screen.terminalId, offset: screen.at });
+  }
+}
+
 function parseBatch(screen: Screen): void {
   applyResizes(screen);
   const stop = nextStop(screen);
@@ -117,10 +134,6 @@ function parseBatch(screen: Screen): void {
     applyResizes(screen);
   }
   paintDue(screen);
-  if (screen.at === screen.end && !screen.announced) {
-    screen.announced = true;
-    say({ type: "reached", terminalId: screen.terminalId, offset: screen.at });
-  }
 }
 
 /** A batch ends where something other than output takes effect. */

@@ -23,8 +23,8 @@ export interface Screens {
   open(source: ScreenSource): void;
   /** The log reaches to `offset` now; answered by {@link ScreenSource.onReached}. */
   output(terminalId: string, offset: number): void;
-  /** The log lost everything before `offset`. */
-  skip(terminalId: string, offset: number): void;
+  /** Output from `offset` on that the log could not take. */
+  direct(terminalId: string, output: { readonly offset: number; readonly data: Uint8Array }): void;
   resize(terminalId: string, at: { readonly offset: number; readonly cols: number; readonly rows: number }): void;
   /** The screen once it shows all output before `offset`, and the offset it shows by then. */
   paint(terminalId: string, offset: number): Promise<{ readonly screen: PaintedScreen; readonly offset: number }>;
@@ -40,14 +40,23 @@ interface Paint {
 
 /** A thread that dies again within this time did so because of some output: the next one begins behind it. */
 const CALM_MS = 60_000;
+/** Before the first new thread; each further death within {@link CALM_MS} doubles it. */
+const RESTART_MIN_MS = 20;
+const RESTART_MAX_MS = 5_000;
 
-/** Starts the thread; should it die, another one paints the screens anew from the raw logs. */
+/** A thread without screens is kept for this long: it takes 25 MB, and 100 ms to start. */
+const KEEP_IDLE_MS = 60_000;
+
+/** The thread starts with the first screen; should it die, another one paints the screens anew from the raw logs. */
 export function createScreens({ clock, log }: { readonly clock: Clock; readonly log: Log }): Screens {
   const sources = new Map<string, ScreenSource>();
   const paints = new Map<number, Paint>();
   let nextRequestId = 1;
   let diedAt = Number.NEGATIVE_INFINITY;
-  let worker = start();
+  let restartMs = RESTART_MIN_MS;
+  let restarting = false;
+  let worker: Worker | undefined;
+  let cancelIdle: (() => void) | undefined;
 
   function start(): Worker {
     const here = import.meta.url;
@@ -57,17 +66,25 @@ export function createScreens({ clock, log }: { readonly clock: Clock; readonly 
     started.on("error", (error) => {
       failure = error;
     });
-    started.on("exit", () => replace(failure));
+    started.on("exit", () => {
+      if (worker === started) replaceLater(failure);
+    });
     started.unref();
     return started;
   }
 
-  function replace(failure: unknown): void {
+  function replaceLater(failure: unknown): void {
     log.error({ error: messageOf(failure), terminals: sources.size }, "the screen thread died; starting another");
-    const now = clock.now();
-    const again = now - diedAt < CALM_MS;
-    diedAt = now;
-    worker = start();
+    const again = clock.now() - diedAt < CALM_MS;
+    diedAt = clock.now();
+    restartMs = again ? Math.min(restartMs * 2, RESTART_MAX_MS) : RESTART_MIN_MS;
+    worker = undefined;
+    restarting = true;
+    clock.after(restartMs, () => replace(again));
+  }
+
+  function replace(again: boolean): void {
+    restarting = false;
     for (const source of sources.values()) {
       const { terminalId, log: raw } = source;
       open(source, again ? raw.endOffset : raw.startOffset, raw.endOffset);
@@ -101,8 +118,21 @@ export function createScreens({ clock, log }: { readonly clock: Clock; readonly 
     }
   }
 
+  /** Dropped while the thread is being replaced: the new one is told everything. */
   function say(message: ToScreens): void {
+    if (restarting) return;
+    worker ??= start();
     worker.postMessage(message);
+  }
+
+  function stopWhenIdle(): void {
+    cancelIdle?.();
+    cancelIdle = clock.after(KEEP_IDLE_MS, () => {
+      if (sources.size > 0) return;
+      const idle = worker;
+      worker = undefined;
+      void idle?.terminate();
+    });
   }
 
   return {
@@ -111,7 +141,7 @@ export function createScreens({ clock, log }: { readonly clock: Clock; readonly 
       open(source, 0, 0);
     },
     output: (terminalId, offset) => say({ type: "output", terminalId, offset }),
-    skip: (terminalId, offset) => say({ type: "skip", terminalId, offset }),
+    direct: (terminalId, output) => say({ type: "direct", terminalId, ...output }),
     resize: (terminalId, at) => say({ type: "resize", terminalId, ...at }),
     paint(terminalId, offset) {
       if (!sources.has(terminalId)) return Promise.reject(noScreen(terminalId));
@@ -129,6 +159,7 @@ export function createScreens({ clock, log }: { readonly clock: Clock; readonly 
         paint.reject(noScreen(terminalId));
       }
       say({ type: "close", terminalId });
+      if (sources.size === 0) stopWhenIdle();
     },
   };
 }

@@ -36,7 +36,7 @@ export async function serveHost(
   });
 
   function accept(socket: Socket): void {
-    const connection = serveConnection(socket, host, options.identity);
+    const connection = serveConnection(socket, { host, identity: options.identity, clock });
     connections.add(connection);
     options.onConnectionsChange();
     socket.on("close", () => {

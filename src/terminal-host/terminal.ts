@@ -40,7 +40,9 @@ export interface Terminal {
 /** How long a snapshot waits for the model to show everything that was output before the call. */
 const SNAPSHOT_WAIT_MS = 2_000;
 /** The part of the raw log that the model may be behind; the rest is room for what comes while it is asked for a screen. */
-const MODEL_SHARE_OF_LOG = 0.75;
+const MODEL_SHARE_OF_LOG = 0.85;
+/** Output gathers for so long before the model is told: who typed gets the echo first, and a repaint in pieces is one batch. */
+const ANNOUNCE_DELAY_MS = 1;
 
 /** Starts `spec` (already checked) in a new terminal. */
 export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
@@ -53,6 +55,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
   let exit: TerminalExit | null = null;
   let reachedOffset = 0;
   let announcedOffset = 0;
+  let announcing = false;
   let lastScreen: Promise<TerminalSnapshot> | undefined;
   let ending: Promise<TerminalExit> | undefined;
   const ended = Promise.withResolvers<TerminalExit>();
@@ -87,21 +90,26 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       for (const viewer of viewers) viewer.onOutput(frame, offset, data.byteLength);
     }
     if (log.append(data)) announce();
-    else skipScreen();
+    else passDirectly(data, offset);
     flow.update();
   }
 
   /** One announcement at a time: while the model works on it, more output gathers for the next. */
   function announce(): void {
-    if (announcedOffset > reachedOffset || log.endOffset === announcedOffset || exit !== null) return;
-    announcedOffset = log.endOffset;
-    screens.output(terminalId, announcedOffset);
+    if (announcing || announcedOffset > reachedOffset || log.endOffset === announcedOffset) return;
+    announcing = true;
+    clock.after(ANNOUNCE_DELAY_MS, () => {
+      announcing = false;
+      if (exit !== null || log.endOffset === announcedOffset) return;
+      announcedOffset = log.endOffset;
+      screens.output(terminalId, announcedOffset);
+    });
   }
 
-  /** The disk is full: screen and history have a hole, live viewers do not. */
-  function skipScreen(): void {
+  /** The disk is full: history has a hole, screen and live viewers do not. */
+  function passDirectly(data: Buffer, offset: number): void {
     announcedOffset = log.endOffset;
-    screens.skip(terminalId, announcedOffset);
+    screens.direct(terminalId, { offset, data: Uint8Array.from(data) });
   }
 
   function onEnd({ exitCode, signal }: PtyExit): void {

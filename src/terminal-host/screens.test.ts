@@ -1,0 +1,82 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { waitUntil } from "../../test/support/terminal-host.ts";
+import { systemClock } from "../core/clock.ts";
+import { silentLog } from "../core/log.ts";
+import { createRawLog, type RawLog } from "./raw-log.ts";
+import { createScreens, type ScreenSource } from "./screens.ts";
+
+interface Recorded extends ScreenSource {
+  readonly log: RawLog;
+  reached: number;
+  answers: string;
+}
+
+async function makeSource(terminalId: string, size = { cols: 40, rows: 5 }): Promise<Recorded> {
+  const source: Recorded = {
+    terminalId,
+    log: createRawLog(join(await makeTempFolder(), terminalId), 1024 * 1024),
+    size: () => size,
+    reached: 0,
+    answers: "",
+    onReached: (offset) => {
+      source.reached = offset;
+    },
+    onAnswer: (data) => {
+      source.answers += data;
+    },
+  };
+  return source;
+}
+
+test("screens follow their raw logs and paint what was asked for", async () => {
+  const screens = createScreens({ clock: systemClock, log: silentLog });
+  const one = await makeSource("one");
+  const two = await makeSource("two");
+  for (const source of [one, two]) screens.open(source);
+  one.log.append(Buffer.from("first\r\n\x1b[c"));
+  two.log.append(Buffer.from("second"));
+  screens.output("one", one.log.endOffset);
+  screens.output("two", two.log.endOffset);
+  const painted = await screens.paint("one", one.log.endOffset);
+  expect(painted.screen.lines[0]).toBe("first");
+  expect(painted.offset).toBe(one.log.endOffset);
+  expect((await screens.paint("two", two.log.endOffset)).screen.lines[0]).toBe("second");
+  await waitUntil(() => one.reached === one.log.endOffset && one.answers === "\x1b[?1;2c");
+  screens.close("one");
+  await expect(screens.paint("one", 0)).rejects.toMatchObject({ code: "terminal_gone" });
+  screens.close("two");
+});
+
+test("a thread that dies is replaced, its screens painted anew and no query answered twice", async () => {
+  const screens = createScreens({ clock: systemClock, log: silentLog });
+  const source = await makeSource("good");
+  screens.open(source);
+  source.log.append(Buffer.from("before\r\n\x1b[c"));
+  screens.output("good", source.log.endOffset);
+  await waitUntil(() => source.answers !== "");
+  screens.open(await makeSource("bad", { cols: Number.NaN, rows: 5 })); // no terminal can be made of it: the thread fails
+  screens.close("bad");
+  source.log.append(Buffer.from("after"));
+  screens.output("good", source.log.endOffset);
+  const { screen } = await screens.paint("good", source.log.endOffset);
+  expect(screen.lines.slice(0, 2)).toEqual(["before", "after"]);
+  expect(source.answers).toBe("\x1b[?1;2c");
+  source.log.append(Buffer.from("\x1b[c"));
+  screens.output("good", source.log.endOffset);
+  await waitUntil(() => source.answers === "\x1b[?1;2c\x1b[?1;2c");
+  screens.close("good");
+});
+
+test("output that the log could not take reaches the screen all the same", async () => {
+  const screens = createScreens({ clock: systemClock, log: silentLog });
+  const source = await makeSource("one");
+  screens.open(source);
+  screens.direct("one", { offset: 1_000_000, data: Buffer.from("behind the hole") });
+  const { offset, screen } = await screens.paint("one", 1_000_015);
+  expect(offset).toBe(1_000_015);
+  expect(screen.lines[0]).toBe("behind the hole");
+  await waitUntil(() => source.reached === 1_000_015);
+  screens.close("one");
+});
