@@ -26,7 +26,7 @@ export function createClaudeIndexer(): TurnIndexer {
   /** A command of the user that becomes a turn if the model answers it. */
   let command: { readonly mark: TurnMark; readonly text: string } | null = null;
   /** Assistant lines and tool results since the last pause, not parsed: only the last readable ones say something new. */
-  let putOff: { readonly kind: "assistant" | "tool_result"; readonly bytes: Buffer }[] = [];
+  let putOff: { readonly kind: "assistant" | "tool_result"; readonly bytes: Buffer; readonly line?: Fields }[] = [];
 
   function beginUser(mark: TurnMark, text: string): void {
     marks.push(mark);
@@ -74,7 +74,7 @@ export function createClaudeIndexer(): TurnIndexer {
     if (command !== null) beginUser(command.mark, command.text);
     marks.push({ role: "assistant", start: offset, firstLineBytes: bytes.length });
     absorb(facts, line);
-    putOff.push({ kind: "assistant", bytes });
+    putOff.push({ kind: "assistant", bytes, line });
     return true;
   }
 
@@ -98,9 +98,9 @@ export function createClaudeIndexer(): TurnIndexer {
       model: null,
     };
     let filled = false;
-    for (const { kind, bytes } of lines.reverse()) {
+    for (const { kind, bytes, line: parsed } of lines.reverse()) {
       if (found.state !== null && found.time !== null && (found.model !== null || kind === "tool_result")) continue;
-      const line = parseLine(bytes);
+      const line = parsed ?? parseLine(bytes);
       if (line === null || line["isSidechain"] === true) continue;
       if (kind === "assistant" && !isClaudeAnswer(line)) {
         filled ||= found.state === null && isClaudeFiller(line);
