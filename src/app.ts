@@ -20,6 +20,7 @@ import {
   tokenRoutes,
 } from "./http/index.ts";
 import { createManifest } from "./manifest.ts";
+import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
 import { connectTerminalHost } from "./terminal-host/client.ts";
 import { packageVersion } from "./version.ts";
@@ -55,7 +56,11 @@ export async function createApp(config: Config, log: Log): Promise<App> {
 
 async function start(config: Config, log: Log, disposer: Disposer): Promise<App> {
   const clock = systemClock;
+  await mkdir(config.home, { recursive: true, mode: 0o700 });
   await mkdir(config.runDir, { recursive: true, mode: 0o700 });
+  // First of all: two gateways of one state folder would both take up its sessions.
+  const lock = acquireProcessLock(join(config.home, "gateway.lock"));
+  disposer.add(() => lock.close());
   const connecting = connectTerminalHost({
     socketPath: join(config.runDir, "host.sock"),
     stateDir: join(config.home, "terminal-host"),

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { newUuid, sha256 } from "../core/ids.ts";
-import { createKeyedLock } from "../core/single-flight.ts";
+import { createKeyedLock, type KeyedLock } from "../core/single-flight.ts";
 import { findRepositoryRoot } from "../platform/git.ts";
 import type { AskInput, AskOutput, PermissionMode, Started } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
@@ -56,7 +56,7 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
       within: caller.folders,
     });
     const request = { input, caller, permissionMode, place, signal };
-    const asked = await once(requests, deps.queue, request, () =>
+    const asked = await once({ lock: requests, queue: deps.queue }, request, () =>
       input.sessionId === undefined ? askNew(deps, request) : askExisting(deps, input.sessionId, request),
     );
     return answer(deps, asked, { ...request, deadline: began + (input.waitMs ?? 0) });
@@ -73,8 +73,7 @@ interface AskRequest {
 
 /** Runs a request with an idempotency key at most once; a repeat gets what the first one did. */
 async function once(
-  lock: ReturnType<typeof createKeyedLock>,
-  queue: PromptQueue,
+  { lock, queue }: { readonly lock: KeyedLock; readonly queue: PromptQueue },
   { input, caller }: AskRequest,
   run: () => Promise<Asked>,
 ): Promise<Asked> {
@@ -119,7 +118,7 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
       const live = await deps.starter.resume(session, runOptions(request), prompt);
       return { live, prompt, started: "resumed" as const, ignored };
     }
-    await enqueue(deps, session.live, request, prompt);
+    await enqueue(deps, request, { live: session.live, prompt });
     const moreIgnored = input.permissionMode === undefined ? [] : ["permissionMode"];
     return { live: session.live, prompt, started: "reconnect" as const, ignored: [...ignored, ...moreIgnored] };
   });
@@ -128,7 +127,7 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
   const { sessionId: now } = sent.live.record;
   const { promptId } = sent.prompt;
   if (sent.live.exit !== null && (await deps.queue.stateOf(promptId)) === "queued") {
-    return resumeWaiting(deps, now, promptId, request, sent.ignored);
+    return resumeWaiting(deps, request, { sessionId: now, promptId, ignored: sent.ignored });
   }
   return { sessionId: now, promptId, started: sent.started, ignored: sent.ignored };
 }
@@ -136,10 +135,8 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
 /** The process went before it could be given the prompt: the session goes on with it, unless it was closed. */
 async function resumeWaiting(
   deps: AskDeps,
-  sessionId: string,
-  promptId: string,
   request: AskRequest,
-  ignored: readonly string[],
+  { sessionId, promptId, ignored }: Omit<Asked, "started">,
 ): Promise<Asked> {
   const live = await deps.locator.withSession(sessionId, request.caller, async (session) => {
     if (session.live !== null) return session.live; // another caller's prompt has resumed it already, with ours behind
@@ -150,7 +147,11 @@ async function resumeWaiting(
   return { sessionId: live.record.sessionId, promptId, started: "resumed", ignored };
 }
 
-async function enqueue(deps: AskDeps, live: LiveSession, request: AskRequest, prompt: NewPrompt): Promise<void> {
+async function enqueue(
+  deps: AskDeps,
+  request: AskRequest,
+  { live, prompt }: { readonly live: LiveSession; readonly prompt: NewPrompt },
+): Promise<void> {
   const { sessionId, permissionMode } = live.record;
   if (permissionMode !== "ask" && !request.caller.scopes.has("coding:drive")) {
     throw codingError(
@@ -271,7 +272,9 @@ async function answer(
     started: asked.started,
     delivered: state === "delivered" ? true : state === "lost" ? false : null,
     ignored: [...asked.ignored],
-    ...(input.waitMs === undefined ? {} : { turns: await turnsSince(deps, session, waiting, asked.promptId) }),
+    ...(input.waitMs === undefined
+      ? {}
+      : { turns: await turnsSince(deps, session, { waited: waiting, promptId: asked.promptId }) }),
   };
 }
 
@@ -281,8 +284,7 @@ const maxAnsweredTurns = 100;
 async function turnsSince(
   deps: AskDeps,
   session: LocatedSession,
-  waited: LiveSession | null,
-  promptId: string,
+  { waited, promptId }: { readonly waited: LiveSession | null; readonly promptId: string },
 ): Promise<Turn[]> {
   const path = session.live?.record.transcriptPath ?? session.record.transcriptPath;
   const progress = waited?.outbox.progressOf(promptId) ?? null;

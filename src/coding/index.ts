@@ -1,4 +1,4 @@
-export { hookCommand } from "./agents/index.ts";
+export { type AgentRegistry, hookCommand } from "./agents/index.ts";
 export { type Agents, type Coding, type CodingDeps, createCoding } from "./coding.ts";
 export type { CodingErrorCode } from "./errors.ts";
 export type { Caller } from "./ports.ts";

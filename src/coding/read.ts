@@ -25,7 +25,7 @@ export function createRead(
   deps: ReadDeps,
 ): (input: ReadInput, caller: Caller, signal: AbortSignal) => Promise<ReadOutput> {
   return async (input, caller, signal) => {
-    if (input.waitMs !== undefined) await untilNews(deps, input, caller, { timeoutMs: input.waitMs, signal });
+    if (input.waitMs !== undefined) await untilNews(deps, { input, caller }, { timeoutMs: input.waitMs, signal });
     const session = await deps.locator.locate(input.sessionId, caller);
     const summary = await deps.locator.summaryOf(session);
     const read = await readTurns(deps, session, {
@@ -67,8 +67,7 @@ function nextAfter(turns: readonly Turn[], transcript: TranscriptSummary | null,
  */
 async function untilNews(
   deps: ReadDeps,
-  input: ReadInput,
-  caller: Caller,
+  { input, caller }: { readonly input: ReadInput; readonly caller: Caller },
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;

@@ -23,7 +23,7 @@ export function createSpawn(
     const { live, status } =
       input.sessionId === undefined
         ? { live: await spawnNew(deps, input, caller), status: "new" as const }
-        : await spawnExisting(deps, input.sessionId, input, caller);
+        : await spawnExisting(deps, { ...input, sessionId: input.sessionId }, caller);
     await untilNamed(live, signal);
     if (live.exit !== null) {
       const { sessionId, exitCode, lastScreen } = live.record;
@@ -65,10 +65,10 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
 
 async function spawnExisting(
   deps: AskDeps,
-  sessionId: string,
-  input: SpawnInput,
+  input: SpawnInput & { readonly sessionId: string },
   caller: Caller,
 ): Promise<{ readonly live: LiveSession; readonly status: Started }> {
+  const { sessionId } = input;
   return deps.locator.withSession(sessionId, caller, async (session) => {
     const place = await deps.resolveAllowedDir(input.dir ?? session.record.dir, {
       scope: "coding",

@@ -66,7 +66,6 @@ export class LiveSession {
   #lastHookAt: number;
   #exit: TerminalExit | "unknown" | null = null;
   #ending: Promise<void> | null = null;
-  #refreshing: Promise<void> | null = null;
   #cancelTick = (): void => undefined;
   #closed = false;
 
@@ -84,8 +83,8 @@ export class LiveSession {
     this.#transcript = new TranscriptFollower({
       transcripts: deps.transcripts,
       template: input.template,
-      log: deps.log,
-      onChange: () => this.#refreshTranscript(),
+      onChange: () => this.#onTranscript(),
+      onError: (error) => this.#report(error, "cannot follow a transcript"),
     });
     const maySend = (): boolean => this.#exit === null && isResting(this.#state);
     const view: OutboxView = {
@@ -189,16 +188,6 @@ export class LiveSession {
     this.#markIdle();
     if (this.#state !== before) this.changes.notify();
     this.outbox.pump();
-  }
-
-  #refreshTranscript(): void {
-    this.#refreshing ??= this.#transcript
-      .refresh()
-      .then(() => this.#onTranscript())
-      .catch((error: unknown) => this.#report(error, "cannot follow a transcript"))
-      .finally(() => {
-        this.#refreshing = null;
-      });
   }
 
   /** What the transcript tells where no hook does: an aborted or failed turn, and everything of an agent without hooks. */

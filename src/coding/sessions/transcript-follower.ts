@@ -1,4 +1,3 @@
-import type { Log } from "../../core/log.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import type { TranscriptSummary, Transcripts } from "../transcripts/transcript.ts";
 import { samePrompt } from "./outbox.ts";
@@ -10,23 +9,27 @@ import { samePrompt } from "./outbox.ts";
 export class TranscriptFollower {
   readonly #transcripts: Transcripts;
   readonly #template: AgentTemplate;
-  readonly #onChange: () => void;
-  readonly #log: Log;
+  readonly #onChange: () => Promise<void>;
+  readonly #onError: (error: unknown) => void;
   #path: string | null = null;
   #unwatch = (): void => undefined;
   #summary: TranscriptSummary | null = null;
   #turnsWhenIdle = 0;
+  /** The file changed since it was last read. */
+  #stale = false;
+  #reading = false;
 
   constructor(deps: {
     readonly transcripts: Transcripts;
     readonly template: AgentTemplate;
-    readonly onChange: () => void;
-    readonly log: Log;
+    /** Called after what was appended has been read. */
+    readonly onChange: () => Promise<void>;
+    readonly onError: (error: unknown) => void;
   }) {
     this.#transcripts = deps.transcripts;
     this.#template = deps.template;
     this.#onChange = deps.onChange;
-    this.#log = deps.log;
+    this.#onError = deps.onError;
   }
 
   get path(): string | null {
@@ -58,7 +61,7 @@ export class TranscriptFollower {
     this.#path = path;
     this.#summary = null;
     this.#turnsWhenIdle = 0;
-    this.#unwatch = this.#transcripts.watch(path, this.#onChange);
+    this.#unwatch = this.#transcripts.watch(path, () => void this.#readOn());
     await this.refresh();
   }
 
@@ -66,10 +69,24 @@ export class TranscriptFollower {
   async refresh(): Promise<void> {
     const format = this.#template.transcriptFormat;
     if (this.#path === null || format === null) return;
+    this.#summary = await this.#transcripts.summary(this.#path, format);
+  }
+
+  /** One reading at a time; a change during it is read next. */
+  async #readOn(): Promise<void> {
+    this.#stale = true;
+    if (this.#reading) return;
+    this.#reading = true;
     try {
-      this.#summary = await this.#transcripts.summary(this.#path, format);
+      while (this.#stale) {
+        this.#stale = false;
+        await this.refresh();
+        await this.#onChange();
+      }
     } catch (error) {
-      this.#log.warn({ agent: this.#template.name, error }, "cannot read a transcript");
+      this.#onError(error);
+    } finally {
+      this.#reading = false;
     }
   }
 
