@@ -55,7 +55,7 @@ describe("a watched file", () => {
       await appendFile(path, "line\n");
       times.push(await next);
     }
-    expect(times.sort((a, b) => a - b)[4]).toBeLessThan(100);
+    expect(times.toSorted((a, b) => a - b)[4]).toBeLessThan(100);
   });
 
   test("that appears, is replaced and goes is told each time", async () => {

@@ -48,9 +48,9 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
     file.looking = true;
     do {
       file.lookAgain = false;
-      const signature = await signatureOf(file.path);
-      const changed = file.signature !== signature;
-      file.signature = signature;
+      const now = await signatureOf(file.path);
+      const changed = file.signature !== now;
+      file.signature = now;
       if (!changed || files.get(file.path) !== file) continue;
       if (missed) renewFolder(dirname(file.path));
       tell(file);

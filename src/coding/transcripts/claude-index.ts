@@ -98,7 +98,7 @@ export function createClaudeIndexer(): TurnIndexer {
       model: null,
     };
     let filled = false;
-    for (const { kind, bytes, line: parsed } of lines.reverse()) {
+    for (const { kind, bytes, line: parsed } of lines.toReversed()) {
       if (found.state !== null && found.time !== null && (found.model !== null || kind === "tool_result")) continue;
       const line = parsed ?? parseLine(bytes);
       if (line === null || line["isSidechain"] === true) continue;

@@ -1,6 +1,6 @@
 import { sha256 } from "../../core/ids.ts";
 import { type Fields, fieldsAt, isFields, listAt, stringAt } from "./json-fields.ts";
-import { createNames, type Peek, peekField, peekFirstElement, peekMembers, peekString, peekTrue } from "./json-peek.ts";
+import { createPeek, peekFirstElement, peekTrue, type Verdict } from "./json-peek.ts";
 
 /**
  * What a line of Claude Code is, told by its first bytes. `user` may be a prompt and has to be parsed to know; `other` is nothing
@@ -17,7 +17,7 @@ export type ClaudeLineKind =
   | "other"
   | "unreadable";
 
-const names = createNames([
+const peek = createPeek([
   ...["type", "subtype", "isSidechain", "isMeta", "attachment", "message", "role", "content"],
   ...["user", "assistant", "system", "custom-title", "ai-title", "summary"],
   ...["turn_duration", "local_command", "queued_command", "tool_result"],
@@ -28,10 +28,10 @@ export function claudeLineKind(line: Buffer): ClaudeLineKind {
   let kind: ClaudeLineKind = "other";
   let type: string | null = null;
   let message = -1;
-  const readable = peekMembers(line, 0, names, (key, at): Peek => {
+  const readable = peek.members(line, 0, (key, at): Verdict => {
     if (key === "isSidechain" || key === "isMeta") return peekTrue(line, at) && type !== "system" ? "stop" : "go_on";
     if (key === "type") {
-      type = peekString(line, at, names);
+      type = peek.string(line, at);
       if (type === "custom-title" || type === "ai-title" || type === "summary") kind = "title";
       else if (type === "user" || type === "assistant") {
         if (message < 0) return "go_on";
@@ -40,18 +40,18 @@ export function claudeLineKind(line: Buffer): ClaudeLineKind {
       return "stop";
     }
     if (key === "subtype" && type === "system") {
-      const subtype = peekString(line, at, names);
+      const subtype = peek.string(line, at);
       if (subtype === "turn_duration") kind = "turn_end";
       if (subtype === "local_command") kind = "command_end";
       return "stop";
     }
     if (key === "attachment") {
-      if (peekField(line, at, names, "type") === "queued_command") kind = "queued_prompt";
+      if (peek.field(line, at, "type") === "queued_command") kind = "queued_prompt";
       return "stop";
     }
     if (key === "message") {
       message = at;
-      const role = type ?? peekField(line, at, names, "role");
+      const role = type ?? peek.field(line, at, "role");
       if (role !== "user" && role !== "assistant") return "stop";
       kind = kindOfMessage(line, at, role);
       return "stop";
@@ -64,10 +64,10 @@ export function claudeLineKind(line: Buffer): ClaudeLineKind {
 function kindOfMessage(line: Buffer, message: number, role: string): ClaudeLineKind {
   if (role === "assistant") return "assistant";
   let kind: ClaudeLineKind = "user";
-  peekMembers(line, message, names, (key, at) => {
+  peek.members(line, message, (key, at) => {
     if (key !== "content") return "go_on";
     const first = peekFirstElement(line, at);
-    if (first >= 0 && peekField(line, first, names, "type") === "tool_result") kind = "tool_result";
+    if (first >= 0 && peek.field(line, first, "type") === "tool_result") kind = "tool_result";
     return "stop";
   });
   return kind;

@@ -1,5 +1,5 @@
 import { type Fields, fieldsAt, isFields, listAt, stringAt } from "./json-fields.ts";
-import { createNames, type Peek, peekField, peekMembers, peekNull, peekString } from "./json-peek.ts";
+import { createPeek, peekNull, type Verdict } from "./json-peek.ts";
 
 /**
  * Which generation of Codex wrote a line: `items` are the `item_completed` events of today, `events` the `user_message` and
@@ -74,7 +74,7 @@ const ofResponse: Readonly<Record<string, CodexLine>> = {
 const responsePrompt: CodexLine = { kind: "prompt", form: "responses" };
 const responseAnswer: CodexLine = { kind: "answer", form: "responses" };
 
-const names = createNames([
+const peek = createPeek([
   ...[
     "type",
     "payload",
@@ -99,9 +99,9 @@ export function codexLineKind(line: Buffer): CodexLine {
   let found: CodexLine = other;
   let type: string | null = null;
   let hasId = false;
-  const readable = peekMembers(line, 0, names, (key, at): Peek => {
+  const readable = peek.members(line, 0, (key, at): Verdict => {
     if (key === "type") {
-      type = peekString(line, at, names) ?? "";
+      type = peek.string(line, at) ?? "";
       if (type === "session_meta") found = { kind: "meta" };
       else if (type === "turn_context") found = { kind: "context" };
       else if (type === "token_usage_record") found = { kind: "usage" };
@@ -112,7 +112,7 @@ export function codexLineKind(line: Buffer): CodexLine {
     }
     if (key === "payload") {
       if (type === "event_msg") found = eventKind(line, at);
-      else if (type === "response_item") found = responseKind(line, at, peekField(line, at, names, "type") ?? "");
+      else if (type === "response_item") found = responseKind(line, at, peek.field(line, at, "type") ?? "");
       return "stop";
     }
     if (key === "id") hasId = true;
@@ -127,15 +127,15 @@ export function codexLineKind(line: Buffer): CodexLine {
 
 function eventKind(line: Buffer, payload: number): CodexLine {
   let found: CodexLine = other;
-  peekMembers(line, payload, names, (key, at) => {
+  peek.members(line, payload, (key, at) => {
     if (key === "type") {
-      const type = peekString(line, at, names) ?? "";
+      const type = peek.string(line, at) ?? "";
       if (type === "item_completed") return "go_on";
       found = lookUp(ofEvent, type);
       return "stop";
     }
     if (key !== "item") return "go_on";
-    found = lookUp(ofItem, peekField(line, at, names, "type") ?? "");
+    found = lookUp(ofItem, peek.field(line, at, "type") ?? "");
     return "stop";
   });
   return found;
@@ -143,7 +143,7 @@ function eventKind(line: Buffer, payload: number): CodexLine {
 
 function responseKind(line: Buffer, at: number, type: string): CodexLine {
   if (type !== "message") return lookUp(ofResponse, type);
-  const role = peekField(line, at, names, "role");
+  const role = peek.field(line, at, "role");
   if (role === "user") return responsePrompt;
   return role === "assistant" ? responseAnswer : other;
 }
@@ -155,9 +155,9 @@ function lookUp(table: Readonly<Record<string, CodexLine>>, name: string): Codex
 /** How a `task_complete` line ended, told without parsing it: an error, no answer at all, or neither. */
 export function codexEnding(line: Buffer): "error" | "silent" | "fine" {
   let ending: "error" | "silent" | "fine" = "fine";
-  peekMembers(line, 0, names, (key, payload) => {
+  peek.members(line, 0, (key, payload) => {
     if (key !== "payload") return "go_on";
-    peekMembers(line, payload, names, (name, at) => {
+    peek.members(line, payload, (name, at) => {
       if (name === "error" && !peekNull(line, at)) ending = "error";
       else if (name === "last_agent_message" && peekNull(line, at)) ending = "silent";
       return ending === "error" ? "stop" : "go_on";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createNames, looksLikeObject, peekField, peekMembers, peekString } from "./json-peek.ts";
+import { createPeek, looksLikeObject } from "./json-peek.ts";
 
 /** JSON text with random space between the tokens. */
 function spaced(value: unknown, gaps: readonly string[]): string {
@@ -20,10 +20,10 @@ describe("peeking into a line of JSON", () => {
           const line = Buffer.from(spaced(object, space));
           const plain = Object.keys(object).filter((key) => /^[ !#-[\]-~]*$/.test(key));
           const seen: string[] = [];
-          const whole = peekMembers(line, 0, createNames([...plain, "other"]), (key, at) => {
+          const whole = createPeek([...plain, "other"]).members(line, 0, (key, at) => {
             const [expected, value] = Object.entries(object)[seen.length] ?? [];
             expect(key).toBe(expected !== undefined && plain.includes(expected) ? expected : "");
-            expect(peekString(line, at, createNames(["x"])) !== null).toBe(typeof value === "string");
+            expect(createPeek(["x"]).string(line, at) !== null).toBe(typeof value === "string");
             seen.push(key);
             return "go_on";
           });
@@ -50,7 +50,7 @@ describe("peeking into a line of JSON", () => {
       const line = Buffer.from(
         JSON.stringify({ before: text, nested: { type: "no", list: [text, { type: "no" }] }, type: "yes" }),
       );
-      expect(peekField(line, 0, createNames(["type", "yes", "no"]), "type")).toBe("yes");
+      expect(createPeek(["type", "yes", "no"]).field(line, 0, "type")).toBe("yes");
     }
   });
 
@@ -62,7 +62,7 @@ describe("peeking into a line of JSON", () => {
         (bytes, start) => {
           const line = Buffer.concat([Buffer.from(start), bytes]);
           let seen = 0;
-          peekMembers(line, 0, createNames(["a", "type"]), () => (++seen > 300 ? "stop" : "go_on"));
+          createPeek(["a", "type"]).members(line, 0, () => (++seen > 300 ? "stop" : "go_on"));
           expect(seen).toBeLessThan(300);
         },
       ),

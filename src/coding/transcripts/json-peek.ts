@@ -14,85 +14,90 @@ const CLOSE_ARRAY = 0x5d;
 /** Strings longer than this are searched for their end by `indexOf`, whose call costs about as much as so many bytes. */
 const SHORT_STRING_BYTES = 48;
 
-/** The keys and type names that a reader asks for; every other text reads as the empty string, which costs no allocation. */
-export interface Names {
-  /** The name that stands in `line` from `start` up to `end`, or "". */
-  at(line: Buffer, start: number, end: number): string;
+/** What a visitor says about the member that it was shown. */
+export type Verdict = "go_on" | "stop";
+
+/**
+ * Looks at lines for a fixed set of names. Keys and strings that are none of them read as "", which costs no allocation.
+ */
+export interface Peek {
+  /**
+   * Shows the members of the object that starts at `at`, in the order of the line, until the visitor has seen enough.
+   * @param visit gets the key and the position of its value.
+   * @returns false when the bytes are no JSON object as far as they were looked at.
+   */
+  members(line: Buffer, at: number, visit: (key: string, valueAt: number) => Verdict): boolean;
+  /** The string that starts at `at`; null when something else starts there. */
+  string(line: Buffer, at: number): string | null;
+  /** The string under `key` of the object that starts at `at`; null when there is none. */
+  field(line: Buffer, at: number, key: string): string | null;
 }
 
-/** Names to recognise in lines. They must be ASCII without escapes. */
-export function createNames(names: readonly string[]): Names {
+/** A {@link Peek} for these names; they must be ASCII without escapes. */
+export function createPeek(names: readonly string[]): Peek {
+  const nameAt = createLookUp(names);
+
+  function members(line: Buffer, at: number, visit: (key: string, valueAt: number) => Verdict): boolean {
+    let i = skipSpace(line, at);
+    if (line[i] !== OPEN_OBJECT) return false;
+    i = skipSpace(line, i + 1);
+    if (line[i] === CLOSE_OBJECT) return true;
+    for (;;) {
+      if (line[i] !== QUOTE) return false;
+      const keyEnd = skipString(line, i);
+      if (keyEnd < 0) return false;
+      const key = nameAt(line, i + 1, keyEnd - 1);
+      i = skipSpace(line, keyEnd);
+      if (line[i] !== COLON) return false;
+      i = skipSpace(line, i + 1);
+      if (visit(key, i) === "stop") return true;
+      i = skipValue(line, i);
+      if (i < 0) return false;
+      i = skipSpace(line, i);
+      if (line[i] === CLOSE_OBJECT) return true;
+      if (line[i] !== COMMA) return false;
+      i = skipSpace(line, i + 1);
+    }
+  }
+
+  function string(line: Buffer, at: number): string | null {
+    if (line[at] !== QUOTE) return null;
+    const end = skipString(line, at);
+    return end < 0 ? null : nameAt(line, at + 1, end - 1);
+  }
+
+  return {
+    members,
+    string,
+    field(line, at, key) {
+      let found: string | null = null;
+      members(line, at, (name, valueAt) => {
+        if (name !== key) return "go_on";
+        found = string(line, valueAt);
+        return "stop";
+      });
+      return found;
+    },
+  };
+}
+
+/** Finds the name that stands in a line from `start` up to `end`, or "". */
+function createLookUp(names: readonly string[]): (line: Buffer, start: number, end: number) => string {
   const byLength: { readonly name: string; readonly bytes: Buffer }[][] = [];
   for (const name of names) {
     const sameLength = byLength[name.length] ?? [];
     sameLength.push({ name, bytes: Buffer.from(name, "latin1") });
     byLength[name.length] = sameLength;
   }
-  return {
-    at(line, start, end) {
-      for (const { name, bytes } of byLength[end - start] ?? []) if (startsAt(line, start, bytes)) return name;
-      return "";
-    },
+  return (line, start, end) => {
+    for (const { name, bytes } of byLength[end - start] ?? []) if (startsAt(line, start, bytes)) return name;
+    return "";
   };
 }
 
 function startsAt(line: Buffer, start: number, bytes: Buffer): boolean {
   for (let i = 0; i < bytes.length; i++) if (line[start + i] !== bytes[i]) return false;
   return true;
-}
-
-/** What a visitor says about the member that it was shown. */
-export type Peek = "go_on" | "stop";
-
-/**
- * Shows the members of the object that starts at `at`, in the order of the line, until the visitor has seen enough.
- * @param visit gets a key, as one of the names or "", and the position of its value.
- * @returns false when the bytes are no JSON object as far as they were looked at.
- */
-export function peekMembers(
-  line: Buffer,
-  at: number,
-  names: Names,
-  visit: (key: string, valueAt: number) => Peek,
-): boolean {
-  let i = skipSpace(line, at);
-  if (line[i] !== OPEN_OBJECT) return false;
-  i = skipSpace(line, i + 1);
-  if (line[i] === CLOSE_OBJECT) return true;
-  for (;;) {
-    if (line[i] !== QUOTE) return false;
-    const keyEnd = skipString(line, i);
-    if (keyEnd < 0) return false;
-    const key = names.at(line, i + 1, keyEnd - 1);
-    i = skipSpace(line, keyEnd);
-    if (line[i] !== COLON) return false;
-    i = skipSpace(line, i + 1);
-    if (visit(key, i) === "stop") return true;
-    i = skipValue(line, i);
-    if (i < 0) return false;
-    i = skipSpace(line, i);
-    if (line[i] === CLOSE_OBJECT) return true;
-    if (line[i] !== COMMA) return false;
-    i = skipSpace(line, i + 1);
-  }
-}
-
-/** The string that starts at `at`, as one of the names or ""; null when something else starts there. */
-export function peekString(line: Buffer, at: number, names: Names): string | null {
-  if (line[at] !== QUOTE) return null;
-  const end = skipString(line, at);
-  return end < 0 ? null : names.at(line, at + 1, end - 1);
-}
-
-/** The string under `key` of the object that starts at `at`, as {@link peekString} gives it. */
-export function peekField(line: Buffer, at: number, names: Names, key: string): string | null {
-  let found: string | null = null;
-  peekMembers(line, at, names, (name, valueAt) => {
-    if (name !== key) return "go_on";
-    found = peekString(line, valueAt, names);
-    return "stop";
-  });
-  return found;
 }
 
 /** Whether an array starts at `at`; then the position of its first element, else -1. */

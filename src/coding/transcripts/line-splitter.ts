@@ -57,14 +57,12 @@ export function createLineSplitter(sink: LineSink, from: ScanPosition): LineSpli
 
   return {
     push(chunk) {
-      let from = 0;
-      for (;;) {
-        const newline = chunk.indexOf(NEWLINE, from);
-        if (newline < 0) break;
-        endLine(chunk.subarray(from, newline));
-        from = newline + 1;
+      let at = 0;
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, at)) {
+        endLine(chunk.subarray(at, end));
+        at = end + 1;
       }
-      keep(chunk.subarray(from));
+      keep(chunk.subarray(at));
       sink.pause();
     },
     position: () => ({ offset: lineStart, insideTooLong }),

@@ -162,7 +162,7 @@ export function createOpenTranscript(
         if (index < marks.length - 1 || mark.role === "user") cache.put(`${known.id}:${mark.start}`, turn);
         else known.lastTurn = { mark, builder, fedTo: end };
       }
-      return [...turns.entries()].sort(([a], [b]) => a - b).map(([, turn]) => turn);
+      return [...turns.entries()].toSorted(([a], [b]) => a - b).map(([, turn]) => turn);
     },
   };
 }

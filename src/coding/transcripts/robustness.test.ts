@@ -72,7 +72,7 @@ describe.each(["claude", "codex"] as const)("a transcript of %s", (format) => {
           let at = 0;
           for (const [where, reads] of cuts
             .map(([cut, n]) => [Math.floor(cut * bytes.length), n] as const)
-            .sort(([a], [b]) => a - b)) {
+            .toSorted(([a], [b]) => a - b)) {
             await appendFile(path, bytes.subarray(at, where));
             at = where;
             if (reads === 0) continue;

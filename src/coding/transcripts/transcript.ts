@@ -25,6 +25,7 @@ export interface TranscriptSummary {
   readonly turnCount: number;
   readonly lastTurn: TurnState;
   readonly sizeBytes: number;
+  /** Lines that could not be read. A damaged line in the middle of a turn is found, and counted, when the turn is read. */
   readonly skippedLines: number;
 }
 
@@ -39,9 +40,12 @@ export interface TurnRange {
  * by their size. A last line without newline is not yet a line. Never throws for what a file holds.
  */
 export interface Transcripts {
-  /** @returns null when there is no such file. */
+  /**
+   * @returns null when there is no such file.
+   * @throws PosternError `transcript_unreadable` when there is one that may not be read
+   */
   summary(path: string, format: TranscriptFormat): Promise<TranscriptSummary | null>;
-  /** @returns null when there is no such file. */
+  /** Turns may be shared with other callers: do not change them. @returns null when there is no such file. */
   read(
     path: string,
     format: TranscriptFormat,
