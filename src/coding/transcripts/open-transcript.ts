@@ -4,7 +4,7 @@ import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSource } from "./line-source.ts";
 import type { LineSink, ScanPosition } from "./line-splitter.ts";
 import type { TranscriptSummary, TurnRange } from "./transcript.ts";
-import type { TurnCache } from "./turn-cache.ts";
+import { sizeOfTurn, type TurnCache } from "./turn-cache.ts";
 import type { TranscriptReader, TurnBuilder, TurnIndexer, TurnMark } from "./turn-index.ts";
 import { titleFrom } from "./turn-parts.ts";
 
@@ -14,6 +14,9 @@ const fingerprintBytes = 256;
 const maxSkippedOffsets = 10_000;
 /** Turns that lie closer together are read in one go. */
 const maxGapBytes = 64 * 1024;
+
+/** A last turn that is larger, and not running any more, is put together anew when it is asked for again. */
+const maxKeptCharacters = 2_000_000;
 
 /** One transcript, indexed as far as it was read. Calls must not overlap. */
 export interface OpenTranscript {
@@ -149,7 +152,8 @@ export function createOpenTranscript(
     async turns(source, range) {
       if (reading === null) throw new Error("turns before refresh");
       const known = reading;
-      const { marks } = known.indexer;
+      const { indexer } = known;
+      const { marks } = indexer;
       const first = Math.max(0, (range.after ?? -1) + 1, marks.length - Math.max(0, range.limit));
       const { jobs, turns } = plan(known, first);
       // A read that fails half-way leaves a builder that must not be fed again.
@@ -160,7 +164,9 @@ export function createOpenTranscript(
         const turn = builder.turn(index);
         turns.set(index, turn);
         if (index < marks.length - 1 || mark.role === "user") cache.put(`${known.id}:${mark.start}`, turn);
-        else known.lastTurn = { mark, builder, fedTo: end };
+        else if (indexer.facts.lastTurn.kind === "open" || sizeOfTurn(turn) <= maxKeptCharacters) {
+          known.lastTurn = { mark, builder, fedTo: end };
+        }
       }
       return [...turns.entries()].toSorted(([a], [b]) => a - b).map(([, turn]) => turn);
     },

@@ -27,7 +27,7 @@ export function createTurnCache(maxCharacters: number): TurnCache {
     },
     put(key, turn) {
       drop(key);
-      const size = sizeOf(turn);
+      const size = sizeOfTurn(turn);
       if (size > maxCharacters / 4) return;
       kept.set(key, { turn, characters: size });
       characters += size;
@@ -43,7 +43,8 @@ export function createTurnCache(maxCharacters: number): TurnCache {
   };
 }
 
-function sizeOf(turn: Turn): number {
+/** About how many characters a turn holds. */
+export function sizeOfTurn(turn: Turn): number {
   let size = 500 + turn.text.length;
   for (const block of turn.blocks) {
     size += 100;
