@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { newUuid } from "../core/ids.ts";
-import type { PermissionMode, Started } from "../wire/coding.ts";
+import type { PermissionMode } from "../wire/coding.ts";
 import type { AgentTemplate, Environment } from "./agents/template.ts";
 import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
@@ -64,20 +64,6 @@ export function createStarter(deps: StarterDeps): Starter {
     return template.accepts.prompt && !deps.privatePrompts && Buffer.byteLength(text) <= maxArgumentPromptBytes;
   }
 
-  async function enqueue(
-    sessionId: string,
-    prompt: NewPrompt,
-    how: { readonly state: "queued" | "sent"; readonly started: Started },
-  ): Promise<void> {
-    await deps.queue.add({
-      promptId: prompt.promptId,
-      sessionId,
-      prompt: prompt.text,
-      idempotency: prompt.idempotency,
-      ...how,
-    });
-  }
-
   return {
     async start(agent, options, prompt) {
       requireAccepted(agent.template, options);
@@ -96,8 +82,11 @@ export function createStarter(deps: StarterDeps): Starter {
         },
         async (names) => {
           const record = newRecord({ sessionId, agent: agent.template.name, options, prompt, now }, names);
-          await deps.store.insert(record);
-          if (prompt !== null) await enqueue(sessionId, prompt, { state: inArgv ? "sent" : "queued", started: "new" });
+          if (prompt === null) await deps.store.insert(record);
+          else {
+            const entry = { ...entryOf(sessionId, prompt), state: inArgv ? "sent" : "queued", started: "new" } as const;
+            await deps.store.insert(record, (transaction) => deps.queue.add(entry, transaction));
+          }
           return record;
         },
       );
@@ -121,7 +110,9 @@ export function createStarter(deps: StarterDeps): Starter {
       }
       const binary = await deps.binaryOf(template);
       if (!session.stored) await deps.store.insert(record);
-      if (prompt !== null) await enqueue(record.sessionId, prompt, { state: "queued", started: "resumed" });
+      if (prompt !== null) {
+        await deps.queue.add({ ...entryOf(record.sessionId, prompt), state: "queued", started: "resumed" });
+      }
       const first = await firstWaiting(deps.queue, record.sessionId);
       const inArgv = first !== null && fitsArgv(template, first.prompt);
       return deps.live.launch(
@@ -153,6 +144,10 @@ export function createStarter(deps: StarterDeps): Starter {
       );
     },
   };
+}
+
+function entryOf(sessionId: string, { promptId, text, idempotency }: NewPrompt) {
+  return { promptId, sessionId, prompt: text, idempotency };
 }
 
 function launchOptions({ place, model, permissionMode, size }: RunOptions) {

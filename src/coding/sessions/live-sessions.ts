@@ -105,8 +105,11 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         origin: "launched",
       });
       byTerminal.set(prepared.terminalId, session);
-      await deps.store.update(record.sessionId, { pid: info.pid });
       await session.begin();
+      // The host knows the pid as well: nothing waits for the store.
+      deps.store
+        .update(record.sessionId, { pid: info.pid })
+        .catch((error: unknown) => deps.log.warn({ error }, "cannot note a pid"));
       deps.log.info(
         { sessionId: record.sessionId, agent: order.template.name, pid: info.pid, kind: order.kind },
         "agent spawned",

@@ -33,17 +33,20 @@ export interface RememberedRequest {
   readonly started: Started;
 }
 
+/** A prompt to put into a queue. */
+export interface QueueEntry {
+  readonly promptId: string;
+  readonly sessionId: string;
+  readonly prompt: string;
+  readonly state: "queued" | "sent";
+  readonly started: Started;
+  readonly idempotency: IdempotencyClaim | null;
+}
+
 /** Prompts on their way to agents, in the store, so that a restart loses none. */
 export interface PromptQueue {
-  /** Puts a prompt at the end of its session's queue, and remembers the request, in one transaction. */
-  add(entry: {
-    readonly promptId: string;
-    readonly sessionId: string;
-    readonly prompt: string;
-    readonly state: "queued" | "sent";
-    readonly started: Started;
-    readonly idempotency: IdempotencyClaim | null;
-  }): Promise<void>;
+  /** Puts a prompt at the end of its session's queue, and remembers the request, in one transaction or as part of one. */
+  add(entry: QueueEntry, transaction?: Kysely<Tables>): Promise<void>;
   /** Not yet ended prompts, oldest first. */
   open(sessionId: string): Promise<readonly OpenPrompt[]>;
   /** Moves a prompt on. The text of one that came to its end is not kept. */
@@ -63,39 +66,45 @@ const rememberForMs = 24 * 3_600_000;
 
 /** A queue over the tables `queued_prompts` and `idempotency_keys`. */
 export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue {
+  async function put(
+    on: Kysely<Tables>,
+    { promptId, sessionId, prompt, state, started, idempotency }: QueueEntry,
+  ): Promise<void> {
+    const now = clock.now();
+    await on
+      .insertInto("queued_prompts")
+      .values((eb) => ({
+        prompt_id: promptId,
+        session_id: sessionId,
+        position: eb
+          .selectFrom("queued_prompts")
+          .select((inner) => inner(inner.fn.coalesce(inner.fn.max("position"), inner.lit(0)), "+", 1).as("next"))
+          .where("session_id", "=", sessionId),
+        prompt,
+        state,
+        created_at: now,
+        sent_at: state === "sent" ? now : null,
+      }))
+      .execute();
+    if (idempotency === null) return;
+    await on
+      .insertInto("idempotency_keys")
+      .values({
+        account_id: idempotency.accountId,
+        idempotency_key: idempotency.key,
+        request_hash: idempotency.requestHash,
+        session_id: sessionId,
+        prompt_id: promptId,
+        started,
+        created_at: now,
+      })
+      .execute();
+  }
+
   return {
-    async add({ promptId, sessionId, prompt, state, started, idempotency }) {
-      const now = clock.now();
-      await db.transaction().execute(async (trx) => {
-        await trx
-          .insertInto("queued_prompts")
-          .values((eb) => ({
-            prompt_id: promptId,
-            session_id: sessionId,
-            position: eb
-              .selectFrom("queued_prompts")
-              .select((inner) => inner(inner.fn.coalesce(inner.fn.max("position"), inner.lit(0)), "+", 1).as("next"))
-              .where("session_id", "=", sessionId),
-            prompt,
-            state,
-            created_at: now,
-            sent_at: state === "sent" ? now : null,
-          }))
-          .execute();
-        if (idempotency === null) return;
-        await trx
-          .insertInto("idempotency_keys")
-          .values({
-            account_id: idempotency.accountId,
-            idempotency_key: idempotency.key,
-            request_hash: idempotency.requestHash,
-            session_id: sessionId,
-            prompt_id: promptId,
-            started,
-            created_at: now,
-          })
-          .execute();
-      });
+    async add(entry, transaction) {
+      if (transaction === undefined) await db.transaction().execute((trx) => put(trx, entry));
+      else await put(transaction, entry);
     },
 
     async open(sessionId) {

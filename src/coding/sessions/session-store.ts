@@ -35,7 +35,8 @@ export type SessionPatch = Partial<Omit<SessionRecord, "sessionId" | "aliases" |
 /** Session records by id or alias. */
 export interface SessionStore {
   find(idOrAlias: string): Promise<SessionRecord | null>;
-  insert(record: SessionRecord): Promise<void>;
+  /** @param beside is done in the same transaction, for what must not stand without its session */
+  insert(record: SessionRecord, beside?: (transaction: Kysely<Tables>) => Promise<void>): Promise<void>;
   update(sessionId: string, patch: SessionPatch): Promise<void>;
   /** Gives a session the agent's own id; the old one becomes an alias. */
   rekey(sessionId: string, newSessionId: string): Promise<void>;
@@ -72,20 +73,24 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
       return alias === undefined ? null : byId(alias.session_id);
     },
 
-    async insert(record) {
-      await db
-        .insertInto("sessions")
-        .values({
-          ...toColumns(record),
-          dir: record.dir,
-          permission_mode: record.permissionMode,
-          updated_at: record.updatedAt,
-          session_id: record.sessionId,
-          node_id: options.nodeId,
-          agent: record.agent,
-          created_at: record.createdAt,
-        })
-        .execute();
+    async insert(record, beside) {
+      const put = async (on: Kysely<Tables>): Promise<void> => {
+        await on
+          .insertInto("sessions")
+          .values({
+            ...toColumns(record),
+            dir: record.dir,
+            permission_mode: record.permissionMode,
+            updated_at: record.updatedAt,
+            session_id: record.sessionId,
+            node_id: options.nodeId,
+            agent: record.agent,
+            created_at: record.createdAt,
+          })
+          .execute();
+        await beside?.(on);
+      };
+      await (beside === undefined ? put(db) : db.transaction().execute(put));
     },
 
     async update(sessionId, patch) {
