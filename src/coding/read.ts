@@ -27,6 +27,7 @@ export function createRead(
   return async (input, caller, signal) => {
     if (input.waitMs !== undefined) await untilNews(deps, { input, caller }, { timeoutMs: input.waitMs, signal });
     const session = await deps.locator.locate(input.sessionId, caller);
+    await session.live?.untilWritten(signal);
     const summary = await deps.locator.summaryOf(session);
     const read = await readTurns(deps, session, {
       ...(input.after === undefined ? {} : { after: input.after }),

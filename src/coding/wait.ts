@@ -3,8 +3,6 @@ import type { LiveSession } from "./sessions/live-session.ts";
 
 // The contract's bound for an agent that tells its own id; both tell within a second.
 const bootMs = 15_000;
-// The agent's last lines are written a moment after its hook said that the turn ended.
-const transcriptLagMs = 2_000;
 
 /**
  * Waits until a prompt's fate is known and the agent has told its own id, or until it is clear that this takes longer: the
@@ -40,15 +38,7 @@ export async function untilTurnEnds(
     return progress.state === "delivered" && needsSomebody(live);
   }, limits);
   if (!ended || live.exit !== null || needsSomebody(live)) return;
-  const turnsBefore = live.outbox.progressOf(promptId)?.turnsBefore ?? 0;
-  const written = (): boolean => {
-    const transcript = live.transcriptSummary;
-    return transcript !== null && transcript.turnCount > turnsBefore && transcript.lastTurn.kind !== "open";
-  };
-  await live.changes.until(() => live.exit !== null || written(), {
-    timeoutMs: transcriptLagMs,
-    signal: limits.signal,
-  });
+  await live.untilWritten(limits.signal);
 }
 
 function needsSomebody({ state }: LiveSession): boolean {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { processTable, startedWithVariable } from "../../src/platform/process-table.ts";
 import { echoOf } from "../model-server/script.ts";
 import {
@@ -23,6 +23,7 @@ const waitMs = 30_000;
 /** `postern serve` in a process of its own, and a client that holds a token of it. */
 async function serve(): Promise<{ readonly server: ServingProcess; readonly api: ReturnType<typeof createApiClient> }> {
   const server = await servePostern({ ...world.env });
+  onTestFinished(async () => void (await server.end("SIGKILL")));
   const scopes = "coding:read,coding:write,coding:drive";
   const made = await runPostern(["token", "create", "--name", "test", "--scopes", scopes], { env: { ...world.env } });
   await runPostern(["coding", "setup", "--yes"], { env: { ...world.env } });

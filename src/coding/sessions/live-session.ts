@@ -41,6 +41,7 @@ export interface LiveSessionInput {
   readonly origin: "launched" | "found";
 }
 
+const transcriptLagMs = 2_000;
 // Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
 const tickMs = 250;
 // The host tells an exit when it has read the terminal's last output.
@@ -64,6 +65,9 @@ export class LiveSession {
   #inbox: HookInbox | null = null;
   #state: ActivityState = initialActivity;
   #lastHookAt: number;
+  #restingSince = 0;
+  /** Turns in the transcript before the newest prompt that the agent took. */
+  #turnsBefore = 0;
   #exit: TerminalExit | "unknown" | null = null;
   #ending: Promise<void> | null = null;
   #cancelTick = (): void => undefined;
@@ -92,6 +96,11 @@ export class LiveSession {
       maySendNow: async () => maySend() && (await this.#agentSays()) !== "waiting" && maySend(),
       starting: () => this.#state.activity === "starting",
       turnCount: () => this.#transcript.turnsWhenIdle,
+      turnsBeforeNext: async () => {
+        await this.untilWritten();
+        this.#transcript.markResumed();
+        return this.#transcript.turnsWhenIdle;
+      },
       changed: () => this.changes.notify(),
       failed: (error) => this.#report(error, "cannot take a prompt to its agent"),
     };
@@ -137,6 +146,8 @@ export class LiveSession {
   async #catchUp(open: Parameters<Outbox["resume"]>[0]): Promise<void> {
     if (isResting(this.#state)) this.#transcript.markIdle();
     else this.#transcript.markWorking();
+    this.#turnsBefore = this.#transcript.turnsWhenIdle;
+    this.#restingSince = 0; // whatever ended, ended before we looked
     this.outbox.resume(open, "typing");
     for (const prompt of open) {
       if (prompt.state === "sent" && (await this.#transcript.hasPrompt(prompt.prompt)))
@@ -180,8 +191,12 @@ export class LiveSession {
     this.#state = nextActivity(before, event, { at: this.#deps.clock.now(), permissionId: newUuid() });
     const taken =
       event.kind === "prompt_submitted" ? event.prompt : event.kind === "prompt_seen" ? this.outbox.unconfirmed : null;
-    if (taken !== null) await this.outbox.onPromptTaken(taken);
+    if (taken !== null) {
+      this.#turnsBefore = this.#transcript.turnsWhenIdle;
+      await this.outbox.onPromptTaken(taken);
+    }
     if (this.#state.turnsEnded > before.turnsEnded) {
+      this.#restingSince = this.#deps.clock.now();
       await this.#transcript.refresh();
       this.outbox.onTurnOver();
     }
@@ -255,6 +270,19 @@ export class LiveSession {
     }
     await this.outbox.tick();
     this.outbox.pump();
+  }
+
+  /** Waits until the transcript has the end of a turn that has just ended: agents write their last lines a moment after their hook. */
+  async untilWritten(signal?: AbortSignal): Promise<void> {
+    const timeoutMs = this.#restingSince + transcriptLagMs - this.#deps.clock.now();
+    if (!isResting(this.#state) || this.#state.turnsEnded === 0 || timeoutMs <= 0) return;
+    await this.#transcript.refresh();
+    const written = (): boolean => {
+      const { summary } = this.#transcript;
+      return summary !== null && summary.turnCount > this.#turnsBefore && summary.lastTurn.kind !== "open";
+    };
+    const done = (): boolean => this.#exit !== null || !isResting(this.#state) || written();
+    await this.changes.until(done, { timeoutMs, signal });
   }
 
   /** What the agent's own state file says, where it keeps one. */

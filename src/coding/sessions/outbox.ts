@@ -31,6 +31,8 @@ export interface OutboxView {
   starting(): boolean;
   /** Turns in the transcript while the agent was last idle. */
   turnCount(): number;
+  /** All turns in the transcript, once the last one has been written to its end: those before the prompt that is typed next. */
+  turnsBeforeNext(): Promise<number>;
   changed(): void;
   failed(error: unknown): void;
 }
@@ -111,13 +113,14 @@ export class Outbox {
   }
 
   async #send(prompt: OpenPrompt): Promise<void> {
+    const turnsBefore = await this.#view.turnsBeforeNext();
     const typed = await typePrompt(this.#deps, this.#terminal, {
       text: prompt.prompt,
       maySend: () => this.#view.maySendNow(),
       onTyping: async () => {
         await this.#deps.queue.mark(prompt.promptId, "sent");
         this.#waiting = this.#waiting.filter((other) => other !== prompt);
-        this.#note(prompt.promptId, { state: "sent", turnsBefore: this.#view.turnCount(), turnOver: false });
+        this.#note(prompt.promptId, { state: "sent", turnsBefore, turnOver: false });
         this.#awaitConfirmation(prompt.promptId, prompt.prompt, "typing");
       },
     });
