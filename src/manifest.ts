@@ -19,12 +19,20 @@ export function createManifest(facts: {
     tools: facts.tools.map(({ name, description, input, output }) => ({
       name,
       description,
-      inputSchema: z.toJSONSchema(input, { io: "input" }),
-      outputSchema: z.toJSONSchema(output, { io: "output" }),
+      inputSchema: inlineSchema(input, "input"),
+      outputSchema: inlineSchema(output, "output"),
     })),
     folders: facts.folders,
     agents: facts.agents.agents,
     availableAgents: facts.agents.availableAgents,
     default: facts.agents.default,
   };
+}
+
+/** With the object itself at the top, where callers of tools look for it, and not a reference to it. */
+function inlineSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
+  const { $ref, $defs = {}, ...rest } = z.toJSONSchema(schema, { io });
+  const name = $ref?.replace("#/$defs/", "") ?? "";
+  const { [name]: top, ...others } = $defs;
+  return { ...rest, ...top, ...(Object.keys(others).length === 0 ? {} : { $defs: others }) };
 }
