@@ -55,18 +55,21 @@ describe("start and resume", () => {
     const sessionId = newUuid();
     const first = await world.launch({ sessionId, prompt: "first", systemPrompt: "INSTRUCTION-OF-THE-TEST" });
     await first.until("turn_ended");
-    await first.kill();
     const path = await claudeCode.findTranscript(sessionId, world.env);
+    // The file follows the hook: a kill at once would lose its last lines.
+    const holds = async (pattern: RegExp): Promise<boolean> => pattern.test(await readFile(path ?? "", "utf8"));
+    await expect.poll(() => holds(/ECHO first/), patience).toBe(true);
+    await first.kill();
     const dir = join(world.root, "elsewhere");
     await mkdir(dir);
     const second = await world.launch({ kind: "resume", sessionId, dir, prompt: "-second", model: "claude-other" });
     await second.until("turn_ended");
     expect(second.claims()[0]).toMatchObject({ agentSessionId: sessionId, event: { reason: "resume" } });
     expect(await claudeCode.findTranscript(sessionId, world.env)).toBe(path);
-    expect(await readFile(path ?? "", "utf8")).toMatch(/first[^]*-second/);
+    await expect.poll(() => holds(/first[^]*-second/), patience).toBe(true);
     const last = world.model.requests.findLast(({ kind }) => kind === "turn");
     expect(last).toMatchObject({ prompt: "-second", model: "claude-other" });
-    expect(last?.systemPrompt).toContain("INSTRUCTION-OF-THE-TEST");
+    expect(last?.systemPrompt?.includes("INSTRUCTION-OF-THE-TEST")).toBe(true);
   });
 
   test("an unknown id, and one that is taken, end with 1 and say why", async () => {
@@ -93,7 +96,7 @@ describe("permission modes", () => {
       const { event } = await agent.until("permission_asked", count);
       await expect.poll(() => liveState(agent, sessionId), patience).toBe("waiting");
       expect(claudeCode.composerPainted(agent.screen())).toBe(false);
-      agent.write("\r");
+      await agent.approve(async () => (await liveState(agent, sessionId)) === "waiting");
       const ended = await agent.until("tool_ended", count);
       expect(ended.event).toEqual({ ...event, kind: "tool_ended" });
     }
@@ -129,8 +132,7 @@ describe("permission modes", () => {
     const { event } = await agent.until("permission_asked");
     await agent.until("turn_ended");
     expect(event).toMatchObject({ subagent: expect.stringMatching(/./) });
-    await expect.poll(() => liveState(agent, sessionId), patience).toBe("waiting");
-    agent.write("\r");
+    await agent.approve(async () => (await liveState(agent, sessionId)) === "waiting");
     await agent.until("turn_ended", 2);
     const ended = agent.claims().find((claim) => claim.event.kind === "tool_ended" && claim.event.subagent !== null);
     expect(ended?.event).toEqual({ ...event, kind: "tool_ended" });

@@ -22,11 +22,12 @@ async function discovered(agent: PlannedAgent): Promise<string> {
   return (await codex.discoverSessionId(agent)) ?? "";
 }
 
-async function transcriptOf(agent: PlannedAgent): Promise<string> {
+/** The file may follow the hook. */
+async function untilTranscriptHolds(agent: PlannedAgent, text: string): Promise<void> {
   const [claim] = agent.claims();
   const path = await codex.findTranscript(claim?.agentSessionId ?? "", agent.env);
   expect(claim?.transcriptPath).toBe(path);
-  return readFile(path ?? "", "utf8");
+  await expect.poll(async () => (await readFile(path ?? "", "utf8")).includes(text), patience).toBe(true);
 }
 
 describe("start and resume", () => {
@@ -41,9 +42,10 @@ describe("start and resume", () => {
     const request = world.model.requests.find(({ kind }) => kind === "turn");
     expect(request?.model).toBe("test-model");
     expect(request?.headers["authorization"]).toBe(`Bearer ${world.env["OPENAI_API_KEY"]}`);
-    expect(request?.body).toContain(JSON.stringify(`THE-PERSONS-OWN\n\nOURS "quoted" \\ 🦊\n--dashes`).slice(1, -1));
+    const instructions = JSON.stringify(`THE-PERSONS-OWN\n\nOURS "quoted" \\ 🦊\n--dashes`).slice(1, -1);
+    expect(request?.body.includes(instructions)).toBe(true);
     expect(agent.plan.argv.join("\n")).not.toContain(world.env["OPENAI_API_KEY"]);
-    expect(await transcriptOf(agent)).toContain("--help me");
+    await untilTranscriptHolds(agent, "--help me");
     await expect(stat(join(world.stateDir, "auth.json"))).rejects.toThrow("ENOENT");
     expect(await readFile(join(world.stateDir, "config.toml"), "utf8")).not.toContain("trust_level");
   });
@@ -61,7 +63,8 @@ describe("start and resume", () => {
     await second.until("turn_ended");
     expect(second.claims()[0]).toMatchObject({ agentSessionId: sessionId, event: { reason: "resume" } });
     expect(await codex.findTranscript(sessionId, world.env)).toBe(path);
-    expect(await transcriptOf(second)).toMatch(/first[^]*-second/);
+    await untilTranscriptHolds(second, "first");
+    await untilTranscriptHolds(second, "-second");
     const last = world.model.requests.findLast(({ kind }) => kind === "turn");
     expect(last).toMatchObject({ prompt: "-second", model: "other-model" });
     const unknown = await world.launch({ kind: "resume", sessionId: newUuid() });
@@ -76,7 +79,7 @@ describe("start and resume", () => {
     for (const [index, agent] of agents.entries()) {
       expect((await agent.until("session_start")).agentSessionId).toBe(ids[index]);
       await agent.until("turn_ended");
-      expect(await transcriptOf(agent)).toContain(`I am ${index + 1}`);
+      await untilTranscriptHolds(agent, `I am ${index + 1}`);
     }
   });
 
@@ -92,16 +95,8 @@ describe("start and resume", () => {
 });
 
 describe("permission modes", () => {
-  /** A key that comes right after the dialog was painted is lost. */
-  async function approve(agent: PlannedAgent): Promise<void> {
-    const asks = (): boolean => agent.screen().join("\n").includes("Press enter to confirm");
-    await expect.poll(asks, patience).toBe(true);
-    const press = (): boolean => {
-      if (asks()) agent.write("\r");
-      return asks();
-    };
-    await expect.poll(press, { ...patience, interval: 1000 }).toBe(false);
-  }
+  const approve = (agent: PlannedAgent): Promise<void> =>
+    agent.approve(() => agent.screen().join("\n").includes("Press enter to confirm"));
 
   test("ask: an edit is asked for, a command cannot write; the question's key is that of the call's end", async () => {
     const world = await makeAgentWorld(codex);
@@ -217,7 +212,7 @@ describe("a live session", () => {
     await agent.until("prompt_submitted");
     await expect.poll(() => prompts(world), patience).toHaveLength(1);
     agent.write(codex.interruptKeys);
-    await expect.poll(() => transcriptOf(agent), patience).toContain(`"turn_aborted"`);
+    await untilTranscriptHolds(agent, `"turn_aborted"`);
     expect(agent.kinds()).toEqual(["session_start", "prompt_submitted"]);
     await agent.kill();
     expect(await codex.externalHolder(sessionId, world.env)).toBeNull();
@@ -259,7 +254,7 @@ describe("a live session", () => {
     const world = await makeAgentWorld(codex);
     const agent = await world.launch({ prompt: "fail 400" });
     await agent.until("prompt_submitted");
-    await expect.poll(() => transcriptOf(agent), patience).toContain(`"task_complete"`);
+    await untilTranscriptHolds(agent, `"task_complete"`);
     expect(agent.kinds()).toEqual(["session_start", "prompt_submitted"]);
   });
 });

@@ -41,6 +41,8 @@ export interface PlannedAgent {
   until(kind: HookClaim["event"]["kind"], count?: number): Promise<HookClaim>;
   untilScreen(text: string): Promise<void>;
   untilComposer(): Promise<void>;
+  /** Presses Enter in a dialog until it is gone: keys that come right after a dialog was painted are dropped by both agents. */
+  approve(asks: () => boolean | Promise<boolean>): Promise<void>;
   readonly exited: Promise<number>;
   kill(): Promise<void>;
 }
@@ -147,6 +149,14 @@ async function startPlanned(template: AgentTemplate, request: LaunchRequest, inb
       write(`\x1b[200~${text}${template.paste.suffix}\x1b[201~`);
       await new Promise((resolve) => setTimeout(resolve, template.paste.enterDelayMs));
       write("\r");
+    },
+    async approve(asks) {
+      await expect.poll(asks, patience).toBe(true);
+      const press = async (): Promise<boolean> => {
+        if (await asks()) write("\r");
+        return asks();
+      };
+      await expect.poll(press, { ...patience, interval: 1_000 }).toBe(false);
     },
     async until(kind, count = 1) {
       const deadline = Date.now() + patience.timeout;

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
 import { createKeyedLock } from "../../core/single-flight.ts";
-import { writeFileAtomic } from "../../platform/files.ts";
+import { draftFile } from "../../platform/files.ts";
 import { codingError } from "../errors.ts";
 
 const configSchema = z.record(z.string(), z.unknown());
@@ -16,6 +16,7 @@ export type ClaudeConfig = z.infer<typeof configSchema>;
 const staleLockMs = 10_000;
 const lockWaitMs = 3_000;
 const lockPollMs = 20;
+const maxAttempts = 20;
 const writers = createKeyedLock();
 
 /**
@@ -31,14 +32,37 @@ export function changeClaudeConfig(path: string, change: (config: ClaudeConfig) 
     await mkdir(dirname(before.target), { recursive: true, mode: 0o700 });
     const unlock = await lock(`${path}.lock`);
     try {
-      const { config, target, mode } = await readConfig(path);
-      const changed = change(config);
-      if (isDeepStrictEqual(changed, config)) return;
-      await writeFileAtomic(target, `${JSON.stringify(changed, null, 2)}\n`, { mode });
+      for (let attempt = 0; attempt < maxAttempts; attempt += 1) if (await tryChange(path, change)) return;
     } finally {
       await unlock();
     }
+    throw codingError("agent_start_failed", `Cannot prepare claude-code: ${path} is being written without a pause.`);
   });
+}
+
+/** @returns false when the file was written between our look and our write: Claude Code itself does so without its lock at times */
+async function tryChange(path: string, change: (config: ClaudeConfig) => ClaudeConfig): Promise<boolean> {
+  const { config, target, mode, state } = await readConfig(path);
+  const changed = change(config);
+  if (isDeepStrictEqual(changed, config)) return true;
+  const draft = await draftFile(target, `${JSON.stringify(changed, null, 2)}\n`, { mode });
+  if ((await fileState(target)) !== state) {
+    await draft.discard();
+    return false;
+  }
+  await draft.commit();
+  return true;
+}
+
+/** Differs whenever the file was written or replaced; null when there is none. */
+async function fileState(path: string): Promise<string | null> {
+  try {
+    const { ino, size, mtimeNs } = await stat(path, { bigint: true });
+    return `${ino}:${size}:${mtimeNs}`;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return null;
+    throw error;
+  }
 }
 
 /**
@@ -49,16 +73,27 @@ export async function readClaudeConfig(path: string): Promise<ClaudeConfig> {
   return (await readConfig(path)).config;
 }
 
-async function readConfig(path: string): Promise<{ config: ClaudeConfig; target: string; mode: number }> {
+interface ReadConfig {
+  readonly config: ClaudeConfig;
+  /** The file behind a link. */
+  readonly target: string;
+  readonly mode: number;
+  /** As it was before the content was read. */
+  readonly state: string | null;
+}
+
+async function readConfig(path: string): Promise<ReadConfig> {
   let text: string;
   let target: string;
   let mode: number;
+  let state: string | null;
   try {
     target = await realpath(path);
+    state = await fileState(target);
     text = await readFile(target, "utf8");
     mode = (await stat(target)).mode & 0o777;
   } catch (error) {
-    if (isErrno(error, "ENOENT")) return { config: {}, target: path, mode: 0o600 };
+    if (isErrno(error, "ENOENT")) return { config: {}, target: path, mode: 0o600, state: null };
     throw error;
   }
   const parsed = configSchema.safeParse(parseJson(text));
@@ -68,7 +103,7 @@ async function readConfig(path: string): Promise<{ config: ClaudeConfig; target:
       `Cannot prepare claude-code: ${path} is not a JSON object, and Postern does not touch a file that it cannot read. Repair it by starting \`claude\` once.`,
     );
   }
-  return { config: parsed.data, target, mode };
+  return { config: parsed.data, target, mode, state };
 }
 
 function parseJson(text: string): unknown {

@@ -15,7 +15,7 @@ const targets: Readonly<Record<string, readonly [packageName: string, triple: st
  * the agent's PATH, and under an older Node it stays as a parent in between. Any other `codex` is taken as it is.
  */
 export async function nativeCodex(binary: string): Promise<{ readonly binary: string; readonly env: Environment }> {
-  const script = await realpath(binary);
+  const script = await realpath(binary).catch(() => binary); // gone: told by who starts it
   const target = targets[`${process.platform}-${process.arch}`];
   if (!script.endsWith("/@openai/codex/bin/codex.js") || target === undefined) return { binary, env: {} };
   const [packageName, triple] = target;

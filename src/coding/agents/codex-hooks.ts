@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { z } from "zod";
 import { createSingleFlight } from "../../core/single-flight.ts";
+import { codingError } from "../errors.ts";
 import type { Environment } from "./template.ts";
 import { tomlString, tomlTable } from "./toml.ts";
 
@@ -29,13 +30,17 @@ const flights = createSingleFlight<string | null>();
  * (about 0.4 s, once for each version of the program), so no hook of the user's becomes trusted by it.
  *
  * A Codex that does not tell gets no hooks: it runs and is read by its transcript, or shows on its own screen why it cannot start.
+ *
+ * @throws PosternError `agent_binary_missing`
  */
 export async function trustedHookArguments(
   binary: string,
   command: string,
   env: Environment,
 ): Promise<readonly string[]> {
-  const { mtimeMs, size } = await stat(binary);
+  const { mtimeMs, size } = await stat(binary).catch((cause: unknown) => {
+    throw codingError("agent_binary_missing", `Cannot start codex: ${binary} is gone.`, { cause });
+  });
   const key = JSON.stringify([binary, mtimeMs, size, command]);
   const trust = cache.get(key) ?? (await flights(key, () => askForTrust(binary, command, env)));
   if (trust === null) return [];

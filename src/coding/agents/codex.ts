@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "../../platform/run-command.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
+import { codingError } from "../errors.ts";
 import { nativeCodex } from "./codex-binary.ts";
 import { trustedHookArguments } from "./codex-hooks.ts";
 import { heldSession, lockHolder } from "./codex-locks.ts";
@@ -18,6 +19,8 @@ const policies = {
   all: ["never", "danger-full-access"],
 } satisfies Record<PermissionMode, readonly [string, string]>;
 
+/** Linux ends one argument at 128 KiB. */
+const maxArgumentBytes = 128 * 1024 - 1;
 const statusTimeoutMs = 10_000;
 
 /** Codex CLI, as measured with 0.169.0. */
@@ -77,7 +80,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   if (request.systemPrompt !== null) {
     // The flag replaces the person's own instructions, so these go first.
     const instructions = [config.developerInstructions, request.systemPrompt].filter((text) => text !== null);
-    settings.push(`developer_instructions=${tomlString(instructions.join("\n\n"))}`);
+    settings.push(developerInstructions(instructions.join("\n\n")));
   }
   const argv: [string, ...string[]] = [
     binary,
@@ -98,6 +101,15 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
     ...positionals(request),
   ];
   return { argv, env };
+}
+
+function developerInstructions(text: string): string {
+  const setting = `developer_instructions=${tomlString(text)}`;
+  if (Buffer.byteLength(setting) <= maxArgumentBytes) return setting;
+  throw codingError(
+    "invalid_request",
+    `The system prompt is too long for codex, which takes it as one argument of at most ${maxArgumentBytes} bytes. Put it into a file and name the file.`,
+  );
 }
 
 /** After `--`, so that nothing is ever read as a flag. */
