@@ -151,7 +151,6 @@ function recordOf(sessionId: string, template: AgentTemplate, summary: Transcrip
     transcriptPath: summary.path,
     launchId: null,
     terminalId: null,
-    pid: null,
     createdAt: at(summary.createdAt),
     updatedAt: at(summary.updatedAt),
     closedAt: null,

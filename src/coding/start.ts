@@ -200,7 +200,6 @@ function newRecord(
     transcriptPath: null,
     launchId: names.launchId,
     terminalId: names.terminalId,
-    pid: null,
     createdAt: made.now,
     updatedAt: made.now,
     closedAt: null,

@@ -24,8 +24,6 @@ const session = {
   transcript_path: null,
   launch_id: null,
   terminal_id: null,
-  pid: null,
-  pid_start_time: null,
   created_at: 1_763_700_000_123,
   updated_at: 1_763_700_000_123,
   closed_at: null,

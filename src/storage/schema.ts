@@ -32,7 +32,6 @@ export interface Tables {
     /** Names the session's folder under the state folder, with its hook inbox and settings files. */
     launch_id: string | null;
     terminal_id: string | null;
-    pid: number | null;
     created_at: number;
     updated_at: number;
     closed_at: number | null;

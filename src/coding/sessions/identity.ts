@@ -161,11 +161,11 @@ async function adoptId(
   if (holder === null) await store.insert(successor);
   else await store.update(agentSessionId, { ...running(successor), closedAt: null, updatedAt: now });
   await queue.moveAll(record.sessionId, agentSessionId);
-  await store.update(record.sessionId, { terminalId: null, pid: null, continuedBy: agentSessionId, updatedAt: now });
+  await store.update(record.sessionId, { terminalId: null, continuedBy: agentSessionId, updatedAt: now });
   log.info({ sessionId: record.sessionId, continuedBy: agentSessionId }, "session is continued by another");
   return successor;
 }
 
-function running({ launchId, terminalId, pid }: SessionRecord) {
-  return { launchId, terminalId, pid };
+function running({ launchId, terminalId }: SessionRecord) {
+  return { launchId, terminalId };
 }

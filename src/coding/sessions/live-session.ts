@@ -312,7 +312,6 @@ export class LiveSession {
     await this.outbox.onEnded((text) => this.#transcript.hasPrompt(text));
     await this.#identity.patch({
       terminalId: null,
-      pid: null,
       exitCode: exit?.exitCode ?? null,
       signal: exit?.signal ?? null,
       // Of an agent that did its work the transcript tells; of one that did not begin, only its screen.

@@ -43,6 +43,9 @@ export interface LiveSessionsDeps extends LiveSessionDeps {
   readonly environmentOf: (template: AgentTemplate) => Environment;
 }
 
+// No process has it: of a terminal that went with its host, only the end is left to note.
+const gonePid = -1;
+
 /** Follows every live session of this gateway. */
 export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
   const byTerminal = new Map<string, LiveSession>();
@@ -96,7 +99,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         throw error;
       });
       const session = new LiveSession(deps, {
-        record: { ...record, pid: info.pid },
+        record,
         template: order.template,
         terminalId: prepared.terminalId,
         pid: info.pid,
@@ -106,10 +109,6 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       });
       byTerminal.set(prepared.terminalId, session);
       await session.begin();
-      // The host knows the pid as well: nothing waits for the store.
-      deps.store
-        .update(record.sessionId, { pid: info.pid })
-        .catch((error: unknown) => deps.log.warn({ error }, "cannot note a pid"));
       deps.log.info(
         { sessionId: record.sessionId, agent: order.template.name, pid: info.pid, kind: order.kind },
         "agent spawned",
@@ -131,9 +130,9 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       if (terminalId === null) continue;
       const info = known.get(terminalId);
       known.delete(terminalId);
-      const session = byTerminal.get(terminalId) ?? (await found(record, terminalId, info?.pid ?? record.pid));
+      const session = byTerminal.get(terminalId) ?? (await found(record, terminalId, info?.pid ?? gonePid));
       if (info !== undefined && info.exit === null) continue;
-      if (session === null) await deps.store.update(record.sessionId, { terminalId: null, pid: null });
+      if (session === null) await deps.store.update(record.sessionId, { terminalId: null });
       else if (info === undefined) await session.onExit(null, null);
       else if (info.exit !== null) await settle(session, info.exit);
       byTerminal.delete(terminalId);
@@ -146,11 +145,11 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     }
   }
 
-  async function found(record: SessionRecord, terminalId: string, pid: number | null): Promise<LiveSession | null> {
+  async function found(record: SessionRecord, terminalId: string, pid: number): Promise<LiveSession | null> {
     const template = deps.templateOf(record.agent);
-    if (template === null || record.launchId === null || pid === null) return null;
+    if (template === null || record.launchId === null) return null;
     const session = new LiveSession(deps, {
-      record: { ...record, pid },
+      record,
       template,
       terminalId,
       pid,

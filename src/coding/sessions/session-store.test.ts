@@ -17,7 +17,6 @@ const record: SessionRecord = {
   transcriptPath: null,
   launchId: "launch",
   terminalId: "terminal",
-  pid: null,
   createdAt: 1_700_000_000_000,
   updatedAt: 1_700_000_000_001,
   closedAt: null,
@@ -36,9 +35,9 @@ describeOnBothStores("session records", (openStore) => {
     const store = createSessionStore((await openStore()).db, { nodeId: "local" });
     await store.insert(record);
     expect(await store.find("provisional")).toEqual(record);
-    await store.update("provisional", { pid: 42, exitCode: null });
+    await store.update("provisional", { exitCode: 42, signal: null });
     await store.update("provisional", {});
-    expect(await store.find("provisional")).toEqual({ ...record, pid: 42 });
+    expect(await store.find("provisional")).toEqual({ ...record, exitCode: 42 });
     expect(await store.find("nobody")).toBeNull();
   });
 

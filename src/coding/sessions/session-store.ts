@@ -19,7 +19,6 @@ export interface SessionRecord {
   readonly launchId: string | null;
   /** Its terminal at the host; null when no process is known to live. */
   readonly terminalId: string | null;
-  readonly pid: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly closedAt: number | null;
@@ -141,7 +140,6 @@ function toRecord(row: Selectable<Tables["sessions"]>, aliases: readonly string[
     transcriptPath: row.transcript_path,
     launchId: row.launch_id,
     terminalId: row.terminal_id,
-    pid: row.pid,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     closedAt: row.closed_at,
@@ -162,7 +160,6 @@ function toColumns(patch: SessionPatch) {
     transcript_path: patch.transcriptPath,
     launch_id: patch.launchId,
     terminal_id: patch.terminalId,
-    pid: patch.pid,
     updated_at: patch.updatedAt,
     closed_at: patch.closedAt,
     exit_code: patch.exitCode,

@@ -66,8 +66,6 @@ async function createSessions({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn("transcript_path", "text")
     .addColumn("launch_id", "text")
     .addColumn("terminal_id", "text")
-    .addColumn("pid", "bigint")
-    .addColumn("pid_start_time", "text")
     .addColumn("created_at", "bigint", (c) => c.notNull())
     .addColumn("updated_at", "bigint", (c) => c.notNull())
     .addColumn("closed_at", "bigint")
