@@ -96,7 +96,8 @@ describe("permission modes", () => {
       const { event } = await agent.until("permission_asked", count);
       await expect.poll(() => liveState(agent, sessionId), patience).toBe("waiting");
       expect(claudeCode.composerPainted(agent.screen())).toBe(false);
-      await agent.approve(async () => (await liveState(agent, sessionId)) === "waiting");
+      const ends = (): number => agent.kinds().filter((kind) => kind === "tool_ended").length;
+      await agent.approve(async () => ends() < count && (await liveState(agent, sessionId)) === "waiting");
       const ended = await agent.until("tool_ended", count);
       expect(ended.event).toEqual({ ...event, kind: "tool_ended" });
     }

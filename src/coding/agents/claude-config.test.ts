@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { lstat, mkdir, readFile, rmdir, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -76,6 +77,25 @@ test("while Claude Code holds its lock nothing is written; what it wrote meanwhi
   await change;
   expect(await readClaudeConfig(path)).toEqual({ theirs: true, ours: true });
   await expect(stat(`${path}.lock`)).rejects.toThrow("ENOENT");
+});
+
+test("what somebody wrote without the lock, between our look and our write, is kept", async () => {
+  const path = await makeConfig({});
+  let looks = 0;
+  await changeClaudeConfig(path, (config) => {
+    looks += 1;
+    if (looks === 2) writeFileSync(path, JSON.stringify({ theirs: true }));
+    return { ...config, ours: true };
+  });
+  expect(await readClaudeConfig(path)).toEqual({ theirs: true, ours: true });
+});
+
+test("a change that changes nothing does not wait for the lock", async () => {
+  const path = await makeConfig({ hasCompletedOnboarding: true });
+  await mkdir(`${path}.lock`);
+  const startedAt = Date.now();
+  await changeClaudeConfig(path, (config) => ({ ...config, hasCompletedOnboarding: true }));
+  expect(Date.now() - startedAt).toBeLessThan(1_500);
 });
 
 test("a lock that was left behind is taken over", async () => {

@@ -51,7 +51,8 @@ test("files in another form, half written or missing say nothing", async () => {
   const env = await makeState([]);
   const folder = join(env["CLAUDE_CONFIG_DIR"] ?? "", "sessions");
   await writeFile(join(folder, `${process.pid}.json`), `{"pid":${process.pid},"sessionId":"${sessionId}`);
-  await writeFile(join(folder, "1.json"), "[]");
+  await writeFile(join(folder, "1.json"), JSON.stringify({ pid: process.pid, sessionId }));
+  await writeFile(join(folder, "2.json"), "[]");
   await writeFile(join(folder, "1.abc.key"), "{}");
   expect(await claudeCode.externalHolder(sessionId, env)).toBeNull();
   expect(await claudeCode.externalHolder(sessionId, { CLAUDE_CONFIG_DIR: "/nowhere" })).toBeNull();
