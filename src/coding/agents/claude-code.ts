@@ -17,20 +17,19 @@ const modes = { ask: "manual", edits: "acceptEdits", all: "bypassPermissions" } 
 >;
 
 /**
- * What is asked of the agent's hooks: no more than a session's state needs, for each costs the start of a process.
- * PreToolUse comes before PermissionRequest and says nothing more; Notification is wanted for `idle_prompt` alone, which is
- * all that is heard after Esc.
+ * What is asked of the agent's hooks: no more than a session's state needs, for the agent waits for each of them (a start of Node).
+ * PreToolUse comes before PermissionRequest and says nothing more; Notification comes 6 s after a question and 60 s after a Stop,
+ * and never after Esc.
  */
-const hookEvents: readonly (readonly [event: string, matcher?: string])[] = [
-  ["SessionStart"],
-  ["UserPromptSubmit"],
-  ["PermissionRequest"],
-  ["PostToolUse"],
-  ["PostToolUseFailure"],
-  ["Notification", "idle_prompt"],
-  ["Stop"],
-  ["StopFailure"],
-  ["SessionEnd"],
+const hookEvents = [
+  "SessionStart",
+  "UserPromptSubmit",
+  "PermissionRequest",
+  "PostToolUse",
+  "PostToolUseFailure",
+  "Stop",
+  "StopFailure",
+  "SessionEnd",
 ];
 const hookTimeoutSeconds = 10;
 // Shorter than any paste that was seen wrapped.
@@ -131,9 +130,7 @@ async function settings({ permissionMode, hookCommand, trustDir, dir, env }: Lau
   const config = await readClaudeConfig(await configPath(env));
   const hook = { type: "command", command: hookCommand, timeout: hookTimeoutSeconds };
   return {
-    hooks: Object.fromEntries(
-      hookEvents.map(([event, matcher]) => [event, [{ ...(matcher === undefined ? {} : { matcher }), hooks: [hook] }]]),
-    ),
+    hooks: Object.fromEntries(hookEvents.map((event) => [event, [{ hooks: [hook] }]])),
     ...(trustDir ? { disabledMcpjsonServers: await undecidedMcpServers(dir, configDir(env), config) } : {}),
     ...(permissionMode === "all" ? { skipDangerousModePermissionPrompt: true } : {}),
   };
@@ -143,8 +140,6 @@ function toEvent(payload: HookPayload): HookEvent | null {
   switch (payload.hook_event_name) {
     case "PostToolUseFailure":
       return { kind: "tool_ended", ...toolCall(payload) };
-    case "Notification":
-      return textField(payload, "notification_type") === "idle_prompt" ? { kind: "waiting_for_input" } : null;
     case "StopFailure":
       return payload.agent_id ? null : turnFailed(payload);
     default:

@@ -136,10 +136,3 @@ test("Claude Code: a failed turn says what has to happen first", () => {
   expect(failed("rate_limit")).toEqual({ kind: "turn_failed", message, needs: "limit_reset" });
   expect(failed("unknown")).toEqual({ kind: "turn_failed", message });
 });
-
-test("Claude Code: of the notifications only the one after a minute of waiting counts", () => {
-  const notified = (type: string): HookEvent | null =>
-    fromClaude({ hook_event_name: "Notification", notification_type: type, message: "m" });
-  expect(notified("idle_prompt")).toEqual({ kind: "waiting_for_input" });
-  expect(notified("permission_prompt")).toBeNull();
-});

@@ -43,7 +43,6 @@ export type HookEvent =
   | { readonly kind: "tool_started"; readonly tool: string }
   | ({ readonly kind: "tool_ended" } & ToolCall)
   | ({ readonly kind: "permission_asked" } & ToolCall)
-  | { readonly kind: "waiting_for_input" }
   | { readonly kind: "turn_ended" }
   /** `needs` says what has to happen before another turn can succeed, where the agent tells. */
   | { readonly kind: "turn_failed"; readonly message: string; readonly needs?: "login" | "limit_reset" }

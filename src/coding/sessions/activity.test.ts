@@ -70,9 +70,7 @@ test("a sub-agent's question outlives the turn, until its call ends or the agent
 });
 
 test("an end that is told twice is one end", () => {
-  expect(after(prompted, { kind: "turn_over" }, { kind: "turn_ended" }, { kind: "waiting_for_input" }).turnsEnded).toBe(
-    1,
-  );
+  expect(after(prompted, { kind: "turn_over" }, { kind: "turn_ended" }).turnsEnded).toBe(1);
 });
 
 test("an agent that waits for an answer is never idle, so that nothing is pasted into its dialog", () => {

@@ -94,7 +94,6 @@ export function nextActivity(
       return afterFailure(turnOver(state), event.needs);
     case "turn_ended":
     case "turn_over":
-    case "waiting_for_input":
       return turnOver(state);
     case "session_end":
       return state;
