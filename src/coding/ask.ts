@@ -260,12 +260,12 @@ async function answer(
   request: AskRequest & { readonly deadline: number },
 ): Promise<AskOutput> {
   const { caller, signal, input } = request;
-  const waiting = (await deps.locator.locate(asked.sessionId, caller)).live;
-  const timeoutMs = request.deadline - deps.clock.now();
-  if (waiting !== null && input.waitMs !== undefined) {
-    await untilTurnEnds(waiting, asked.promptId, { timeoutMs, signal });
+  const found = await deps.locator.locate(asked.sessionId, caller);
+  const waiting = input.waitMs === undefined ? null : found.live;
+  if (waiting !== null) {
+    await untilTurnEnds(waiting, asked.promptId, { timeoutMs: request.deadline - deps.clock.now(), signal });
   }
-  const session = await deps.locator.locate(asked.sessionId, caller);
+  const session = waiting === null ? found : await deps.locator.locate(asked.sessionId, caller);
   const state = await deps.queue.stateOf(asked.promptId);
   return {
     ...(await deps.locator.summaryOf(session)),

@@ -57,11 +57,8 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     const template = deps.templates.find((candidate) => candidate.name === record.agent);
     if (template === undefined) return null; // its agent was taken out of the configuration
     const env = deps.environmentOf(template);
-    const live = await deps.live.findAlive(record.sessionId);
-    if (live !== null) return { record: live.record, stored: true, template, env, live };
-    const ended = (await deps.store.find(record.sessionId)) ?? record;
-    const transcriptPath = ended.transcriptPath ?? (await template.findTranscript(ended.sessionId, env));
-    return { record: { ...ended, transcriptPath }, stored: true, template, env, live: null };
+    const transcriptPath = record.transcriptPath ?? (await template.findTranscript(record.sessionId, env));
+    return { record: { ...record, transcriptPath }, stored: true, template, env, live: null };
   }
 
   async function fromDisk(sessionId: string): Promise<LocatedSession | null> {
@@ -76,9 +73,18 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     return null;
   }
 
-  async function locate(idOrAlias: string, caller: Caller): Promise<LocatedSession> {
+  async function find(idOrAlias: string): Promise<LocatedSession | null> {
+    const live = await deps.live.findAlive(idOrAlias);
+    const template = deps.templates.find(({ name }) => name === live?.record.agent);
+    if (live !== null && template !== undefined) {
+      return { record: live.record, stored: true, template, env: deps.environmentOf(template), live };
+    }
     const record = await deps.store.find(idOrAlias);
-    const session = record === null ? await fromDisk(idOrAlias) : await fromStore(record);
+    return record === null ? fromDisk(idOrAlias) : fromStore(record);
+  }
+
+  async function locate(idOrAlias: string, caller: Caller): Promise<LocatedSession> {
+    const session = await find(idOrAlias);
     const rule = { scope: "coding", within: caller.folders } as const;
     if (session === null || !(await deps.isVisibleDir(session.record.dir, rule))) {
       throw codingError("session_not_found", `There is no session ${idOrAlias}.`);

@@ -10,8 +10,8 @@ import type { SessionRecord } from "./session-store.ts";
 
 /** The sessions whose processes live, by their terminals. */
 export interface LiveSessions {
-  /** By the session's own id, not by an alias. Null once its process is gone and its record says how. */
-  findAlive(sessionId: string): Promise<LiveSession | null>;
+  /** By the session's id or an alias. Null once its process is gone and its record says how. */
+  findAlive(idOrAlias: string): Promise<LiveSession | null>;
   all(): readonly LiveSession[];
   /**
    * Spawns an agent and follows it. The record (inserted or updated by `save` with the launch's names) stands before the
@@ -171,8 +171,10 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
   }
 
   return {
-    async findAlive(sessionId) {
-      const session = [...byTerminal.values()].find(({ record }) => record.sessionId === sessionId) ?? null;
+    async findAlive(idOrAlias) {
+      const named = ({ record }: LiveSession): boolean =>
+        record.sessionId === idOrAlias || record.aliases.includes(idOrAlias);
+      const session = [...byTerminal.values()].find(named) ?? null;
       if (session === null) return null;
       // A process that was just killed is known to the kernel before the host has told.
       if (session.exit !== null || isGone(session.pid)) await session.ended();
