@@ -1,9 +1,16 @@
 #!/bin/sh
 # The editor of every agent that Postern starts. With a prompt waiting in POSTERN_SESSION_PROMPT it puts that prompt, byte for byte,
 # into the file that it was asked to edit; otherwise it becomes the user's own editor.
-if [ -n "$POSTERN_SESSION_PROMPT" ] && [ -f "$POSTERN_SESSION_PROMPT" ]; then
+prompt=$POSTERN_SESSION_PROMPT
+if [ -n "$prompt" ] && [ -f "$prompt" ]; then
   for file in "$@"; do :; done
-  cat -- "$POSTERN_SESSION_PROMPT" >"$file" && rm -f -- "$POSTERN_SESSION_PROMPT"
+  # The prompt goes last: it is gone when all is done.
+  cat -- "$prompt" >"$file" && rm -f -- "$prompt.pending" "$prompt"
+  exit
+fi
+# Postern asked for this editor and took its prompt back since: whatever it types now is meant for the agent.
+if [ -n "$prompt" ] && [ -f "$prompt.pending" ]; then
+  rm -f -- "$prompt.pending"
   exit
 fi
 # The user's editor may bring arguments of its own, as everywhere.

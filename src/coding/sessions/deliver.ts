@@ -1,12 +1,17 @@
 import { existsSync } from "node:fs";
-import { unlink, writeFile } from "node:fs/promises";
+import { rm, unlink, writeFile } from "node:fs/promises";
 import type { Clock } from "../../core/clock.ts";
 import { isErrno } from "../../core/errors.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 
-/** How a paste ended: Enter was pressed, or the terminal was not ready and nothing was typed. */
-export type TypedPrompt = "typed" | "not_ready";
+/**
+ * How a delivery ended.
+ * - `typed`: the text is in the composer and Enter was pressed, or a dialog that opened in between kept Enter back.
+ * - `not_ready`: the terminal did not take input; `onTyping` was not called.
+ * - `lost`: `onTyping` was called, but no editor came and the composer is gone, so nothing was typed. Not to be sent again.
+ */
+export type TypedPrompt = "typed" | "not_ready" | "lost";
 
 const composerWaitMs = 15_000;
 const composerPollMs = 50;
@@ -28,34 +33,49 @@ export async function typePrompt(
   await prompt.onTyping();
   const { paste } = template;
   const text = prompt.text + paste.suffix;
-  const exact = paste.isExact(prompt.text) || !(await throughEditor(deps, terminal, text));
-  if (exact) await host.write(terminalId, paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text);
+  const editor = paste.isExact(prompt.text) ? "unused" : await throughEditor(deps, terminal, text);
+  // Whatever took the composer's place, another program perhaps, would take the text as keystrokes.
+  if (editor === "absent" && !((await prompt.maySend()) && (await composerOnScreen(host, terminal)))) return "lost";
+  if (editor !== "done") await host.write(terminalId, paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text);
   await clock.sleep(paste.enterDelayMs);
-  if (!exact) await composerReady(deps, terminal, prompt.maySend);
   // A dialog that opened in between takes Enter for itself; the caller presses it once the dialog is gone.
-  if (await prompt.maySend()) await host.write(terminalId, "\r");
+  const ready = editor === "done" ? await composerReady(deps, terminal, prompt.maySend) : true;
+  if (ready && (await prompt.maySend())) await host.write(terminalId, "\r");
   return "typed";
 }
 
-// An agent starts its editor within 0.2 s; one whose key was bound to something else never does.
-const editorWaitMs = 3_000;
+// An agent starts its editor within 0.2 s, on a loaded machine in seconds; one whose key was bound to something else never does.
+const editorWaitMs = 10_000;
 
-/** Hands the text over as the result of the agent's own "open in editor". @returns false when no editor came for it */
+/**
+ * Hands the text over as the result of the agent's own "open in editor". An editor that comes too late for the text finds the mark
+ * instead, takes it away and changes nothing, so that what is pasted meanwhile reaches the agent and not the user's editor.
+ *
+ * @returns `unused` when the agent has no key for an editor, `absent` when none came for the text
+ */
 async function throughEditor(
   { host, clock }: { readonly host: TerminalHostClient; readonly clock: Clock },
   terminal: { readonly terminalId: string; readonly template: AgentTemplate; readonly promptPath: string },
   text: string,
-): Promise<boolean> {
+): Promise<"done" | "unused" | "absent"> {
   const { editorKey } = terminal.template.paste;
-  if (editorKey === null) return false;
-  await writeFile(terminal.promptPath, text, { mode: 0o600 });
-  await host.write(terminal.terminalId, editorKey);
-  const deadline = clock.now() + editorWaitMs;
-  while (clock.now() < deadline) {
-    await clock.sleep(composerPollMs);
-    if (!existsSync(terminal.promptPath)) return true;
+  if (editorKey === null) return "unused";
+  const { promptPath } = terminal;
+  const markPath = `${promptPath}.pending`;
+  try {
+    await writeFile(markPath, "", { mode: 0o600 });
+    await writeFile(promptPath, text, { mode: 0o600 });
+    await host.write(terminal.terminalId, editorKey);
+    const deadline = clock.now() + editorWaitMs;
+    while (clock.now() < deadline) {
+      await clock.sleep(composerPollMs);
+      if (!existsSync(promptPath)) return "done";
+    }
+    return (await takeBack(promptPath)) ? "absent" : "done";
+  } catch (error) {
+    await Promise.all([rm(promptPath, { force: true }), rm(markPath, { force: true })]);
+    throw error;
   }
-  return !(await takeBack(terminal.promptPath));
 }
 
 /** @returns false when the editor was faster */
