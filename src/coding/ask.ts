@@ -1,13 +1,14 @@
 import type { Clock } from "../core/clock.ts";
-import { newUuid, sha256 } from "../core/ids.ts";
-import { createKeyedLock, type KeyedLock } from "../core/single-flight.ts";
-import { findRepositoryRoot } from "../platform/git.ts";
-import type { AskInput, AskOutput, PermissionMode, Started } from "../wire/coding.ts";
+import { newUuid } from "../core/ids.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
+import type { AskInput, AskOutput, Started } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 import type { AgentTemplate } from "./agents/template.ts";
+import { type AskRequest, allowedMode, refuseUnbuilt, requireSameSession } from "./ask-rules.ts";
 import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
-import type { AllowedDir, Caller, ResolveAllowedDir } from "./ports.ts";
+import { hashOf, once } from "./once.ts";
+import type { Caller, ResolveAllowedDir } from "./ports.ts";
 import { toPromptText } from "./prompt-text.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
@@ -56,45 +57,12 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
       within: caller.folders,
     });
     const request = { input, caller, permissionMode, place, signal };
-    const asked = await once({ lock: requests, queue: deps.queue }, request, () =>
+    const first = await once({ lock: requests, queue: deps.queue }, request, () =>
       input.sessionId === undefined ? askNew(deps, request) : askExisting(deps, input.sessionId, request),
     );
+    const asked = { ignored: [], ...first };
     return answer(deps, asked, { ...request, deadline: began + (input.waitMs ?? 0) });
   };
-}
-
-interface AskRequest {
-  readonly input: AskInput;
-  readonly caller: Caller;
-  readonly permissionMode: PermissionMode;
-  readonly place: AllowedDir;
-  readonly signal: AbortSignal;
-}
-
-/** Runs a request with an idempotency key at most once; a repeat gets what the first one did. */
-async function once(
-  { lock, queue }: { readonly lock: KeyedLock; readonly queue: PromptQueue },
-  { input, caller }: AskRequest,
-  run: () => Promise<Asked>,
-): Promise<Asked> {
-  const key = input.idempotencyKey;
-  if (key === undefined) return run();
-  return lock.run(`${caller.accountId} ${key}`, async () => {
-    const remembered = await queue.remembered(caller.accountId, key);
-    if (remembered === null) return run();
-    if (remembered.requestHash !== hashOf(input)) {
-      throw codingError(
-        "idempotency_conflict",
-        `The idempotencyKey "${key}" was used for another request. Take a new key for a new request.`,
-      );
-    }
-    return { ...remembered, ignored: [] };
-  });
-}
-
-/** Of what the request asks for; how long it waits for the answer makes no other request of it. */
-function hashOf({ waitMs: _waitMs, idempotencyKey: _key, ...request }: AskInput): string {
-  return sha256(JSON.stringify(Object.entries(request).toSorted(([left], [right]) => (left < right ? -1 : 1))));
 }
 
 async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
@@ -104,7 +72,7 @@ async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
   const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null };
   const live = await deps.starter.start(agent, options, prompt);
   await untilTaken(live, prompt.promptId, request.signal);
-  refuseFailedStart(live, prompt.promptId);
+  await refuseFailedStart(deps, live, prompt.promptId);
   return { sessionId: live.record.sessionId, promptId: prompt.promptId, started: "new", ignored: [] };
 }
 
@@ -115,7 +83,8 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
     await requireSameSession(session, request);
     const prompt = promptOf(request, session.template);
     if (session.live === null) {
-      const live = await deps.starter.resume(session, runOptions(request), prompt);
+      const options = await resumeOptions(deps, session, request);
+      const live = await deps.starter.resume(session, options, prompt);
       return { live, prompt, started: "resumed" as const, ignored };
     }
     await enqueue(deps, request, { live: session.live, prompt });
@@ -123,7 +92,7 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
     return { live: session.live, prompt, started: "reconnect" as const, ignored: [...ignored, ...moreIgnored] };
   });
   await untilTaken(sent.live, sent.prompt.promptId, request.signal);
-  if (sent.started === "resumed") refuseFailedStart(sent.live, sent.prompt.promptId);
+  if (sent.started === "resumed") await refuseFailedStart(deps, sent.live, sent.prompt.promptId);
   const { sessionId: now } = sent.live.record;
   const { promptId } = sent.prompt;
   if (sent.live.exit !== null && (await deps.queue.stateOf(promptId)) === "queued") {
@@ -140,10 +109,15 @@ async function resumeWaiting(
 ): Promise<Asked> {
   const live = await deps.locator.withSession(sessionId, request.caller, async (session) => {
     if (session.live !== null) return session.live; // another caller's prompt has resumed it already, with ours behind
-    return deps.starter.resume(session, runOptions(request), null);
+    if ((await deps.queue.stateOf(promptId)) !== "queued") return null; // the session was closed, and the prompt given up
+    // As freely as when the prompt was taken for it.
+    const { permissionMode } = session.record;
+    const options = await resumeOptions(deps, session, { ...request, permissionMode });
+    return deps.starter.resume(session, options, null);
   });
+  if (live === null) return { sessionId, promptId, started: "reconnect", ignored };
   await untilTaken(live, promptId, request.signal);
-  refuseFailedStart(live, promptId);
+  await refuseFailedStart(deps, live, promptId);
   return { sessionId: live.record.sessionId, promptId, started: "resumed", ignored };
 }
 
@@ -177,50 +151,32 @@ async function enqueue(
       `Session ${sessionId} has ${maxQueued} prompts waiting already. Send this one later.`,
     );
   }
-  await deps.queue.add({
-    promptId: prompt.promptId,
-    sessionId,
-    prompt: prompt.text,
-    idempotency: prompt.idempotency,
-    state: "queued",
-    started: "reconnect",
-  });
+  await addToQueue(deps.queue, live, prompt);
   live.outbox.add({ promptId: prompt.promptId, prompt: prompt.text, state: "queued", sentAt: null });
 }
 
-async function requireSameSession(session: LocatedSession, { input, place }: AskRequest): Promise<void> {
-  const { record, template } = session;
-  if (input.agent !== undefined && input.agent !== template.name && !template.aliases.includes(input.agent)) {
-    throw codingError(
-      "session_mismatch",
-      `Session ${record.sessionId} is one of ${template.name}, not of ${input.agent}.`,
-    );
-  }
-  if (place.dir === record.dir || place.dir === (await findRepositoryRoot(record.dir))) return;
-  throw codingError(
-    "session_mismatch",
-    `Session ${record.sessionId} works in ${record.dir}, not in ${place.dir}. Name its directory or its repository.`,
-  );
-}
-
-function refuseUnbuilt(input: AskInput): void {
-  for (const field of ["worktree", "baseBranch", "branch"] as const) {
-    if (input[field] === undefined || input[field] === false) continue;
-    throw codingError(
-      "invalid_request",
-      `"${field}" is not supported yet. Leave it out to work in the directory itself.`,
-    );
+/** The agent may take its own id meanwhile; then the prompt goes under that one. */
+async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewPrompt): Promise<void> {
+  for (;;) {
+    const { sessionId } = live.record;
+    try {
+      const { promptId, text, idempotency } = prompt;
+      await queue.add({ promptId, sessionId, prompt: text, idempotency, state: "queued", started: "reconnect" });
+      return;
+    } catch (error) {
+      if (live.record.sessionId === sessionId) throw error;
+    }
   }
 }
 
-/** What goes beyond text and mode `ask` needs the scope `coding:drive`. */
-function allowedMode(input: AskInput, caller: Caller): PermissionMode {
-  const mode = input.permissionMode ?? "ask";
-  if (!caller.scopes.has("coding:drive") && (mode !== "ask" || input.allowCommands === true)) {
-    const field = mode === "ask" ? "allowCommands" : `permissionMode "${mode}"`;
-    throw codingError("insufficient_scope", `${field} needs the scope coding:drive.`);
-  }
-  return mode;
+/** A session goes on in its own directory, whichever of its names the caller used, and by the rule for that directory. */
+async function resumeOptions(deps: AskDeps, session: LocatedSession, request: AskRequest): Promise<RunOptions> {
+  const { permissionMode, caller } = request;
+  const place = await deps.resolveAllowedDir(session.record.dir, {
+    scope: permissionMode === "all" ? "exec" : "coding",
+    within: caller.folders,
+  });
+  return { ...runOptions(request), permissionMode, place };
 }
 
 function promptOf({ input, caller }: AskRequest, template: AgentTemplate): NewPrompt {
@@ -243,8 +199,11 @@ function runOptions({ input, permissionMode, place }: AskRequest): RunOptions {
 }
 
 /** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */
-function refuseFailedStart(live: LiveSession, promptId: string): void {
-  if (live.exit === null || live.outbox.progressOf(promptId)?.state === "delivered") return;
+async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: string): Promise<void> {
+  const state = live.outbox.progressOf(promptId)?.state;
+  if (live.exit === null || state === "delivered" || state === "unknown") return;
+  // The caller is told that it came to nothing: no later resume may send it.
+  if (state === "queued") await deps.queue.mark(promptId, "lost");
   const { sessionId, exitCode, signal, lastScreen } = live.record;
   const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : signal;
   throw codingError(

@@ -141,7 +141,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
 }
 
 async function waiting(queue: PromptQueue, sessionId: string): Promise<number> {
-  return (await queue.open(sessionId)).length;
+  return (await queue.open(sessionId)).filter(({ state }) => state === "queued").length;
 }
 
 function recordOf(sessionId: string, template: AgentTemplate, summary: TranscriptSummary): SessionRecord {

@@ -1,6 +1,7 @@
 import type { SpawnInput, SpawnOutput, Started } from "../wire/coding.ts";
 import type { AskDeps } from "./ask.ts";
 import { codingError } from "./errors.ts";
+import type { LocatedSession } from "./locate.ts";
 import type { Caller } from "./ports.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 import { defaultSize } from "./start.ts";
@@ -63,6 +64,22 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
   return deps.starter.start(agent, options, null);
 }
 
+/** What an existing session cannot be given is refused, not dropped. */
+function requireSpawnable(
+  { sessionId, agent, model, systemPrompt }: SpawnInput,
+  { template, live }: LocatedSession,
+): void {
+  if (agent !== undefined && agent !== template.name && !template.aliases.includes(agent)) {
+    throw codingError("session_mismatch", `Session ${sessionId} is one of ${template.name}, not of ${agent}.`);
+  }
+  if (model !== undefined && live !== null) {
+    throw codingError("model_not_supported", `Session ${sessionId} is running; its model cannot be changed now.`);
+  }
+  if (systemPrompt !== undefined) {
+    throw codingError("model_not_supported", `"systemPrompt" is for new sessions. Leave it out.`);
+  }
+}
+
 async function spawnExisting(
   deps: AskDeps,
   input: SpawnInput & { readonly sessionId: string },
@@ -80,6 +97,7 @@ async function spawnExisting(
         `Session ${sessionId} works in ${session.record.dir}, not in ${place.dir}.`,
       );
     }
+    requireSpawnable(input, session);
     if (session.live !== null) return { live: session.live, status: "reconnect" };
     const options = { place, model: input.model ?? null, permissionMode: "ask", size: sizeOf(input) } as const;
     return { live: await deps.starter.resume(session, options, null), status: "resumed" };

@@ -70,7 +70,7 @@ export function createStarter(deps: StarterDeps): Starter {
       const sessionId = newUuid();
       const now = deps.clock.now();
       const inArgv = prompt !== null && fitsArgv(agent.template, prompt.text);
-      return deps.live.launch(
+      const launching = deps.live.launch(
         {
           kind: "start",
           sessionId,
@@ -90,6 +90,10 @@ export function createStarter(deps: StarterDeps): Starter {
           return record;
         },
       );
+      return launching.catch(async (error: unknown) => {
+        if (prompt !== null) await deps.queue.mark(prompt.promptId, "lost");
+        throw error;
+      });
     },
 
     async resume(session, options, prompt) {
@@ -115,7 +119,7 @@ export function createStarter(deps: StarterDeps): Starter {
       }
       const first = await firstWaiting(deps.queue, record.sessionId);
       const inArgv = first !== null && fitsArgv(template, first.prompt);
-      return deps.live.launch(
+      const launching = deps.live.launch(
         {
           kind: "resume",
           sessionId: record.sessionId,
@@ -142,6 +146,14 @@ export function createStarter(deps: StarterDeps): Starter {
           return { ...record, ...patch };
         },
       );
+      return launching.catch(async (error: unknown) => {
+        // Nothing ran: the caller is told, and what others wait for waits on.
+        if (inArgv && first.promptId !== prompt?.promptId) await deps.queue.putBack(first.promptId);
+        if (prompt !== null) await deps.queue.mark(prompt.promptId, "lost");
+        const { closedAt, exitCode, signal, lastScreen } = record;
+        await deps.store.update(record.sessionId, { closedAt, exitCode, signal, lastScreen });
+        throw error;
+      });
     },
   };
 }

@@ -34,8 +34,10 @@ export async function untilTurnEnds(
 ): Promise<void> {
   const ended = await live.changes.until(() => {
     const progress = live.outbox.progressOf(promptId);
-    if (live.exit !== null || progress === null || progress.turnOver) return true;
-    return progress.state === "delivered" && needsSomebody(live);
+    if (live.exit !== null) return true;
+    // Not known here: it was sent by an earlier gateway, and its turn runs or has ended.
+    if (progress === null) return isResting(live.state) || needsSomebody(live);
+    return progress.turnOver || (progress.state !== "sent" && needsSomebody(live));
   }, limits);
   if (!ended || live.exit !== null || needsSomebody(live)) return;
   await live.untilWritten(limits.signal);

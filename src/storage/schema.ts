@@ -46,7 +46,7 @@ export interface Tables {
     session_id: string;
     position: number;
     prompt: string;
-    state: "queued" | "sent" | "delivered" | "lost";
+    state: "queued" | "sent" | "delivered" | "lost" | "unknown";
     created_at: number;
     sent_at: number | null;
   };

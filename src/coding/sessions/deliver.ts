@@ -29,20 +29,25 @@ export async function typePrompt(
 ): Promise<TypedPrompt> {
   const { host, clock } = deps;
   const { terminalId, template } = terminal;
-  if (!(await composerReady(deps, terminal, prompt.maySend))) return "not_ready";
+  const { maySend } = prompt;
+  if (!(await composerReady(deps, terminal, { maySend, timeoutMs: composerWaitMs }))) return "not_ready";
   await prompt.onTyping();
   const { paste } = template;
   const text = prompt.text + paste.suffix;
   const editor = paste.isExact(prompt.text) ? "unused" : await throughEditor(deps, terminal, text);
   // Whatever took the composer's place, another program perhaps, would take the text as keystrokes.
-  if (editor === "absent" && !((await prompt.maySend()) && (await composerOnScreen(host, terminal)))) return "lost";
+  if (editor === "absent" && !((await maySend()) && (await composerOnScreen(host, terminal)))) return "lost";
   if (editor !== "done") await host.write(terminalId, paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text);
   await clock.sleep(paste.enterDelayMs);
+  // A long text may fill the screen and hide the composer's frame: then its time has to do.
+  if (editor === "done") await composerReady(deps, terminal, { maySend, timeoutMs: redrawMs });
   // A dialog that opened in between takes Enter for itself; the caller presses it once the dialog is gone.
-  const ready = editor === "done" ? await composerReady(deps, terminal, prompt.maySend) : true;
-  if (ready && (await prompt.maySend())) await host.write(terminalId, "\r");
+  if (await maySend()) await host.write(terminalId, "\r");
   return "typed";
 }
+
+// After its editor an agent draws itself again within 0.1 s; 110 KB took one of them 1.5 s.
+const redrawMs = 2_000;
 
 // An agent starts its editor within 0.2 s, on a loaded machine in seconds; one whose key was bound to something else never does.
 const editorWaitMs = 10_000;
@@ -101,9 +106,9 @@ export async function composerOnScreen(
 async function composerReady(
   { host, clock }: { readonly host: TerminalHostClient; readonly clock: Clock },
   terminal: { readonly terminalId: string; readonly template: AgentTemplate },
-  maySend: () => Promise<boolean>,
+  { maySend, timeoutMs }: { readonly maySend: () => Promise<boolean>; readonly timeoutMs: number },
 ): Promise<boolean> {
-  const deadline = clock.now() + composerWaitMs;
+  const deadline = clock.now() + timeoutMs;
   while (clock.now() < deadline) {
     if (!(await maySend())) return false;
     if (await composerOnScreen(host, terminal)) return true;

@@ -33,6 +33,8 @@ export interface OutboxView {
   turnCount(): number;
   /** All turns in the transcript, once the last one has been written to its end: those before the prompt that is typed next. */
   turnsBeforeNext(): Promise<number>;
+  /** Looks once more whether the agent took this prompt: in what its hooks left, and in the transcript. */
+  wasTaken(text: string): Promise<boolean>;
   changed(): void;
   failed(error: unknown): void;
 }
@@ -128,7 +130,10 @@ export class Outbox {
   }
 
   #awaitConfirmation(promptId: string, text: string, by: "argv" | "typing"): void {
-    if (!this.#canConfirm(text)) return;
+    if (!this.#canConfirm(text)) {
+      this.#settle(promptId, "unknown").catch((error: unknown) => this.#view.failed(error));
+      return;
+    }
     this.#sent = { promptId, text, by, sentAt: this.#deps.clock.now(), enters: 1 };
   }
 
@@ -148,10 +153,9 @@ export class Outbox {
   /** The agent took a prompt: ours when the text is the same, else one that somebody typed into the terminal. */
   async onPromptTaken(text: string): Promise<void> {
     const sent = this.#sent;
-    if (sent === null || !samePrompt(sent.text, text)) {
-      this.#current = null;
-      return;
-    }
+    // One that somebody types while ours runs is part of our turn, or queued behind it by the agent itself.
+    if (sent === null || !samePrompt(sent.text, text)) return;
+    this.onTurnOver();
     this.#sent = null;
     this.#current = sent.promptId;
     await this.#settle(sent.promptId, "delivered");
@@ -173,9 +177,15 @@ export class Outbox {
       if (age > argvLostMs && !this.#view.starting()) await this.#lose(sent);
       return;
     }
+    if (age < enterAgainMs) return;
+    // While a turn runs or a dialog is open its time stands still: neither Enter nor the next prompt may go out.
+    if (!(await this.#view.maySendNow())) {
+      this.#sent = { ...sent, sentAt: this.#deps.clock.now() - enterAgainMs };
+      return;
+    }
     if (age > typedLostMs) return this.#lose(sent);
-    // Enter on an empty composer does nothing; in a dialog it would answer, and a dialog hides the composer.
-    if (age > enterAgainMs * sent.enters && sent.enters <= 2 && (await this.#view.maySendNow())) {
+    // Enter on an empty composer does nothing.
+    if (age > enterAgainMs * sent.enters && sent.enters <= 2) {
       this.#sent = { ...sent, enters: sent.enters + 1 };
       if (await composerOnScreen(this.#deps.host, this.#terminal))
         await this.#deps.host.write(this.#terminal.terminalId, "\r");
@@ -193,14 +203,17 @@ export class Outbox {
   }
 
   async #lose(sent: SentPrompt): Promise<void> {
-    if (this.#sent === sent) this.#sent = null;
+    // A gateway that was asleep hears of it late.
+    if (await this.#view.wasTaken(sent.text)) return this.onPromptTaken(sent.text);
+    if (this.#sent !== sent) return;
+    this.#sent = null;
     await this.#settle(sent.promptId, "lost");
     this.pump();
   }
 
-  async #settle(promptId: string, state: "delivered" | "lost"): Promise<void> {
+  async #settle(promptId: string, state: "delivered" | "lost" | "unknown"): Promise<void> {
     const turnsBefore = this.#progress.get(promptId)?.turnsBefore ?? this.#view.turnCount();
-    this.#note(promptId, { state, turnsBefore, turnOver: state === "lost" });
+    this.#note(promptId, { state, turnsBefore, turnOver: state !== "delivered" });
     await this.#deps.queue.mark(promptId, state);
   }
 

@@ -5,9 +5,10 @@ import type { Started } from "../../wire/coding.ts";
 
 /**
  * The life of a prompt: `queued` until the agent can take it, `sent` from just before it is put on the agent's command line or
- * into its terminal, then `delivered` once the agent told so, or `lost`. A prompt is never sent twice.
+ * into its terminal, then `delivered` once the agent told so, or `lost`, or `unknown` when nothing can tell (a command, an agent without
+ * transcript). A prompt is never sent twice.
  */
-export type PromptState = "queued" | "sent" | "delivered" | "lost";
+export type PromptState = "queued" | "sent" | "delivered" | "lost" | "unknown";
 
 /** A prompt that has not come to its end. */
 export interface OpenPrompt {
@@ -50,19 +51,25 @@ export interface PromptQueue {
   /** Not yet ended prompts, oldest first. */
   open(sessionId: string): Promise<readonly OpenPrompt[]>;
   /** Moves a prompt on. The text of one that came to its end is not kept. */
-  mark(promptId: string, state: "sent" | "delivered" | "lost"): Promise<void>;
+  mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown"): Promise<void>;
+  /** Takes back that a prompt was sent: its process never ran. */
+  putBack(promptId: string): Promise<void>;
   /** Gives up everything that still waits in a session. */
   loseAll(sessionId: string): Promise<void>;
-  /** Hands what waits in a session to its successor. */
-  moveAll(sessionId: string, toSessionId: string): Promise<void>;
+  /** Hands what waits in a session to its successor, behind what waits there. */
+  moveAll(sessionId: string, toSessionId: string, transaction?: Kysely<Tables>): Promise<void>;
   stateOf(promptId: string): Promise<PromptState | null>;
   remembered(accountId: string, key: string): Promise<RememberedRequest | null>;
+  /** Forgets a request that came to nothing, so that it can be made again. */
+  forgetRequest(accountId: string, key: string): Promise<void>;
   /** Drops what nobody will ask for again. */
   prune(): Promise<void>;
 }
 
 // A client that repeats a request does it within minutes; a day is generous and bounds the table.
 const rememberForMs = 24 * 3_600_000;
+// A gateway that runs for months forgets as well.
+const pruneEvery = 200;
 
 /** A queue over the tables `queued_prompts` and `idempotency_keys`. */
 export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue {
@@ -98,11 +105,24 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
         started,
         created_at: now,
       })
+      // A key that is older than what is remembered is as good as new.
+      .onConflict((conflict) =>
+        conflict.columns(["account_id", "idempotency_key"]).doUpdateSet({
+          request_hash: idempotency.requestHash,
+          session_id: sessionId,
+          prompt_id: promptId,
+          started,
+          created_at: now,
+        }),
+      )
       .execute();
   }
 
+  let added = 0;
   return {
     async add(entry, transaction) {
+      added += 1;
+      if (transaction === undefined && added % pruneEvery === 0) await this.prune();
       if (transaction === undefined) await db.transaction().execute((trx) => put(trx, entry));
       else await put(transaction, entry);
     },
@@ -129,7 +149,24 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
       await db
         .deleteFrom("queued_prompts")
         .where("created_at", "<", before)
-        .where("state", "in", ["delivered", "lost"])
+        .where("state", "in", ["delivered", "lost", "unknown"])
+        .execute();
+    },
+
+    async putBack(promptId) {
+      await db
+        .updateTable("queued_prompts")
+        .set({ state: "queued", sent_at: null })
+        .where("prompt_id", "=", promptId)
+        .where("state", "=", "sent")
+        .execute();
+    },
+
+    async forgetRequest(accountId, key) {
+      await db
+        .deleteFrom("idempotency_keys")
+        .where("account_id", "=", accountId)
+        .where("idempotency_key", "=", key)
         .execute();
     },
 
@@ -147,10 +184,15 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
         .execute();
     },
 
-    async moveAll(sessionId, toSessionId) {
-      await db
+    async moveAll(sessionId, toSessionId, transaction = db) {
+      const { last } = await transaction
+        .selectFrom("queued_prompts")
+        .select((eb) => eb.fn.coalesce(eb.fn.max("position"), eb.lit(0)).as("last"))
+        .where("session_id", "=", toSessionId)
+        .executeTakeFirstOrThrow();
+      await transaction
         .updateTable("queued_prompts")
-        .set({ session_id: toSessionId })
+        .set((eb) => ({ session_id: toSessionId, position: eb("position", "+", last) }))
         .where("session_id", "=", sessionId)
         .where("state", "in", ["queued", "sent"])
         .execute();
