@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Accounts, Principal } from "./accounts/index.ts";
 import { type AgentRegistry, type CodingTool, createCoding, createCodingTools, hookCommand } from "./coding/index.ts";
@@ -20,6 +20,8 @@ import {
   tokenRoutes,
 } from "./http/index.ts";
 import { createManifest } from "./manifest.ts";
+import { writeFileAtomic } from "./platform/files.ts";
+import { makePrivateFolder, makeRunFolder } from "./platform/private-folders.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
 import { connectTerminalHost } from "./terminal-host/client.ts";
@@ -56,8 +58,8 @@ export async function createApp(config: Config, log: Log): Promise<App> {
 
 async function start(config: Config, log: Log, disposer: Disposer): Promise<App> {
   const clock = systemClock;
-  await mkdir(config.home, { recursive: true, mode: 0o700 });
-  await mkdir(config.runDir, { recursive: true, mode: 0o700 });
+  await makePrivateFolder(config.home);
+  await makeRunFolder(config.runDir);
   // First of all: two gateways of one state folder would both take up its sessions.
   const lock = acquireProcessLock(join(config.home, "gateway.lock"));
   disposer.add(() => lock.close());
@@ -68,11 +70,16 @@ async function start(config: Config, log: Log, disposer: Disposer): Promise<App>
     log,
     clock,
   });
-  connecting.catch(() => undefined); // awaited below, when the store is open
+  // Awaited below, when the store is open; closed also when it cannot be opened.
+  disposer.add(() =>
+    connecting.then(
+      (connected) => connected.close(),
+      () => undefined,
+    ),
+  );
   const { db, accounts, folders, agents, close: closeStores } = await openStores(config, { log, clock });
   disposer.add(closeStores);
   const host = await connecting;
-  disposer.add(() => host.close());
   const coding = await createCoding({
     db,
     host,
@@ -83,18 +90,21 @@ async function start(config: Config, log: Log, disposer: Disposer): Promise<App>
     hookCommand: hookCommand(),
     maxSessions: config.maxSessions,
     privatePrompts: config.privatePrompts,
-    resolveAllowedDir: (dir, rule) => folders.resolveAllowedDir(dir, rule),
+    // What anybody may ask for, or a token for some folders only, is not the owner's own request.
+    resolveAllowedDir: (dir, rule) =>
+      folders.resolveAllowedDir(dir, { ...rule, ownRequest: config.auth === "on" && rule.within === null }),
     isVisibleDir: (dir, rule) => folders.isVisible(dir, rule),
   });
   disposer.add(() => coding.stop());
   const tools = createCodingTools(coding);
+  const gateway = { id: await gatewayId(config.home), version: packageVersion };
   const server = createHttpServer({
     accounts,
     log,
     config: { ...config, socketPath: gatewaySocketPath(config) },
     routes: [
       healthRoutes,
-      manifestRoutes({ manifest: createManifestSource({ config, tools, folders, agents }) }),
+      manifestRoutes({ manifest: createManifestSource({ gateway, tools, folders, agents }) }),
       openApiRoutes({ version: packageVersion }),
       docsRoutes,
       folderRoutes({ folders }),
@@ -117,19 +127,19 @@ async function start(config: Config, log: Log, disposer: Disposer): Promise<App>
 }
 
 function createManifestSource(deps: {
-  readonly config: Config;
+  readonly gateway: { readonly id: string; readonly version: string };
   readonly tools: readonly CodingTool[];
   readonly folders: Folders;
   readonly agents: AgentRegistry;
 }): (principal: Principal) => Promise<Record<string, unknown>> {
-  const { config, tools, folders, agents } = deps;
+  const { gateway, tools, folders, agents } = deps;
   return async (principal) => {
     const registered = await folders.list();
     const visible = await Promise.all(
       registered.map(({ path }) => folders.isVisible(path, { scope: "coding", within: principal.folders })),
     );
     return createManifest({
-      gateway: { id: await gatewayId(config.home), version: packageVersion },
+      gateway,
       tools: tools.filter(({ scope }) => principal.scopes.has(scope)),
       folders: registered.filter((_folder, index) => visible[index] === true),
       agents: await agents.list(),
@@ -137,13 +147,15 @@ function createManifestSource(deps: {
   };
 }
 
-/** Stays the same for a state folder, so that a caller can tell gateways apart. */
+/** Stays the same for a state folder, so that a caller can tell gateways apart. Only the holder of the folder's lock may ask. */
 async function gatewayId(home: string): Promise<string> {
   const path = join(home, "gateway-id");
-  try {
-    await writeFile(path, newUuid(), { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if (!isErrno(error, "EEXIST")) throw error;
-  }
-  return (await readFile(path, "utf8")).trim();
+  const known = await readFile(path, "utf8").catch((error: unknown) => {
+    if (isErrno(error, "ENOENT")) return "";
+    throw error;
+  });
+  if (known.trim() !== "") return known.trim();
+  const id = newUuid();
+  await writeFileAtomic(path, id);
+  return id;
 }

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Kysely } from "kysely";
 import { type Accounts, createAccounts } from "./accounts/index.ts";
@@ -7,6 +6,7 @@ import type { Config } from "./config.ts";
 import type { Clock } from "./core/clock.ts";
 import type { Log } from "./core/log.ts";
 import { createFolders, type Folders } from "./folders/index.ts";
+import { makePrivateFolder } from "./platform/private-folders.ts";
 import { openDatabase } from "./storage/database.ts";
 import type { Tables } from "./storage/schema.ts";
 
@@ -28,7 +28,7 @@ export async function openStores(
   config: Config,
   { log, clock }: { readonly log: Log; readonly clock: Clock },
 ): Promise<Stores> {
-  await mkdir(config.home, { recursive: true, mode: 0o700 });
+  await makePrivateFolder(config.home);
   const { db, close } = await openDatabase({
     url: config.databaseUrl,
     path: join(config.home, "postern.db"),
