@@ -169,6 +169,10 @@ describe("an error", () => {
     const gone = await post("/api/coding/act");
     expect(gone).toMatchObject({ status: 503, body: { code: "terminal_host_unavailable" } });
     expect(JSON.stringify(gone.body)).not.toContain("secret");
+    error = new PosternError("transcript_unreadable", "Cannot read /secret.jsonl.");
+    const unreadable = await post("/api/coding/act");
+    expect(unreadable).toMatchObject({ status: 503, body: { code: "transcript_unreadable" } });
+    expect(JSON.stringify(unreadable.body)).not.toContain("secret");
     error = new PosternError("session_busy", "x", { details: { status: 200, code: "fine", detail: "no" } });
     expect((await post("/api/coding/act")).body).toMatchObject({ status: 409, code: "session_busy", detail: "x" });
   });

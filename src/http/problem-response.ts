@@ -38,6 +38,7 @@ export const problemStatuses = {
   internal_error: 500,
   agent_start_failed: 503,
   terminal_host_unavailable: 503,
+  transcript_unreadable: 503,
   gateway_stopping: 503,
 } satisfies Record<ProblemCode, number>;
 
@@ -55,6 +56,7 @@ const speaking: ReadonlySet<ProblemCode> = new Set(["agent_start_failed", "gatew
 
 const silentDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
   terminal_host_unavailable: "The process that keeps the terminals is not there. It is being started again.",
+  transcript_unreadable: "The session's transcript cannot be read at the moment. Try again.",
 };
 
 /** How long a caller waits after a 429 or a stop, when the error does not say. */

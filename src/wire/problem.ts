@@ -36,6 +36,7 @@ export const problemCodes = [
   "internal_error",
   "agent_start_failed",
   "terminal_host_unavailable",
+  "transcript_unreadable",
   "gateway_stopping",
 ] as const;
 

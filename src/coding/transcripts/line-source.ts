@@ -32,16 +32,20 @@ export interface LineSource {
 
 /**
  * Opens a transcript, plain or compressed by zstd (`.zst`).
- * @returns null when there is no such regular file.
- * @throws PosternError `transcript_unreadable` when it exists and may not be read.
+ * @returns null when there is no such regular file, and, after `onForbidden`, when there is one that may not be read.
+ * @throws PosternError `transcript_unreadable` when it cannot be read for another reason, such as too many open files.
  */
-export async function openLineSource(path: string): Promise<LineSource | null> {
+export async function openLineSource(path: string, onForbidden: () => void): Promise<LineSource | null> {
   let file: FileHandle;
   try {
     // Without O_NONBLOCK a named pipe in the place of a transcript would hold a thread for ever.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR", "ENXIO", "ELOOP", "ENAMETOOLONG")) return null;
+    if (isErrno(error, "EACCES", "EPERM")) {
+      onForbidden();
+      return null;
+    }
     throw new PosternError("transcript_unreadable", `Cannot read the transcript ${path}.`, { cause: error });
   }
   try {

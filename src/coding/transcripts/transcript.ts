@@ -41,11 +41,11 @@ export interface TurnRange {
  */
 export interface Transcripts {
   /**
-   * @returns null when there is no such file.
-   * @throws PosternError `transcript_unreadable` when there is one that may not be read
+   * @returns null when there is no such file, or one that this user may not read (the log says so).
+   * @throws PosternError `transcript_unreadable` when it cannot be read for another reason
    */
   summary(path: string, format: TranscriptFormat): Promise<TranscriptSummary | null>;
-  /** Turns may be shared with other callers: do not change them. @returns null when there is no such file. */
+  /** Turns may be shared with other callers: do not change them. @returns and throws as `summary`. */
   read(
     path: string,
     format: TranscriptFormat,

@@ -16,6 +16,9 @@ const defaultMaxOpen = 64;
 /** Parsed turns of all transcripts together: some thousand turns, at most about 16 MB. */
 const maxCachedCharacters = 8_000_000;
 
+/** Paths that are remembered as told; with more the telling begins anew. */
+const maxForbidden = 1_000;
+
 const readers = { claude: claudeReader, codex: codexReader } satisfies Record<TranscriptFormat, TranscriptReader>;
 
 /** What {@link createTranscripts} needs. */
@@ -31,6 +34,7 @@ export function createTranscripts({ clock, log, maxOpen = defaultMaxOpen }: Tran
   const opened = new Map<string, OpenTranscript>();
   const cache = createTurnCache(maxCachedCharacters);
   const lock = createKeyedLock();
+  const forbidden = new Set<string>();
   const watch = createFileWatch({ clock, log });
 
   function openTranscript(path: string, format: TranscriptFormat): OpenTranscript {
@@ -45,6 +49,14 @@ export function createTranscripts({ clock, log, maxOpen = defaultMaxOpen }: Tran
     return transcript;
   }
 
+  /** Once for each file: a session is looked at again and again. */
+  function tellForbidden(path: string): void {
+    if (forbidden.has(path)) return;
+    if (forbidden.size >= maxForbidden) forbidden.clear();
+    forbidden.add(path);
+    log.warn({ path }, "a transcript may not be read by this user");
+  }
+
   /** One at a time for each file: who comes while it is scanned waits and then finds it scanned. */
   function withTranscript<T>(
     path: string,
@@ -52,7 +64,7 @@ export function createTranscripts({ clock, log, maxOpen = defaultMaxOpen }: Tran
     use: (transcript: OpenTranscript, source: LineSource) => Promise<T>,
   ): Promise<T | null> {
     return lock.run(`${format}:${path}`, async () => {
-      const source = await openLineSource(path);
+      const source = await openLineSource(path, () => tellForbidden(path));
       if (source === null) {
         opened.delete(`${format}:${path}`);
         return null;
