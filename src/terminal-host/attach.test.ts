@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
@@ -99,6 +99,22 @@ test("a reader that takes nothing holds the program back a moment, and no longer
   expect(rest.equals(expected.subarray(stream.snapshot.offset))).toBe(true);
 });
 
+test("a reader that is slower than the program gets every byte", { timeout: 60_000 }, async () => {
+  const client = await (await makeHostFixture()).connect();
+  const spec = specOf(["/bin/sh", "-c", "stty -echo; echo ready; read go; exec seq 700000"]);
+  const expected = Buffer.concat([Buffer.from("ready\r\n"), numbers(700_000)]);
+  await client.spawn(spec);
+  await waitUntil(async () => (await client.snapshot(spec.terminalId)).lines[0] === "ready");
+  const stream = await client.attach(spec.terminalId);
+  await client.write(spec.terminalId, "go\n");
+  const parts: Uint8Array[] = [];
+  for await (const part of stream.output) {
+    parts.push(part);
+    if (parts.length % 3 === 0) await systemClock.sleep(8);
+  }
+  expect(Buffer.concat(parts).equals(expected.subarray(stream.snapshot.offset))).toBe(true);
+});
+
 test("a reader that falls behind the raw log is told so, and the screen goes on", { timeout: 60_000 }, async () => {
   const fixture = await makeHostFixture({ rawLogMaxBytes: 2 * 1024 * 1024 });
   const client = await fixture.connect();
@@ -118,22 +134,27 @@ test("the raw log keeps its bound during a flood with nobody attached", { timeou
   const maxBytes = 4 * 1024 * 1024;
   const fixture = await makeHostFixture({ rawLogMaxBytes: maxBytes });
   const client = await fixture.connect();
-  const spec = specOf(["/usr/bin/seq", "1500000"]);
+  const file = join(fixture.stateDir, "much");
+  await writeFile(
+    file,
+    `\x1b[?2004h${"a line of much output, quicker than a screen model reads\n".repeat(400_000)}last\n`,
+  );
+  const spec = specOf(["/bin/cat", file]);
   await client.spawn(spec);
   const dir = join(fixture.stateDir, "terminals", spec.terminalId);
   let largest = 0;
   const gone = ended(client, spec.terminalId);
   for (let over = false; !over; ) {
     const sizes = (await readdir(dir)).map((name) => statSync(join(dir, name), { throwIfNoEntry: false })?.size ?? 0);
-    largest = Math.max(
-      largest,
-      sizes.reduce((sum, bytes) => sum + bytes, 0),
-    );
+    const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    largest = Math.max(largest, total);
     over = await Promise.race([gone.then(() => true), systemClock.sleep(10).then(() => false)]);
   }
   expect(largest).toBeGreaterThan(maxBytes / 2);
   expect(largest).toBeLessThanOrEqual(maxBytes + 1024);
-  expect((await client.snapshot(spec.terminalId)).lines.slice(-2)).toEqual(["1500000", ""]);
+  const { lines, ansi } = await client.snapshot(spec.terminalId);
+  expect(lines.slice(-2)).toEqual(["last", ""]);
+  expect(ansi).toContain("\x1b[?2004h"); // the model read all of it, although the log holds a part only
   expect((await client.status()).rssBytes).toBeLessThan(300 * 1024 * 1024);
 });
 

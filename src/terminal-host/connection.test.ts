@@ -74,13 +74,13 @@ test("a gateway of an older minor version, and one with fields from the future, 
   socket.on("data", (chunk: Buffer) => reader.push(chunk));
   socket.write(jsonFrame({ ...hello, minor: 0, majors: [PROTOCOL_MAJOR - 1, PROTOCOL_MAJOR + 1], color: "blue" }));
   socket.write(jsonFrame({ type: "request", id: 1, method: "list", params: { since: 0 }, priority: 3 }));
-  socket.write(jsonFrame({ type: "request", id: 2, method: "levitate", params: {} }));
+  socket.write(jsonFrame({ type: "request", id: 2, method: "toString", params: {} }));
   await once(socket, "close");
   const [greeting, ...replies] = messages;
   expect(greeting).toMatchObject({ type: "hello", major: PROTOCOL_MAJOR });
   expect(replies.sort((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1))).toMatchObject([
     { id: 1, ok: true, result: [{ exit: null }] },
-    { id: 2, ok: false, error: { code: "terminal_host_unavailable" } },
+    { id: 2, ok: false, error: { message: "This terminal host does not know the request toString." } },
   ]);
 });
 

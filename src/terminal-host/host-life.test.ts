@@ -89,16 +89,25 @@ linuxOnly("a host that is killed leaves no process behind, and the next call wor
   expect(again.exit).toBeNull();
 });
 
-linuxOnly("without any call, the leftovers of a killed host are ended within moments", async () => {
+linuxOnly("without any call, what outlived a killed host and its program is ended within moments", async () => {
   const client = await (await makeHostFixture()).connect();
-  const { pid } = await client.spawn(
-    scriptSpec(`process.on("SIGHUP", () => {}); console.log("ready"); setInterval(() => {}, 1000);`),
-  );
-  const [info] = await client.list();
-  await waitUntil(async () => (await client.snapshot(info?.terminalId ?? "")).lines[0] === "ready", 10_000);
-  const program = identify(pid);
-  sendSignal(hostOf(client).pid, "SIGKILL");
-  await waitUntil(() => !lives(program), 4_000);
+  const stubborn = `for (const s of ["SIGHUP", "SIGTERM"]) process.on(s, () => {}); setInterval(() => {}, 1000); process.send("ready");`;
+  const spec = scriptSpec(`
+    const { spawn } = require("node:child_process");
+    const child = spawn(process.execPath, ["-e", ${JSON.stringify(stubborn)}], { detached: true, stdio: ["ignore", "ignore", "ignore", "ipc"] });
+    child.once("message", () => console.log("child " + child.pid + "."));`);
+  const { pid } = await client.spawn(spec);
+  const childPid = async (): Promise<number> =>
+    Number(/^child (\d+)\.$/.exec((await client.snapshot(spec.terminalId)).lines[0] ?? "")?.[1] ?? 0);
+  await waitUntil(async () => (await childPid()) > 0, 10_000);
+  const [program, child] = [identify(pid), identify(await childPid())];
+  const host = hostOf(client);
+  sendSignal(host.pid, "SIGSTOP"); // so that the child has lost its parent when the host goes
+  sendSignal(pid, "SIGKILL");
+  await waitUntil(() => !lives(program));
+  expect(lives(child)).toBe(true);
+  sendSignal(host.pid, "SIGKILL");
+  await waitUntil(() => !lives(child), 5_000);
   await waitUntil(() => client.host() !== null);
 });
 

@@ -25,21 +25,24 @@ test("what was appended is read back at its offset, until the bound drops it", a
   const folder = await makeTempFolder();
   let run = 0;
   fc.assert(
-    fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 3000 }), { maxLength: 40 }), (chunks) => {
-      const maxBytes = 8 * 1024;
-      const log = createRawLog(join(folder, String(run++)), maxBytes);
-      const all = Buffer.concat(chunks);
-      for (const chunk of chunks) {
-        expect(log.append(chunk)).toBe(true);
-        expect(sizeOnDisk(log.dir)).toBeLessThanOrEqual(maxBytes);
-      }
-      expect(log.endOffset).toBe(all.byteLength);
-      expect(log.endOffset - log.startOffset).toBeGreaterThanOrEqual(Math.min(all.byteLength, (maxBytes * 15) / 16));
-      expect(readFrom(log, log.startOffset)).toEqual(all.subarray(log.startOffset));
-      if (log.startOffset > 0) expect(log.readAt(log.startOffset - 1, Buffer.alloc(1))).toBeUndefined();
-      expect(log.readAt(log.endOffset, Buffer.alloc(1))).toBe(0);
-      log.remove();
-    }),
+    fc.property(
+      fc.array(fc.uint8Array({ minLength: 1, maxLength: 3000, size: "max" }), { maxLength: 40, size: "max" }),
+      (chunks) => {
+        const maxBytes = 8 * 1024;
+        const log = createRawLog(join(folder, String(run++)), maxBytes);
+        const all = Buffer.concat(chunks);
+        for (const chunk of chunks) {
+          expect(log.append(chunk)).toBe(true);
+          expect(sizeOnDisk(log.dir)).toBeLessThanOrEqual(maxBytes);
+        }
+        expect(log.endOffset).toBe(all.byteLength);
+        expect(log.endOffset - log.startOffset).toBeGreaterThanOrEqual(Math.min(all.byteLength, (maxBytes * 15) / 16));
+        expect(readFrom(log, log.startOffset)).toEqual(all.subarray(log.startOffset));
+        if (log.startOffset > 0) expect(log.readAt(log.startOffset - 1, Buffer.alloc(1))).toBeUndefined();
+        expect(log.readAt(log.endOffset, Buffer.alloc(1))).toBe(0);
+        log.remove();
+      },
+    ),
     { numRuns: 50 },
   );
   expect(readdirSync(folder)).toEqual([]);

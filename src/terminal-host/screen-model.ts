@@ -71,7 +71,7 @@ export function createScreenModel(
     size: () => ({ cols: terminal.cols, rows: terminal.rows }),
     paint() {
       const full = serializer.serialize();
-      const ansi = full.length <= ANSI_LIMIT ? full : serializer.serialize({ scrollback: 0 });
+      const ansi = withoutEmptyMoves(full.length <= ANSI_LIMIT ? full : serializer.serialize({ scrollback: 0 }));
       return {
         cols: terminal.cols,
         rows: terminal.rows,
@@ -82,6 +82,11 @@ export function createScreenModel(
     incompleteBytes: incomplete.bytes,
     close: () => terminal.dispose(),
   };
+}
+
+/** The serializer writes moves by no column, which a terminal takes as moves by one; they stood before an empty row that was wrapped. */
+function withoutEmptyMoves(ansi: string): string {
+  return ansi.replaceAll("\x1b[0C", "").replaceAll("\x1b[0D", "");
 }
 
 function visibleLines(

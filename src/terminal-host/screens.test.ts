@@ -1,11 +1,12 @@
 import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { waitUntil } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createRawLog, type RawLog } from "./raw-log.ts";
-import { createScreens, type ScreenSource } from "./screens.ts";
+import { createScreens, type ScreenSource, startScreenWorker } from "./screens.ts";
 
 interface Recorded extends ScreenSource {
   readonly log: RawLog;
@@ -13,11 +14,11 @@ interface Recorded extends ScreenSource {
   answers: string;
 }
 
-async function makeSource(terminalId: string, size = { cols: 40, rows: 5 }): Promise<Recorded> {
+async function makeSource(terminalId: string): Promise<Recorded> {
   const source: Recorded = {
     terminalId,
     log: createRawLog(join(await makeTempFolder(), terminalId), 1024 * 1024),
-    size: () => size,
+    size: () => ({ cols: 40, rows: 5 }),
     reached: 0,
     answers: "",
     onReached: (offset) => {
@@ -50,17 +51,22 @@ test("screens follow their raw logs and paint what was asked for", async () => {
 });
 
 test("a thread that dies is replaced, its screens painted anew and no query answered twice", async () => {
-  const screens = createScreens({ clock: systemClock, log: silentLog });
+  const threads: Worker[] = [];
+  const screens = createScreens({ clock: systemClock, log: silentLog }, () => {
+    const thread = startScreenWorker();
+    threads.push(thread);
+    return thread;
+  });
   const source = await makeSource("good");
   screens.open(source);
   source.log.append(Buffer.from("before\r\n\x1b[c"));
   screens.output("good", source.log.endOffset);
   await waitUntil(() => source.answers !== "");
-  screens.open(await makeSource("bad", { cols: Number.NaN, rows: 5 })); // no terminal can be made of it: the thread fails
-  screens.close("bad");
+  await threads[0]?.terminate();
   source.log.append(Buffer.from("after"));
   screens.output("good", source.log.endOffset);
   const { screen } = await screens.paint("good", source.log.endOffset);
+  expect(threads).toHaveLength(2);
   expect(screen.lines.slice(0, 2)).toEqual(["before", "after"]);
   expect(source.answers).toBe("\x1b[?1;2c");
   source.log.append(Buffer.from("\x1b[c"));

@@ -47,8 +47,17 @@ const RESTART_MAX_MS = 5_000;
 /** A thread without screens is kept for this long: it takes 25 MB, and 100 ms to start. */
 const KEEP_IDLE_MS = 60_000;
 
+/** Starts a thread that keeps screens. */
+export function startScreenWorker(): Worker {
+  const here = import.meta.url;
+  return new Worker(new URL(`./screen-worker${extname(here)}`, here));
+}
+
 /** The thread starts with the first screen; should it die, another one paints the screens anew from the raw logs. */
-export function createScreens({ clock, log }: { readonly clock: Clock; readonly log: Log }): Screens {
+export function createScreens(
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  startWorker = startScreenWorker,
+): Screens {
   const sources = new Map<string, ScreenSource>();
   const paints = new Map<number, Paint>();
   let nextRequestId = 1;
@@ -59,8 +68,7 @@ export function createScreens({ clock, log }: { readonly clock: Clock; readonly 
   let cancelIdle: (() => void) | undefined;
 
   function start(): Worker {
-    const here = import.meta.url;
-    const started = new Worker(new URL(`./screen-worker${extname(here)}`, here));
+    const started = startWorker();
     let failure: unknown;
     started.on("message", onMessage);
     started.on("error", (error) => {

@@ -14,6 +14,8 @@ const MAX_LOG_BYTES = 1024 * 1024;
  */
 export function startHost(nodePath: string, options: HostOptions): void {
   mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
+  const cacheDir = join(options.stateDir, "compile-cache");
+  mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
   const logFile = openSync(join(options.stateDir, "host.log"), "a", 0o600);
   try {
     if (fstatSync(logFile).size > MAX_LOG_BYTES) ftruncateSync(logFile, 0);
@@ -21,7 +23,7 @@ export function startHost(nodePath: string, options: HostOptions): void {
     const main = fileURLToPath(new URL(`./main${extname(here)}`, here));
     const child = spawn(nodePath, ["--disable-warning=ExperimentalWarning", main, JSON.stringify(options)], {
       cwd: options.stateDir,
-      env: { NODE_COMPILE_CACHE: join(options.stateDir, "compile-cache") },
+      env: { NODE_COMPILE_CACHE: cacheDir },
       detached: true,
       stdio: ["ignore", logFile, logFile],
     });

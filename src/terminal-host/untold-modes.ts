@@ -7,6 +7,8 @@ export interface UntoldModes {
 }
 
 const CURSOR_VISIBLE = 25;
+const SAVE_CURSOR = 1048;
+const SAVE_AND_ALTERNATE = 1049;
 /** Mouse encodings (UTF-8, SGR, urxvt, SGR pixels) and alternate scroll. */
 const REMEMBERED = new Set([1005, 1006, 1015, 1016, 1007]);
 
@@ -16,6 +18,8 @@ export function watchUntoldModes(terminal: Terminal): UntoldModes {
   let cursorHidden = false;
   let cursorStyle = 0;
   let lineDrawing = false;
+  /** Where each buffer's cursor was saved, counted from 0; absent where nothing was saved. */
+  const saved = new Map<"normal" | "alternate", { readonly x: number; readonly y: number }>();
   let region: readonly [number, number] | undefined;
 
   function reset(): false {
@@ -23,12 +27,19 @@ export function watchUntoldModes(terminal: Terminal): UntoldModes {
     cursorHidden = false;
     cursorStyle = 0;
     lineDrawing = false;
+    saved.clear();
     region = undefined;
+    return false;
+  }
+  function save(): false {
+    const { type, cursorX, cursorY } = terminal.buffer.active;
+    saved.set(type, { x: cursorX, y: cursorY });
     return false;
   }
   function change(params: readonly (number | number[])[], on: boolean): false {
     for (const param of params) {
       if (typeof param !== "number") continue;
+      if (on && (param === SAVE_CURSOR || param === SAVE_AND_ALTERNATE)) save();
       if (param === CURSOR_VISIBLE) cursorHidden = !on;
       else if (REMEMBERED.has(param)) on ? set.add(param) : set.delete(param);
     }
@@ -41,6 +52,8 @@ export function watchUntoldModes(terminal: Terminal): UntoldModes {
       return false;
     });
   }
+  parser.registerEscHandler({ final: "7" }, save);
+  parser.registerCsiHandler({ final: "s" }, save);
   parser.registerEscHandler({ final: "c" }, reset);
   parser.registerCsiHandler({ intermediates: "!", final: "p" }, reset);
   parser.registerCsiHandler({ prefix: "?", final: "h" }, (params) => change(params, true));
@@ -62,10 +75,13 @@ export function watchUntoldModes(terminal: Terminal): UntoldModes {
   return {
     serialize() {
       let text = "";
-      // Setting the region moves the cursor; save and restore would overwrite the program's own saved cursor, so it is placed anew.
-      const { cursorX, cursorY } = terminal.buffer.active;
-      if (region !== undefined && !terminal.modes.originMode) {
-        text += `\x1b[${region[0]};${region[1]}r\x1b[${cursorY + 1};${cursorX + 1}H`;
+      const { type, cursorX, cursorY } = terminal.buffer.active;
+      // Both move the cursor, which is put back then; that cannot express a cursor behind the last column, and not in origin mode.
+      if (!terminal.modes.originMode && cursorX < terminal.cols) {
+        const at = saved.get(type);
+        if (at !== undefined) text += `\x1b[${at.y + 1};${at.x + 1}H\x1b7`;
+        if (region !== undefined) text += `\x1b[${region[0]};${region[1]}r`;
+        if (text !== "") text += `\x1b[${cursorY + 1};${cursorX + 1}H`;
       }
       for (const mode of set) text += `\x1b[?${mode}h`;
       if (cursorStyle !== 0) text += `\x1b[${cursorStyle} q`;
