@@ -18,7 +18,10 @@ const asked = (tool: string, input: unknown = {}, subagent: string | null = null
   kind: "permission_asked",
   ...call(tool, input, subagent),
 });
-const ended = (tool: string, input: unknown = {}): Observation => ({ kind: "tool_ended", ...call(tool, input, null) });
+const ended = (tool: string, input: unknown = {}, subagent: string | null = null): Observation => ({
+  kind: "tool_ended",
+  ...call(tool, input, subagent),
+});
 
 test("an agent starts, works and is idle again", () => {
   expect(after().activity).toBe("starting");
@@ -69,6 +72,17 @@ test("a sub-agent's question outlives the turn, until its call ends or the agent
   });
 });
 
+test("a sub-agent that works on after the turn leaves a resting session at rest", () => {
+  const over = [prompted, { kind: "turn_ended" }] as const;
+  expect(after(...over, ended("Bash", {}, "helper"))).toMatchObject({ activity: "idle", turnsEnded: 1 });
+  const failed = [prompted, { kind: "turn_failed", message: "no more", needs: "limit_reset" }] as const;
+  expect(after(...failed, ended("Bash", {}, "helper")).activity).toBe("limited");
+  const open = [...over, asked("Bash", {}, "helper")] as const;
+  expect(after(...open, ended("Bash", {}, "helper"))).toMatchObject({ activity: "idle", permissions: [] });
+  expect(after(...open, { kind: "turn_ended" }).turnsEnded, "its question is not a turn").toBe(1);
+  expect(after(prompted, ended("Bash", {}, "helper")).activity, "in the turn").toBe("working");
+});
+
 test("an end that is told twice is one end", () => {
   expect(after(prompted, { kind: "turn_over" }, { kind: "turn_ended" }).turnsEnded).toBe(1);
 });
@@ -77,7 +91,13 @@ test("an agent that waits for an answer is never idle, so that nothing is pasted
   const events = fc.array(
     fc.oneof(
       fc.constant(prompted),
-      fc.constantFrom(asked("Bash"), asked("Edit", { file: "a" }), ended("Bash"), ended("Edit", { file: "a" })),
+      fc.constantFrom(
+        asked("Bash"),
+        asked("Edit", { file: "a" }),
+        ended("Bash"),
+        ended("Edit", { file: "a" }),
+        ended("Bash", {}, "helper"),
+      ),
       fc.constantFrom<Observation>(
         { kind: "turn_ended" },
         { kind: "turn_over" },

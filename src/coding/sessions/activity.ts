@@ -10,6 +10,8 @@ export interface ActivityState {
   readonly activity: Activity;
   /** Whether the agent said that its session has begun. */
   readonly started: boolean;
+  /** Whether the session's own turn runs; a sub-agent's question or work may outlast it. */
+  readonly turnRuns: boolean;
   /** Permissions that wait for an answer, oldest first. */
   readonly permissions: readonly OpenPermission[];
   /** Counts prompts that the agent took, from anyone; a turn that ends is the turn of the newest. */
@@ -22,6 +24,7 @@ export interface ActivityState {
 export const initialActivity: ActivityState = {
   activity: "starting",
   started: false,
+  turnRuns: false,
   permissions: [],
   promptsTaken: 0,
   turnsEnded: 0,
@@ -34,8 +37,8 @@ export type Observation =
   | { readonly kind: "composer_painted" }
   /** The transcript says that the running turn ended without a hook (Esc, a denial, an API error). */
   | { readonly kind: "turn_over" }
-  /** The transcript shows a prompt that no hook reported. */
-  | { readonly kind: "prompt_seen" }
+  /** The transcript shows a prompt that no hook reported: this one of ours, or somebody else's (null). */
+  | { readonly kind: "prompt_seen"; readonly prompt: string | null }
   /** The agent itself says that no dialog is open: what was asked was answered in the terminal. */
   | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" };
 
@@ -63,21 +66,23 @@ export function nextActivity(
       return inMode("working", {
         ...state,
         started: true,
+        turnRuns: true,
         permissions: ofSubagents(state.permissions),
         promptsTaken: state.promptsTaken + 1,
       });
     case "tool_started":
-      return inMode("working", state);
+      return inMode("working", { ...state, turnRuns: true });
     case "tool_ended":
-      return inMode("working", { ...state, permissions: withoutAnswered(state.permissions, event.callKey) });
+      return afterTool({ ...state, permissions: withoutAnswered(state.permissions, event.callKey) }, event.subagent);
     case "dialog_closed":
       return event.activity === "idle"
         ? turnOver({ ...state, permissions: [] })
-        : { ...state, activity: "working", permissions: [] };
+        : { ...state, activity: "working", turnRuns: true, permissions: [] };
     case "permission_asked":
       return {
         ...state,
         activity: "needs_permission",
+        turnRuns: state.turnRuns || event.subagent === null,
         permissions: [
           ...state.permissions,
           {
@@ -105,12 +110,18 @@ function inMode(activity: "working" | "idle", state: ActivityState): ActivitySta
   return { ...state, activity: state.permissions.length > 0 ? "needs_permission" : activity };
 }
 
+/** The session's own calls belong to its turn; a sub-agent's say nothing of it, and may come after its end (measured). */
+function afterTool(state: ActivityState, subagent: string | null): ActivityState {
+  if (subagent === null || state.turnRuns) return inMode("working", { ...state, turnRuns: true });
+  return state.activity === "needs_permission" ? inMode("idle", state) : state;
+}
+
 function turnOver(state: ActivityState): ActivityState {
-  const running = !isResting(state) && state.activity !== "starting";
   return inMode("idle", {
     ...state,
+    turnRuns: false,
     permissions: ofSubagents(state.permissions),
-    turnsEnded: state.turnsEnded + (running ? 1 : 0),
+    turnsEnded: state.turnsEnded + (state.turnRuns ? 1 : 0),
   });
 }
 

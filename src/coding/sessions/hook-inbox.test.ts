@@ -49,6 +49,27 @@ test("drain hands over everything that was there when it was called", async () =
   expect(lines.at(-1)).toBe('{"line":19999}');
 });
 
+test("a line that cannot be taken is reported, and those behind it arrive", async () => {
+  const path = join(folder, "inbox.jsonl");
+  await appendFile(path, "one\nbad\ntwo\n");
+  const lines: string[] = [];
+  const errors: unknown[] = [];
+  inbox = createHookInbox({
+    path,
+    clock: systemClock,
+    onLine: async (line) => {
+      if (line === "bad") throw new Error("no store");
+      lines.push(line);
+    },
+    onError: (error) => void errors.push(error),
+  });
+  await inbox.drain();
+  await appendFile(path, "three\n");
+  await inbox.drain();
+  expect(lines).toEqual(["one", "two", "three"]);
+  expect(errors).toEqual([new Error("no store")]);
+});
+
 test("a line beyond all bounds is passed over, and the next one is read", async () => {
   const { path, lines, inbox: opened } = follow();
   await appendFile(path, `${"x".repeat(9_000_000)}\n{"next":true}\n`);
@@ -57,6 +78,13 @@ test("a line beyond all bounds is passed over, and the next one is read", async 
 });
 
 test("only a line of the hook script's form has a payload", () => {
-  expect(parseInboxLine('{"at":1,"payload":{"hook_event_name":"Stop"}}')).toBe('{"hook_event_name":"Stop"}');
+  expect(parseInboxLine('{"at":1,"payload":{"hook_event_name":"Stop"}}')).toEqual({
+    at: 1,
+    payload: '{"hook_event_name":"Stop"}',
+  });
+  expect(parseInboxLine('{"at":1e300,"payload":"{}"}'), "a time that no date can be").toEqual({
+    at: null,
+    payload: "{}",
+  });
   for (const line of ["", "{", "[]", "null", '{"at":1}', '"payload"']) expect(parseInboxLine(line), line).toBeNull();
 });

@@ -56,12 +56,21 @@ export function createHookInbox(deps: {
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (skipping) skipping = false;
-        else if (line !== "") await deps.onLine(line);
+        else if (line !== "") await handOver(line);
       }
       if (rest.length > maxLineLength) {
         rest = "";
         skipping = true;
       }
+    }
+  }
+
+  /** A line that cannot be taken must not keep those behind it from being read. */
+  async function handOver(line: string): Promise<void> {
+    try {
+      await deps.onLine(line);
+    } catch (error) {
+      deps.onError(error);
     }
   }
 

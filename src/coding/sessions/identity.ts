@@ -59,8 +59,11 @@ export class Identity {
     return this.#process.template.idRegime === "discovered" && transcriptPath === null && aliases.length === 0;
   }
 
-  /** Whether a hook line counts for this session; one that names a new id, and is verified, moves the session there. */
-  async accepts(claim: HookClaim): Promise<boolean> {
+  /**
+   * Whether a hook line, written `at` (null when it does not say), counts for this session; one that names a new id, and is verified,
+   * moves the session there.
+   */
+  async accepts(claim: HookClaim, at: number | null): Promise<boolean> {
     const { template, env } = this.#process;
     const verdict = judgeClaim(claim, {
       sessionId: this.#record.sessionId,
@@ -75,16 +78,18 @@ export class Identity {
     }
     const verified = await this.#isRunBy(claim.agentSessionId);
     if (verified === false) return false;
-    if (this.provisional) return this.#take(claim.agentSessionId);
+    if (this.provisional) return this.#take(claim.agentSessionId, at);
     // An agent that goes on with another session may not say that the first one ended: then its files must say so.
-    return kind === "session_start" && (this.#awaitsSuccessor || verified === true) && this.#take(claim.agentSessionId);
+    return (
+      kind === "session_start" && (this.#awaitsSuccessor || verified === true) && this.#take(claim.agentSessionId, at)
+    );
   }
 
   /** Takes the id that the agent's own files tell, while there is only a stand-in. */
   async discover(): Promise<void> {
     const { template, pid, env } = this.#process;
     const told = await template.discoverSessionId({ pid, env });
-    if (told !== null) await this.#take(told);
+    if (told !== null) await this.#take(told, this.#deps.clock.now());
   }
 
   async patch(patch: SessionPatch): Promise<void> {
@@ -103,7 +108,7 @@ export class Identity {
     return holder.pid === pid || descendantsOf(pid).some((child) => child.pid === holder.pid);
   }
 
-  #take(agentSessionId: string): Promise<boolean> {
+  #take(agentSessionId: string, at: number | null): Promise<boolean> {
     return this.#lock.run("id", async () => {
       if (this.#record.sessionId === agentSessionId) return true;
       const adopted = await adoptId(this.#deps, {
@@ -111,6 +116,7 @@ export class Identity {
         terminalId: this.#process.terminalId,
         agentSessionId,
         how: this.provisional ? "rekey" : "follow",
+        at,
       });
       if (adopted === null) return false;
       this.#record = adopted;
@@ -134,38 +140,67 @@ async function adoptId(
     readonly terminalId: string;
     readonly agentSessionId: string;
     readonly how: "rekey" | "follow";
+    readonly at: number | null;
   },
 ): Promise<SessionRecord | null> {
   const { store, queue, host, clock, log } = deps;
-  const { record, terminalId, agentSessionId, how } = change;
+  const { record, terminalId, agentSessionId, how, at } = change;
   const holder = await store.find(agentSessionId);
   // In a terminal, a person may go back to an older session of the same agent; one that is alive or another agent's is never taken over.
   if (holder !== null && (how === "rekey" || holder.terminalId !== null || holder.agent !== record.agent)) return null;
-  await host.renameLease(terminalId, leaseKeyOf({ agent: record.agent, sessionId: agentSessionId }));
+  if (holder !== null && (at === null || at < record.createdAt) && (await leadsTo(store, holder, record))) return null;
+  const leaseKey = leaseKeyOf({ agent: record.agent, sessionId: agentSessionId });
   if (how === "rekey") {
+    await host.renameLease(terminalId, leaseKey);
     await store.rekey(record.sessionId, agentSessionId);
     log.info({ sessionId: agentSessionId, agent: record.agent }, "session took its agent's own id");
     return { ...record, sessionId: agentSessionId, aliases: [...record.aliases, record.sessionId] };
   }
-  const now = clock.now();
-  const successor: SessionRecord = {
-    ...record,
-    sessionId: agentSessionId,
-    aliases: holder?.aliases ?? [],
-    title: null,
-    transcriptPath: null,
-    createdAt: now,
-    updatedAt: now,
-    closedAt: null,
-  };
-  if (holder === null) await store.insert(successor);
-  else await store.update(agentSessionId, { ...running(successor), closedAt: null, updatedAt: now });
-  await queue.moveAll(record.sessionId, agentSessionId);
-  await store.update(record.sessionId, { terminalId: null, continuedBy: agentSessionId, updatedAt: now });
+  const successor = successorOf(record, { agentSessionId, holder, now: clock.now() });
+  await host.renameLease(terminalId, leaseKey);
+  try {
+    await store.succeed(record.sessionId, successor, (transaction) =>
+      queue.moveAll(record.sessionId, agentSessionId, transaction),
+    );
+  } catch (error) {
+    await host.renameLease(terminalId, leaseKeyOf(record)); // the lease says who runs, as the store does
+    throw error;
+  }
   log.info({ sessionId: record.sessionId, continuedBy: agentSessionId }, "session is continued by another");
   return successor;
 }
 
-function running({ launchId, terminalId }: SessionRecord) {
-  return { launchId, terminalId };
+/** The record under which a terminal goes on: a new one, or that of an older session of the same agent. */
+function successorOf(
+  record: SessionRecord,
+  to: { readonly agentSessionId: string; readonly holder: SessionRecord | null; readonly now: number },
+): SessionRecord {
+  const { agentSessionId, holder, now } = to;
+  const { launchId, terminalId, permissionMode } = record;
+  const base = holder ?? {
+    ...record,
+    sessionId: agentSessionId,
+    aliases: [],
+    title: null,
+    transcriptPath: null,
+    createdAt: now,
+  };
+  const running = { launchId, terminalId, permissionMode, updatedAt: now };
+  return { ...base, ...running, closedAt: null, exitCode: null, signal: null, lastScreen: null, continuedBy: null };
+}
+
+// A chain is as long as a person said /clear in one terminal.
+const maxChain = 1_000;
+
+/**
+ * Whether `older` was continued, step by step, by `present`: a line that names it and is older than `present` is history, read again
+ * after a restart. The agent may hold the older session for as long as it lives (Codex, measured), so its files do not tell.
+ */
+async function leadsTo(store: SessionStore, older: SessionRecord, present: SessionRecord): Promise<boolean> {
+  let next = older.continuedBy;
+  for (let steps = 0; next !== null && steps < maxChain; steps += 1) {
+    if (next === present.sessionId) return true;
+    next = (await store.find(next))?.continuedBy ?? null;
+  }
+  return false;
 }

@@ -1,9 +1,10 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../../core/clock.ts";
-import { hasCode, PosternError } from "../../core/errors.ts";
-import { newUuid } from "../../core/ids.ts";
+import { hasCode, isErrno, PosternError } from "../../core/errors.ts";
+import { isUuid, newUuid } from "../../core/ids.ts";
+import type { Log } from "../../core/log.ts";
 import type { TerminalHostClient, TerminalInfo } from "../../terminal-host/terminal-info.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import type { AgentTemplate, Environment } from "../agents/template.ts";
@@ -48,6 +49,35 @@ export function inboxPathOf(home: string, launchId: string): string {
 /** Where a prompt of the launch with this inbox lies for the agent's editor to fetch. */
 export function promptPathBeside(inboxPath: string): string {
   return join(dirname(inboxPath), "prompt");
+}
+
+/** Removes the folder of a launch that nothing needs any more. One that stays is swept at the next start. */
+export async function removeLaunchDir(
+  deps: { readonly home: string; readonly log: Log },
+  launchId: string,
+): Promise<void> {
+  if (!isUuid(launchId)) return; // a name of ours is one; anything else could lead elsewhere
+  try {
+    await rm(launchDirOf(deps.home, launchId), { recursive: true, force: true });
+  } catch (error) {
+    deps.log.warn({ launchId, error }, "cannot remove the folder of an old launch");
+  }
+}
+
+/** Removes the folders of launches that no session names. `launchIds` is asked after the folders were listed: a new one has its session first. */
+export async function sweepLaunchDirs(
+  deps: { readonly home: string; readonly log: Log },
+  launchIds: () => Promise<ReadonlySet<string>>,
+): Promise<void> {
+  const names = await readdir(join(deps.home, "sessions")).catch((error: unknown) => {
+    if (isErrno(error, "ENOENT")) return [];
+    throw error;
+  });
+  const known = await launchIds();
+  const unknown = names.filter((name) => !known.has(name));
+  for (const name of unknown) await removeLaunchDir(deps, name);
+  if (unknown.length > 0)
+    deps.log.info({ folders: unknown.length }, "removed the folders of launches that no session names");
 }
 
 /** Names a launch; nothing runs before `run`. */

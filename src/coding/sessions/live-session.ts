@@ -4,16 +4,16 @@ import { hasCode } from "../../core/errors.ts";
 import { newUuid } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { TerminalExit, TerminalHostClient } from "../../terminal-host/terminal-info.ts";
-import type { AgentTemplate, Environment } from "../agents/template.ts";
+import type { AgentTemplate, Environment, HookClaim } from "../agents/template.ts";
 import type { TranscriptSummary, Transcripts } from "../transcripts/transcript.ts";
 import { type ActivityState, initialActivity, isResting, nextActivity, type Observation } from "./activity.ts";
+import { catchUp } from "./catch-up.ts";
 import { composerOnScreen } from "./deliver.ts";
-import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
+import { HookReports } from "./hook-reports.ts";
 import { Identity } from "./identity.ts";
-import { parseInboxLine } from "./inbox-line.ts";
 import { promptPathBeside } from "./launch.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
-import type { PromptQueue } from "./prompt-queue.ts";
+import type { OpenPrompt, PromptQueue } from "./prompt-queue.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { transcriptNews } from "./transcript-news.ts";
@@ -46,8 +46,8 @@ const transcriptLagMs = 2_000;
 const tickMs = 250;
 // The host tells an exit when it has read the terminal's last output.
 const noticeMs = 10_000;
-// Hooks come first; the agent's state file and the transcript are asked when they have been silent this long.
-const hookSilenceMs = 1_500;
+// A state file that says "working" while hooks and transcript say that no turn runs is believed this long.
+const workingBelievedMs = 10_000;
 
 /** A live agent: its state, its transcript, its hook inbox and the prompts on their way to it. */
 export class LiveSession {
@@ -59,17 +59,18 @@ export class LiveSession {
   readonly #deps: LiveSessionDeps;
   readonly #env: Environment;
   readonly #transcript: TranscriptFollower;
-  readonly #inboxPath: string;
   readonly #origin: "launched" | "found";
   readonly #identity: Identity;
-  #inbox: HookInbox | null = null;
+  readonly #reports: HookReports;
   #state: ActivityState = initialActivity;
-  #lastHookAt: number;
   #restingSince = 0;
   /** Turns in the transcript before the newest prompt that the agent took. */
   #turnsBefore = 0;
   #exit: TerminalExit | "unknown" | null = null;
+  #begun: Promise<void> | null = null;
   #ending: Promise<void> | null = null;
+  /** Since when the agent's state file says that a turn runs, while nothing else does. */
+  #saysWorkingSince: number | null = null;
   #cancelTick = (): void => undefined;
   #closed = false;
 
@@ -79,11 +80,17 @@ export class LiveSession {
     this.terminalId = input.terminalId;
     this.pid = input.pid;
     this.#env = input.env;
-    this.#inboxPath = input.inboxPath;
     this.#origin = input.origin;
-    this.#lastHookAt = deps.clock.now();
     this.changes = createChangeSignal(deps.clock);
     this.#identity = new Identity(deps, input, () => this.changes.notify());
+    this.#reports = new HookReports({
+      ...deps,
+      template: input.template,
+      inboxPath: input.inboxPath,
+      identity: this.#identity,
+      onReport: (claim, at) => this.#onReport(claim, at),
+      onError: (error) => this.#report(error, "cannot read a hook inbox"),
+    });
     this.#transcript = new TranscriptFollower({
       transcripts: deps.transcripts,
       template: input.template,
@@ -93,13 +100,17 @@ export class LiveSession {
     const maySend = (): boolean => this.#exit === null && isResting(this.#state);
     const view: OutboxView = {
       maySend,
-      maySendNow: async () => maySend() && (await this.#agentSays()) !== "waiting" && maySend(),
+      maySendNow: async () => maySend() && (await this.#agentLets()) && maySend(),
       starting: () => this.#state.activity === "starting",
       turnCount: () => this.#transcript.turnsWhenIdle,
       turnsBeforeNext: async () => {
         await this.untilWritten();
-        this.#transcript.markResumed();
+        if (isResting(this.#state)) this.#transcript.markResumed();
         return this.#transcript.turnsWhenIdle;
+      },
+      wasTaken: async (text) => {
+        await this.#reports.drain();
+        return this.outbox.unconfirmed === text && (await this.#transcript.hasPrompt(text));
       },
       changed: () => this.changes.notify(),
       failed: (error) => this.#report(error, "cannot take a prompt to its agent"),
@@ -126,51 +137,45 @@ export class LiveSession {
   }
 
   /** Begins to follow the agent. Reads the whole inbox of this launch first, so that a found session stands where it stood. */
-  async begin(): Promise<void> {
+  begin(): Promise<void> {
+    this.#begun ??= this.#begin();
+    return this.#begun;
+  }
+
+  async #begin(): Promise<void> {
     if (this.record.transcriptPath !== null) await this.#transcript.follow(this.record.transcriptPath);
     this.#transcript.markResumed();
     const open = await this.#deps.queue.open(this.record.sessionId);
     if (this.#origin === "launched") this.outbox.resume(open, "argv");
-    this.#inbox = createHookInbox({
-      path: this.#inboxPath,
-      clock: this.#deps.clock,
-      onLine: (line) => this.#onInboxLine(line),
-      onError: (error) => this.#report(error, "cannot read a hook inbox"),
-    });
-    await this.#inbox.drain();
+    await this.#reports.open();
     if (this.#origin === "found") await this.#catchUp(open);
     this.#tick();
   }
 
   /** A gateway that has just begun: what happened while no gateway ran is in the inbox and the transcript. */
-  async #catchUp(open: Parameters<Outbox["resume"]>[0]): Promise<void> {
+  async #catchUp(open: readonly OpenPrompt[]): Promise<void> {
+    await this.#transcript.refresh();
+    const unreported = await catchUp({
+      open,
+      outbox: this.outbox,
+      reports: this.#reports,
+      transcript: this.#transcript,
+    });
+    if (unreported !== null && isResting(this.#state) && this.#transcript.summary?.lastTurn.kind === "open") {
+      await this.#observe({ kind: "prompt_seen", prompt: unreported });
+    } else if (isResting(this.#state)) {
+      this.outbox.onTurnOver();
+    }
     if (isResting(this.#state)) this.#transcript.markIdle();
     else this.#transcript.markWorking();
     this.#turnsBefore = this.#transcript.turnsWhenIdle;
     this.#restingSince = 0; // whatever ended, ended before we looked
-    this.outbox.resume(open, "typing");
-    for (const prompt of open) {
-      if (prompt.state === "sent" && (await this.#transcript.hasPrompt(prompt.prompt)))
-        await this.outbox.onPromptTaken(prompt.prompt);
-    }
-    if (isResting(this.#state)) this.outbox.onTurnOver();
     this.outbox.pump();
   }
 
-  async #onInboxLine(line: string): Promise<void> {
-    const payload = parseInboxLine(line);
-    const claim = payload === null ? null : this.template.parseHook(payload);
-    if (claim === null) return;
-    if (!(await this.#identity.accepts(claim))) {
-      this.#deps.log.warn(
-        { sessionId: this.record.sessionId, event: claim.event.kind },
-        "refused a hook line that is not this session's",
-      );
-      return;
-    }
-    this.#lastHookAt = this.#deps.clock.now();
-    if (claim.transcriptPath !== null) await this.#bindTranscript(claim.transcriptPath);
-    await this.#observe(claim.event);
+  async #onReport({ event, transcriptPath }: HookClaim, at: number): Promise<void> {
+    if (transcriptPath !== null) await this.#bindTranscript(transcriptPath);
+    await this.#observe(event, at);
   }
 
   async #bindTranscript(path: string): Promise<void> {
@@ -186,11 +191,11 @@ export class LiveSession {
     if (path !== null) await this.#bindTranscript(path);
   }
 
-  async #observe(event: Observation): Promise<void> {
+  async #observe(event: Observation, at = this.#deps.clock.now()): Promise<void> {
     const before = this.#state;
-    this.#state = nextActivity(before, event, { at: this.#deps.clock.now(), permissionId: newUuid() });
-    const taken =
-      event.kind === "prompt_submitted" ? event.prompt : event.kind === "prompt_seen" ? this.outbox.unconfirmed : null;
+    this.#state = nextActivity(before, event, { at, permissionId: newUuid() });
+    if (!isResting(this.#state)) this.#saysWorkingSince = null;
+    const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
     if (taken !== null) {
       this.#turnsBefore = this.#transcript.turnsWhenIdle;
       await this.outbox.onPromptTaken(taken);
@@ -208,15 +213,17 @@ export class LiveSession {
   /** What the transcript tells where no hook does: an aborted or failed turn, and everything of an agent without hooks. */
   async #onTranscript(): Promise<void> {
     const { unconfirmed } = this.outbox;
-    const tells = !this.template.hasHooks || this.#hooksSilent();
-    const taken =
+    const tells = !this.template.hasHooks || this.#reports.silent;
+    const inTranscript =
       unconfirmed !== null && tells && this.#transcript.hasNewTurn && (await this.#transcript.hasPrompt(unconfirmed));
+    // A hook may have told of it while we read.
+    const taken = inTranscript && this.outbox.unconfirmed === unconfirmed ? unconfirmed : null;
     const news = transcriptNews({
       state: this.#state,
       transcript: this.#transcript,
       hasHooks: this.template.hasHooks,
-      hooksSilent: this.#hooksSilent(),
-      awaitsPrompt: unconfirmed !== null,
+      hooksSilent: this.#reports.silent,
+      awaitsPrompt: this.outbox.unconfirmed !== null,
       promptTaken: taken,
     });
     for (const event of news) await this.#observe(event);
@@ -227,10 +234,6 @@ export class LiveSession {
   /** What is written while a prompt is on its way may be its turn already. */
   #markIdle(): void {
     if (isResting(this.#state) && this.outbox.unconfirmed === null) this.#transcript.markIdle();
-  }
-
-  #hooksSilent(): boolean {
-    return this.#deps.clock.now() - this.#lastHookAt > hookSilenceMs;
   }
 
   #tick(): void {
@@ -259,14 +262,16 @@ export class LiveSession {
     ) {
       await this.#observe({ kind: "composer_painted" });
     }
-    if (this.#state.activity === "working" && this.#hooksSilent()) {
+    if (this.#state.activity === "working" && this.#reports.silent) {
       await this.#transcript.refresh();
       await this.#onTranscript();
-      if ((await this.#agentSays()) === "idle" && this.#hooksSilent()) await this.#observe({ kind: "turn_over" });
+      if ((await this.#agentSays()) === "idle" && this.#reports.silent) await this.#observe({ kind: "turn_over" });
     }
-    if (this.#state.permissions.length > 0 && this.#hooksSilent()) {
+    if (this.#state.permissions.length > 0 && this.#reports.silent) {
       const told = await this.#agentSays();
-      if (told !== null && told !== "waiting") await this.#observe({ kind: "dialog_closed", activity: told });
+      if (told === null && (await this.#restsBySight()))
+        await this.#observe({ kind: "dialog_closed", activity: "idle" });
+      else if (told !== null && told !== "waiting") await this.#observe({ kind: "dialog_closed", activity: told });
     }
     await this.outbox.tick();
     this.outbox.pump();
@@ -285,6 +290,24 @@ export class LiveSession {
     await this.changes.until(done, { timeoutMs, signal });
   }
 
+  /** Where no state file tells: the transcript says that no turn runs, and the composer shows, which a dialog would cover. */
+  async #restsBySight(): Promise<boolean> {
+    await this.#transcript.refresh();
+    const kind = this.#transcript.summary?.lastTurn.kind ?? "open";
+    return kind !== "open" && (await composerOnScreen(this.#deps.host, this)) && this.#reports.silent;
+  }
+
+  /** Whether the agent's own word lets a prompt be typed now: no dialog is open, and no turn that its hook has yet to tell of. */
+  async #agentLets(): Promise<boolean> {
+    const told = await this.#agentSays();
+    if (told !== "working") {
+      this.#saysWorkingSince = null;
+      return told !== "waiting";
+    }
+    this.#saysWorkingSince ??= this.#deps.clock.now();
+    return this.#deps.clock.now() - this.#saysWorkingSince > workingBelievedMs;
+  }
+
   /** What the agent's own state file says, where it keeps one. */
   #agentSays(): ReturnType<AgentTemplate["liveState"]> {
     return this.template.liveState(this.record.sessionId, { pid: this.pid, env: this.#env });
@@ -299,26 +322,35 @@ export class LiveSession {
   /** Resolves when the end of a session whose process is gone is written down. */
   async ended(): Promise<void> {
     await this.changes.until(() => this.#exit !== null, { timeoutMs: noticeMs });
-    await this.#ending;
+    await this.#ending?.catch((error: unknown) => this.#report(error, "cannot write down how a session ended"));
   }
 
   async #settle(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
     this.#exit = exit ?? "unknown";
     this.changes.notify();
     this.#cancelTick();
-    await this.#inbox?.drain();
+    try {
+      await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
+      await this.outbox.onEnded((text) => this.#transcript.hasPrompt(text));
+      await this.#identity.patch({
+        terminalId: null,
+        exitCode: exit?.exitCode ?? null,
+        signal: exit?.signal ?? null,
+        // Of an agent that did its work the transcript tells; of one that did not begin, only its screen.
+        lastScreen: this.#transcript.summary === null || this.#state.promptsTaken === 0 ? lastScreen : null,
+        updatedAt: this.#deps.clock.now(),
+      });
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** The last hooks and lines. A process may end before we have begun to follow it. */
+  async #readLast(): Promise<void> {
+    await this.#begun?.catch((error: unknown) => this.#report(error, "a session ended that was not followed"));
+    await this.#reports.drain();
     await this.#findTranscript();
     await this.#transcript.refresh();
-    await this.outbox.onEnded((text) => this.#transcript.hasPrompt(text));
-    await this.#identity.patch({
-      terminalId: null,
-      exitCode: exit?.exitCode ?? null,
-      signal: exit?.signal ?? null,
-      // Of an agent that did its work the transcript tells; of one that did not begin, only its screen.
-      lastScreen: this.#transcript.summary === null || this.#state.promptsTaken === 0 ? lastScreen : null,
-      updatedAt: this.#deps.clock.now(),
-    });
-    await this.close();
   }
 
   /** Stops following; the agent lives on. */
@@ -327,7 +359,7 @@ export class LiveSession {
     this.#closed = true;
     this.#cancelTick();
     this.#transcript.close();
-    await this.#inbox?.close();
+    await this.#reports.close();
     this.changes.notify();
   }
 

@@ -1,10 +1,10 @@
 import { hasCode } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { processRow } from "../../platform/process-table.ts";
-import type { TerminalExit, TerminalHostClient } from "../../terminal-host/terminal-info.ts";
+import type { TerminalExit, TerminalHostClient, TerminalInfo } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate, Environment } from "../agents/template.ts";
 import { codingError } from "../errors.ts";
-import { inboxPathOf, type LaunchOrder, prepareLaunch } from "./launch.ts";
+import { inboxPathOf, type LaunchOrder, prepareLaunch, removeLaunchDir, sweepLaunchDirs } from "./launch.ts";
 import { LiveSession, type LiveSessionDeps } from "./live-session.ts";
 import type { SessionRecord } from "./session-store.ts";
 
@@ -45,26 +45,70 @@ export interface LiveSessionsDeps extends LiveSessionDeps {
 
 // No process has it: of a terminal that went with its host, only the end is left to note.
 const gonePid = -1;
+// The host client itself gives a new host some seconds to start.
+const firstPauseMs = 100;
+const longestPauseMs = 5_000;
 
 /** Follows every live session of this gateway. */
 export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
   const byTerminal = new Map<string, LiveSession>();
   /** Exits told by the host before their launch had a session to tell; at most one for each launch under way. */
   const earlyExits = new Map<string, TerminalExit>();
-  let launching = 0;
-  let closed = false;
+  /** Terminals whose launch is under way. */
+  const launching = new Set<string>();
+  /** Terminals launched since the host and the store were last asked: they may be missing in either answer. */
+  let fresh = new Set<string>();
+  /** How often the host was lost. */
+  let losses = 0;
+  const stopping = new AbortController();
+  let swept = false;
+  let wanted = false;
   let reconciling: Promise<void> | null = null;
+  let recovering: Promise<void> | null = null;
 
   const stopListening = deps.host.onExit((ended) => {
-    if (closed) return;
-    const handled = ended === null ? reconcile() : onExit(ended.terminalId, ended.exit);
+    if (stopping.signal.aborted) return;
+    const handled = ended === null ? onLoss() : onExit(ended.terminalId, ended.exit);
     handled.catch((error: unknown) => deps.log.error({ error }, "cannot take note of an ended terminal"));
   });
 
   async function onExit(terminalId: string, exit: TerminalExit): Promise<void> {
     const session = byTerminal.get(terminalId);
     if (session !== undefined) await settle(session, exit);
-    else if (launching > 0) earlyExits.set(terminalId, exit);
+    else if (launching.has(terminalId)) earlyExits.set(terminalId, exit);
+  }
+
+  /** The host is gone, with all its terminals: tries until another one answers. */
+  function onLoss(): Promise<void> {
+    losses += 1;
+    wanted = true;
+    recovering ??= recover().finally(() => {
+      recovering = null;
+    });
+    return recovering;
+  }
+
+  async function recover(): Promise<void> {
+    let pauseMs = firstPauseMs;
+    while (wanted && !stopping.signal.aborted) {
+      try {
+        await reconcile();
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        deps.log.warn({ error, pauseMs }, "cannot ask the terminal host for its terminals; trying again");
+        wanted = true;
+        await pause(pauseMs);
+        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+      }
+    }
+  }
+
+  async function pause(ms: number): Promise<void> {
+    try {
+      await deps.clock.sleep(ms, stopping.signal);
+    } catch (error) {
+      if (!stopping.signal.aborted) throw error;
+    }
   }
 
   /** Writes down how a session's process ended, once, however many tell. */
@@ -84,65 +128,109 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     order: LaunchOrder,
     save: (names: LaunchNames) => Promise<SessionRecord>,
   ): Promise<LiveSession> {
-    if (byTerminal.size + launching >= deps.maxSessions) {
+    const underWay = [...launching].filter((terminalId) => !byTerminal.has(terminalId)).length;
+    if (byTerminal.size + underWay >= deps.maxSessions) {
       throw codingError(
         "too_many_sessions",
         `${deps.maxSessions} sessions are live, the most allowed. Close one, or raise maxSessions in the configuration.`,
       );
     }
-    launching += 1;
+    const prepared = prepareLaunch(deps, order);
+    const { terminalId } = prepared;
+    const lossesBefore = losses;
+    launching.add(terminalId);
+    fresh.add(terminalId);
     try {
-      const prepared = prepareLaunch(deps, order);
+      const replaced = order.kind === "resume" ? await launchIdOf(order.sessionId) : null;
       const record = await save(prepared);
       const info = await prepared.run().catch(async (error: unknown) => {
-        await deps.store.update(record.sessionId, { terminalId: null });
+        await deps.store.update(record.sessionId, { terminalId: null, launchId: replaced });
+        await removeLaunchDir(deps, prepared.launchId);
         throw error;
       });
       const session = new LiveSession(deps, {
         record,
         template: order.template,
-        terminalId: prepared.terminalId,
+        terminalId,
         pid: info.pid,
         env: order.env,
         inboxPath: prepared.inboxPath,
         origin: "launched",
       });
-      byTerminal.set(prepared.terminalId, session);
+      byTerminal.set(terminalId, session);
       await session.begin();
       deps.log.info(
         { sessionId: record.sessionId, agent: order.template.name, pid: info.pid, kind: order.kind },
         "agent spawned",
       );
-      const exit = earlyExits.get(prepared.terminalId);
+      if (replaced !== null) await removeReplaced(replaced);
+      const exit = earlyExits.get(terminalId);
       if (exit !== undefined) await settle(session, exit);
       return session;
     } finally {
-      launching -= 1;
-      if (launching === 0) earlyExits.clear();
+      launching.delete(terminalId);
+      earlyExits.delete(terminalId);
+      if (reconciling === null) fresh.delete(terminalId);
+      // Reconciling passed this launch over; its terminal may have gone with the host.
+      if (losses !== lossesBefore) {
+        onLoss().catch((error: unknown) => deps.log.error({ error }, "cannot take up what the terminal host knows"));
+      }
+    }
+  }
+
+  async function launchIdOf(sessionId: string): Promise<string | null> {
+    return (await deps.store.find(sessionId))?.launchId ?? null;
+  }
+
+  /** The launch before this one; a session that moved on in its terminal shares it with its successor. */
+  async function removeReplaced(launchId: string): Promise<void> {
+    try {
+      if (!(await deps.store.launchIds()).has(launchId)) await removeLaunchDir(deps, launchId);
+    } catch (error) {
+      deps.log.warn({ launchId, error }, "cannot tell whether the folder of an old launch is needed");
     }
   }
 
   async function takeUp(): Promise<void> {
+    fresh = new Set(launching);
     const [terminals, records] = await Promise.all([deps.host.list(), deps.store.withTerminal()]);
     const known = new Map(terminals.map((terminal) => [terminal.terminalId, terminal]));
     for (const record of records) {
       const { terminalId } = record;
-      if (terminalId === null) continue;
+      if (terminalId === null || fresh.has(terminalId)) continue;
       const info = known.get(terminalId);
       known.delete(terminalId);
-      const session = byTerminal.get(terminalId) ?? (await found(record, terminalId, info?.pid ?? gonePid));
-      if (info !== undefined && info.exit === null) continue;
+      await takeUpOne(record, { terminalId, info }).catch((error: unknown) =>
+        deps.log.error({ sessionId: record.sessionId, error }, "cannot take up a session"),
+      );
+    }
+    for (const stray of known.values()) {
+      if (byTerminal.has(stray.terminalId) || fresh.has(stray.terminalId)) continue;
+      deps.log.warn({ pid: stray.pid }, "ending a terminal that no session knows");
+      await endStray(stray.terminalId).catch((error: unknown) =>
+        deps.log.warn({ pid: stray.pid, error }, "cannot end a terminal that no session knows"),
+      );
+    }
+  }
+
+  async function takeUpOne(
+    record: SessionRecord,
+    { terminalId, info }: { readonly terminalId: string; readonly info: TerminalInfo | undefined },
+  ): Promise<void> {
+    const session = byTerminal.get(terminalId) ?? (await found(record, terminalId, info?.pid ?? gonePid));
+    if (info !== undefined && info.exit === null) return;
+    try {
       if (session === null) await deps.store.update(record.sessionId, { terminalId: null });
       else if (info === undefined) await session.onExit(null, null);
       else if (info.exit !== null) await settle(session, info.exit);
+    } finally {
       byTerminal.delete(terminalId);
     }
-    for (const stray of known.values()) {
-      if (byTerminal.has(stray.terminalId) || launching > 0) continue;
-      deps.log.warn({ pid: stray.pid }, "ending a terminal that no session knows");
-      await deps.host.end(stray.terminalId);
-      await deps.host.forget(stray.terminalId);
-    }
+  }
+
+  async function endStray(terminalId: string): Promise<void> {
+    await deps.host.end(terminalId);
+    await deps.host.forget(terminalId);
   }
 
   async function found(record: SessionRecord, terminalId: string, pid: number): Promise<LiveSession | null> {
@@ -158,16 +246,36 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       origin: "found",
     });
     byTerminal.set(terminalId, session);
-    await session.begin();
+    try {
+      await session.begin();
+    } catch (error) {
+      byTerminal.delete(terminalId);
+      await session.close();
+      throw error;
+    }
     deps.log.info({ sessionId: record.sessionId, agent: record.agent, pid }, "took up a session of an earlier gateway");
     return session;
   }
 
+  /** One run at a time; what is asked for during a run makes it look once more. */
   function reconcile(): Promise<void> {
-    reconciling ??= takeUp().finally(() => {
+    wanted = true;
+    reconciling ??= run().finally(() => {
       reconciling = null;
     });
     return reconciling;
+  }
+
+  async function run(): Promise<void> {
+    while (wanted && !stopping.signal.aborted) {
+      wanted = false;
+      await takeUp();
+    }
+    if (swept) return;
+    swept = true;
+    await sweepLaunchDirs(deps, () => deps.store.launchIds()).catch((error: unknown) =>
+      deps.log.warn({ error }, "cannot sweep the folders of old launches"),
+    );
   }
 
   return {
@@ -192,7 +300,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     },
     reconcile,
     async close() {
-      closed = true;
+      stopping.abort();
       stopListening();
       await Promise.all([...byTerminal.values()].map((session) => session.close()));
     },

@@ -73,6 +73,23 @@ describeOnBothStores("session records", (openStore) => {
     expect(await store.find("taken")).toEqual({ ...record, sessionId: "taken", terminalId: null });
   });
 
+  test("a successor takes over terminal and waiting prompts, and an older record of it is taken up again, or nothing changes", async () => {
+    const { db } = await openStore();
+    const store = createSessionStore(db, { nodeId: "local" });
+    await store.insert({ ...record, sessionId: "first" });
+    const second = { ...record, sessionId: "second", createdAt: 5, updatedAt: 5 };
+    await store.succeed("first", second, async () => undefined);
+    expect(await store.find("second")).toEqual(second);
+    expect(await store.find("first")).toMatchObject({ terminalId: null, continuedBy: "second", updatedAt: 5 });
+    const back = { ...record, sessionId: "first", permissionMode: "all", updatedAt: 9 } as const;
+    await expect(store.succeed("second", back, () => Promise.reject(new Error("full")))).rejects.toThrow("full");
+    expect((await store.withTerminal()).map(({ sessionId }) => sessionId)).toEqual(["second"]);
+    await store.succeed("second", back, async () => undefined);
+    expect(await store.find("first")).toEqual(back);
+    expect((await store.withTerminal()).map(({ sessionId }) => sessionId)).toEqual(["first"]);
+    expect(await store.launchIds()).toEqual(new Set(["launch"]));
+  });
+
   test("only this gateway's sessions with a terminal are taken up", async () => {
     const { db } = await openStore();
     const store = createSessionStore(db, { nodeId: "local" });

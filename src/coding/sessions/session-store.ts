@@ -39,6 +39,17 @@ export interface SessionStore {
   update(sessionId: string, patch: SessionPatch): Promise<void>;
   /** Gives a session the agent's own id; the old one becomes an alias. */
   rekey(sessionId: string, newSessionId: string): Promise<void>;
+  /**
+   * Ends a session whose process goes on with another: that one is put in, or an older record of it taken up again, and the
+   * terminal goes over, all in one transaction with what is done `beside` it.
+   */
+  succeed(
+    sessionId: string,
+    successor: SessionRecord,
+    beside: (transaction: Kysely<Tables>) => Promise<void>,
+  ): Promise<void>;
+  /** Every launch that a session names, of whatever gateway. */
+  launchIds(): Promise<ReadonlySet<string>>;
   /** The sessions of this gateway that have a terminal, as far as the store knows. */
   withTerminal(): Promise<readonly SessionRecord[]>;
 }
@@ -60,6 +71,22 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
     return row === undefined ? null : toRecord(row, await aliasesOf(sessionId));
   }
 
+  async function put(on: Kysely<Tables>, record: SessionRecord): Promise<void> {
+    await on
+      .insertInto("sessions")
+      .values({
+        ...toColumns(record),
+        dir: record.dir,
+        permission_mode: record.permissionMode,
+        updated_at: record.updatedAt,
+        session_id: record.sessionId,
+        node_id: options.nodeId,
+        agent: record.agent,
+        created_at: record.createdAt,
+      })
+      .execute();
+  }
+
   return {
     async find(idOrAlias) {
       const record = await byId(idOrAlias);
@@ -73,23 +100,11 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
     },
 
     async insert(record, beside) {
-      const put = async (on: Kysely<Tables>): Promise<void> => {
-        await on
-          .insertInto("sessions")
-          .values({
-            ...toColumns(record),
-            dir: record.dir,
-            permission_mode: record.permissionMode,
-            updated_at: record.updatedAt,
-            session_id: record.sessionId,
-            node_id: options.nodeId,
-            agent: record.agent,
-            created_at: record.createdAt,
-          })
-          .execute();
-        await beside?.(on);
-      };
-      await (beside === undefined ? put(db) : db.transaction().execute(put));
+      if (beside === undefined) return put(db, record);
+      await db.transaction().execute(async (trx) => {
+        await put(trx, record);
+        await beside(trx);
+      });
     },
 
     async update(sessionId, patch) {
@@ -114,6 +129,29 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
         await trx.insertInto("session_aliases").values({ alias: sessionId, session_id: newSessionId }).execute();
         await trx.deleteFrom("sessions").where("session_id", "=", sessionId).execute();
       });
+    },
+
+    async succeed(sessionId, successor, beside) {
+      const { sessionId: nextId, updatedAt } = successor;
+      await db.transaction().execute(async (trx) => {
+        const taken = await trx
+          .updateTable("sessions")
+          .set({ ...toColumns(successor), node_id: options.nodeId })
+          .where("session_id", "=", nextId)
+          .executeTakeFirst();
+        if (taken.numUpdatedRows === 0n) await put(trx, successor);
+        await trx
+          .updateTable("sessions")
+          .set(toColumns({ terminalId: null, continuedBy: nextId, updatedAt }))
+          .where("session_id", "=", sessionId)
+          .execute();
+        await beside(trx);
+      });
+    },
+
+    async launchIds() {
+      const rows = await db.selectFrom("sessions").select("launch_id").where("launch_id", "is not", null).execute();
+      return new Set(rows.flatMap(({ launch_id }) => launch_id ?? []));
     },
 
     async withTerminal() {

@@ -1,6 +1,10 @@
+import type { Turn } from "../../wire/turn.ts";
 import type { AgentTemplate } from "../agents/template.ts";
-import type { TranscriptSummary, Transcripts } from "../transcripts/transcript.ts";
+import type { TranscriptSummary, Transcripts, TurnRange } from "../transcripts/transcript.ts";
 import { samePrompt } from "./outbox.ts";
+
+// What an agent may have done while no gateway ran, beside the one prompt that is looked for.
+const recentTurns = 50;
 
 /**
  * Follows the transcript of one live session: its newest summary, and how many turns it had while the agent was last idle, so
@@ -107,10 +111,27 @@ export class TranscriptFollower {
 
   /** Whether this prompt is among the turns since the agent was idle. */
   async hasPrompt(text: string): Promise<boolean> {
+    const turns = await this.#read({ after: this.#turnsWhenIdle - 1, limit: 20 });
+    return turns.some((turn) => turn.role === "user" && samePrompt(text, turn.text));
+  }
+
+  /** The oldest recent turn in which this prompt was taken at that time or later, whatever the agent has done since; null when there is none. */
+  async findPromptSince(text: string, since: number): Promise<number | null> {
+    const turns = await this.#read({ limit: recentTurns });
+    const wasTaken = ({ role, at, text: said }: Turn): boolean =>
+      role === "user" && at !== null && Date.parse(at) >= since && samePrompt(text, said);
+    return turns.find(wasTaken)?.index ?? null;
+  }
+
+  /** The turns from this one on are not before the prompt that comes next. */
+  markBefore(turn: number): void {
+    this.#turnsWhenIdle = turn;
+  }
+
+  async #read(range: TurnRange): Promise<readonly Turn[]> {
     const format = this.#template.transcriptFormat;
-    if (this.#path === null || format === null) return false;
-    const read = await this.#transcripts.read(this.#path, format, { after: this.#turnsWhenIdle - 1, limit: 20 });
-    return read?.turns.some((turn) => turn.role === "user" && samePrompt(text, turn.text)) ?? false;
+    if (this.#path === null || format === null) return [];
+    return (await this.#transcripts.read(this.#path, format, range))?.turns ?? [];
   }
 
   close(): void {

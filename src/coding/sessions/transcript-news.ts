@@ -10,8 +10,8 @@ export interface TranscriptLook {
   readonly hooksSilent: boolean;
   /** Whether a prompt was sent and not confirmed. */
   readonly awaitsPrompt: boolean;
-  /** Whether that prompt is in the transcript. */
-  readonly promptTaken: boolean;
+  /** That prompt, when it is in the transcript. */
+  readonly promptTaken: string | null;
 }
 
 /**
@@ -23,7 +23,8 @@ export function transcriptNews(look: TranscriptLook): readonly Observation[] {
   const kind = transcript.summary?.lastTurn.kind;
   const working = state.activity === "working" || state.permissions.length > 0;
   const typedByOthers = !look.awaitsPrompt && !hasHooks && !working && transcript.hasNewTurn && kind === "open";
-  const seen: readonly Observation[] = look.promptTaken || typedByOthers ? [{ kind: "prompt_seen" }] : [];
+  const seen: readonly Observation[] =
+    look.promptTaken !== null || typedByOthers ? [{ kind: "prompt_seen", prompt: look.promptTaken }] : [];
   const noHookTells = kind === "aborted" || kind === "failed" || !hasHooks || hooksSilent;
   const runs = seen.length > 0 || (state.started && !isResting(state));
   return runs && transcript.newTurnIsOver && noHookTells ? [...seen, { kind: "turn_over" }] : seen;

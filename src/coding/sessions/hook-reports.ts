@@ -1,0 +1,86 @@
+import type { Clock } from "../../core/clock.ts";
+import type { Log } from "../../core/log.ts";
+import type { AgentTemplate, HookClaim } from "../agents/template.ts";
+import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
+import type { Identity } from "./identity.ts";
+import { parseInboxLine } from "./inbox-line.ts";
+import { samePrompt } from "./outbox.ts";
+
+/** What {@link HookReports} needs. */
+export interface HookReportsDeps {
+  readonly inboxPath: string;
+  readonly template: AgentTemplate;
+  readonly identity: Identity;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called for each line that counts for this session, with the time at which the hook wrote it. */
+  readonly onReport: (claim: HookClaim, at: number) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+}
+
+// Hooks come first; the agent's state file and the transcript are asked when they have been silent this long.
+const hookSilenceMs = 1_500;
+// A gateway that takes a session up looks for the one prompt that was on its way.
+const maxRemembered = 50;
+
+/** What the hooks of one live session report, each line checked before it counts. */
+export class HookReports {
+  readonly #deps: HookReportsDeps;
+  #inbox: HookInbox | null = null;
+  #lastAt: number;
+  #refused = 0;
+  /** Prompts that the agent took, the newest last. */
+  #taken: readonly { readonly text: string; readonly at: number }[] = [];
+
+  constructor(deps: HookReportsDeps) {
+    this.#deps = deps;
+    this.#lastAt = deps.clock.now();
+  }
+
+  /** Reads everything that was reported so far, and what comes from then on. */
+  async open(): Promise<void> {
+    const { inboxPath: path, clock, onError } = this.#deps;
+    this.#inbox = createHookInbox({ path, clock, onLine: (line) => this.#onLine(line), onError });
+    await this.#inbox.drain();
+  }
+
+  /** Whether no hook came for a while. */
+  get silent(): boolean {
+    return this.#deps.clock.now() - this.#lastAt > hookSilenceMs;
+  }
+
+  /** Whether the agent reported at that time or later that it took this prompt. */
+  tookSince(text: string, since: number): boolean {
+    return this.#taken.some((taken) => taken.at >= since && samePrompt(text, taken.text));
+  }
+
+  async #onLine(text: string): Promise<void> {
+    const { identity, template, clock, onReport } = this.#deps;
+    const line = parseInboxLine(text);
+    const claim = line === null ? null : template.parseHook(line.payload);
+    if (line === null || claim === null) return;
+    if (!(await identity.accepts(claim, line.at))) return this.#refuse(claim);
+    this.#lastAt = clock.now();
+    const at = Math.min(line.at ?? this.#lastAt, this.#lastAt);
+    if (claim.event.kind === "prompt_submitted") {
+      this.#taken = [...this.#taken, { text: claim.event.prompt, at }].slice(-maxRemembered);
+    }
+    await onReport(claim, at);
+  }
+
+  /** Says so once for each session: a line that is refused comes seldom alone. */
+  #refuse({ event }: HookClaim): void {
+    const { log, identity } = this.#deps;
+    this.#refused += 1;
+    const fields = { sessionId: identity.record.sessionId, event: event.kind, refused: this.#refused };
+    log[this.#refused === 1 ? "warn" : "debug"](fields, "refused a hook line that is not this session's");
+  }
+
+  async drain(): Promise<void> {
+    await this.#inbox?.drain();
+  }
+
+  async close(): Promise<void> {
+    await this.#inbox?.close();
+  }
+}
