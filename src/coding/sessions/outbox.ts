@@ -126,6 +126,7 @@ export class Outbox {
         this.#awaitConfirmation(prompt.promptId, prompt.prompt, "typing");
       },
     });
+    if (typed === "lost" && this.#sent?.promptId === prompt.promptId) await this.#lose(this.#sent);
     if (typed === "typed" && this.#sent === null) await this.#deps.clock.sleep(commandSettleMs);
   }
 
