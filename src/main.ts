@@ -47,7 +47,11 @@ const ports: CliPorts = {
 
   async socketPath() {
     const { gatewaySocketPath, loadConfig } = await import("./config.ts");
-    return gatewaySocketPath(loadConfig());
+    const { makeRunFolder } = await import("./platform/private-folders.ts");
+    const config = loadConfig();
+    // Another user's socket in a folder that anybody may write to is no gateway of ours.
+    await makeRunFolder(config.runDir);
+    return gatewaySocketPath(config);
   },
 };
 

@@ -126,8 +126,10 @@ test.for(["claude-code", "codex"])(
     );
     expect(running, "the host runs one agent").toHaveLength(1);
     const taken = answers.filter(({ status }) => status === 200);
-    for (const { status, body } of answers)
-      if (status !== 200) expect([409, 429]).toContain(status), expect(body).toHaveProperty("code");
+    for (const { status, body } of answers.filter((answer) => answer.status !== 200)) {
+      expect([409, 429]).toContain(status);
+      expect(body).toHaveProperty("code");
+    }
     expect(new Set(taken.map(({ body }) => body.pid)).size).toBe(1);
     const { turns } = await api.read(sessionId, { limit: 200 });
     const said = turns.filter(({ role }) => role === "user").map(({ text }) => text);
