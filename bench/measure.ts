@@ -5,7 +5,7 @@ export function median(values: readonly number[]): number {
 
 /** The value below which the part `q` (0 to 1) of `values` lies, interpolated. */
 export function quantile(values: readonly number[], q: number): number {
-  const sorted = [...values].sort((one, other) => one - other);
+  const sorted = values.toSorted((one, other) => one - other);
   const at = (sorted.length - 1) * q;
   const low = sorted[Math.floor(at)] ?? Number.NaN;
   const high = sorted[Math.ceil(at)] ?? Number.NaN;

@@ -99,8 +99,15 @@ test("a program gets the environment it was given and nothing else", async () =>
   await client.spawn(spec);
   await ended(client, spec.terminalId);
   const { lines } = await client.snapshot(spec.terminalId);
-  expect(lines.filter((line) => line !== "").sort()).toEqual(
-    ["PATH=/usr/bin:/bin", "TERM=screen", "ODD=a=b", "c", "PWD=/tmp", `POSTERN_TERMINAL_ID=${spec.terminalId}`].sort(),
+  expect(lines.filter((line) => line !== "").toSorted()).toEqual(
+    [
+      "PATH=/usr/bin:/bin",
+      "TERM=screen",
+      "ODD=a=b",
+      "c",
+      "PWD=/tmp",
+      `POSTERN_TERMINAL_ID=${spec.terminalId}`,
+    ].toSorted(),
   );
 });
 

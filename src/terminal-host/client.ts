@@ -1,7 +1,5 @@
-import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { hasCode, isErrno, messageOf } from "../core/errors.ts";
-import { sha256 } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { type Fields, objectField, textField } from "./fields.ts";
 import type { HostStatus } from "./host.ts";
@@ -191,14 +189,4 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       listeners.clear();
     },
   };
-}
-
-/**
- * Where the host's socket lies: in `runDir` (`run` of the state folder), or in `runtimeDir` (`XDG_RUNTIME_DIR`), under a name made from
- * `runDir`, where that path would be longer than a socket's may be.
- */
-export function hostSocketPath(runDir: string, runtimeDir: string | undefined): string {
-  const usual = join(runDir, "host.sock");
-  if (Buffer.byteLength(usual) <= MAX_SOCKET_PATH_BYTES || runtimeDir === undefined) return usual;
-  return join(runtimeDir, `postern-${sha256(runDir).slice(0, 16)}.sock`);
 }

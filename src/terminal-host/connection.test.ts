@@ -78,7 +78,7 @@ test("a gateway of an older minor version, and one with fields from the future, 
   await once(socket, "close");
   const [greeting, ...replies] = messages;
   expect(greeting).toMatchObject({ type: "hello", major: PROTOCOL_MAJOR });
-  expect(replies.sort((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1))).toMatchObject([
+  expect(replies.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1))).toMatchObject([
     { id: 1, ok: true, result: [{ exit: null }] },
     { id: 2, ok: false, error: { message: "This terminal host does not know the request toString." } },
   ]);

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
-import { type Fields, isFields, numberField, objectField, parseFields, textField } from "./fields.ts";
+import { type Fields, isFields, numberField, numberListField, objectField, parseFields, textField } from "./fields.ts";
 import type { Host } from "./host.ts";
 import {
   createFrameReader,
@@ -90,9 +90,8 @@ export function serveConnection(
 
   function onHello(hello: Fields): void {
     const asked = textField(hello, "role");
-    const majors = hello["majors"];
-    const [low, high]: readonly unknown[] = Array.isArray(majors) ? majors : [];
-    if ((asked !== "control" && asked !== "attach") || typeof low !== "number" || typeof high !== "number") {
+    const [low, high] = numberListField(hello, "majors") ?? [];
+    if ((asked !== "control" && asked !== "attach") || low === undefined || high === undefined) {
       socket.destroy();
       return;
     }
@@ -144,7 +143,7 @@ export function serveConnection(
       socket.destroy();
       return;
     }
-    const code = error instanceof PosternError ? error.code : "terminal_host_unavailable";
+    const code = isPosternError(error) ? error.code : "terminal_host_unavailable";
     send({ type: "reply", id, ok: false, error: { code, message: messageOf(error) } });
   }
 

@@ -44,6 +44,14 @@ export function textListField(fields: Fields, name: string): readonly string[] |
   return texts.length === value.length ? texts : undefined;
 }
 
+/** A field that is a list of numbers. */
+export function numberListField(fields: Fields, name: string): readonly number[] | undefined {
+  const value = fields[name];
+  if (!Array.isArray(value)) return undefined;
+  const numbers = value.filter((item: unknown) => typeof item === "number");
+  return numbers.length === value.length ? numbers : undefined;
+}
+
 /** A field that is an object of strings. */
 export function textMapField(fields: Fields, name: string): Readonly<Record<string, string>> | undefined {
   const value = objectField(fields, name);

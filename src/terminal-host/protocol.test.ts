@@ -15,7 +15,7 @@ function readInPieces(bytes: Buffer, cuts: readonly number[]): Frame[] {
   const frames: Frame[] = [];
   const reader = createFrameReader(1_000_000, ({ kind, body }) => frames.push({ kind, body: Buffer.from(body) }));
   let from = 0;
-  for (const cut of [...cuts.map((at) => at % (bytes.byteLength + 1)), bytes.byteLength].sort((a, b) => a - b)) {
+  for (const cut of [...cuts.map((at) => at % (bytes.byteLength + 1)), bytes.byteLength].toSorted((a, b) => a - b)) {
     expect(reader.push(bytes.subarray(from, cut))).toBe(true);
     from = cut;
   }

@@ -41,7 +41,8 @@ export function watchUntoldModes(terminal: Terminal): UntoldModes {
       if (typeof param !== "number") continue;
       if (on && (param === SAVE_CURSOR || param === SAVE_AND_ALTERNATE)) save();
       if (param === CURSOR_VISIBLE) cursorHidden = !on;
-      else if (REMEMBERED.has(param)) on ? set.add(param) : set.delete(param);
+      else if (REMEMBERED.has(param) && on) set.add(param);
+      else set.delete(param);
     }
     return false;
   }
