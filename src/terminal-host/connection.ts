@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../core/clock.ts";
-import { messageOf, PosternError } from "../core/errors.ts";
+import { isPosternError, messageOf } from "../core/errors.ts";
 import { type Fields, isFields, numberField, numberListField, objectField, parseFields, textField } from "./fields.ts";
 import type { Host } from "./host.ts";
 import {
