@@ -147,6 +147,22 @@ test("ending a program ends its children in groups and sessions of their own", a
   for (const { pid, startTime } of children) expect(isAlive(pid, startTime)).toBe(false);
 });
 
+test.runIf(process.platform === "linux")("ending an ended terminal ends what its program left behind", async () => {
+  const client = await (await makeHostFixture()).connect();
+  const left = `process.on("SIGHUP", () => {}); setInterval(() => {}, 1000); process.send("ready");`;
+  const spec = scriptSpec(`
+    const { spawn } = require("node:child_process");
+    const child = spawn(process.execPath, ["-e", ${JSON.stringify(left)}], { detached: true, stdio: ["ignore", "ignore", "ignore", "ipc"] });
+    child.once("message", () => { console.log("child " + child.pid + "."); process.exit(0); });`);
+  await client.spawn(spec);
+  await ended(client, spec.terminalId);
+  const pid = Number(/^child (\d+)\.$/.exec((await client.snapshot(spec.terminalId)).lines[0] ?? "")?.[1]);
+  const startTime = startTimeOf(pid);
+  expect(isAlive(pid, startTime)).toBe(true);
+  expect(await client.end(spec.terminalId, { graceMs: 1_000 })).toMatchObject({ exitCode: 0 });
+  expect(isAlive(pid, startTime)).toBe(false);
+});
+
 test("queries of a program are answered, promptly when it is quiet", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = scriptSpec(`

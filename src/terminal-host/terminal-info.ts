@@ -95,7 +95,7 @@ export interface TerminalHostClient {
   snapshot(terminalId: string): Promise<TerminalSnapshot>;
   /**
    * Ends the program and its whole process group: SIGHUP and SIGTERM, then SIGKILL after `graceMs` (5,000 by default); descendants
-   * that left the group are ended too. Resolves when the program was reaped; of an ended terminal at once.
+   * that left the group are ended too. Resolves when the program was reaped. Of an ended terminal, ends what it left behind (Linux).
    * @throws PosternError `terminal_gone`
    */
   end(terminalId: string, options?: { readonly graceMs?: number }): Promise<TerminalExit>;

@@ -171,12 +171,13 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       else viewer.onEnd(exit);
     },
     end(graceMs) {
-      if (exit !== null) return Promise.resolve(exit);
-      const tree = {
-        leader: { pid: pty.pid, startTime: pidStartTime },
-        marker: { name: TERMINAL_ID_VARIABLE, value: terminalId },
-      };
-      ending ??= endGroup(tree, { graceMs, clock }).then(() => ended.promise);
+      const leader = exit === null ? { pid: pty.pid, startTime: pidStartTime } : null;
+      const marker = { name: TERMINAL_ID_VARIABLE, value: terminalId };
+      ending ??= endGroup({ leader, marker }, { graceMs, clock })
+        .then(() => ended.promise)
+        .finally(() => {
+          ending = undefined;
+        });
       return ending;
     },
     forget() {
