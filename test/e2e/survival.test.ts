@@ -1,6 +1,11 @@
 import { existsSync } from "node:fs";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { silentLog } from "../../src/core/log.ts";
 import { processTable, startedWithVariable } from "../../src/platform/process-table.ts";
+import { openDatabase } from "../../src/storage/database.ts";
 import { echoOf } from "../model-server/script.ts";
 import {
   createApiClient,
@@ -37,6 +42,26 @@ function agentsAlive(): readonly number[] {
     .map(({ pid }) => pid);
 }
 
+/** Puts the store back to the moment between sending a prompt and hearing that the agent took it. */
+async function forgetDelivery(prompt: string): Promise<void> {
+  const database = await openDatabase({ url: null, path: join(world.home, "postern.db"), log: silentLog });
+  await database.db
+    .updateTable("queued_prompts")
+    .set((eb) => ({ state: "sent", prompt, sent_at: eb.ref("created_at") }))
+    .execute();
+  await database.close();
+}
+
+/** As if the hook that tells of a prompt had failed. */
+async function dropPromptHooks(): Promise<void> {
+  const sessions = join(world.home, "sessions");
+  for (const launch of await readdir(sessions)) {
+    const path = join(sessions, launch, "inbox.jsonl");
+    const lines = (await readFile(path, "utf8")).split("\n");
+    await writeFile(path, lines.filter((line) => !line.includes('"UserPromptSubmit"')).join("\n"));
+  }
+}
+
 describe.for(["claude-code", "codex"])("%s", (agent) => {
   test("lives on when the gateway is killed in mid-turn: the next gateway finds the same process and the whole turn", async () => {
     const first = await serve();
@@ -63,6 +88,31 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
     await second.server.end("SIGTERM");
     expect(existsSync(`/proc/${asked.pid}`), "a stopped gateway leaves its agents alone").toBe(true);
   });
+
+  test.for(["its hooks", "its transcript"])(
+    "a prompt that the killed gateway had sent and not seen taken is found in %s, and not sent again",
+    async (where) => {
+      const first = await serve();
+      const request = { agent, dir: world.repository, prompt: "slow 1500\nsay it once", idempotencyKey: "the one" };
+      const { sessionId, pid } = await first.api.ask(request);
+      await first.server.end("SIGKILL");
+      await forgetDelivery(request.prompt);
+      if (where === "its transcript") await dropPromptHooks();
+      await sleep(4_000);
+
+      const second = await serve();
+      await expect
+        .poll(() => second.api.read(sessionId), { timeout: 15_000, interval: 200 })
+        .toMatchObject({ pid, activity: "idle" });
+      const repeated = await second.api.ask({ ...request, waitMs });
+      expect(repeated).toMatchObject({ sessionId, delivered: true });
+      const next = await second.api.ask({ dir: world.repository, sessionId, prompt: "and on", waitMs });
+      expect(next.turns?.map(({ text }) => text)).toEqual(["and on", echoOf("and on")]);
+      const { turns } = await second.api.read(sessionId);
+      expect(turns.filter(({ role }) => role === "user").map(({ text }) => text)).toEqual([request.prompt, "and on"]);
+      await second.server.end("SIGTERM");
+    },
+  );
 
   test("when the terminal host is killed nothing of it stays behind, nothing answers 500, and the session can be resumed", async () => {
     const gateway = await startGateway(world);

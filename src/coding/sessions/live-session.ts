@@ -1,53 +1,28 @@
 import { type ChangeSignal, createChangeSignal } from "../../core/change-signal.ts";
-import type { Clock } from "../../core/clock.ts";
 import { hasCode } from "../../core/errors.ts";
 import { newUuid } from "../../core/ids.ts";
-import type { Log } from "../../core/log.ts";
-import type { TerminalExit, TerminalHostClient } from "../../terminal-host/terminal-info.ts";
+import type { TerminalExit } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate, Environment, HookClaim } from "../agents/template.ts";
-import type { TranscriptSummary, Transcripts } from "../transcripts/transcript.ts";
+import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import { type ActivityState, initialActivity, isResting, nextActivity, type Observation } from "./activity.ts";
+import { AgentWord } from "./agent-word.ts";
 import { catchUp } from "./catch-up.ts";
 import { composerOnScreen } from "./deliver.ts";
 import { HookReports } from "./hook-reports.ts";
 import { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
+import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
-import type { OpenPrompt, PromptQueue } from "./prompt-queue.ts";
-import type { SessionRecord, SessionStore } from "./session-store.ts";
+import type { OpenPrompt } from "./prompt-queue.ts";
+import type { SessionRecord } from "./session-store.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { transcriptNews } from "./transcript-news.ts";
-
-/** What a live session needs from its surroundings. */
-export interface LiveSessionDeps {
-  readonly store: SessionStore;
-  readonly queue: PromptQueue;
-  readonly host: TerminalHostClient;
-  readonly transcripts: Transcripts;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** One session whose process lives, and what this gateway knows of it. */
-export interface LiveSessionInput {
-  readonly record: SessionRecord;
-  readonly template: AgentTemplate;
-  readonly terminalId: string;
-  readonly pid: number;
-  /** Without the hook variables: where the agent keeps its files. */
-  readonly env: Environment;
-  readonly inboxPath: string;
-  /** `launched` just now (by start or resume), or `found` alive by a gateway that has just begun. */
-  readonly origin: "launched" | "found";
-}
 
 const transcriptLagMs = 2_000;
 // Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
 const tickMs = 250;
 // The host tells an exit when it has read the terminal's last output.
 const noticeMs = 10_000;
-// A state file that says "working" while hooks and transcript say that no turn runs is believed this long.
-const workingBelievedMs = 10_000;
 
 /** A live agent: its state, its transcript, its hook inbox and the prompts on their way to it. */
 export class LiveSession {
@@ -58,6 +33,7 @@ export class LiveSession {
   readonly changes: ChangeSignal;
   readonly #deps: LiveSessionDeps;
   readonly #env: Environment;
+  readonly #agent: AgentWord;
   readonly #transcript: TranscriptFollower;
   readonly #origin: "launched" | "found";
   readonly #identity: Identity;
@@ -69,8 +45,6 @@ export class LiveSession {
   #exit: TerminalExit | "unknown" | null = null;
   #begun: Promise<void> | null = null;
   #ending: Promise<void> | null = null;
-  /** Since when the agent's state file says that a turn runs, while nothing else does. */
-  #saysWorkingSince: number | null = null;
   #cancelTick = (): void => undefined;
   #closed = false;
 
@@ -97,10 +71,17 @@ export class LiveSession {
       onChange: () => this.#onTranscript(),
       onError: (error) => this.#report(error, "cannot follow a transcript"),
     });
+    this.#agent = new AgentWord({
+      ...deps,
+      ...input,
+      identity: this.#identity,
+      reports: this.#reports,
+      transcript: this.#transcript,
+    });
     const maySend = (): boolean => this.#exit === null && isResting(this.#state);
     const view: OutboxView = {
       maySend,
-      maySendNow: async () => maySend() && (await this.#agentLets()) && maySend(),
+      maySendNow: async () => maySend() && (await this.#agent.letsType()) && maySend(),
       starting: () => this.#state.activity === "starting",
       turnCount: () => this.#transcript.turnsWhenIdle,
       turnsBeforeNext: async () => {
@@ -194,7 +175,7 @@ export class LiveSession {
   async #observe(event: Observation, at = this.#deps.clock.now()): Promise<void> {
     const before = this.#state;
     this.#state = nextActivity(before, event, { at, permissionId: newUuid() });
-    if (!isResting(this.#state)) this.#saysWorkingSince = null;
+    if (!isResting(this.#state)) this.#agent.onTurn();
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
     if (taken !== null) {
       this.#turnsBefore = this.#transcript.turnsWhenIdle;
@@ -265,13 +246,11 @@ export class LiveSession {
     if (this.#state.activity === "working" && this.#reports.silent) {
       await this.#transcript.refresh();
       await this.#onTranscript();
-      if ((await this.#agentSays()) === "idle" && this.#reports.silent) await this.#observe({ kind: "turn_over" });
+      if ((await this.#agent.says()) === "idle" && this.#reports.silent) await this.#observe({ kind: "turn_over" });
     }
     if (this.#state.permissions.length > 0 && this.#reports.silent) {
-      const told = await this.#agentSays();
-      if (told === null && (await this.#restsBySight()))
-        await this.#observe({ kind: "dialog_closed", activity: "idle" });
-      else if (told !== null && told !== "waiting") await this.#observe({ kind: "dialog_closed", activity: told });
+      const left = await this.#agent.afterDialog();
+      if (left !== null) await this.#observe({ kind: "dialog_closed", activity: left });
     }
     await this.outbox.tick();
     this.outbox.pump();
@@ -288,29 +267,6 @@ export class LiveSession {
     };
     const done = (): boolean => this.#exit !== null || !isResting(this.#state) || written();
     await this.changes.until(done, { timeoutMs, signal });
-  }
-
-  /** Where no state file tells: the transcript says that no turn runs, and the composer shows, which a dialog would cover. */
-  async #restsBySight(): Promise<boolean> {
-    await this.#transcript.refresh();
-    const kind = this.#transcript.summary?.lastTurn.kind ?? "open";
-    return kind !== "open" && (await composerOnScreen(this.#deps.host, this)) && this.#reports.silent;
-  }
-
-  /** Whether the agent's own word lets a prompt be typed now: no dialog is open, and no turn that its hook has yet to tell of. */
-  async #agentLets(): Promise<boolean> {
-    const told = await this.#agentSays();
-    if (told !== "working") {
-      this.#saysWorkingSince = null;
-      return told !== "waiting";
-    }
-    this.#saysWorkingSince ??= this.#deps.clock.now();
-    return this.#deps.clock.now() - this.#saysWorkingSince > workingBelievedMs;
-  }
-
-  /** What the agent's own state file says, where it keeps one. */
-  #agentSays(): ReturnType<AgentTemplate["liveState"]> {
-    return this.template.liveState(this.record.sessionId, { pid: this.pid, env: this.#env });
   }
 
   /** The process has ended: the last hooks and lines are read, and the record says how. */

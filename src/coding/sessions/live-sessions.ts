@@ -5,7 +5,9 @@ import type { TerminalExit, TerminalHostClient, TerminalInfo } from "../../termi
 import type { AgentTemplate, Environment } from "../agents/template.ts";
 import { codingError } from "../errors.ts";
 import { inboxPathOf, type LaunchOrder, prepareLaunch, removeLaunchDir, sweepLaunchDirs } from "./launch.ts";
-import { LiveSession, type LiveSessionDeps } from "./live-session.ts";
+import { LiveSession } from "./live-session.ts";
+import type { LiveSessionDeps } from "./live-session-input.ts";
+import { createReconciler } from "./reconciler.ts";
 import type { SessionRecord } from "./session-store.ts";
 
 /** The sessions whose processes live, by their terminals. */
@@ -45,9 +47,6 @@ export interface LiveSessionsDeps extends LiveSessionDeps {
 
 // No process has it: of a terminal that went with its host, only the end is left to note.
 const gonePid = -1;
-// The host client itself gives a new host some seconds to start.
-const firstPauseMs = 100;
-const longestPauseMs = 5_000;
 
 /** Follows every live session of this gateway. */
 export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
@@ -60,14 +59,13 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
   let fresh = new Set<string>();
   /** How often the host was lost. */
   let losses = 0;
-  const stopping = new AbortController();
   let swept = false;
-  let wanted = false;
-  let reconciling: Promise<void> | null = null;
-  let recovering: Promise<void> | null = null;
+  let closed = false;
+
+  const reconciler = createReconciler(deps, takeUpAll);
 
   const stopListening = deps.host.onExit((ended) => {
-    if (stopping.signal.aborted) return;
+    if (closed) return;
     const handled = ended === null ? onLoss() : onExit(ended.terminalId, ended.exit);
     handled.catch((error: unknown) => deps.log.error({ error }, "cannot take note of an ended terminal"));
   });
@@ -81,34 +79,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
   /** The host is gone, with all its terminals: tries until another one answers. */
   function onLoss(): Promise<void> {
     losses += 1;
-    wanted = true;
-    recovering ??= recover().finally(() => {
-      recovering = null;
-    });
-    return recovering;
-  }
-
-  async function recover(): Promise<void> {
-    let pauseMs = firstPauseMs;
-    while (wanted && !stopping.signal.aborted) {
-      try {
-        await reconcile();
-      } catch (error) {
-        if (stopping.signal.aborted) return;
-        deps.log.warn({ error, pauseMs }, "cannot ask the terminal host for its terminals; trying again");
-        wanted = true;
-        await pause(pauseMs);
-        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
-      }
-    }
-  }
-
-  async function pause(ms: number): Promise<void> {
-    try {
-      await deps.clock.sleep(ms, stopping.signal);
-    } catch (error) {
-      if (!stopping.signal.aborted) throw error;
-    }
+    return reconciler.runUntilDone();
   }
 
   /** Writes down how a session's process ended, once, however many tell. */
@@ -170,7 +141,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     } finally {
       launching.delete(terminalId);
       earlyExits.delete(terminalId);
-      if (reconciling === null) fresh.delete(terminalId);
+      if (!reconciler.running) fresh.delete(terminalId);
       // Reconciling passed this launch over; its terminal may have gone with the host.
       if (losses !== lossesBefore) {
         onLoss().catch((error: unknown) => deps.log.error({ error }, "cannot take up what the terminal host knows"));
@@ -257,20 +228,8 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     return session;
   }
 
-  /** One run at a time; what is asked for during a run makes it look once more. */
-  function reconcile(): Promise<void> {
-    wanted = true;
-    reconciling ??= run().finally(() => {
-      reconciling = null;
-    });
-    return reconciling;
-  }
-
-  async function run(): Promise<void> {
-    while (wanted && !stopping.signal.aborted) {
-      wanted = false;
-      await takeUp();
-    }
+  async function takeUpAll(): Promise<void> {
+    await takeUp();
     if (swept) return;
     swept = true;
     await sweepLaunchDirs(deps, () => deps.store.launchIds()).catch((error: unknown) =>
@@ -298,9 +257,10 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         await session.ended(); // it went by itself, or with its host
       }
     },
-    reconcile,
+    reconcile: () => reconciler.run(),
     async close() {
-      stopping.abort();
+      closed = true;
+      reconciler.stop();
       stopListening();
       await Promise.all([...byTerminal.values()].map((session) => session.close()));
     },
