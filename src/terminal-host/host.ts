@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
-import { createRawLog } from "./raw-log.ts";
+import { createRawLog, type RawLog } from "./raw-log.ts";
 import { createReadTurns } from "./read-turns.ts";
 import type { Screens } from "./screens.ts";
 import { goneError, startTerminal, type Terminal } from "./terminal.ts";
@@ -95,6 +95,24 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
     terminal.forget();
   }
 
+  function start(spec: SpawnSpec): Terminal {
+    const dir = join(terminalsDir(stateDir), spec.terminalId);
+    let log: RawLog | undefined;
+    try {
+      log = createRawLog(dir, rawLogMaxBytes);
+      const onExit = (exit: TerminalExit): void => {
+        for (const listener of listeners) listener(spec.terminalId, exit);
+        forgetOldestEnded();
+      };
+      const terminal = startTerminal(spec, { clock, turns, screens, log, rawLogMaxBytes, onExit });
+      writeTerminalRecord(dir, terminal.info());
+      return terminal;
+    } catch (error) {
+      log?.remove();
+      throw spawnFailed(messageOf(error));
+    }
+  }
+
   return {
     spawn(spec) {
       if (!TERMINAL_ID.test(spec.terminalId)) throw spawnFailed(`${JSON.stringify(spec.terminalId)} is no terminal id`);
@@ -104,28 +122,9 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
       refuseHeldLease(spec.leaseKey, spec.terminalId);
       if (liveCount() >= MAX_LIVE) throw spawnFailed(`${MAX_LIVE} terminals run already`);
       checkProgram(spec);
-      const log = createRawLog(join(terminalsDir(stateDir), spec.terminalId), rawLogMaxBytes);
-      let terminal: Terminal;
-      try {
-        terminal = startTerminal(spec, {
-          clock,
-          turns,
-          screens,
-          log,
-          rawLogMaxBytes,
-          onExit(exit) {
-            for (const listener of listeners) listener(spec.terminalId, exit);
-            forgetOldestEnded();
-          },
-        });
-      } catch (error) {
-        log.remove();
-        throw spawnFailed(messageOf(error));
-      }
+      const terminal = start(spec);
       terminals.set(spec.terminalId, terminal);
-      const info = terminal.info();
-      writeTerminalRecord(log.dir, info);
-      return info;
+      return terminal.info();
     },
     list: () => [...terminals.values()].map((one) => one.info()),
     write: async (terminalId, data) => get(terminalId).write(data),

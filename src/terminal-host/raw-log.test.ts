@@ -38,6 +38,8 @@ test("what was appended is read back at its offset, until the bound drops it", a
         expect(log.endOffset).toBe(all.byteLength);
         expect(log.endOffset - log.startOffset).toBeGreaterThanOrEqual(Math.min(all.byteLength, (maxBytes * 15) / 16));
         expect(readFrom(log, log.startOffset)).toEqual(all.subarray(log.startOffset));
+        log.release();
+        expect(readFrom(log, log.startOffset)).toEqual(all.subarray(log.startOffset));
         if (log.startOffset > 0) expect(log.readAt(log.startOffset - 1, Buffer.alloc(1))).toBeUndefined();
         expect(log.readAt(log.endOffset, Buffer.alloc(1))).toBe(0);
         log.remove();
@@ -53,7 +55,7 @@ test("nobody else can read it", async () => {
   log.append(Buffer.from("secret"));
   expect(statSync(log.dir).mode & 0o777).toBe(0o700);
   for (const name of readdirSync(log.dir)) expect(statSync(join(log.dir, name)).mode & 0o777).toBe(0o600);
-  log.close();
+  log.release();
 });
 
 test("a disk that takes nothing leaves a hole, and the log goes on behind it", async () => {
@@ -68,6 +70,6 @@ test("a disk that takes nothing leaves a hole, and the log goes on behind it", a
   const again = createRawLog(dir, 16_000); // the folder is back
   expect(log.append(Buffer.from("after"))).toBe(true);
   expect(readFrom(log, 1_506).toString()).toBe("after");
-  log.close();
-  again.close();
+  log.release();
+  again.release();
 });

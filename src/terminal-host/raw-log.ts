@@ -14,9 +14,9 @@ export interface RawLog {
   append(data: Uint8Array): boolean;
   /** Reads at `offset` into `target`; fewer bytes at the end of a segment, 0 at the end of the log. Undefined when they were dropped. */
   readAt(offset: number, target: Uint8Array): number | undefined;
-  /** Closes the files; they stay. */
-  close(): void;
-  /** Closes and removes everything. */
+  /** Closes the files, which are opened again when they are needed. */
+  release(): void;
+  /** Removes everything. */
   remove(): void;
 }
 
@@ -32,28 +32,42 @@ export function segmentName(startOffset: number): string {
 export function createRawLog(dir: string, maxBytes: number): RawLog {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const segmentBytes = Math.max(1, Math.floor(maxBytes / SEGMENTS));
-  const files = new Map<number, number>();
+  /** Where each segment begins, oldest first, with its descriptor while somebody reads or writes it. */
+  const segments = new Map<number, number | undefined>();
   let startOffset = 0;
   let endOffset = 0;
-  let closed = false;
 
   function appendFile(): number {
     const begin = endOffset - (endOffset % segmentBytes);
-    const open = files.get(begin);
+    const open = segments.get(begin);
     if (open !== undefined) return open;
-    while (files.size >= SEGMENTS) dropOldest();
-    const fd = openSync(join(dir, segmentName(begin)), "wx+", 0o600);
-    files.set(begin, fd);
+    release();
+    while (segments.size >= SEGMENTS) dropOldest();
+    const fd = openSync(join(dir, segmentName(begin)), segments.has(begin) ? "r+" : "wx+", 0o600);
+    segments.set(begin, fd);
     return fd;
   }
 
+  function readFile(begin: number): number | undefined {
+    if (!segments.has(begin)) return undefined;
+    const open = segments.get(begin);
+    if (open !== undefined) return open;
+    try {
+      const fd = openSync(join(dir, segmentName(begin)), "r+");
+      segments.set(begin, fd);
+      return fd;
+    } catch {
+      return undefined; // removed from outside: as good as dropped
+    }
+  }
+
   function dropOldest(): void {
-    const oldest = files.entries().next();
+    const oldest = segments.entries().next();
     if (oldest.done) return;
     const [begin, fd] = oldest.value;
-    files.delete(begin);
+    segments.delete(begin);
     startOffset = begin + segmentBytes;
-    closeSync(fd);
+    if (fd !== undefined) closeSync(fd);
     rmSync(join(dir, segmentName(begin)), { force: true });
   }
 
@@ -67,11 +81,12 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
     }
   }
 
-  function close(): void {
-    if (closed) return;
-    closed = true;
-    for (const fd of files.values()) closeSync(fd);
-    files.clear();
+  function release(): void {
+    for (const [begin, fd] of segments) {
+      if (fd === undefined) continue;
+      segments.set(begin, undefined);
+      closeSync(fd);
+    }
   }
 
   return {
@@ -89,7 +104,7 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
         write(data);
         return true;
       } catch {
-        while (files.size > 0) dropOldest(); // a full disk gets back what the log had, and the program goes on
+        while (segments.size > 0) dropOldest(); // a full disk gets back what the log had, and the program goes on
         endOffset = end;
         startOffset = end;
         return false;
@@ -99,12 +114,14 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
       if (offset < startOffset) return undefined;
       if (offset >= endOffset) return 0;
       const begin = offset - (offset % segmentBytes);
-      const fd = files.get(begin);
+      const fd = readFile(begin);
       return fd === undefined ? undefined : readSync(fd, target, 0, target.byteLength, offset - begin);
     },
-    close,
+    release,
     remove() {
-      close();
+      release();
+      segments.clear();
+      startOffset = endOffset;
       rmSync(dir, { recursive: true, force: true });
     },
   };

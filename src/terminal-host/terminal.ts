@@ -80,7 +80,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       announce();
       flow.update();
     },
-    onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // the program ended before its answer
+    onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // it ended or does not read: nobody waits for the answer
   });
 
   function onOutput(data: Buffer): void {
@@ -122,6 +122,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       () => undefined, // whoever asks for the snapshot gets the error
     );
     for (const viewer of viewers) viewer.onEnd(exit);
+    if (viewers.size === 0) log.release();
     ended.resolve(exit);
     deps.onExit(exit);
   }
@@ -164,6 +165,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
         onClose() {
           viewers.delete(viewer);
           flow.update();
+          if (exit !== null && viewers.size === 0) log.release();
         },
       });
       viewers.add(viewer);
