@@ -152,6 +152,22 @@ test("a host whose socket was removed is found again", async () => {
   expect(hostOf(other)).toEqual(host);
 });
 
+test("a host whose folder was removed ends its programs and leaves, and the next one is not disturbed", async () => {
+  const fixture = await makeHostFixture();
+  const client = await fixture.connect();
+  const host = hostOf(client);
+  const program = identify((await client.spawn(specOf(["/bin/cat"]))).pid);
+  rmSync(fixture.stateDir, { recursive: true });
+  rmSync(fixture.socketPath);
+  await client.close();
+  const next = await fixture.connect();
+  expect(hostOf(next)).not.toEqual(host);
+  await next.spawn(specOf(["/bin/cat"]));
+  await waitUntil(() => !lives(host), 10_000);
+  expect(lives(program)).toBe(false);
+  expect(await (await fixture.connect()).list()).toHaveLength(1);
+});
+
 test("a host that is told to leave ends its programs first", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();

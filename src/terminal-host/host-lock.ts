@@ -1,9 +1,11 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 /** Held by the one host of a state folder. */
 export interface HostLock {
+  /** False when the file was removed, with its folder or without: another host may hold a lock of that name by now. */
+  stands(): boolean;
   release(): void;
 }
 
@@ -22,7 +24,11 @@ export function takeHostLock(stateDir: string): HostLock | undefined {
     if (error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY) return undefined;
     throw error;
   }
-  return { release: () => database.close() };
+  const inode = statSync(path).ino;
+  return {
+    stands: () => statSync(path, { throwIfNoEntry: false })?.ino === inode,
+    release: () => database.close(),
+  };
 }
 
 /** @see https://www.sqlite.org/rescode.html#busy */

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { systemClock } from "../core/clock.ts";
 import { startTimeOf } from "../platform/processes.ts";
@@ -29,11 +29,13 @@ async function main(options: HostOptions): Promise<void> {
     identity: { hostVersion: options.version, pid: process.pid, pidStartTime: startTimeOf(process.pid) },
     clock: systemClock,
     log,
+    lock,
     onConnectionsChange: () => watchIdle(),
+    onOrphaned: endAndLeave,
   });
   log.info({ pid: process.pid, version: options.version, leftovers }, "terminal host started");
   process.on("SIGHUP", () => undefined); // a terminal that the gateway was started from may go away
-  process.once("SIGTERM", () => void host.close().finally(leave));
+  process.once("SIGTERM", endAndLeave);
   watchIdle();
   flushCompileCache(); // at its end a host may be killed before that would happen by itself
 
@@ -50,9 +52,13 @@ async function main(options: HostOptions): Promise<void> {
     });
   }
 
+  function endAndLeave(): void {
+    void host.close().finally(leave);
+  }
+
   function leave(): void {
     log.info({ terminals: host.terminalCount() }, "leaving");
-    rmSync(socketPath, { force: true });
+    server.removeSocket();
     lock?.release();
     process.exit(0);
   }

@@ -7,15 +7,18 @@ import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { type Connection, type HostIdentity, serveConnection } from "./connection.ts";
 import type { Host } from "./host.ts";
+import type { HostLock } from "./host-lock.ts";
 
 /** The host's socket. */
 export interface HostServer {
   connectionCount(): number;
+  /** Removes the socket, unless it is another host's by now. */
+  removeSocket(): void;
 }
 
 /** More than one gateway with all its viewers ever needs. */
 const MAX_CONNECTIONS = 2_048;
-/** How often the socket's file is looked for: without it, no gateway would find the host again. */
+/** How often socket and lock are looked for: without the one no gateway would find the host, without the other it is not the host. */
 const CHECK_MS = 2_000;
 
 /** Listens on `socketPath` (0600), taking over what a dead host left there: the caller holds the host lock. */
@@ -26,7 +29,10 @@ export async function serveHost(
     readonly identity: HostIdentity;
     readonly clock: Clock;
     readonly log: Log;
+    readonly lock: Pick<HostLock, "stands">;
     onConnectionsChange(): void;
+    /** The state folder was removed, or is another host's by now. */
+    onOrphaned(): void;
   },
 ): Promise<HostServer> {
   const { socketPath, clock, log } = options;
@@ -48,7 +54,8 @@ export async function serveHost(
   let listening = await listen(socketPath, accept);
   function check(): void {
     clock.after(CHECK_MS, () => {
-      if (inodeOf(socketPath) === listening.inode) check();
+      if (!options.lock.stands()) options.onOrphaned();
+      else if (inodeOf(socketPath) === listening.inode) check();
       else void relisten().finally(check);
     });
   }
@@ -62,7 +69,12 @@ export async function serveHost(
     }
   }
   check();
-  return { connectionCount: () => connections.size };
+  return {
+    connectionCount: () => connections.size,
+    removeSocket() {
+      if (inodeOf(socketPath) === listening.inode) rmSync(socketPath, { force: true });
+    },
+  };
 }
 
 async function listen(path: string, accept: (socket: Socket) => void): Promise<{ server: Server; inode: number }> {
