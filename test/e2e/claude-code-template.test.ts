@@ -76,14 +76,14 @@ describe("start and resume", () => {
     const world = await makeAgentWorld(claudeCode);
     const unknown = await world.launch({ kind: "resume", sessionId: newUuid() });
     expect(await unknown.exited).toBe(1);
-    expect(unknown.screen().join("\n")).toContain("No conversation found");
+    await expect.poll(() => unknown.screen().join("\n")).toContain("No conversation found");
     const sessionId = newUuid();
     const first = await world.launch({ sessionId, prompt: "first" });
     await first.until("turn_ended");
     await first.kill();
     const again = await world.launch({ sessionId, prompt: "again" });
     expect(await again.exited).toBe(1);
-    expect(again.screen().join("\n")).toContain("already in use");
+    await expect.poll(() => again.screen().join("\n")).toContain("already in use");
   });
 });
 
