@@ -10,7 +10,7 @@ const missing = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG"] as cons
 
 /**
  * Where an absolute path leads: symlinks and `..` resolved as the kernel does, one component after the other. What does not exist
- * is taken by its name, a link to nothing by its target.
+ * is taken by its name, a link to nothing by its target; it ends where it takes more links than the kernel follows.
  */
 export async function resolvePath(path: string): Promise<{ readonly path: string; readonly exists: boolean }> {
   const existing = await realPathOf(path);
@@ -34,10 +34,11 @@ async function followLinks(path: string): Promise<string> {
   for (let part = ahead.pop(); part !== undefined; part = ahead.pop()) {
     const next = join(real, part); // `..` drops the last one: `real` has no links left
     const target = part === ".." ? null : await linkTarget(next);
-    if (target === null || links === maxLinks) {
+    if (target === null) {
       real = next;
       continue;
     }
+    if (links === maxLinks) return next;
     links += 1;
     if (target.startsWith("/")) real = "/";
     ahead.push(...parts(target).toReversed());
