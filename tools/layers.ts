@@ -1,7 +1,7 @@
 import type { IFlattenedRuleSet, IRegularForbiddenRuleType } from "dependency-cruiser";
 
 /** Each names one thing that Postern can do; none of them knows another. Where two meet, `src/app.ts` passes a function. */
-const capabilities = ["folders", "accounts", "coding", "oauth", "logs"] as const;
+const capabilities = ["folders", "accounts", "coding", "events", "oauth", "logs"] as const;
 
 /** What the folders under `src/` may import of the house. Their own files, packages and Node's modules are told apart below. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -27,7 +27,7 @@ const agentsFace = "^src/coding/agents/index\\.ts$";
 const terminalHostFace = "^src/terminal-host/(client|terminal-info)\\.ts$";
 
 /** Rooms of `src/coding/` that serve sessions and therefore never know them. */
-const codingRooms = ["agents", "terminals", "transcripts"] as const;
+const codingRooms = ["agents", "catalog", "terminals", "transcripts", "worktrees"] as const;
 
 const capabilityPattern = `^src/(${capabilities.join("|")})/`;
 const capabilityFaces = `^src/(${capabilities.join("|")})/index\\.ts$`;

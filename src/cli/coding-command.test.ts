@@ -119,7 +119,16 @@ test.each([
     "open permission",
     askOutput({
       activity: "needs_permission",
-      permissions: [{ permissionId: "p", tool: "Bash", input: { command: "ls" }, askedAt: "" }],
+      permissions: [
+        {
+          permissionId: "p",
+          kind: "permission",
+          tool: "Bash",
+          input: { command: "ls" },
+          askedAt: "",
+          answerable: true,
+        },
+      ],
     }),
     "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for a permission: Bash",
   ],

@@ -18,12 +18,14 @@ export const activitySchema = z.enum([
 /** How freely the agent may act without asking: `ask` before anything of weight, `edits` to files alone, `all`. Ours. */
 export const permissionModeSchema = z.enum(["ask", "edits", "all"]);
 
-/** A permission that the agent waits for. */
+/** A permission, or an answer, that the agent waits for. */
 export const pendingPermissionSchema = z.object({
   permissionId: z.string(),
+  kind: z.enum(["permission", "question", "plan"]).describe("A tool's use, a question to the user, or a plan."),
   tool: z.string(),
   input: z.unknown(),
   askedAt: z.string(),
+  answerable: z.boolean().describe("False: it can be answered in the agent's terminal only."),
 });
 
 /** A session as every answer shows it. */
@@ -162,6 +164,90 @@ export const listAgentsOutputSchema = z
 
 export const emptyInputSchema = z.strictObject({});
 
+/** How far the catalog of transcripts is; null when it is complete. */
+const indexingSchema = z
+  .object({ done: z.int(), total: z.int() })
+  .nullable()
+  .describe("Transcripts indexed of those found, while the answer is still partial; null when it is complete.");
+const offsetSchema = z.int().min(0).max(10_000_000);
+const pageLimitSchema = z.int().min(1).max(200);
+
+const pageSchema = z.object({
+  total: z.int().describe("Sessions that match, on all pages."),
+  limit: z.int(),
+  offset: z.int(),
+  hasMore: z.boolean(),
+  indexing: indexingSchema,
+});
+
+export const listInputSchema = z
+  .strictObject({
+    agent: agentSchema.optional().describe("Only sessions of this agent, by name or alias."),
+    since: z
+      .union([z.iso.date(), z.iso.datetime({ offset: true })])
+      .optional()
+      .describe("Only sessions updated at or after this date (UTC) or date-time."),
+    dir: dirSchema.optional().describe("Only sessions that worked in this directory or below it."),
+    status: sessionStatusSchema.optional(),
+    limit: pageLimitSchema.optional().describe("20 by default."),
+    offset: offsetSchema.optional(),
+  })
+  .meta({ id: "ListInput" });
+
+export const listOutputSchema = pageSchema
+  .extend({ sessions: z.array(sessionSummarySchema).describe("Most recently updated first.") })
+  .meta({ id: "ListOutput" });
+
+export const searchInputSchema = z
+  .strictObject({
+    query: z
+      .string()
+      .min(1)
+      .max(1_000)
+      .describe('Words that all have to occur; "quoted words" as a phrase; the last word also as a prefix.'),
+    in: z
+      .enum(["title", "all"])
+      .optional()
+      .describe("`title` (default): title and first message. `all`: the text of every turn."),
+    agent: agentSchema.optional(),
+    dir: dirSchema.optional().describe("Only sessions that worked in this directory or below it."),
+    limit: pageLimitSchema.optional().describe("10 by default."),
+    offset: offsetSchema.optional(),
+  })
+  .meta({ id: "SearchInput" });
+
+/** Where a search found its words. */
+export const searchMatchSchema = z.object({
+  field: z.enum(["title", "first_message", "turn"]),
+  turnIndex: z.int().nullable().describe("The turn of the match; null for a title."),
+  snippet: z.string().describe("The text around the match, untrusted as all of a transcript."),
+});
+
+export const searchOutputSchema = pageSchema
+  .extend({ sessions: z.array(sessionSummarySchema.extend({ match: searchMatchSchema })).describe("Best first.") })
+  .meta({ id: "SearchOutput" });
+
+export const interruptInputSchema = z.strictObject({ sessionId: sessionIdSchema }).meta({ id: "InterruptInput" });
+
+export const interruptOutputSchema = sessionSummarySchema
+  .extend({ interrupted: z.boolean().describe("False: no turn was running.") })
+  .meta({ id: "InterruptOutput" });
+
+export const answerPermissionInputSchema = z
+  .strictObject({
+    sessionId: sessionIdSchema,
+    permissionId: z.string().min(1).max(200),
+    decision: z.enum(["allow", "deny"]),
+    message: z.string().min(1).max(10_000).optional().describe("Told to the agent with a denial."),
+    answers: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe("For a question of the agent: the answer to each, by the question's text."),
+  })
+  .meta({ id: "AnswerPermissionInput" });
+
+export const answerPermissionOutputSchema = sessionSummarySchema.meta({ id: "AnswerPermissionOutput" });
+
 const colsSchema = z.int().min(1).max(100_000);
 export const spawnInputSchema = z
   .strictObject({
@@ -197,5 +283,14 @@ export type CloseOutput = z.infer<typeof closeOutputSchema>;
 export type CloseAllOutput = z.infer<typeof closeAllOutputSchema>;
 export type AgentEntry = z.infer<typeof agentEntrySchema>;
 export type ListAgentsOutput = z.infer<typeof listAgentsOutputSchema>;
+export type ListInput = z.infer<typeof listInputSchema>;
+export type ListOutput = z.infer<typeof listOutputSchema>;
+export type SearchInput = z.infer<typeof searchInputSchema>;
+export type SearchMatch = z.infer<typeof searchMatchSchema>;
+export type SearchOutput = z.infer<typeof searchOutputSchema>;
+export type InterruptInput = z.infer<typeof interruptInputSchema>;
+export type InterruptOutput = z.infer<typeof interruptOutputSchema>;
+export type AnswerPermissionInput = z.infer<typeof answerPermissionInputSchema>;
+export type AnswerPermissionOutput = z.infer<typeof answerPermissionOutputSchema>;
 export type SpawnInput = z.infer<typeof spawnInputSchema>;
 export type SpawnOutput = z.infer<typeof spawnOutputSchema>;

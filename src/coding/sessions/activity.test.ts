@@ -39,7 +39,14 @@ test("a permission stands until its own tool ran, whatever else runs beside it",
   const open = after(prompted, asked("Bash", { command: "a" }), ended("Read"));
   expect(open.activity).toBe("needs_permission");
   expect(open.permissions).toMatchObject([
-    { permissionId: "p1", tool: "Bash", input: { command: "a" }, askedAt: "1970-01-01T00:00:01.000Z" },
+    {
+      permissionId: "p1",
+      kind: "permission",
+      tool: "Bash",
+      input: { command: "a" },
+      askedAt: "1970-01-01T00:00:01.000Z",
+      answerable: false,
+    },
   ]);
   const both = after(
     prompted,

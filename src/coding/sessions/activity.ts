@@ -83,17 +83,7 @@ export function nextActivity(
         ...state,
         activity: "needs_permission",
         turnRuns: state.turnRuns || event.subagent === null,
-        permissions: [
-          ...state.permissions,
-          {
-            permissionId: context.permissionId,
-            tool: event.tool,
-            input: event.input,
-            askedAt: isoTime(context.at),
-            callKey: event.callKey,
-            subagent: event.subagent,
-          },
-        ].slice(-maxPermissions),
+        permissions: [...state.permissions, openPermission(event, context)].slice(-maxPermissions),
       };
     case "turn_failed":
       return afterFailure(turnOver(state), event.needs);
@@ -103,6 +93,13 @@ export function nextActivity(
     case "session_end":
       return state;
   }
+}
+
+function openPermission(
+  { tool, input, callKey, subagent }: ToolCall,
+  { at, permissionId }: { readonly at: number; readonly permissionId: string },
+): OpenPermission {
+  return { permissionId, kind: "permission", tool, input, askedAt: isoTime(at), answerable: false, callKey, subagent };
 }
 
 /** An open question comes before everything else. */

@@ -59,8 +59,8 @@ export function summarize({ record, live, transcript, external, queuedPrompts }:
   };
 }
 
-function toPending({ permissionId, tool, input, askedAt }: OpenPermission): PendingPermission {
-  return { permissionId, tool, input, askedAt };
+function toPending({ callKey: _, subagent: _of, ...pending }: OpenPermission): PendingPermission {
+  return pending;
 }
 
 /** An agent that has a prompt on its way to it is not idle, though it has not said so yet. */
