@@ -1,28 +1,19 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { connectTerminalHost } from "../../src/terminal-host/client.ts";
 import { echoOf } from "../model-server/script.ts";
-import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+import { useGateway } from "../support/use-gateway.ts";
 
-let world: World;
-let gateway: TestGateway;
-beforeAll(async () => {
-  world = await createWorld({ agents: true });
-  gateway = await startGateway(world);
-});
-afterAll(async () => {
-  await gateway.close();
-  await world.close();
-});
+const used = useGateway({ agents: true });
 
 const waitMs = 30_000;
 
 /** What the old session and its successor say once the agent has moved on. */
 async function expectMoved(sessionId: string, pid: number | null): Promise<string> {
-  const { api } = gateway;
+  const { api } = used.gateway;
   await expect.poll(async () => (await api.read(sessionId)).continuedBy, { timeout: 15_000 }).not.toBeNull();
   const old = await api.read(sessionId);
   expect(old).toMatchObject({ status: "completed", pid: null, activity: null });
@@ -33,8 +24,8 @@ async function expectMoved(sessionId: string, pid: number | null): Promise<strin
 }
 
 test("claude-code: after /clear process and lease go over to the agent's next session, and the old one can be resumed beside it", async () => {
-  const { api } = gateway;
-  const dir = world.repository;
+  const { api } = used.gateway;
+  const dir = used.world.repository;
   const { sessionId, pid } = await api.ask({ agent: "claude-code", dir, prompt: "before", waitMs });
   const moved = await api.ask({ dir, sessionId, prompt: "/clear", allowCommands: true });
   expect(moved.delivered, "a command is not confirmed as a prompt").toBeNull();
@@ -49,16 +40,16 @@ test("claude-code: after /clear process and lease go over to the agent's next se
 });
 
 test("codex: /new opens a dialog that no prompt is pasted into; once it is answered, what waited goes to the next session", async () => {
-  const { api } = gateway;
-  const dir = world.repository;
+  const { api } = used.gateway;
+  const dir = used.world.repository;
   const { sessionId, pid } = await api.ask({ agent: "codex", dir, prompt: "before", waitMs });
   await api.ask({ dir, sessionId, prompt: "/new", allowCommands: true });
   await sleep(2_000);
   const waiting = await api.ask({ dir, sessionId, prompt: "after" });
   expect(waiting).toMatchObject({ delivered: null, queuedPrompts: 1 });
   const host = await connectTerminalHost({
-    socketPath: join(world.home, "run", "host.sock"),
-    stateDir: join(world.home, "terminal-host"),
+    socketPath: join(used.world.home, "run", "host.sock"),
+    stateDir: join(used.world.home, "terminal-host"),
     log: silentLog,
     clock: systemClock,
   });
@@ -75,8 +66,8 @@ test("codex: /new opens a dialog that no prompt is pasted into; once it is answe
 test.for(["claude-code", "codex"])(
   "%s: spawn gives a terminal without a prompt, the same one again, and resumes it",
   async (agent) => {
-    const { api } = gateway;
-    const dir = world.repository;
+    const { api } = used.gateway;
+    const dir = used.world.repository;
     const spawned = await api.post<{ sessionId: string; pid: number }>("/api/coding/spawn", {
       agent,
       dir,

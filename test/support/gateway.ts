@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterAll, beforeAll } from "vitest";
 import { type App, createApp } from "../../src/app.ts";
 import { loadConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/core/clock.ts";
@@ -73,35 +72,6 @@ export async function createWorld(options: {
       await endTerminalHost(home);
       await modelServer.close();
       await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-    },
-  };
-}
-
-/** One world and one gateway for all tests of a file: made before the first, gone after the last. */
-export function useGateway(options: Parameters<typeof createWorld>[0]): {
-  readonly world: World;
-  readonly gateway: TestGateway;
-} {
-  let world: World | undefined;
-  let gateway: TestGateway | undefined;
-  beforeAll(async () => {
-    world = await createWorld(options);
-    gateway = await startGateway(world);
-  });
-  afterAll(async () => {
-    await gateway?.close();
-    await world?.close();
-  });
-  const begun = <T>(it: T | undefined): T => {
-    if (it === undefined) throw new Error("Only within a test.");
-    return it;
-  };
-  return {
-    get world() {
-      return begun(world);
-    },
-    get gateway() {
-      return begun(gateway);
     },
   };
 }
