@@ -48,8 +48,11 @@ const MAX_ID = 0xffff_ffff;
 interface Waiting {
   resolve(result: unknown): void;
   reject(error: Error): void;
-  cancelTimer(): void;
+  readonly dueAt: number;
 }
+
+/** How often it is looked whether an answer is overdue: one timer for all, because a keystroke should not cost one. */
+const OVERDUE_CHECK_MS = 250;
 
 /**
  * Connects and says hello.
@@ -68,6 +71,7 @@ export async function openHostConnection(
   const greeted = Promise.withResolvers<HostHello>();
   let nextId = 1;
   let open = false;
+  let watching = false;
   const socket = connect(socketPath);
   const reader = createFrameReader(MAX_FRAME_TO_CLIENT, onFrame);
   const cancelHelloTimer = clock.after(HELLO_TIMEOUT_MS, () => lose(unavailable("The terminal host does not answer.")));
@@ -120,7 +124,6 @@ export async function openHostConnection(
     const one = waiting.get(id);
     waiting.delete(id);
     if (one === undefined) return; // given up meanwhile
-    one.cancelTimer();
     if (message["ok"] === true) one.resolve(message["result"]);
     else one.reject(replyError(objectField(message, "error") ?? {}));
   }
@@ -132,7 +135,6 @@ export async function openHostConnection(
     const failed = [...waiting.values()];
     waiting.clear();
     for (const one of failed) {
-      one.cancelTimer();
       one.reject(unavailable("The terminal host is gone.", error));
     }
     if (!open) return;
@@ -146,13 +148,25 @@ export async function openHostConnection(
       return Promise.reject(unavailable("The terminal host does not read."));
     const id = nextId;
     nextId = (nextId % MAX_ID) + 1;
+    watchOverdue();
     return new Promise((resolve, reject) => {
-      const cancelTimer = clock.after(timeoutMs, () => {
-        waiting.delete(id);
-        reject(unavailable("The terminal host did not answer in time."));
-      });
-      waiting.set(id, { resolve, reject, cancelTimer });
+      waiting.set(id, { resolve, reject, dueAt: clock.now() + timeoutMs });
       socket.write(frame(id));
+    });
+  }
+
+  function watchOverdue(): void {
+    if (watching) return;
+    watching = true;
+    clock.after(OVERDUE_CHECK_MS, () => {
+      watching = false;
+      const now = clock.now();
+      for (const [id, one] of waiting) {
+        if (one.dueAt > now) continue;
+        waiting.delete(id);
+        one.reject(unavailable("The terminal host did not answer in time."));
+      }
+      if (waiting.size > 0) watchOverdue();
     });
   }
 

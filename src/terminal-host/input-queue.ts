@@ -40,7 +40,7 @@ export function createInputQueue(
 
   function flush(): void {
     for (let head = waiting[0]; head !== undefined; head = waiting[0]) {
-      const written = tryWrite(head);
+      const written = tryWrite(head.data, head.written);
       if (closed) return;
       if (written > 0) {
         head.written += written;
@@ -58,9 +58,9 @@ export function createInputQueue(
     }
   }
 
-  function tryWrite({ data, written }: Waiting): number {
+  function tryWrite(data: Uint8Array, at: number): number {
     try {
-      const taken = write(data, written);
+      const taken = write(data, at);
       if (taken === undefined) close();
       return taken ?? 0;
     } catch (error) {
@@ -95,11 +95,14 @@ export function createInputQueue(
     push(data) {
       if (closed) return Promise.reject(gone());
       if (waitingBytes + data.byteLength > MAX_INPUT_BYTES) return Promise.reject(full());
+      const written = waiting.length === 0 ? tryWrite(data, 0) : 0;
+      if (closed) return Promise.reject(gone());
+      if (written === data.byteLength && waiting.length === 0) return Promise.resolve();
       return new Promise((resolve, reject) => {
         if (waiting.length === 0) progressAt = clock.now();
-        waiting.push({ data, written: 0, resolve, reject });
-        waitingBytes += data.byteLength;
-        if (waiting.length === 1) flush();
+        waiting.push({ data, written, resolve, reject });
+        waitingBytes += data.byteLength - written;
+        retryLater();
       });
     },
     close,

@@ -80,30 +80,33 @@ export function outputFrame(data: Uint8Array): Buffer {
   return frame;
 }
 
-/** Encodes input for one terminal; its reply carries `requestId`. */
+/** Encodes input for one terminal, whose id is ASCII and at most 255 long; its reply carries `requestId`. */
 export function inputFrame(requestId: number, terminalId: string, data: Uint8Array): Buffer {
-  const id = Buffer.from(terminalId);
-  const length = 5 + id.byteLength + data.byteLength;
+  const length = 5 + terminalId.length + data.byteLength;
   const frame = Buffer.allocUnsafe(HEAD_BYTES + length);
   writeHead(frame, FRAME.input, length);
   frame.writeUInt32BE(requestId, HEAD_BYTES);
-  frame.writeUInt8(id.byteLength, HEAD_BYTES + 4);
-  frame.set(id, HEAD_BYTES + 5);
-  frame.set(data, HEAD_BYTES + 5 + id.byteLength);
+  frame[HEAD_BYTES + 4] = terminalId.length;
+  frame.write(terminalId, HEAD_BYTES + 5, "latin1");
+  frame.set(data, HEAD_BYTES + 5 + terminalId.length);
   return frame;
 }
 
 /** Reads the body of an input frame; undefined when it is malformed. */
 export function readInputFrame(body: Buffer): { requestId: number; terminalId: string; data: Buffer } | undefined {
   if (body.byteLength < 5) return undefined;
-  const dataAt = 5 + body.readUInt8(4);
+  const dataAt = 5 + (body[4] ?? 0);
   if (body.byteLength < dataAt) return undefined;
-  return { requestId: body.readUInt32BE(0), terminalId: body.toString("utf8", 5, dataAt), data: body.subarray(dataAt) };
+  return {
+    requestId: body.readUInt32BE(0),
+    terminalId: body.toString("latin1", 5, dataAt),
+    data: body.subarray(dataAt),
+  };
 }
 
 function writeHead(frame: Buffer, kind: number, length: number): void {
   frame.writeUInt32BE(length, 0);
-  frame.writeUInt8(kind, 4);
+  frame[4] = kind;
 }
 
 /**
@@ -115,24 +118,41 @@ export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => v
   const head = Buffer.alloc(HEAD_BYTES);
   let headFilled = 0;
   let missingOutput = 0;
+  let kind = 0;
   let body: Buffer | undefined;
   let bodyFilled = 0;
 
-  function begin(chunk: Buffer, at: number): number | undefined {
-    const length = head.readUInt32BE(0);
-    const kind = head.readUInt8(4);
+  function readHead(source: Buffer, at: number): number {
+    kind = source[at + 4] ?? 0;
+    return source.readUInt32BE(at);
+  }
+
+  /** A frame whose body begins at `at`. Returns where the next one may begin, undefined when it is none. */
+  function begin(length: number, chunk: Buffer, at: number): number | undefined {
     if (length > maxBytes || kind < FRAME.json || kind > FRAME.input) return undefined;
-    headFilled = 0;
     if (kind === FRAME.output) {
       missingOutput = length;
-    } else if (chunk.byteLength - at >= length) {
-      onFrame({ kind, body: chunk.subarray(at, at + length) });
-      return at + length;
-    } else {
-      body = Buffer.allocUnsafe(length);
-      bodyFilled = 0;
+      return at;
     }
+    const end = at + length;
+    if (chunk.byteLength >= end) {
+      onFrame({ kind, body: chunk.subarray(at, end) });
+      return end;
+    }
+    body = Buffer.allocUnsafe(length);
+    bodyFilled = 0;
     return at;
+  }
+
+  function beginAt(chunk: Buffer, at: number): number | undefined {
+    if (headFilled === 0 && chunk.byteLength - at >= HEAD_BYTES) {
+      return begin(readHead(chunk, at), chunk, at + HEAD_BYTES);
+    }
+    const copied = chunk.copy(head, headFilled, at, at + HEAD_BYTES - headFilled);
+    headFilled += copied;
+    if (headFilled < HEAD_BYTES) return chunk.byteLength;
+    headFilled = 0;
+    return begin(readHead(head, 0), chunk, at + copied);
   }
 
   function fill(target: Buffer, chunk: Buffer, at: number): number {
@@ -140,7 +160,7 @@ export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => v
     bodyFilled += copied;
     if (bodyFilled === target.byteLength) {
       body = undefined;
-      onFrame({ kind: head.readUInt8(4), body: target });
+      onFrame({ kind, body: target });
     }
     return at + copied;
   }
@@ -156,11 +176,7 @@ export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => v
           at += part.byteLength;
           onFrame({ kind: FRAME.output, body: part });
         } else {
-          const copied = chunk.copy(head, headFilled, at, at + HEAD_BYTES - headFilled);
-          headFilled += copied;
-          at += copied;
-          if (headFilled < HEAD_BYTES) return true;
-          const next = begin(chunk, at);
+          const next = beginAt(chunk, at);
           if (next === undefined) return false;
           at = next;
         }

@@ -8,6 +8,11 @@ import type { TerminalExit, TerminalStream } from "./terminal-info.ts";
 /** Above this the connection is not read any more until the consumer took something; then the host holds back. */
 const QUEUE_HIGH_BYTES = 256 * 1024;
 
+interface Taker {
+  resolve(result: IteratorResult<Uint8Array>): void;
+  reject(error: Error): void;
+}
+
 /** Attaches to a terminal over a connection of its own. @throws PosternError `terminal_gone` | `terminal_host_unavailable` */
 export async function openTerminalStream(
   { socketPath, clock }: { readonly socketPath: string; readonly clock: Clock },
@@ -16,7 +21,7 @@ export async function openTerminalStream(
   const queue: Buffer[] = [];
   let queuedBytes = 0;
   let ended: { readonly error: Error | null } | undefined;
-  let wake: (() => void) | undefined;
+  const takers: Taker[] = [];
   const exit = Promise.withResolvers<TerminalExit>();
   exit.promise.catch(() => undefined); // whoever only reads the output need not look at it
 
@@ -24,7 +29,25 @@ export async function openTerminalStream(
     if (ended !== undefined) return;
     ended = { error };
     if (error !== null) exit.reject(error);
-    wake?.();
+    for (const taker of takers.splice(0)) settle(taker);
+  }
+
+  /** Hands on what there is; false when there is nothing yet. */
+  function settle(taker: Taker): boolean {
+    const data = queue.shift();
+    if (data !== undefined) {
+      queuedBytes -= data.byteLength;
+      if (queuedBytes <= QUEUE_HIGH_BYTES / 2) connection.socket.resume();
+      taker.resolve({ done: false, value: data });
+      return true;
+    }
+    if (ended === undefined) return false;
+    const { error } = ended;
+    ended = { error: null }; // told once
+    connection.close();
+    if (error === null) taker.resolve({ done: true, value: undefined });
+    else taker.reject(error);
+    return true;
   }
 
   const connection = await openHostConnection(
@@ -33,8 +56,9 @@ export async function openTerminalStream(
       onOutput(data) {
         queue.push(data);
         queuedBytes += data.byteLength;
-        if (queuedBytes > QUEUE_HIGH_BYTES) connection.socket.pause();
-        wake?.();
+        const taker = takers.shift();
+        if (taker !== undefined) settle(taker);
+        else if (queuedBytes > QUEUE_HIGH_BYTES) connection.socket.pause();
       },
       onMessage(message) {
         const type = textField(message, "type");
@@ -49,29 +73,25 @@ export async function openTerminalStream(
     },
   );
 
-  async function* output(): AsyncGenerator<Uint8Array> {
-    try {
-      for (;;) {
-        for (let data = queue.shift(); data !== undefined; data = queue.shift()) {
-          queuedBytes -= data.byteLength;
-          if (queuedBytes <= QUEUE_HIGH_BYTES / 2) connection.socket.resume();
-          yield data;
-        }
-        if (ended?.error) throw ended.error;
-        if (ended !== undefined) return;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-        wake = undefined;
-      }
-    } finally {
+  // By hand, not as a generator: the echo of a keystroke goes through here, and each promise in between costs.
+  const output: AsyncIterableIterator<Uint8Array> = {
+    [Symbol.asyncIterator]: () => output,
+    next: () =>
+      new Promise((resolve, reject) => {
+        const taker = { resolve, reject };
+        if (takers.length > 0 || !settle(taker)) takers.push(taker);
+      }),
+    return() {
       connection.close();
-    }
-  }
+      queue.length = 0;
+      ended = { error: null };
+      return Promise.resolve({ done: true, value: undefined });
+    },
+  };
 
   try {
     const snapshot = readSnapshot(await connection.request("attach", { terminalId }));
-    return { snapshot, output: output(), exit: exit.promise, close: () => connection.close() };
+    return { snapshot, output, exit: exit.promise, close: () => connection.close() };
   } catch (error) {
     connection.close();
     throw error;

@@ -41,8 +41,11 @@ export interface Terminal {
 const SNAPSHOT_WAIT_MS = 2_000;
 /** The part of the raw log that the model may be behind; the rest is room for what comes while it is asked for a screen. */
 const MODEL_SHARE_OF_LOG = 0.85;
-/** Output gathers for so long before the model is told: who typed gets the echo first, and a repaint in pieces is one batch. */
-const ANNOUNCE_DELAY_MS = 1;
+/**
+ * Output gathers for so long before the model is told: who typed gets the echo first, and a repaint in pieces is one batch. The answer
+ * to a query comes that much later.
+ */
+const ANNOUNCE_DELAY_MS = 3;
 
 /** Starts `spec` (already checked) in a new terminal. */
 export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
