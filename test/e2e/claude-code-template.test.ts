@@ -223,7 +223,7 @@ describe("a live session", () => {
     const sessionId = newUuid();
     const agent = await world.launch({ sessionId, prompt: "slow 60000" });
     await expect.poll(() => liveState(agent, sessionId), patience).toBe("working");
-    expect(await claudeCode.externalHolder(sessionId, world.env)).toEqual({ pid: agent.pid });
+    expect(await claudeCode.externalHolder(sessionId, world.env)).toMatchObject({ pid: agent.pid });
     await expect.poll(() => prompts(world), patience).toHaveLength(1);
     agent.write(claudeCode.interruptKeys);
     await expect.poll(() => liveState(agent, sessionId), patience).toBe("idle");

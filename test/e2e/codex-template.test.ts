@@ -208,7 +208,7 @@ describe("a live session", () => {
     const world = await makeAgentWorld(codex);
     const agent = await world.launch({ prompt: "slow 60000" });
     const sessionId = await discovered(agent);
-    expect(await codex.externalHolder(sessionId, world.env)).toEqual({ pid: agent.pid });
+    expect(await codex.externalHolder(sessionId, world.env)).toMatchObject({ pid: agent.pid });
     await agent.until("prompt_submitted");
     await expect.poll(() => prompts(world), patience).toHaveLength(1);
     agent.write(codex.interruptKeys);

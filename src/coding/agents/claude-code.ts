@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { writeFileAtomic } from "../../platform/files.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
+import { createBriefMemory } from "./brief-memory.ts";
 import { readClaudeConfig } from "./claude-config.ts";
 import { answerFirstRunDialogs } from "./claude-dialogs.ts";
 import { claudeKeyVariables, loginState } from "./claude-login.ts";
 import { undecidedMcpServers } from "./claude-mcp.ts";
-import { liveClaudeState, liveClaudeStates } from "./claude-state.ts";
+import { claudeActivity, claudeSessions, liveClaudeState } from "./claude-state.ts";
 import { configDir, configPath, quiet, unlessSet } from "./claude-surroundings.ts";
 import { findInProjectFolders } from "./find-transcript.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
@@ -86,18 +87,17 @@ export const claudeCode: AgentTemplate = {
   // The id was assigned: there is nothing to find out.
   discoverSessionId: async ({ pid, env }) => (await liveClaudeState(sessionsDir(env), pid))?.sessionId ?? null,
   async externalHolder(agentSessionId, env) {
-    const states = await liveClaudeStates(sessionsDir(env));
-    const holder = states.find((state) => state.sessionId === agentSessionId);
-    return holder === undefined ? null : { pid: holder.pid };
+    return (await claudeSessions(sessionsDir(env))).get(agentSessionId) ?? null;
   },
+  externalSessions: (env) => recentSessions(sessionsDir(env)),
   async liveState(agentSessionId, { pid, env }) {
     const state = await liveClaudeState(sessionsDir(env), pid);
-    if (state === null || state.sessionId !== agentSessionId) return null;
-    if (state.status === "busy") return "working";
-    return state.status === "idle" || state.status === "waiting" ? state.status : null;
+    return state?.sessionId === agentSessionId ? claudeActivity(state) : null;
   },
   loginState,
 };
+
+const recentSessions = createBriefMemory(claudeSessions);
 
 function sessionsDir(env: Environment): string {
   return join(configDir(env), "sessions");

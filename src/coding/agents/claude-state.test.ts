@@ -19,7 +19,7 @@ async function makeState(states: readonly Record<string, unknown>[]): Promise<Re
 test("a live process that runs the session is found, with what it is doing", async () => {
   const sessionId = newUuid();
   const env = await makeState([{ pid: process.pid, sessionId, procStart: myTicks, status: "busy", more: 1 }]);
-  expect(await claudeCode.externalHolder(sessionId, env)).toEqual({ pid: process.pid });
+  expect(await claudeCode.externalHolder(sessionId, env)).toEqual({ pid: process.pid, activity: "working" });
   expect(await claudeCode.liveState(sessionId, { pid: process.pid, env })).toBe("working");
   expect(await claudeCode.discoverSessionId({ pid: process.pid, env })).toBe(sessionId);
 });
@@ -56,4 +56,19 @@ test("files in another form, half written or missing say nothing", async () => {
   await writeFile(join(folder, "1.abc.key"), "{}");
   expect(await claudeCode.externalHolder(sessionId, env)).toBeNull();
   expect(await claudeCode.externalHolder(sessionId, { CLAUDE_CONFIG_DIR: "/nowhere" })).toBeNull();
+});
+
+test("all sessions of live processes are told at once, and a quarter of a second later anew", async () => {
+  const [mine, gone] = [newUuid(), newUuid()];
+  const env = await makeState([
+    { pid: process.pid, sessionId: mine, procStart: myTicks, status: "waiting" },
+    { pid: 2 ** 22 - 1, sessionId: gone, procStart: "1", status: "busy" },
+  ]);
+  expect([...(await claudeCode.externalSessions(env))]).toEqual([[mine, { pid: process.pid, activity: "waiting" }]]);
+  const state = { pid: process.pid, sessionId: mine, procStart: myTicks, status: "idle" };
+  await writeFile(join(env["CLAUDE_CONFIG_DIR"] ?? "", "sessions", `${process.pid}.json`), JSON.stringify(state));
+  await expect
+    .poll(async () => (await claudeCode.externalSessions(env)).get(mine)?.activity, { timeout: 2_000, interval: 20 })
+    .toBe("idle");
+  expect((await claudeCode.externalSessions({ CLAUDE_CONFIG_DIR: "/nowhere" })).size).toBe(0);
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
 import { processRow } from "../../platform/process-table.ts";
+import type { ExternalHolder, ToldActivity } from "./template.ts";
 
 /** `<config>/sessions/<pid>.json`: what a running Claude Code says of itself (measured). */
 const stateSchema = z.looseObject({
@@ -18,19 +19,32 @@ type ClaudeState = z.infer<typeof stateSchema>;
 // One file for each running Claude Code, and stale ones of those that were killed.
 const maxStates = 5_000;
 
-/** The state files whose process lives and is still the one that wrote them. */
-export async function liveClaudeStates(folder: string): Promise<readonly ClaudeState[]> {
+/** What a state file says of its process. */
+export function claudeActivity({ status }: ClaudeState): ToldActivity | null {
+  if (status === "busy") return "working";
+  return status === "idle" || status === "waiting" ? status : null;
+}
+
+/** The sessions whose state file was written by a process that lives. */
+export async function claudeSessions(folder: string): Promise<ReadonlyMap<string, ExternalHolder>> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return [];
     throw error;
   });
   const pids = names.flatMap((name) => /^(\d+)\.json$/.exec(name)?.[1] ?? []).slice(0, maxStates);
   const states = await Promise.all(pids.map((pid) => liveClaudeState(folder, Number(pid))));
-  return states.filter((state) => state !== null);
+  return new Map(
+    states.flatMap((state) =>
+      state === null ? [] : [[state.sessionId, { pid: state.pid, activity: claudeActivity(state) }] as const],
+    ),
+  );
 }
 
 /** The state that process `pid` wrote; null when it wrote none, is gone, or has a successor with the same pid. */
 export async function liveClaudeState(folder: string, pid: number): Promise<ClaudeState | null> {
+  // Before the file: most are left behind by processes that were killed.
+  const row = processRow(pid);
+  if (row === undefined || row.zombie) return null;
   let text: string;
   try {
     text = await readFile(join(folder, `${pid}.json`), "utf8");
@@ -40,8 +54,6 @@ export async function liveClaudeState(folder: string, pid: number): Promise<Clau
   }
   const state = parseState(text);
   if (state === null || state.pid !== pid) return null;
-  const row = processRow(pid);
-  if (row === undefined || row.zombie) return null;
   if (process.platform === "linux" && state.procStart !== undefined) {
     if (row.startTime !== state.procStart && !row.startTime.endsWith(`.${state.procStart}`)) return null;
   }

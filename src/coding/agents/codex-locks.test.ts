@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
 import { newUuid } from "../../core/ids.ts";
-import { heldSession, lockHolder } from "./codex-locks.ts";
+import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 
 /** A process that holds the lock file of a session with flock(2), as Codex does, and shows its children too. */
 async function holdLock(home: string, sessionId: string): Promise<ChildProcess> {
@@ -29,6 +29,9 @@ describe.skipIf(process.platform !== "linux")("locks of Codex", () => {
     expect(await Promise.all(holders.map((holder) => heldSession(home, holder.pid ?? 0)))).toEqual(ids);
     const pids = await Promise.all(ids.map((id) => lockHolder(home, id)));
     expect(pids).toEqual(holders.map((holder) => holder.pid));
+    const all = await lockedSessions(home);
+    expect(all.size).toBe(ids.length);
+    expect(ids.map((id) => all.get(id))).toEqual(holders.map(({ pid }) => ({ pid, activity: null })));
   });
 
   test("the lock of a child counts as its parent's", async () => {
@@ -60,6 +63,8 @@ describe.skipIf(process.platform !== "linux")("locks of Codex", () => {
     const holder = await holdLock(other, id);
     expect(await heldSession(home, holder.pid ?? 0)).toBeNull();
     expect(await lockHolder(home, id)).toBeNull();
+    expect([...(await lockedSessions(other)).keys()]).toEqual([id]);
+    expect((await lockedSessions(home)).size).toBe(0);
   });
 
   test("two locks in one process name no session", async () => {

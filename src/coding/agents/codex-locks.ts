@@ -4,6 +4,7 @@ import { isErrno } from "../../core/errors.ts";
 import { isUuid } from "../../core/ids.ts";
 import { processRow } from "../../platform/process-table.ts";
 import { descendantsOf, isAlive } from "../../platform/processes.ts";
+import type { ExternalHolder } from "./template.ts";
 
 /**
  * Codex holds `<home>/thread-writer-locks/<id>.lock` with flock(2) while it writes a session (measured). Who holds it is told by
@@ -11,6 +12,8 @@ import { descendantsOf, isAlive } from "../../platform/processes.ts";
  * nothing is told, and the SessionStart hook is.
  */
 const locksFolder = "thread-writer-locks";
+// Far more than hold a lock on a machine that one person works on; each costs a look at its open files.
+const maxLockingProcesses = 1_000;
 
 /** The session that `pid` or a child of it writes; null when it holds no lock yet, or more than one. */
 export async function heldSession(home: string, pid: number): Promise<string | null> {
@@ -25,12 +28,25 @@ export async function lockHolder(home: string, agentSessionId: string): Promise<
   if (!isUuid(agentSessionId)) return null;
   const inode = await inodeOf(join(home, locksFolder, `${agentSessionId}.lock`));
   if (inode === null) return null;
-  for (const pid of await flockPids(inode)) {
+  const pids = (await flocks()).filter((lock) => lock.inode === inode).map(({ pid }) => pid);
+  for (const pid of pids) {
     const row = processRow(pid);
     if (row === undefined || !isAlive(pid, row.startTime)) continue;
     if ((await locksHeldBy(join(home, locksFolder), pid)).includes(agentSessionId)) return pid;
   }
   return null;
+}
+
+/** All sessions that live processes write: one look at the kernel's table of locks, then at the files of those who hold some. */
+export async function lockedSessions(home: string): Promise<ReadonlyMap<string, ExternalHolder>> {
+  const pids = new Set((await flocks()).map(({ pid }) => pid));
+  const found = await Promise.all(
+    [...pids].slice(0, maxLockingProcesses).map(async (pid) => {
+      const ids = await locksHeldBy(join(home, locksFolder), pid);
+      return ids.map((id) => [id, { pid, activity: null }] as const);
+    }),
+  );
+  return new Map(found.flat());
 }
 
 async function inodeOf(path: string): Promise<bigint | null> {
@@ -43,11 +59,11 @@ async function inodeOf(path: string): Promise<bigint | null> {
 }
 
 /** @see proc_locks(5): `1: FLOCK  ADVISORY  WRITE 7791 fe:00:2156279 0 EOF`. */
-async function flockPids(inode: bigint): Promise<readonly number[]> {
+async function flocks(): Promise<readonly { readonly pid: number; readonly inode: bigint }[]> {
   const text = await readProc("/proc/locks");
   return text.split("\n").flatMap((line) => {
-    const match = /FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line);
-    return match !== null && BigInt(match[2] ?? 0) === inode ? [Number(match[1])] : [];
+    const [, pid, inode] = /FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line) ?? [];
+    return pid === undefined || inode === undefined ? [] : [{ pid: Number(pid), inode: BigInt(inode) }];
   });
 }
 

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { runCommand } from "../../platform/run-command.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { codingError } from "../errors.ts";
+import { createBriefMemory } from "./brief-memory.ts";
 import { nativeCodex } from "./codex-binary.ts";
 import { trustedHookArguments } from "./codex-hooks.ts";
-import { heldSession, lockHolder } from "./codex-locks.ts";
+import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
 import { findInDayFolders } from "./find-transcript.ts";
 import { parsePayload, sharedEvent } from "./hook-payload.ts";
@@ -59,12 +60,15 @@ export const codex: AgentTemplate = {
   discoverSessionId: ({ pid, env }) => heldSession(homeOf(env), pid),
   async externalHolder(agentSessionId, env) {
     const pid = await lockHolder(homeOf(env), agentSessionId);
-    return pid === null ? null : { pid };
+    return pid === null ? null : { pid, activity: null };
   },
+  externalSessions: (env) => recentSessions(homeOf(env)),
   // Codex writes no state file that tells.
   liveState: async () => null,
   loginState,
 };
+
+const recentSessions = createBriefMemory(lockedSessions);
 
 function homeOf(env: Environment): string {
   return env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex");

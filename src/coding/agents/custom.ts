@@ -108,6 +108,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     discoverSessionId: async ({ pid, env }) =>
       agent.discovery === undefined ? null : openFileId(inHome(agent.discovery.openFile, env), pid),
     externalHolder: async () => null,
+    externalSessions: async () => new Map(),
     liveState: async () => null,
     loginState: async (_binary, env) =>
       agent.keyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown",

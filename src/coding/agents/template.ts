@@ -88,9 +88,14 @@ export interface PasteHabits {
 /** Whether the agent can reach its vendor. */
 export type LoginState = "logged_in" | "logged_out" | "key_variable" | "unknown";
 
-/** A process that runs a session outside the gateway. */
+/** What an agent says of itself; `waiting` is a dialog that is open. */
+export type ToldActivity = "working" | "idle" | "waiting";
+
+/** A live process that runs a session, by the agent's own files. */
 export interface ExternalHolder {
   readonly pid: number;
+  /** Null where the agent keeps no file that tells. */
+  readonly activity: ToldActivity | null;
 }
 
 /**
@@ -148,11 +153,16 @@ export interface AgentTemplate {
   discoverSessionId(process: { readonly pid: number; readonly env: Environment }): Promise<string | null>;
   /** Another live process that runs this session, if the agent's own files tell. */
   externalHolder(agentSessionId: string, env: Environment): Promise<ExternalHolder | null>;
+  /**
+   * All sessions that some live process runs, this gateway's among them, by the agent's own id: one look at its files. For lists, which
+   * call it often: an answer may be a quarter of a second old.
+   */
+  externalSessions(env: Environment): Promise<ReadonlyMap<string, ExternalHolder>>;
   /** The agent's own word on what it is doing, from its state files; null when it says nothing. A fallback behind hooks. */
   liveState(
     agentSessionId: string,
     process: { readonly pid: number; readonly env: Environment },
-  ): Promise<"working" | "idle" | "waiting" | null>;
+  ): Promise<ToldActivity | null>;
   loginState(binary: string, env: Environment): Promise<LoginState>;
   /** Arguments of the agent's interactive log-in. */
   readonly loginArgs: readonly string[];
