@@ -21,10 +21,11 @@ import {
 } from "./http/index.ts";
 import { createManifest } from "./manifest.ts";
 import { writeFileAtomic } from "./platform/files.ts";
-import { makePrivateFolder, makeRunFolder } from "./platform/private-folders.ts";
+import { makePrivateFolder } from "./platform/private-folders.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
-import { connectTerminalHost } from "./terminal-host/client.ts";
+import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
+import { linkTerminalHost } from "./terminal-host-link.ts";
 import { packageVersion } from "./version.ts";
 
 /** A running gateway. */
@@ -43,43 +44,46 @@ export interface App {
 }
 
 /**
- * Wires everything and begins to listen.
+ * Wires everything and begins to listen. `linking` may have begun before, while this file was loaded.
  * @throws PosternError for a store, an address or a setting that cannot be used; nothing is left open then
  */
-export async function createApp(config: Config, log: Log): Promise<App> {
+export async function createApp(
+  config: Config,
+  log: Log,
+  linking: Promise<ConnectedTerminalHost> = linkTerminalHost(config, log),
+): Promise<App> {
   const disposer = createDisposer();
+  // Awaited when the store is open; closed also when it cannot be opened.
+  disposer.add(() =>
+    linking.then(
+      (linked) => linked.close(),
+      () => undefined,
+    ),
+  );
   try {
-    return await start(config, log, disposer);
+    return await start({ config, log, linking }, disposer);
   } catch (error) {
     await disposer.close();
     throw error;
   }
 }
 
-async function start(config: Config, log: Log, disposer: Disposer): Promise<App> {
+async function start(
+  {
+    config,
+    log,
+    linking,
+  }: { readonly config: Config; readonly log: Log; readonly linking: Promise<ConnectedTerminalHost> },
+  disposer: Disposer,
+): Promise<App> {
   const clock = systemClock;
   await makePrivateFolder(config.home);
-  await makeRunFolder(config.runDir);
-  // First of all: two gateways of one state folder would both take up its sessions.
+  // Before anything is taken up: two gateways of one state folder would both take up its sessions.
   const lock = acquireProcessLock(join(config.home, "gateway.lock"));
   disposer.add(() => lock.close());
-  const connecting = connectTerminalHost({
-    socketPath: join(config.runDir, "host.sock"),
-    stateDir: join(config.home, "terminal-host"),
-    version: packageVersion,
-    log,
-    clock,
-  });
-  // Awaited below, when the store is open; closed also when it cannot be opened.
-  disposer.add(() =>
-    connecting.then(
-      (connected) => connected.close(),
-      () => undefined,
-    ),
-  );
   const { db, accounts, folders, agents, close: closeStores } = await openStores(config, { log, clock });
   disposer.add(closeStores);
-  const host = await connecting;
+  const host = await linking;
   const coding = await createCoding({
     db,
     host,

@@ -17,8 +17,16 @@ const ports: CliPorts = {
   async startGateway(overrides) {
     const { loadConfig } = await import("./config.ts");
     const config = loadConfig(undefined, overrides);
-    const [{ createApp }, { createLog }] = await Promise.all([import("./app.ts"), import("./log.ts")]);
-    const app = await createApp(config, createLog(config.logLevel));
+    const [{ createLog }, { linkTerminalHost }] = await Promise.all([
+      import("./log.ts"),
+      import("./terminal-host-link.ts"),
+    ]);
+    const log = createLog(config.logLevel);
+    // The other processor starts the host while this one loads the rest.
+    const linking = linkTerminalHost(config, log);
+    linking.catch(() => undefined); // told where it is awaited
+    const { createApp } = await import("./app.ts");
+    const app = await createApp(config, log, linking);
     flushCompileCache(); // a gateway may be killed before its end, when this would happen by itself
     const { addresses, baseUrl } = app;
     return { addresses, baseUrl, authRequired: config.auth === "on", close: () => app.close() };
