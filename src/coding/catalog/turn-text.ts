@@ -1,4 +1,5 @@
 import type { Turn } from "../../wire/turn.ts";
+import type { TurnMark } from "../transcripts/turn-index.ts";
 
 /** A piece of what was said in one turn: a turn's text may come in several pieces, in their order. */
 export interface TurnText {
@@ -6,20 +7,37 @@ export interface TurnText {
   readonly role: Turn["role"];
   /** What the user or the assistant said; no tool calls, results or thinking. */
   readonly text: string;
+  /** What was told before of this turn, and of later ones, is void. Rare: an older Codex tells a prompt in two forms. */
+  readonly restarts?: true;
 }
 
-/** Takes the said text out of a transcript's lines while they are scanned. One for each scan; bounded between two `take`s. */
+/** The turn in which a line stands. */
+export interface TurnOfLine {
+  readonly index: number;
+  /** The indexer's last mark: `marks.at(-1)`. */
+  readonly mark: TurnMark;
+}
+
+/** Takes the said text out of a transcript's lines while they are scanned. One for each scan. */
 export interface TextCollector {
-  /** One complete line, and the turn that it belongs to. Cheap for lines that say nothing. Never throws for what a line holds. */
-  line(bytes: Buffer, turn: { readonly index: number; readonly role: Turn["role"] }): void;
-  /** What was collected since the last call. */
+  /**
+   * One complete line that the indexer has just taken (`indexer.line` was true), and the turn that is the last one now; null while there
+   * is none. To be called for every line, in order. Cheap for lines that say nothing. Never throws for what a line holds.
+   */
+  line(bytes: Buffer, turn: TurnOfLine | null): void;
+  /** What was collected since the last call; to be called at each pause of the scan, so that it stays bounded. */
   take(): readonly TurnText[];
 }
 
-/** Where the text of turns is kept to be found. Writes happen in the caller's transaction. */
+/** Where titles and the text of turns are kept to be found. Writes happen in the caller's transaction. */
 export interface TextIndex {
-  /** Adds pieces of a transcript's turns; a turn that grew is added to. */
+  /** Adds pieces of a transcript's turns, in order; a turn that grew is added to. */
   add(transcriptId: number, texts: readonly TurnText[]): Promise<void>;
-  /** Forgets a transcript's text. */
+  /** Sets what a search in titles looks at, when it is new or has changed. */
+  setHead(
+    transcriptId: number,
+    head: { readonly title: string | null; readonly firstMessage: string | null },
+  ): Promise<void>;
+  /** Forgets all of a transcript. */
   remove(transcriptId: number): Promise<void>;
 }
