@@ -1,0 +1,248 @@
+import type { ChangeSignal } from "../../core/change-signal.ts";
+import { newUuid } from "../../core/ids.ts";
+import type { HookClaim } from "../agents/template.ts";
+import type { TranscriptSummary } from "../transcripts/transcript.ts";
+import { type ActivityState, initialActivity, isResting, nextActivity, type Observation } from "./activity.ts";
+import { AgentWord } from "./agent-word.ts";
+import { catchUp } from "./catch-up.ts";
+import { composerOnScreen } from "./deliver.ts";
+import { HookReports } from "./hook-reports.ts";
+import type { Identity } from "./identity.ts";
+import { promptPathBeside } from "./launch.ts";
+import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
+import { Outbox, type OutboxView } from "./outbox.ts";
+import type { OpenPrompt } from "./prompt-queue.ts";
+import { TranscriptFollower } from "./transcript-follower.ts";
+import { transcriptNews } from "./transcript-news.ts";
+
+/** What an {@link ActivityWatch} watches. */
+export interface ActivityWatchInput extends LiveSessionInput {
+  readonly identity: Identity;
+  readonly changes: ChangeSignal;
+  /** Whether the process has ended. */
+  readonly isGone: () => boolean;
+  readonly onError: (error: unknown, message: string) => void;
+}
+
+const transcriptLagMs = 2_000;
+
+/** What a live agent is doing: moved by its hooks, its transcript, its own state file and its screen, in this order. */
+export class ActivityWatch {
+  readonly outbox: Outbox;
+  readonly #deps: LiveSessionDeps;
+  readonly #input: ActivityWatchInput;
+  readonly #agent: AgentWord;
+  readonly #transcript: TranscriptFollower;
+  readonly #reports: HookReports;
+  #state: ActivityState = initialActivity;
+  #restingSince = 0;
+  /** Turns in the transcript before the newest prompt that the agent took. */
+  #turnsBefore = 0;
+
+  constructor(deps: LiveSessionDeps, input: ActivityWatchInput) {
+    this.#deps = deps;
+    this.#input = input;
+    const { template, onError } = input;
+    this.#reports = new HookReports({
+      ...deps,
+      ...input,
+      onReport: (claim, at) => this.#onReport(claim, at),
+      onError: (error) => onError(error, "cannot read a hook inbox"),
+    });
+    this.#transcript = new TranscriptFollower({
+      transcripts: deps.transcripts,
+      template,
+      onChange: () => this.#onTranscript(),
+      onError: (error) => onError(error, "cannot follow a transcript"),
+    });
+    this.#agent = new AgentWord({ ...deps, ...input, reports: this.#reports, transcript: this.#transcript });
+    this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
+  }
+
+  #outboxView(): OutboxView {
+    const { isGone, changes, onError } = this.#input;
+    const maySend = (): boolean => !isGone() && isResting(this.#state);
+    return {
+      maySend,
+      maySendNow: async () => maySend() && (await this.#agent.letsType()) && maySend(),
+      starting: () => this.#state.activity === "starting",
+      turnCount: () => this.#transcript.turnsWhenIdle,
+      turnsBeforeNext: async () => {
+        await this.untilWritten();
+        if (isResting(this.#state)) this.#transcript.markResumed();
+        return this.#transcript.turnsWhenIdle;
+      },
+      wasTaken: async (text) => {
+        await this.#reports.drain();
+        return this.outbox.unconfirmed === text && (await this.#transcript.hasPrompt(text));
+      },
+      changed: () => changes.notify(),
+      failed: (error) => onError(error, "cannot take a prompt to its agent"),
+    };
+  }
+
+  get state(): ActivityState {
+    return this.#state;
+  }
+  get transcript(): TranscriptSummary | null {
+    return this.#transcript.summary;
+  }
+  /** Whether this prompt is among the turns since the agent was idle. */
+  hasPrompt(text: string): Promise<boolean> {
+    return this.#transcript.hasPrompt(text);
+  }
+
+  /** Reads the whole inbox of this launch first, so that a found session stands where it stood. */
+  async begin(): Promise<void> {
+    const { identity, origin } = this.#input;
+    const { transcriptPath, sessionId } = identity.record;
+    if (transcriptPath !== null) await this.#transcript.follow(transcriptPath);
+    this.#transcript.markResumed();
+    const open = await this.#deps.queue.open(sessionId);
+    if (origin === "launched") this.outbox.resume(open, "argv");
+    await this.#reports.open();
+    if (origin === "found") await this.#catchUp(open);
+  }
+
+  /** A gateway that has just begun: what happened while no gateway ran is in the inbox and the transcript. */
+  async #catchUp(open: readonly OpenPrompt[]): Promise<void> {
+    await this.#transcript.refresh();
+    const unreported = await catchUp({
+      open,
+      outbox: this.outbox,
+      reports: this.#reports,
+      transcript: this.#transcript,
+    });
+    if (unreported !== null && isResting(this.#state) && this.#transcript.summary?.lastTurn.kind === "open") {
+      await this.#observe({ kind: "prompt_seen", prompt: unreported });
+    } else if (isResting(this.#state)) {
+      this.outbox.onTurnOver();
+    }
+    if (isResting(this.#state)) this.#transcript.markIdle();
+    else this.#transcript.markWorking();
+    this.#turnsBefore = this.#transcript.turnsWhenIdle;
+    this.#restingSince = 0; // whatever ended, ended before we looked
+    this.outbox.pump();
+  }
+
+  async #onReport({ event, transcriptPath }: HookClaim, at: number): Promise<void> {
+    if (transcriptPath !== null) await this.#bindTranscript(transcriptPath);
+    await this.#observe(event, at);
+  }
+
+  async #bindTranscript(path: string): Promise<void> {
+    if (path === this.#transcript.path) return;
+    await this.#transcript.follow(path);
+    await this.#input.identity.patch({ transcriptPath: path });
+  }
+
+  /** By the session's id, where no hook has told the path. */
+  async #findTranscript(): Promise<void> {
+    const { identity, template, env } = this.#input;
+    if (this.#transcript.path !== null || identity.provisional) return;
+    const path = await template.findTranscript(identity.record.sessionId, env);
+    if (path !== null) await this.#bindTranscript(path);
+  }
+
+  async #observe(event: Observation, at = this.#deps.clock.now()): Promise<void> {
+    const before = this.#state;
+    this.#state = nextActivity(before, event, { at, permissionId: newUuid() });
+    if (!isResting(this.#state)) this.#agent.onTurn();
+    const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
+    if (taken !== null) {
+      this.#turnsBefore = this.#transcript.turnsWhenIdle;
+      await this.outbox.onPromptTaken(taken);
+    }
+    if (this.#state.turnsEnded > before.turnsEnded) {
+      this.#restingSince = this.#deps.clock.now();
+      await this.#transcript.refresh();
+      this.outbox.onTurnOver();
+    }
+    this.#markIdle();
+    if (this.#state !== before) this.#input.changes.notify();
+    this.outbox.pump();
+  }
+
+  /** What the transcript tells where no hook does: an aborted or failed turn, and everything of an agent without hooks. */
+  async #onTranscript(): Promise<void> {
+    const { hasHooks } = this.#input.template;
+    const { unconfirmed } = this.outbox;
+    const tells = !hasHooks || this.#reports.silent;
+    const inTranscript =
+      unconfirmed !== null && tells && this.#transcript.hasNewTurn && (await this.#transcript.hasPrompt(unconfirmed));
+    // A hook may have told of it while we read.
+    const taken = inTranscript && this.outbox.unconfirmed === unconfirmed ? unconfirmed : null;
+    const news = transcriptNews({
+      state: this.#state,
+      transcript: this.#transcript,
+      hasHooks,
+      hooksSilent: this.#reports.silent,
+      awaitsPrompt: this.outbox.unconfirmed !== null,
+      promptTaken: taken,
+    });
+    for (const event of news) await this.#observe(event);
+    this.#markIdle();
+    this.#input.changes.notify();
+  }
+
+  /** What is written while a prompt is on its way may be its turn already. */
+  #markIdle(): void {
+    if (isResting(this.#state) && this.outbox.unconfirmed === null) this.#transcript.markIdle();
+  }
+
+  /** Whether something may have happened that nothing tells by itself. */
+  get needsLook(): boolean {
+    const { provisional } = this.#input.identity;
+    return !isResting(this.#state) || provisional || this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
+  }
+
+  /** Asks what tells nothing by itself: the agent's own files, and its screen. */
+  async look(): Promise<void> {
+    const { identity, template, terminalId } = this.#input;
+    if (identity.provisional) await identity.discover();
+    await this.#findTranscript();
+    if (
+      this.#state.activity === "starting" &&
+      template.readyBy === "composer" &&
+      (await composerOnScreen(this.#deps.host, { terminalId, template }))
+    ) {
+      await this.#observe({ kind: "composer_painted" });
+    }
+    if (this.#state.activity === "working" && this.#reports.silent) {
+      await this.#transcript.refresh();
+      await this.#onTranscript();
+      if ((await this.#agent.says()) === "idle" && this.#reports.silent) await this.#observe({ kind: "turn_over" });
+    }
+    if (this.#state.permissions.length > 0 && this.#reports.silent) {
+      const left = await this.#agent.afterDialog();
+      if (left !== null) await this.#observe({ kind: "dialog_closed", activity: left });
+    }
+    await this.outbox.tick();
+    this.outbox.pump();
+  }
+
+  /** Waits until the transcript has the end of a turn that has just ended: agents write their last lines a moment after their hook. */
+  async untilWritten(signal?: AbortSignal): Promise<void> {
+    const timeoutMs = this.#restingSince + transcriptLagMs - this.#deps.clock.now();
+    if (!isResting(this.#state) || this.#state.turnsEnded === 0 || timeoutMs <= 0) return;
+    await this.#transcript.refresh();
+    const written = (): boolean => {
+      const { summary } = this.#transcript;
+      return summary !== null && summary.turnCount > this.#turnsBefore && summary.lastTurn.kind !== "open";
+    };
+    const done = (): boolean => this.#input.isGone() || !isResting(this.#state) || written();
+    await this.#input.changes.until(done, { timeoutMs, signal });
+  }
+
+  /** The last hooks and lines of a process that has ended. */
+  async readLast(): Promise<void> {
+    await this.#reports.drain();
+    await this.#findTranscript();
+    await this.#transcript.refresh();
+  }
+
+  async close(): Promise<void> {
+    this.#transcript.close();
+    await this.#reports.close();
+  }
+}
