@@ -1,4 +1,4 @@
-import { type Dialect, PostgresDialect } from "kysely";
+import { CompiledQuery, type Dialect, PostgresDialect } from "kysely";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
@@ -12,14 +12,21 @@ const statementTimeoutMs = 30_000;
 const int8Oid = 20;
 const numericOid = 1700;
 
+/** What differs for connections beside the store's own. */
+export interface PostgresOptions {
+  readonly maxConnections?: number;
+  /** Names without a schema are looked up here first. */
+  readonly firstSchema?: string;
+}
+
 /** Kysely over `pg`, which is loaded here and not before. Closing the Kysely instance ends the connections. */
-export async function createPostgresDialect(url: string, log: Log): Promise<Dialect> {
+export async function createPostgresDialect(url: string, log: Log, options: PostgresOptions = {}): Promise<Dialect> {
   const { default: pg } = await import("pg");
   const types = new pg.TypeOverrides();
   for (const oid of [int8Oid, numericOid]) types.setTypeParser(oid, "text", Number);
   const pool = new pg.Pool({
     connectionString: url,
-    max: maxConnections,
+    max: options.maxConnections ?? maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
     application_name: "postern",
@@ -27,5 +34,14 @@ export async function createPostgresDialect(url: string, log: Log): Promise<Dial
   });
   // A connection that breaks while idle says so here; the pool opens another one with the next query.
   pool.on("error", (error) => log.warn({ reason: messageOf(error) }, "lost a connection to PostgreSQL"));
-  return new PostgresDialect({ pool });
+  const { firstSchema } = options;
+  if (firstSchema === undefined) return new PostgresDialect({ pool });
+  const path = CompiledQuery.raw(
+    "select set_config('search_path', $1 || ',' || current_setting('search_path'), false)",
+    [firstSchema],
+  );
+  return new PostgresDialect({
+    pool,
+    onCreateConnection: async (connection) => void (await connection.executeQuery(path)),
+  });
 }
