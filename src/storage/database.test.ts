@@ -3,12 +3,11 @@ import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type Kysely, sql } from "kysely";
+import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
-import { describeOnBothStores, openSqliteTestStore } from "../../test/support/database.ts";
+import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
 import { silentLog } from "../core/log.ts";
 import { openDatabase } from "./database.ts";
-import type { Tables } from "./schema.ts";
 
 const run = promisify(execFile);
 const openStoreProgram = fileURLToPath(new URL("../../test/support/open-store.ts", import.meta.url));
@@ -34,10 +33,12 @@ const session = {
 };
 
 /** As it was before the first migration. */
-async function dropEverything(db: Kysely<Tables>): Promise<void> {
-  const children = ["session_aliases", "queued_prompts", "idempotency_keys", "personal_tokens"];
-  const parents = ["sessions", "accounts", "folders", "configured_agents", "kysely_migration", "kysely_migration_lock"];
-  for (const table of [...children, ...parents]) await db.schema.dropTable(table).execute();
+async function dropEverything({ db, dialect }: TestStore): Promise<void> {
+  // The tables are empty, so that SQLite lets them go in any order too.
+  const cascade = dialect === "postgres" ? sql` cascade` : sql``;
+  for (const { name } of await db.introspection.getTables({ withInternalKyselyTables: true })) {
+    await sql`drop table ${sql.table(name)}${cascade}`.execute(db);
+  }
 }
 
 describeOnBothStores("the store", (openStore) => {
@@ -137,8 +138,9 @@ describeOnBothStores("the store", (openStore) => {
   });
 
   test("is made once when six processes open it at the same time", async () => {
-    const { place, db } = await openStore();
-    await dropEverything(db);
+    const store = await openStore();
+    const { place, db } = store;
+    await dropEverything(store);
     const names = ["/1", "/2", "/3", "/4", "/5", "/6"];
     await Promise.all(names.map((name) => run(process.execPath, [openStoreProgram, JSON.stringify(place), name])));
     expect(await db.selectFrom("folders").select("path").orderBy("path").execute()).toEqual(
@@ -148,7 +150,7 @@ describeOnBothStores("the store", (openStore) => {
 
   test("is left as it was when it cannot be brought to this version", async () => {
     const store = await openStore();
-    await dropEverything(store.db);
+    await dropEverything(store);
     await store.db.schema.createTable("sessions").addColumn("mine", "text").execute();
     await expect(store.openAgain()).rejects.toMatchObject({
       code: "store_unavailable",

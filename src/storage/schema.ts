@@ -59,4 +59,38 @@ export interface Tables {
     started: "new" | "reconnect" | "resumed";
     created_at: number;
   };
+  /** The newest events, by ids that sort as they were published. */
+  session_events: { event_id: string; body: string };
+  /** What was last told of a session, so that a restart finds what was not. */
+  session_event_memos: { session_id: string; memo: string; updated_at: number };
+  /** `pruned`: the newest event that is no longer kept. */
+  event_marks: { name: string; event_id: string };
+  webhooks: {
+    webhook_id: string;
+    account_id: string;
+    url: string;
+    kinds: string | null;
+    /** What its creator was limited to. */
+    folders: string | null;
+    /** As it is: signatures are made with it. */
+    secret: string;
+    /** Failed attempts since the last that succeeded. */
+    failures: number;
+    created_at: number;
+    disabled_at: number | null;
+    disabled_reason: string | null;
+  };
+  webhook_deliveries: {
+    webhook_id: string;
+    event_id: string;
+    kind: string;
+    dir: string;
+    body: string;
+    state: "waiting" | "delivered" | "dead";
+    attempts: number;
+    next_attempt_at: number;
+    last_attempt_at: number | null;
+    last_status: number | null;
+    last_error: string | null;
+  };
 }

@@ -1,0 +1,202 @@
+import { z } from "zod";
+import { activitySchema, pendingPermissionSchema, sessionStatusSchema } from "./coding.ts";
+
+/** What can happen to a session. Ours: the seed has no events. */
+export const eventKinds = [
+  "session.created",
+  "session.status",
+  "session.activity",
+  "session.turn_ended",
+  "session.permission_asked",
+  "session.exited",
+  "session.closed",
+] as const;
+export const eventKindSchema = z.enum(eventKinds);
+
+/** An event's id: 26 characters, in the order of publication when compared as text, never used twice. */
+export const eventIdSchema = z
+  .string()
+  .regex(/^[0-9A-HJKMNP-TV-Z]{26}$/, "An event id has 26 characters, as the id of an event that was received.");
+
+// Ids, names and numbers only: what a prompt, a turn or a tool's input says stays on this machine, where events may leave it.
+const head = {
+  id: eventIdSchema,
+  at: z.string().describe("When it happened, which after a restart of the gateway may be before it was told."),
+  sessionId: z.string(),
+  agent: z.string(),
+  dir: z.string(),
+};
+
+export const sessionCreatedSchema = z
+  .object({
+    kind: z.literal("session.created"),
+    ...head,
+    status: sessionStatusSchema,
+    activity: activitySchema.nullable(),
+    replaces: z
+      .string()
+      .nullable()
+      .describe("The session, or the provisional id, that this one goes on from in the same terminal."),
+  })
+  .meta({ id: "SessionCreatedEvent" });
+
+export const sessionStatusEventSchema = z
+  .object({
+    kind: z.literal("session.status"),
+    ...head,
+    status: sessionStatusSchema,
+    previous: sessionStatusSchema.nullable(),
+    continuedBy: z.string().nullable().describe("The session with which its process goes on."),
+  })
+  .meta({ id: "SessionStatusEvent" });
+
+export const sessionActivitySchema = z
+  .object({
+    kind: z.literal("session.activity"),
+    ...head,
+    activity: activitySchema,
+    previous: activitySchema.nullable(),
+  })
+  .meta({ id: "SessionActivityEvent" });
+
+export const sessionTurnEndedSchema = z
+  .object({
+    kind: z.literal("session.turn_ended"),
+    ...head,
+    turnCount: z.int().describe("Turns in the transcript by then; the last may still be being written."),
+  })
+  .meta({ id: "SessionTurnEndedEvent" });
+
+export const sessionPermissionAskedSchema = z
+  .object({
+    kind: z.literal("session.permission_asked"),
+    ...head,
+    permissionId: z.string(),
+    permission: pendingPermissionSchema.shape.kind,
+    tool: z.string().describe("Its name; `coding_read_session` has the input."),
+  })
+  .meta({ id: "SessionPermissionAskedEvent" });
+
+export const sessionExitedSchema = z
+  .object({
+    kind: z.literal("session.exited"),
+    ...head,
+    status: sessionStatusSchema,
+    exitCode: z.int().nullable().describe("128 + the signal's number after a signal; null when nobody saw it."),
+    signal: z.string().nullable(),
+  })
+  .meta({ id: "SessionExitedEvent" });
+
+export const sessionClosedSchema = z
+  .object({ kind: z.literal("session.closed"), ...head })
+  .meta({ id: "SessionClosedEvent" });
+
+/** What happened to a session: the `data` of the event stream and the body of a webhook's request. */
+export const sessionEventSchema = z
+  .discriminatedUnion("kind", [
+    sessionCreatedSchema,
+    sessionStatusEventSchema,
+    sessionActivitySchema,
+    sessionTurnEndedSchema,
+    sessionPermissionAskedSchema,
+    sessionExitedSchema,
+    sessionClosedSchema,
+  ])
+  .meta({ id: "SessionEvent" });
+
+/** The `data` of the stream's own event `reset`: what came before is no longer kept, or was never ours. */
+export const streamResetSchema = z
+  .object({ kind: z.literal("reset"), id: eventIdSchema, at: z.string(), reason: z.string() })
+  .meta({ id: "StreamReset" });
+
+/** `GET /api/coding/events` */
+export const eventsQuerySchema = z.strictObject({
+  sessionId: z.string().min(1).max(200).optional().describe("Only events of this session."),
+  lastEventId: z
+    .string()
+    .max(200)
+    .optional()
+    .describe("For clients that cannot send the header `Last-Event-ID`, which wins."),
+});
+
+export const webhookSchema = z
+  .object({
+    webhookId: z.string(),
+    url: z.string(),
+    kinds: z.array(eventKindSchema).nullable().describe("Null is all."),
+    folders: z.array(z.string()).nullable().describe("Only sessions in these folders; null is no limit."),
+    createdAt: z.string(),
+    disabledAt: z.string().nullable(),
+    disabledReason: z.string().nullable(),
+    waiting: z.int().describe("Events still to be delivered."),
+    dead: z.int().describe("Events that were given up."),
+  })
+  .meta({ id: "Webhook" });
+
+/** `POST /api/webhooks` */
+export const addWebhookInputSchema = z
+  .strictObject({
+    url: z
+      .url({ protocol: /^https?$/ })
+      .max(2_000)
+      .describe("https; http and private addresses only where `allowPrivateAddresses` of the configuration says so."),
+    kinds: z.array(eventKindSchema).min(1).max(eventKinds.length).optional().describe("All when left out."),
+  })
+  .meta({ id: "AddWebhookInput" });
+
+/** The answer to it: the one time that the secret is shown. */
+export const addedWebhookSchema = webhookSchema
+  .extend({ secret: z.string().describe("Verifies signatures. Keep it: it is shown this one time.") })
+  .meta({ id: "AddedWebhook" });
+
+export const deliveryStateSchema = z.enum(["waiting", "delivered", "dead"]);
+
+export const deliverySchema = z
+  .object({
+    eventId: eventIdSchema,
+    kind: eventKindSchema,
+    state: deliveryStateSchema,
+    attempts: z.int(),
+    lastAttemptAt: z.string().nullable(),
+    nextAttemptAt: z.string().nullable(),
+    lastStatus: z.int().nullable().describe("The HTTP status of the last attempt; null when none came."),
+    lastError: z.string().nullable(),
+  })
+  .meta({ id: "WebhookDelivery" });
+
+/** `GET /api/webhooks/{webhookId}/deliveries` */
+export const deliveriesQuerySchema = z.strictObject({
+  state: deliveryStateSchema.optional(),
+  limit: z.coerce.number().int().min(1).max(1_000).optional().describe("100 by default, the newest first."),
+});
+
+/** `POST /api/webhooks/{webhookId}/deliveries/retry` */
+export const retryDeliveriesInputSchema = z
+  .strictObject({ eventIds: z.array(eventIdSchema).min(1).max(1_000).optional().describe("All dead ones by default.") })
+  .meta({ id: "RetryDeliveriesInput" });
+
+/** The body of a test request to a webhook. */
+export const webhookTestSchema = z
+  .object({ kind: z.literal("webhook.test"), id: eventIdSchema, at: z.string(), webhookId: z.string() })
+  .meta({ id: "WebhookTest" });
+
+/** What became of one attempt to deliver. */
+export const attemptResultSchema = z
+  .object({
+    ok: z.boolean(),
+    status: z.int().nullable(),
+    error: z.string().nullable(),
+    durationMs: z.int(),
+  })
+  .meta({ id: "WebhookAttempt" });
+
+export type EventKind = z.infer<typeof eventKindSchema>;
+export type SessionEvent = z.infer<typeof sessionEventSchema>;
+export type StreamReset = z.infer<typeof streamResetSchema>;
+export type Webhook = z.infer<typeof webhookSchema>;
+export type AddWebhookInput = z.infer<typeof addWebhookInputSchema>;
+export type AddedWebhook = z.infer<typeof addedWebhookSchema>;
+export type DeliveryState = z.infer<typeof deliveryStateSchema>;
+export type Delivery = z.infer<typeof deliverySchema>;
+export type AttemptResult = z.infer<typeof attemptResultSchema>;
+export type WebhookTest = z.infer<typeof webhookTestSchema>;
