@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 const folder = resolve(import.meta.dirname, "../bench");
 const wanted = process.argv.slice(2);
 const names = readdirSync(folder)
-  .filter((file) => file.endsWith(".ts") && file !== "measure.ts" && !file.endsWith(".test.ts"))
+  .filter((file) => file.endsWith(".ts") && !["measure.ts", "corpus.ts"].includes(file) && !file.endsWith(".test.ts"))
   .map((file) => file.slice(0, -3));
 const unknown = wanted.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
