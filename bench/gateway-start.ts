@@ -1,11 +1,12 @@
-// `postern serve` to listening (its own process, terminal host included), beside a bare start of Node; and what gateway and host take in
-// memory when idle. Targets: 600 ms, 200 MB.
+// `postern serve` to listening (its own process, terminal host included), from the built package and from a checkout's source, beside a
+// bare start of Node; and what gateway and host take in memory when idle. Targets: 600 ms, 200 MB.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { processTable } from "../src/platform/process-table.ts";
 import { createWorld, endTerminalHost } from "../test/support/gateway.ts";
-import { servePostern } from "../test/support/postern-process.ts";
+import { installPackage, type ServingProcess, servePostern } from "../test/support/postern-process.ts";
 import { median } from "./measure.ts";
 
 const rounds = 7;
@@ -18,23 +19,30 @@ function rssBytes(pid: number): number {
 }
 
 const world = await createWorld({ agents: false });
+const bin = await installPackage(join(world.root, "node_modules", "postern"));
 const cold: number[] = [];
 const warm: number[] = [];
+const source: number[] = [];
 const bare: number[] = [];
 const memory: number[] = [];
+async function start(times: number[], from?: string): Promise<ServingProcess> {
+  const startedAt = performance.now();
+  const server = await servePostern({ ...world.env }, from);
+  times.push(performance.now() - startedAt);
+  return server;
+}
+
 for (let round = 0; round < rounds; round += 1) {
-  for (const times of [cold, warm]) {
-    const startedAt = performance.now();
-    const server = await servePostern({ ...world.env });
-    times.push(performance.now() - startedAt);
-    if (times === warm && round === rounds - 1) {
-      await sleep(settleMs);
-      const hosts = processTable().filter(({ pid }) => isHostOf(pid, world.home));
-      for (const { pid } of hosts) memory.push(rssBytes(pid));
-      memory.push(rssBytes(server.pid));
-    }
-    await server.end("SIGTERM");
+  await (await start(cold, bin)).end("SIGTERM");
+  const server = await start(warm, bin);
+  if (round === rounds - 1) {
+    await sleep(settleMs);
+    const hosts = processTable().filter(({ pid }) => isHostOf(pid, world.home));
+    for (const { pid } of [...hosts, server]) memory.push(rssBytes(pid));
   }
+  await server.end("SIGTERM");
+  await endTerminalHost(world.home);
+  await (await start(source)).end("SIGTERM");
   await endTerminalHost(world.home);
   const startedAt = performance.now();
   execFileSync(process.execPath, ["-e", "0"]);
@@ -50,9 +58,10 @@ function isHostOf(pid: number, home: string): boolean {
   }
 }
 
-const [first, again, node] = [median(cold), median(warm), median(bare)];
+const [first, again, checkout, node] = [median(cold), median(warm), median(source), median(bare)];
 console.log(
-  `serve to listening: p50 ${first.toFixed(0)} ms with a terminal host to start, ${again.toFixed(0)} ms with one there (target 600); ` +
+  `serve to listening: p50 ${first.toFixed(0)} ms with a terminal host to start, ${again.toFixed(0)} ms with one there (target 600), ` +
+    `${checkout.toFixed(0)} ms from source with one to start; ` +
     `bare node ${node.toFixed(0)} ms; ratio ${(first / node).toFixed(1)}`,
 );
 const total = memory.reduce((sum, bytes) => sum + bytes, 0) / mebibyte;

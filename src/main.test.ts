@@ -1,12 +1,17 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { globSync } from "node:fs";
-import { access, chmod, cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { access, chmod, cp, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { endTerminalHost } from "../test/support/gateway.ts";
-import { type FinishedProcess, posternEnvironment, runPostern, servePostern } from "../test/support/postern-process.ts";
+import {
+  type FinishedProcess,
+  installPackage,
+  posternEnvironment,
+  runPostern,
+  servePostern,
+} from "../test/support/postern-process.ts";
 
 // Each test starts several processes of Node, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 90_000 });
@@ -72,19 +77,9 @@ function olderNode(): string | null {
 describe("the package", () => {
   const repository = resolve(import.meta.dirname, "..");
 
-  async function install(): Promise<string> {
-    const folder = join(home, "..", "node_modules", "postern");
-    await mkdir(folder, { recursive: true });
-    await cp(join(repository, "bin"), join(folder, "bin"), { recursive: true });
-    await cp(join(repository, "package.json"), join(folder, "package.json"));
-    await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
-    await promisify(execFile)(process.execPath, [join(repository, "tools/build.ts"), join(folder, "dist")]);
-    return folder;
-  }
-
   test("runs built, with the scripts that agents run, and where source lies beside the build too", async () => {
-    const folder = await install();
-    const bin = join(folder, "bin", "postern.js");
+    const folder = join(home, "..", "node_modules", "postern");
+    const bin = await installPackage(folder);
     const env = posternEnvironment(home);
     expect(await runPostern(["folder", "list"], { env, bin })).toMatchObject({ code: 0 });
     for (const script of glob("src/**/*.{mjs,sh}")) {
