@@ -8,7 +8,7 @@ import { claudeKeyVariables, loginState } from "./claude-login.ts";
 import { undecidedMcpServers } from "./claude-mcp.ts";
 import { claudeActivity, claudeSessions, liveClaudeState } from "./claude-state.ts";
 import { configDir, configPath, quiet, unlessSet } from "./claude-surroundings.ts";
-import { findInProjectFolders } from "./find-transcript.ts";
+import { findInProjectFolders, uuidFile } from "./find-transcript.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
 import type { AgentTemplate, Environment, HookEvent, LaunchPlan, LaunchRequest } from "./template.ts";
 
@@ -83,6 +83,7 @@ export const claudeCode: AgentTemplate = {
   parseHook: (payload) => parsePayload(payload, toEvent),
   composerPainted,
   transcriptRoots: (env) => [join(configDir(env), "projects")],
+  transcriptPlaces: (env) => [{ root: join(configDir(env), "projects"), names: [/./, uuidFile("", ["jsonl"])] }],
   findTranscript: (agentSessionId, env) => findInProjectFolders(join(configDir(env), "projects"), agentSessionId),
   // The id was assigned: there is nothing to find out.
   discoverSessionId: async ({ pid, env }) => (await liveClaudeState(sessionsDir(env), pid))?.sessionId ?? null,

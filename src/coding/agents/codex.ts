@@ -8,7 +8,7 @@ import { nativeCodex } from "./codex-binary.ts";
 import { trustedHookArguments } from "./codex-hooks.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
-import { findInDayFolders } from "./find-transcript.ts";
+import { findInDayFolders, uuidFile } from "./find-transcript.ts";
 import { parsePayload, sharedEvent } from "./hook-payload.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "./template.ts";
 import { tomlString, tomlTable } from "./toml.ts";
@@ -56,6 +56,12 @@ export const codex: AgentTemplate = {
   parseHook: (payload) => parsePayload(payload, sharedEvent),
   composerPainted,
   transcriptRoots: (env) => [join(homeOf(env), "sessions")],
+  transcriptPlaces: (env) => [
+    {
+      root: join(homeOf(env), "sessions"),
+      names: [/^\d+$/, /^\d+$/, /^\d+$/, uuidFile("rollout-.*-", ["jsonl", "jsonl\\.zst"])],
+    },
+  ],
   findTranscript: (agentSessionId, env) => findInDayFolders(join(homeOf(env), "sessions"), agentSessionId),
   discoverSessionId: ({ pid, env }) => heldSession(homeOf(env), pid),
   async externalHolder(agentSessionId, env) {

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { codingError } from "../errors.ts";
-import { findByPattern, openFileId, patternRoot } from "./file-pattern.ts";
+import { findByPattern, openFileId, patternPlace, patternRoot } from "./file-pattern.ts";
 import { parsePayload, sharedEvent } from "./hook-payload.ts";
 import type { AgentTemplate, Environment, LaunchRequest } from "./template.ts";
 
@@ -103,6 +103,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     parseHook: (payload) => parsePayload(payload, sharedEvent),
     composerPainted: (lines) => lines.some((line) => ready.test(line)),
     transcriptRoots: (env) => (agent.transcript === null ? [] : [patternRoot(inHome(agent.transcript.path, env))]),
+    transcriptPlaces: (env) => (agent.transcript === null ? [] : [patternPlace(inHome(agent.transcript.path, env))]),
     findTranscript: async (agentSessionId, env) =>
       agent.transcript === null ? null : findByPattern(inHome(agent.transcript.path, env), agentSessionId),
     discoverSessionId: async ({ pid, env }) =>

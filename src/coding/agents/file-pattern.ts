@@ -2,9 +2,11 @@ import { readdir, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import { descendantsOf } from "../../platform/processes.ts";
+import type { TranscriptPlace } from "./template.ts";
 
 // An id becomes part of a path: no separator, no dot in front, nothing that a pattern could mean.
-const idForm = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$/;
+const idCharacters = "[A-Za-z0-9_][A-Za-z0-9._-]{0,199}";
+const idForm = new RegExp(`^${idCharacters}$`);
 const maxFolders = 20_000;
 
 /** The folder above a pattern's first segment that is not fixed. */
@@ -12,6 +14,19 @@ export function patternRoot(pattern: string): string {
   const segments = pattern.split("/");
   const first = segments.findIndex((segment) => segment === "*" || segment.includes("{sessionId}"));
   return segments.slice(0, first).join("/") || "/";
+}
+
+/** All files that `pattern` may name. @see findByPattern */
+export function patternPlace(pattern: string): TranscriptPlace {
+  const root = patternRoot(pattern);
+  const segments = pattern.split("/").slice(root.split("/").filter(Boolean).length + 1);
+  const [first = /^$/, ...others] = segments.map((segment) => {
+    if (segment === "*") return /./;
+    const [before = "", after] = segment.split("{sessionId}");
+    if (after === undefined) return new RegExp(`^${escaped(segment)}$`);
+    return new RegExp(`^${escaped(before)}(?<id>${idCharacters})${escaped(after)}$`);
+  });
+  return { root, names: [first, ...others] };
 }
 
 /**

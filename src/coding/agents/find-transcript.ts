@@ -6,6 +6,12 @@ import { isUuid } from "../../core/ids.ts";
 // A person with more projects or days than this is not known; a folder that was filled on purpose ends here.
 const maxFolders = 20_000;
 
+/** A file named by a session's UUID. @param before and endings are parts of a regular expression */
+export function uuidFile(before: string, endings: readonly string[]): RegExp {
+  const hex = (digits: number): string => `[0-9a-f]{${digits}}`;
+  return new RegExp(`^${before}(?<id>${[8, 4, 4, 4, 12].map(hex).join("-")})\\.(?:${endings.join("|")})$`, "i");
+}
+
 /** The names in a folder, in no order; none when it is missing or not readable. */
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {

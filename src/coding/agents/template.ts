@@ -98,6 +98,17 @@ export interface ExternalHolder {
   readonly activity: ToldActivity | null;
 }
 
+/** Where transcripts lie, as data that can be sent to a thread. */
+export interface TranscriptPlace {
+  /** Absolute. */
+  readonly root: string;
+  /**
+   * The names of the folders from the root down and, last, of the file; one of them holds the session's id in a group named `id`.
+   * What does not match is no transcript of a session.
+   */
+  readonly names: readonly [RegExp, ...RegExp[]];
+}
+
 /**
  * Everything Postern knows of one agent. A new agent is a new template; nothing outside its template knows an agent's flags,
  * files or dialogs.
@@ -147,6 +158,8 @@ export interface AgentTemplate {
   composerPainted(lines: readonly string[]): boolean;
   /** The folders under which this agent's transcripts lie, given its environment. */
   transcriptRoots(env: Environment): readonly string[];
+  /** The same, with the names of folders and files: what {@link findTranscript} would find for any id. */
+  transcriptPlaces(env: Environment): readonly TranscriptPlace[];
   /** Finds the transcript of this id by file name; never by age. */
   findTranscript(agentSessionId: string, env: Environment): Promise<string | null>;
   /** For `discovered`: the id of the session that process `pid` (or a child of it) runs, from lock or state files; null when not told. */

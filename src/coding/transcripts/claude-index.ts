@@ -7,6 +7,7 @@ import {
   readClaudeUser,
 } from "./claude-lines.ts";
 import { type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import type { SavedClaude, SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
 import { noFacts, type TranscriptFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
@@ -14,17 +15,17 @@ import { cut } from "./turn-parts.ts";
 /** Enough of the first prompt to make a title of it. */
 const promptCharacters = 1_000;
 
-/** Finds turns and facts in a transcript of Claude Code. */
-export function createClaudeIndexer(): TurnIndexer {
-  const marks: TurnMark[] = [];
-  const facts = noFacts();
-  const titles: { custom: string | null; ai: string | null; summary: string | null } = {
-    custom: null,
-    ai: null,
-    summary: null,
-  };
+const noTitles: SavedClaude["titles"] = { custom: null, ai: null, summary: null };
+
+/** Finds turns and facts in a transcript of Claude Code, from its beginning or from where another one stood. */
+export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
+  const from = saved?.format === "claude" ? saved : null;
+  const marks: TurnMark[] = [...(from?.marks ?? [])];
+  const turnsBefore = from?.turnsBefore ?? 0;
+  const facts = { ...(from?.facts ?? noFacts()) };
+  const titles = { ...(from?.titles ?? noTitles) };
   /** A command of the user that becomes a turn if the model answers it. */
-  let command: { readonly mark: TurnMark; readonly text: string } | null = null;
+  let command: { readonly mark: TurnMark; readonly text: string } | null = from?.command ?? null;
   /** Assistant lines and tool results since the last pause, not parsed: only the last readable ones say something new. */
   let putOff: { readonly kind: "assistant" | "tool_result"; readonly bytes: Buffer; readonly line?: Fields }[] = [];
 
@@ -122,9 +123,23 @@ export function createClaudeIndexer(): TurnIndexer {
     if (facts.lastTurn.kind === "open") facts.lastTurn = { kind: "aborted" };
   }
 
+  function save(): SavedClaude {
+    const kept = marks.slice(-1);
+    return {
+      format: "claude",
+      turnsBefore: turnsBefore + marks.length - kept.length,
+      marks: kept,
+      facts: { ...facts },
+      titles: { ...titles },
+      command: command === null ? null : { mark: command.mark, text: cut(command.text, promptCharacters) },
+    };
+  }
+
   return {
     marks,
+    turnsBefore,
     facts,
+    save,
     line(bytes, offset) {
       switch (claudeLineKind(bytes)) {
         case "user":

@@ -9,30 +9,37 @@ import {
   isOfOtherThread,
 } from "./codex-lines.ts";
 import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import type { SavedCodex, SavedIndexer } from "./saved-indexer.ts";
 import { noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
 
 /** Enough of the first prompt to make a title of it. */
 const promptCharacters = 1_000;
 
-/** Finds turns and facts in a rollout of Codex. */
-export function createCodexIndexer(): TurnIndexer {
-  const marks: TurnMark[] = [];
-  const facts = noFacts();
+/** A state with more than this is not put by: such a file is read anew when it grows. */
+const maxSavedMarks = 1_000;
+const maxSavedCharacters = 50_000;
+
+/** Finds turns and facts in a rollout of Codex, from its beginning or from where another one stood. */
+export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
+  const from = saved?.format === "codex" ? saved : null;
+  const marks: TurnMark[] = [...(from?.marks ?? [])];
+  const turnsBefore = from?.turnsBefore ?? 0;
+  const facts = { ...(from?.facts ?? noFacts()) };
   /** The newest form that a prompt or answer of this file had so far. */
-  let form: CodexForm = "responses";
+  let form: CodexForm = from?.form ?? "responses";
   /** The form and text of the last prompt, while nothing answered it. */
-  let unanswered: { readonly form: CodexForm; readonly text: string } | null = null;
+  let unanswered: { readonly form: CodexForm; readonly text: string } | null = from?.unanswered ?? null;
   /** Whether the file tells when turns begin and end; the older ones do not. */
-  let tellsTurns = false;
-  let hasMeta = false;
+  let tellsTurns = from?.tellsTurns ?? false;
+  let hasMeta = from?.hasMeta ?? false;
   /** Lines since the last pause, not parsed: only the last readable one of each kind says something new. */
   let outputs: Buffer[] = [];
   let contexts: Buffer[] = [];
   let usages: Buffer[] = [];
-  let totalTokens: number | null = null;
+  let totalTokens: number | null = from?.totalTokens ?? null;
   /** Offset of the first token count after the last prompt: older versions write it in front of the answer that it counts. */
-  let usageStart: number | null = null;
+  let usageStart: number | null = from?.usageStart ?? null;
 
   function meta(bytes: Buffer): boolean {
     if (hasMeta) return true; // a fork repeats its parent's
@@ -159,9 +166,34 @@ export function createCodexIndexer(): TurnIndexer {
     usages = [];
   }
 
+  function save(): SavedCodex | null {
+    // The last prompts can still be taken back, down to the answer before them.
+    const kept = marks.slice(
+      Math.max(
+        0,
+        marks.findLastIndex(({ role }) => role === "assistant"),
+      ),
+    );
+    if (kept.length > maxSavedMarks || (unanswered?.text.length ?? 0) > maxSavedCharacters) return null;
+    return {
+      format: "codex",
+      turnsBefore: turnsBefore + marks.length - kept.length,
+      marks: kept,
+      facts: { ...facts },
+      form,
+      unanswered,
+      tellsTurns,
+      hasMeta,
+      totalTokens,
+      usageStart,
+    };
+  }
+
   return {
     marks,
+    turnsBefore,
     facts,
+    save,
     line(bytes, offset) {
       const line = codexLineKind(bytes);
       switch (line.kind) {

@@ -1,5 +1,6 @@
 import type { Turn } from "../../wire/turn.ts";
 import type { CodexForm } from "./codex-lines.ts";
+import type { SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
 
 /** Where a turn begins. Its lines go on to the next mark; of a user turn only the first line counts. */
@@ -58,11 +59,15 @@ export function noFacts(): TranscriptFacts {
  */
 export interface TurnIndexer {
   readonly marks: readonly TurnMark[];
+  /** Turns in front of the first mark: 0, but for an indexer that goes on where another one stood. */
+  readonly turnsBefore: number;
   readonly facts: Readonly<TranscriptFacts>;
   /** @returns false when the line is no line of this format: to be counted as skipped. */
   line(bytes: Buffer, offset: number): boolean;
   /** The bytes of the lines so far go away: parse what had been put off. */
   pause(): void;
+  /** What is needed to go on from here, right after a `pause`; null when that is too much to be put by. */
+  save(): SavedIndexer | null;
 }
 
 /** Puts one turn together from its lines. */
@@ -75,6 +80,7 @@ export interface TurnBuilder {
 
 /** Everything that is known of one transcript format. */
 export interface TranscriptReader {
-  createIndexer(): TurnIndexer;
+  /** @param saved where to go on; one of another format is as none */
+  createIndexer(saved?: SavedIndexer): TurnIndexer;
   createTurnBuilder(mark: TurnMark): TurnBuilder;
 }
