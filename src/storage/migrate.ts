@@ -2,12 +2,14 @@ import type { Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { firstMigration } from "./migrations/0001-first.ts";
+import { worktreesMigration } from "./migrations/0002-worktrees.ts";
 import { eventsMigration } from "./migrations/0003-events.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
 const migrations: Readonly<Record<string, Migration>> = {
   "0001-first": firstMigration,
+  "0002-worktrees": worktreesMigration,
   "0003-events": eventsMigration,
 };
 

@@ -41,6 +41,36 @@ export interface Tables {
     continued_by: string | null;
   };
   session_aliases: { alias: string; session_id: string };
+  worktrees: {
+    worktree_id: string;
+    session_id: string;
+    node_id: string;
+    state: "creating" | "recreating" | "ready" | "closing" | "removing" | "removed";
+    repository: string;
+    common_dir: string;
+    path: string;
+    /** The folder of it in which the agent works; empty for its root. */
+    sub_folder: string;
+    branch: string;
+    base_branch: string;
+    base_commit: string;
+    git_dir: string | null;
+    /** Of the folder at `path`, which nothing else has while it stands. */
+    inode: string | null;
+    /** JSON list of the files that `.worktreeinclude` brought in. */
+    included: string;
+    /** `keep` or `discard`: what the close that is under way was told. */
+    closing: string | null;
+    rescue_ref: string | null;
+    rescue_commit: string | null;
+    /** Where the branch stood then. */
+    rescue_base: string | null;
+    rescue_files: number | null;
+    rescued_at: number | null;
+    ignored_lost: string | null;
+    created_at: number;
+    updated_at: number;
+  };
   queued_prompts: {
     prompt_id: string;
     session_id: string;

@@ -1,0 +1,189 @@
+import { spawn } from "node:child_process";
+import { dirname } from "node:path";
+import { findExecutable } from "./executables.ts";
+
+/** On which repository, work tree and index a git command acts. All from the caller's own record: git finds nothing by itself. */
+export interface GitPlace {
+  readonly gitDir: string;
+  /** Of a linked worktree: the repository's own git dir, whatever the worktree's files claim. */
+  readonly commonDir?: string;
+  readonly workTree?: string;
+  readonly indexFile?: string;
+  /** Where objects are read and written, when not in `commonDir` or `gitDir`. */
+  readonly objectDir?: string;
+}
+
+/** How one git command runs. */
+export interface GitOptions {
+  readonly at: GitPlace;
+  readonly input?: Buffer | string;
+  /** Beside the fixed ones; never from this process. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Two minutes by default; then git and what it started are killed. */
+  readonly timeoutMs?: number;
+  /** 64 MiB by default. */
+  readonly maxOutputBytes?: number;
+}
+
+/** How it ended: `exitCode` is null when it was killed for time or size, or could not be started. */
+export interface GitResult {
+  readonly exitCode: number | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/** Runs git by argv. */
+export interface Git {
+  run(args: readonly string[], options: GitOptions): Promise<GitResult>;
+  /** The same. @throws GitError unless git ends with 0 */
+  must(args: readonly string[], options: GitOptions): Promise<Buffer>;
+}
+
+/** A git command that did not end well. */
+export class GitError extends Error {
+  readonly result: GitResult;
+
+  constructor(args: readonly string[], result: GitResult) {
+    const said = result.stderr.trim().slice(0, 500);
+    const how = result.exitCode === null ? "was ended for time or size, or could not start" : `exit ${result.exitCode}`;
+    super(`git ${args[0] ?? ""}: ${said === "" ? how : said}`);
+    this.name = "GitError";
+    this.result = result;
+  }
+}
+
+const defaultTimeoutMs = 120_000;
+const defaultMaxOutputBytes = 64 * 1024 * 1024;
+const maxErrorBytes = 64 * 1024;
+
+/**
+ * What a repository's own configuration may name as a program, switched off: it belongs to whoever wrote the repository. Filters are
+ * not here, because no command of ours reads or writes files of a work tree with a repository's configuration.
+ */
+const inert = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "core.untrackedCache=false",
+  "core.pager=cat",
+  "core.editor=true",
+  "core.askPass=",
+  "core.sshCommand=false",
+  "credential.helper=",
+  "diff.external=",
+  "commit.gpgSign=false",
+  "tag.gpgSign=false",
+  "gc.auto=0",
+  "maintenance.auto=false",
+  "protocol.allow=never",
+  "advice.detachedHead=false",
+  "submodule.recurse=false",
+].flatMap((setting) => ["-c", setting]);
+
+/**
+ * Git that runs nobody's code: by argv, with none of this process's environment, no configuration of the system or the user, no
+ * hooks, monitors, helpers, pagers or transports.
+ *
+ * @param pathVariable where git is looked for
+ */
+export function createGit(pathVariable: string): Git {
+  let found: Promise<string | null> | null = null;
+
+  async function run(args: readonly string[], options: GitOptions): Promise<GitResult> {
+    found ??= findExecutable("git", pathVariable);
+    const program = await found;
+    if (program === null) {
+      found = null; // it may be installed later
+      return { exitCode: null, stdout: Buffer.alloc(0), stderr: "`git` is not on PATH. Install it." };
+    }
+    return spawnGit(program, args, options);
+  }
+
+  return {
+    run,
+    async must(args, options) {
+      const result = await run(args, options);
+      if (result.exitCode !== 0) throw new GitError(args, result);
+      return result.stdout;
+    },
+  };
+}
+
+function environmentOf({ at, env }: GitOptions, program: string): Record<string, string> {
+  return {
+    PATH: `${dirname(program)}:/usr/bin:/bin`,
+    LC_ALL: "C",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_SYSTEM: "/dev/null",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ATTR_NOSYSTEM: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ASKPASS: "false",
+    GIT_SSH_COMMAND: "false",
+    GIT_PAGER: "cat",
+    GIT_EDITOR: "true",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_LITERAL_PATHSPECS: "1",
+    GIT_NO_REPLACE_OBJECTS: "1",
+    GIT_NO_LAZY_FETCH: "1",
+    // A list of transports that may be used, in place of every protocol.*.allow: none is called so.
+    GIT_ALLOW_PROTOCOL: "none",
+    GIT_DIR: at.gitDir,
+    ...(at.commonDir === undefined ? {} : { GIT_COMMON_DIR: at.commonDir }),
+    ...(at.workTree === undefined ? {} : { GIT_WORK_TREE: at.workTree }),
+    ...(at.indexFile === undefined ? {} : { GIT_INDEX_FILE: at.indexFile }),
+    ...(at.objectDir === undefined ? {} : { GIT_OBJECT_DIRECTORY: at.objectDir }),
+    ...env,
+  };
+}
+
+function spawnGit(program: string, args: readonly string[], options: GitOptions): Promise<GitResult> {
+  return new Promise((resolve) => {
+    const child = spawn(program, ["--no-pager", ...inert, ...args], {
+      cwd: options.at.workTree ?? options.at.gitDir,
+      env: environmentOf(options, program),
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: true, // a group of its own, so that what it started ends with it
+    });
+    const out = collect(options.maxOutputBytes ?? defaultMaxOutputBytes, kill);
+    const err = collect(maxErrorBytes, () => undefined);
+    let cutShort = false;
+    function kill(): void {
+      cutShort = true;
+      if (child.pid === undefined) return;
+      try {
+        process.kill(-child.pid, "SIGKILL");
+      } catch {
+        // the group ended by itself in this moment: nothing is left to kill
+      }
+    }
+    const timer = setTimeout(kill, options.timeoutMs ?? defaultTimeoutMs);
+    const finish = (exitCode: number | null, failed = ""): void => {
+      clearTimeout(timer);
+      resolve({
+        exitCode: cutShort ? null : exitCode,
+        stdout: out.bytes(),
+        stderr: `${err.bytes().toString("utf8")}${failed}`,
+      });
+    };
+    child.stdout.on("data", out.add);
+    child.stderr.on("data", err.add);
+    child.stdin.on("error", () => undefined); // it ended before it had read all: its exit code says why
+    child.once("error", (error) => finish(null, error.message));
+    child.once("close", (exitCode) => finish(exitCode));
+    child.stdin.end(options.input ?? "");
+  });
+}
+
+function collect(maxBytes: number, overflow: () => void): { add(chunk: Buffer): void; bytes(): Buffer } {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  return {
+    add(chunk) {
+      if (sizeBytes >= maxBytes) return;
+      chunks.push(chunk.subarray(0, maxBytes - sizeBytes));
+      sizeBytes += chunk.length;
+      if (sizeBytes >= maxBytes) overflow();
+    },
+    bytes: () => Buffer.concat(chunks),
+  };
+}

@@ -1,0 +1,97 @@
+import { lstat, open, realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { isErrno } from "../core/errors.ts";
+import { findRepositoryRoot } from "./git.ts";
+
+/** Where a repository lies; all real paths. */
+export interface RepositoryPlace {
+  /** The main checkout, or a bare repository itself: what new worktrees stand beside. */
+  readonly root: string;
+  /** Its git dir, shared by all its worktrees. */
+  readonly commonDir: string;
+  /** The checkout that holds the directory asked for: the main one or a linked worktree; null in a bare repository. */
+  readonly checkout: { readonly root: string; readonly gitDir: string } | null;
+}
+
+// A pointer to a git dir is one line of a path.
+const maxPointerBytes = 8 * 1024;
+
+/**
+ * The repository that holds `dir` (a real path); null when none does. Reads `.git` and what it points to by itself: no git runs, so
+ * nothing that a repository configures does. A linked worktree is believed only when its repository points back to it.
+ */
+export async function findRepository(dir: string): Promise<RepositoryPlace | null> {
+  const root = await findRepositoryRoot(dir);
+  if (root === null) return findBare(dir);
+  const dotGit = join(root, ".git");
+  const stats = await lstat(dotGit);
+  const gitDir = stats.isDirectory() ? dotGit : await pointedGitDir(root);
+  if (gitDir === null || !(await isGitDir(gitDir))) return null;
+  const linked = await readPointer(join(gitDir, "commondir"));
+  if (linked === null) return { root, commonDir: gitDir, checkout: { root, gitDir } };
+  const commonDir = await realOrNull(resolve(gitDir, linked));
+  const backlink = await readPointer(join(gitDir, "gitdir"));
+  const pointsBack = backlink !== null && (await realOrNull(resolve(gitDir, backlink))) === (await realOrNull(dotGit));
+  if (commonDir === null || !pointsBack || dirname(dirname(gitDir)) !== commonDir) return null;
+  return { root: mainRootOf(commonDir), commonDir, checkout: { root, gitDir } };
+}
+
+/** A main checkout has its git dir as `.git` inside; anything else is a bare repository, or one whose git dir stands apart. */
+function mainRootOf(commonDir: string): string {
+  return basename(commonDir) === ".git" ? dirname(commonDir) : commonDir;
+}
+
+async function findBare(dir: string): Promise<RepositoryPlace | null> {
+  for (let folder = dir; folder !== dirname(folder); folder = dirname(folder)) {
+    if (await isGitDir(folder)) return { root: folder, commonDir: folder, checkout: null };
+  }
+  return null;
+}
+
+async function isGitDir(folder: string): Promise<boolean> {
+  const head = await readPointer(join(folder, "HEAD"));
+  if (head === null || !/^(ref: |[0-9a-f]{40})/.test(head)) return false;
+  if ((await readPointer(join(folder, "commondir"))) !== null) return true;
+  return (await isDirectory(join(folder, "objects"))) && (await isDirectory(join(folder, "refs")));
+}
+
+async function pointedGitDir(root: string): Promise<string | null> {
+  const text = await readPointer(join(root, ".git"));
+  const target = text === null ? undefined : /^gitdir: (.+)$/s.exec(text)?.[1];
+  return target === undefined ? null : realOrNull(resolve(root, target));
+}
+
+/** A small file's text without the line's end; null when there is none, or it is not small. */
+export async function readPointer(path: string): Promise<string | null> {
+  try {
+    const file = await open(path, "r");
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(maxPointerBytes), 0, maxPointerBytes, 0);
+      if (bytesRead === maxPointerBytes) return null;
+      return buffer.subarray(0, bytesRead).toString("utf8").replace(/\n+$/, "");
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EISDIR", "EACCES", "ELOOP")) return null;
+    throw error;
+  }
+}
+
+async function realOrNull(path: string): Promise<string | null> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return null;
+    throw error;
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isDirectory();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false;
+    throw error;
+  }
+}

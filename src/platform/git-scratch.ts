@@ -1,0 +1,78 @@
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isErrno } from "../core/errors.ts";
+import type { Git, GitPlace } from "./git-command.ts";
+
+/** A git dir of our own on the objects of a repository. */
+export interface GitScratch {
+  readonly folder: string;
+  /** With an index of its own, empty at first. */
+  at(workTree: string): GitPlace & { readonly indexFile: string };
+  close(): Promise<void>;
+}
+
+/** Settings of a repository that say how its files look, and name no program. */
+const lookSettings =
+  /^core\.(autocrlf|eol|safecrlf|ignorecase|filemode|symlinks|precomposeunicode)$|^extensions\.objectformat$/;
+
+// As large as the rules of a repository may be for us.
+const maxRulesBytes = 1024 * 1024;
+
+/**
+ * Makes a git dir in `folder` (which must not exist) that reads and writes the repository's objects and has none of its
+ * configuration: no filter, no hook, no monitor is known there, so none can run, and files are what they are in the repository, but
+ * for line ends and encodings that its attributes ask for.
+ *
+ * @param raw whether not even those are applied: files byte for byte
+ */
+export async function createGitScratch(
+  git: Git,
+  { commonDir, folder, raw = false }: { readonly commonDir: string; readonly folder: string; readonly raw?: boolean },
+): Promise<GitScratch> {
+  await mkdir(join(folder, "info"), { recursive: true, mode: 0o700 });
+  for (const name of ["objects", "refs"]) await mkdir(join(folder, name), { mode: 0o700 });
+  const attributes = await rulesOf(join(commonDir, "info", "attributes"));
+  const off = raw ? "* -text -eol -ident -filter -working-tree-encoding\n" : "* -filter\n";
+  await writeFile(join(folder, "info", "attributes"), `${attributes}\n${off}`);
+  await writeFile(join(folder, "info", "exclude"), await rulesOf(join(commonDir, "info", "exclude")));
+  await writeFile(join(folder, "HEAD"), "ref: refs/heads/none\n");
+  await writeFile(join(folder, "config"), await configOf(git, commonDir));
+  return {
+    folder,
+    at: (workTree) => ({
+      gitDir: folder,
+      workTree,
+      indexFile: join(folder, "index"),
+      objectDir: join(commonDir, "objects"),
+    }),
+    close: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+async function configOf(git: Git, commonDir: string): Promise<string> {
+  const listed = await git.must(["config", "--file", join(commonDir, "config"), "--no-includes", "--null", "--list"], {
+    at: { gitDir: commonDir },
+  });
+  const lines = ["[core]", "protectNTFS = false", "protectHFS = false", "bare = false", "longpaths = true"];
+  const extensions: string[] = [];
+  for (const entry of listed.toString("utf8").split("\0")) {
+    const [key = "", value = ""] = entry.split("\n", 2);
+    const name = key.split(".")[1] ?? "";
+    if (!lookSettings.test(key) || !/^[a-z0-9]*$/i.test(value)) continue;
+    if (key.startsWith("core.")) lines.push(`${name} = ${value}`);
+    else extensions.push(`${name} = ${value}`);
+  }
+  const version = extensions.length === 0 ? 0 : 1;
+  return `${lines.join("\n")}\nrepositoryformatversion = ${version}\n${["[extensions]", ...extensions].join("\n")}\n`;
+}
+
+async function rulesOf(path: string): Promise<string> {
+  try {
+    const text = await readFile(path, "utf8");
+    if (text.length > maxRulesBytes) throw new Error(`${path} is larger than ${maxRulesBytes} bytes.`);
+    return text;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EISDIR")) return "";
+    throw error;
+  }
+}
