@@ -89,7 +89,7 @@ const newId = (prefix: string): string => `${prefix}_scripted${Date.now().toStri
 /** Answers in the words of the Messages API, streaming when asked to. */
 export async function writeMessages(response: ServerResponse, body: MessagesRequest, reply: Reply): Promise<void> {
   if (reply.kind === "error") {
-    writeMessagesError(response, reply.status, reply.message);
+    writeMessagesError(response, reply.status, reply.message, reply);
     return;
   }
   const content = contentOf(reply);
@@ -169,8 +169,14 @@ const errorTypes = new Map([
   [529, "overloaded_error"],
 ]);
 
-/** An error in the form of the Messages API. */
-export function writeMessagesError(response: ServerResponse, status: number, message: string): void {
-  response.writeHead(status, { "content-type": "application/json" });
-  response.end(JSON.stringify({ type: "error", error: { type: errorTypes.get(status) ?? "api_error", message } }));
+/** An error in the form of the Messages API, with more headers and fields where the script names some. */
+export function writeMessagesError(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  more: Partial<Pick<Extract<Reply, { readonly kind: "error" }>, "headers" | "error">> = {},
+): void {
+  response.writeHead(status, { "content-type": "application/json", ...more.headers });
+  const error = { type: errorTypes.get(status) ?? "api_error", message, ...more.error };
+  response.end(JSON.stringify({ type: "error", error }));
 }

@@ -19,7 +19,10 @@ export interface Conversation {
 
 /** What to answer, before it is written in the words of an API. */
 export type Reply =
-  | { readonly kind: "error"; readonly status: number; readonly message: string }
+  | ({ readonly kind: "error"; readonly message: string } & Pick<
+      NonNullable<Script["fail"]>,
+      "status" | "headers" | "error"
+    >)
   | { readonly kind: "tool"; readonly thinking: string | null; readonly step: Step }
   | { readonly kind: "text"; readonly thinking: string | null; readonly text: string; readonly slowMs: number };
 
@@ -44,8 +47,8 @@ export function replyTo(conversation: Conversation, countFailure: FailureCount):
 function failureOf(script: Script, { prompt, outcomes }: Conversation, countFailure: FailureCount): Reply | null {
   if (script.fail === null || outcomes.length < script.steps.length) return null;
   if (script.fail.times !== null && countFailure(prompt) > script.fail.times) return null;
-  const { status } = script.fail;
-  return { kind: "error", status, message: `Scripted failure ${status}.` };
+  const { status, headers, error } = script.fail;
+  return { kind: "error", status, headers, error, message: `Scripted failure ${status}.` };
 }
 
 const jsonSchema = z.looseObject({

@@ -77,7 +77,7 @@ function outcomeOf(item: InputItem): readonly ToolOutcome[] {
 /** Answers in the words of the Responses API, always streaming. */
 export async function writeResponses(response: ServerResponse, body: ResponsesRequest, reply: Reply): Promise<void> {
   if (reply.kind === "error") {
-    writeResponsesError(response, reply.status, reply.message);
+    writeResponsesError(response, reply.status, reply.message, reply);
     return;
   }
   const stream = openEventStream(response);
@@ -166,12 +166,14 @@ async function sendMessage(
   return done;
 }
 
-/** An error in the form of the Responses API. */
-export function writeResponsesError(response: ServerResponse, status: number, message: string): void {
-  response.writeHead(status, { "content-type": "application/json" });
-  response.end(
-    JSON.stringify({
-      error: { type: status < 500 ? "invalid_request_error" : "server_error", code: null, message, param: null },
-    }),
-  );
+/** An error in the form of the Responses API, with more headers and fields where the script names some. */
+export function writeResponsesError(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  more: Partial<Pick<Extract<Reply, { readonly kind: "error" }>, "headers" | "error">> = {},
+): void {
+  response.writeHead(status, { "content-type": "application/json", ...more.headers });
+  const type = status < 500 ? "invalid_request_error" : "server_error";
+  response.end(JSON.stringify({ error: { type, code: null, message, param: null, ...more.error } }));
 }

@@ -20,6 +20,8 @@ test("each directive stands on a line of its own, with or without a colon", () =
       "ask Which way?",
       "slow 1500",
       "fail 529 2",
+      "header retry-after 60",
+      'error {"type":"slow_down"}',
       "say done",
       "lines 3",
     ].join("\n"),
@@ -34,7 +36,7 @@ test("each directive stands on a line of its own, with or without a colon", () =
       { kind: "ask", question: "Which way?" },
     ],
     slowMs: 1500,
-    fail: { status: 529, times: 2 },
+    fail: { status: 529, times: 2, headers: { "retry-after": "60" }, error: { type: "slow_down" } },
     say: "done",
     lines: 3,
   });

@@ -15,7 +15,14 @@ export interface Script {
   /** Milliseconds over which the last answer is streamed. */
   readonly slowMs: number;
   /** Answers with this HTTP status; `times` requests in a row, or always when null. */
-  readonly fail: { readonly status: number; readonly times: number | null } | null;
+  readonly fail: {
+    readonly status: number;
+    readonly times: number | null;
+    /** Response headers of the failure. */
+    readonly headers: Readonly<Record<string, string>>;
+    /** Fields of the error object in the body, over the usual ones. */
+    readonly error: Readonly<Record<string, unknown>>;
+  } | null;
   /** The last answer; null for the echo. */
   readonly say: string | null;
   /** How many numbered lines follow the last answer. */
@@ -53,10 +60,12 @@ export function parseScript(prompt: string): Script {
   const steps: Step[] = [];
   let slowMs = 0;
   let lines = 0;
-  let fail: Script["fail"] = null;
+  let fail: Pick<NonNullable<Script["fail"]>, "status" | "times"> | null = null;
+  const headers: Record<string, string> = {};
+  const error: Record<string, unknown> = {};
   for (const line of prompt.split("\n")) {
     const [, word, rest] =
-      /^\s*(think|say|write|run|escalate|call|ask|slow|lines|fail)\b:?\s*(.*?)\s*$/.exec(line) ?? [];
+      /^\s*(think|say|write|run|escalate|call|ask|slow|lines|fail|header|error)\b:?\s*(.*?)\s*$/.exec(line) ?? [];
     if (word === undefined || rest === undefined || rest === "") continue;
     if (word === "think") thinking.push(rest);
     else if (word === "say") say.push(rest);
@@ -66,19 +75,23 @@ export function parseScript(prompt: string): Script {
     else if (word === "lines") lines = Math.min(maxLines, Number(/^\d+/.exec(rest)?.[0] ?? 0));
     else if (word === "slow") slowMs = Number(/^\d+/.exec(rest)?.[0] ?? 0);
     else if (word === "fail") fail = parseFail(rest) ?? fail;
-    else steps.push(...parseToolStep(word, rest));
+    else if (word === "error") Object.assign(error, parseInput(rest));
+    else if (word === "header") {
+      const [, name, value] = /^([\w-]+)\s+(.+)$/.exec(rest) ?? [];
+      if (name !== undefined && value !== undefined) headers[name] = value;
+    } else steps.push(...parseToolStep(word, rest));
   }
   return {
     thinking: thinking.length > 0 ? thinking.join("\n") : null,
     steps,
     slowMs,
-    fail,
+    fail: fail === null ? null : { ...fail, headers, error },
     say: say.length > 0 ? say.join("\n") : null,
     lines,
   };
 }
 
-function parseFail(rest: string): Script["fail"] {
+function parseFail(rest: string): { readonly status: number; readonly times: number | null } | null {
   const [, status, times] = /^([45]\d\d)(?:\s+(\d+))?$/.exec(rest) ?? [];
   if (status === undefined) return null;
   return { status: Number(status), times: times === undefined ? null : Number(times) };
