@@ -1,4 +1,5 @@
 import type { Turn } from "../../wire/turn.ts";
+import type { CodexForm } from "../transcripts/codex-lines.ts";
 import type { TurnMark } from "../transcripts/turn-index.ts";
 
 /** A piece of what was said in one turn: a turn's text may come in several pieces, in their order. */
@@ -18,6 +19,20 @@ export interface TurnOfLine {
   readonly mark: TurnMark;
 }
 
+/** Where a collector stands, to go on with the same file later. JSON can hold it. */
+export interface CollectorState {
+  /** The last turn that was seen; -1 before the first. */
+  readonly turnIndex: number;
+  readonly turnStart: number;
+  /** How much of its text was taken. */
+  readonly characters: number;
+  /** A command of the user that becomes a turn if the model answers it. */
+  readonly command: string | null;
+  readonly form: CodexForm;
+  /** The last turn of which text was handed over. */
+  readonly handedOver: number;
+}
+
 /** Takes the said text out of a transcript's lines while they are scanned. One for each scan. */
 export interface TextCollector {
   /**
@@ -27,6 +42,8 @@ export interface TextCollector {
   line(bytes: Buffer, turn: TurnOfLine | null): void;
   /** What was collected since the last call; to be called at each pause of the scan, so that it stays bounded. */
   take(): readonly TurnText[];
+  /** For the collector that goes on when the file has grown. */
+  state(): CollectorState;
 }
 
 /** Where titles and the text of turns are kept to be found. Writes happen in the caller's transaction. */
