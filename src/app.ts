@@ -92,6 +92,8 @@ async function start(
     log,
     home: config.home,
     hookCommand: hookCommand(),
+    hookSocketPath: join(config.runDir, "hooks.sock"),
+    permissionAnswerMs: config.permissionAnswerMs,
     maxSessions: config.maxSessions,
     privatePrompts: config.privatePrompts,
     // What anybody may ask for, or a token for some folders only, is not the owner's own request.

@@ -7,6 +7,7 @@ import { isErrno, messageOf, PosternError } from "./core/errors.ts";
 import { sha256 } from "./core/ids.ts";
 
 const mebibyte = 1024 * 1024;
+const minuteMs = 60_000;
 
 /** The config file, `config.json` in the state folder. Every key has a default; an unknown one is an error. */
 export const configFileSchema = z
@@ -26,6 +27,12 @@ export const configFileSchema = z
       .default(mebibyte)
       .describe("Largest request, prompts included."),
     maxSessions: z.int().min(1).max(1_000).default(32).describe("Most sessions that live at once."),
+    permissionAnswerMs: z
+      .int()
+      .min(0)
+      .max(24 * 60 * minuteMs)
+      .default(10 * minuteMs)
+      .describe("How long an agent's question can be answered from afar before it waits in its own terminal only."),
     privatePrompts: z.stringbool().or(z.boolean()).default(false).describe("Keep prompts off command lines."),
     logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
     agents: z.array(customAgentSchema).default([]).describe("Agents beside the built-in ones."),
@@ -77,6 +84,7 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
     databaseUrl: set("POSTERN_DATABASE_URL"),
     bodyLimitBytes: toNumber(set("POSTERN_BODY_LIMIT_BYTES")),
     maxSessions: toNumber(set("POSTERN_MAX_SESSIONS")),
+    permissionAnswerMs: toNumber(set("POSTERN_PERMISSION_ANSWER_MS")),
     privatePrompts: set("POSTERN_PRIVATE_PROMPTS"),
     logLevel: set("POSTERN_LOG_LEVEL"),
   };

@@ -4,11 +4,15 @@ import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type {
+  AnswerPermissionInput,
+  AnswerPermissionOutput,
   AskInput,
   AskOutput,
   CloseAllOutput,
   CloseInput,
   CloseOutput,
+  InterruptInput,
+  InterruptOutput,
   ListAgentsOutput,
   ReadInput,
   ReadOutput,
@@ -16,10 +20,13 @@ import type {
   SpawnOutput,
 } from "../wire/coding.ts";
 import type { AgentTemplate, Environment } from "./agents/template.ts";
+import { createAnswer } from "./answer.ts";
 import { createAsk } from "./ask.ts";
 import { createClose, createCloseAll } from "./close.ts";
+import { createInterrupt } from "./interrupt.ts";
 import { createLocator } from "./locate.ts";
-import type { Caller, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
+import { openPermissionHooks } from "./permissions/permission-hooks.ts";
+import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
 import { createRead } from "./read.ts";
 import { createLiveSessions } from "./sessions/live-sessions.ts";
 import { createPromptQueue } from "./sessions/prompt-queue.ts";
@@ -35,6 +42,8 @@ export interface Coding {
   close(input: CloseInput, caller: Caller): Promise<CloseOutput>;
   closeAll(caller: Caller): Promise<CloseAllOutput>;
   spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
+  interrupt(input: InterruptInput, caller: Caller, signal: AbortSignal): Promise<InterruptOutput>;
+  answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
   listAgents(): Promise<ListAgentsOutput>;
   /** Stops following; agents live on in the terminal host. */
   stop(): Promise<void>;
@@ -61,6 +70,10 @@ export interface CodingDeps {
   /** The fixed command that agents call as their hook. */
   readonly hookCommand: string;
   readonly maxSessions: number;
+  /** The Unix socket on which hooks ask for the decision on a permission. */
+  readonly hookSocketPath: string;
+  /** How long they wait; then the agent's own dialog stands. */
+  readonly permissionAnswerMs: number;
   readonly privatePrompts: boolean;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
@@ -78,7 +91,8 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const transcripts = createTranscripts({ clock, log });
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
-  const live = createLiveSessions({ ...deps, store, queue, transcripts, templateOf, environmentOf });
+  const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
+  const live = createLiveSessions({ ...deps, hooks, store, queue, transcripts, events, templateOf, environmentOf });
   const locator = createLocator({ ...deps, store, queue, live, transcripts, templates, environmentOf });
   const binaryOf = async (template: AgentTemplate): Promise<string> => (await agents.resolve(template.name)).binary;
   const starter = createStarter({ ...deps, store, queue, live, locator, environmentOf, binaryOf });
@@ -91,7 +105,9 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     ask: createAsk(asking),
     read: createRead({ locator, transcripts }),
     close,
-    closeAll: createCloseAll({ locator, live, store, queue, clock }, close),
+    closeAll: createCloseAll({ locator, live, store, queue, clock, events }, close),
+    interrupt: createInterrupt({ ...deps, locator }),
+    answerPermission: createAnswer({ locator }),
     spawn: createSpawn(asking),
     listAgents: () => agents.list(),
     async stop() {
@@ -100,3 +116,4 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     },
   };
 }
+      await hooks.close();

@@ -92,6 +92,7 @@ export async function makeAgentWorld(template: AgentTemplate): Promise<AgentWorl
         binary,
         launchDir,
         hookCommand: hookCommand(),
+        permissionTimeoutMs: 60_000,
         trustDir: true,
         ...changes,
         env: { ...(changes.env ?? env), POSTERN_SESSION_INBOX: inbox },

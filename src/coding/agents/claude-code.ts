@@ -127,18 +127,31 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   return { argv, env: { ...unlessSet(quiet, request.env), ...(await answerFirstRunDialogs(request)) } };
 }
 
-async function settings({ permissionMode, hookCommand, trustDir, dir, env }: LaunchRequest): Promise<unknown> {
+async function settings(request: LaunchRequest): Promise<unknown> {
+  const { permissionMode, hookCommand, permissionTimeoutMs, trustDir, dir, env } = request;
   const config = await readClaudeConfig(await configPath(env));
-  const hook = { type: "command", command: hookCommand, timeout: hookTimeoutSeconds };
+  const timeoutOf = (event: string): number =>
+    event === "PermissionRequest" ? Math.ceil(permissionTimeoutMs / 1000) : hookTimeoutSeconds;
+  const hookOf = (event: string): unknown => ({ type: "command", command: hookCommand, timeout: timeoutOf(event) });
   return {
-    hooks: Object.fromEntries(hookEvents.map((event) => [event, [{ hooks: [hook] }]])),
+    hooks: Object.fromEntries(hookEvents.map((event) => [event, [{ hooks: [hookOf(event)] }]])),
     ...(trustDir ? { disabledMcpjsonServers: await undecidedMcpServers(dir, configDir(env), config) } : {}),
     ...(permissionMode === "all" ? { skipDangerousModePermissionPrompt: true } : {}),
   };
 }
 
+/** Tools that are answers of the person, asked for like a permission (measured). */
+const askingTools: Readonly<Record<string, "question" | "plan">> = {
+  AskUserQuestion: "question",
+  ExitPlanMode: "plan",
+};
+
 function toEvent(payload: HookPayload): HookEvent | null {
   switch (payload.hook_event_name) {
+    case "PermissionRequest": {
+      const call = toolCall(payload);
+      return { kind: "permission_asked", asks: askingTools[call.tool] ?? "permission", ...call };
+    }
     case "PostToolUseFailure":
       return { kind: "tool_ended", ...toolCall(payload) };
     case "StopFailure":

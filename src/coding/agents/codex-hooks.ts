@@ -16,10 +16,19 @@ const listTimeoutMs = 15_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 const maxCached = 100;
 
+/** The command that Codex calls, and how long it may take when it is asked for a permission. */
+export interface CodexHook {
+  readonly command: string;
+  readonly permissionTimeoutMs: number;
+}
+
 /** The hooks of one session as `-c` arguments. */
-function hookArguments(command: string): readonly string[] {
-  const handler = `{type="command",command=${tomlString(command)},timeout=${hookTimeoutSeconds}}`;
-  return hookEvents.flatMap((event) => ["-c", `hooks.${event}=[{hooks=[${handler}]}]`]);
+function hookArguments({ command, permissionTimeoutMs }: CodexHook): readonly string[] {
+  return hookEvents.flatMap((event) => {
+    const timeout = event === "PermissionRequest" ? Math.ceil(permissionTimeoutMs / 1000) : hookTimeoutSeconds;
+    const handler = `{type="command",command=${tomlString(command)},timeout=${timeout}}`;
+    return ["-c", `hooks.${event}=[{hooks=[${handler}]}]`];
+  });
 }
 
 const cache = new Map<string, string>();
@@ -35,18 +44,18 @@ const flights = createSingleFlight<string | null>();
  */
 export async function trustedHookArguments(
   binary: string,
-  command: string,
+  hook: CodexHook,
   env: Environment,
 ): Promise<readonly string[]> {
   const { mtimeMs, size } = await stat(binary).catch((cause: unknown) => {
     throw codingError("agent_binary_missing", `Cannot start codex: ${binary} is gone.`, { cause });
   });
-  const key = JSON.stringify([binary, mtimeMs, size, command]);
-  const trust = cache.get(key) ?? (await flights(key, () => askForTrust(binary, command, env)));
+  const key = JSON.stringify([binary, mtimeMs, size, hook.command, hook.permissionTimeoutMs]);
+  const trust = cache.get(key) ?? (await flights(key, () => askForTrust(binary, hook, env)));
   if (trust === null) return [];
   if (cache.size >= maxCached) cache.clear();
   cache.set(key, trust);
-  return [...hookArguments(command), "-c", trust];
+  return [...hookArguments(hook), "-c", trust];
 }
 
 const answerSchema = z.looseObject({
@@ -59,18 +68,18 @@ const answerSchema = z.looseObject({
   ),
 });
 
-async function askForTrust(binary: string, command: string, env: Environment): Promise<string | null> {
+async function askForTrust(binary: string, hook: CodexHook, env: Environment): Promise<string | null> {
   // A state folder of its own: the answer depends on the arguments alone, and the user's folder stays as it is.
   const home = await mkdtemp(join(tmpdir(), "postern-codex-"));
   try {
     const answer = answerSchema.parse(
-      await callAppServer([binary, "app-server", ...hookArguments(command)], { ...env, CODEX_HOME: home }, home),
+      await callAppServer([binary, "app-server", ...hookArguments(hook)], { ...env, CODEX_HOME: home }, home),
     );
     const ours = answer.data
       .flatMap(({ hooks }) => hooks)
-      .filter((hook) => hook.source === "sessionFlags" && hook.command === command);
+      .filter(({ source, command }) => source === "sessionFlags" && command === hook.command);
     if (ours.length !== hookEvents.length) throw new Error(`it knows ${ours.length} of ${hookEvents.length} hooks`);
-    return `hooks.state=${tomlTable(ours.map((hook) => [hook.key, `{trusted_hash=${tomlString(hook.currentHash)}}`]))}`;
+    return `hooks.state=${tomlTable(ours.map(({ key, currentHash }) => [key, `{trusted_hash=${tomlString(currentHash)}}`]))}`;
   } catch {
     return null; // without hooks, as said above
   } finally {

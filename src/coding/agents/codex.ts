@@ -5,7 +5,7 @@ import type { PermissionMode } from "../../wire/coding.ts";
 import { codingError } from "../errors.ts";
 import { createBriefMemory } from "./brief-memory.ts";
 import { nativeCodex } from "./codex-binary.ts";
-import { trustedHookArguments } from "./codex-hooks.ts";
+import { type CodexHook, trustedHookArguments } from "./codex-hooks.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
 import { findInDayFolders, uuidFile } from "./find-transcript.ts";
@@ -107,10 +107,14 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
     ...(request.model === null ? [] : [`--model=${request.model}`]),
     ...settings.flatMap((setting) => ["-c", setting]),
     ...(await keyProviderArguments(home, config, request.env)),
-    ...(await trustedHookArguments(binary, request.hookCommand, request.env)),
+    ...(await trustedHookArguments(binary, hookOf(request), request.env)),
     ...positionals(request),
   ];
   return { argv, env };
+}
+
+function hookOf({ hookCommand: command, permissionTimeoutMs }: LaunchRequest): CodexHook {
+  return { command, permissionTimeoutMs };
 }
 
 function developerInstructions(text: string): string {

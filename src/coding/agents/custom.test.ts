@@ -25,6 +25,7 @@ const request: LaunchRequest = {
   env: {},
   launchDir: "/launch",
   hookCommand: "hook",
+  permissionTimeoutMs: 60_000,
   trustDir: true,
 };
 

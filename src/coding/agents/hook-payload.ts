@@ -68,7 +68,9 @@ function subagentOf(payload: HookPayload): string | null {
 /** The hook events that both agents word alike; null for the others. */
 export function sharedEvent(payload: HookPayload): HookEvent | null {
   // Also from inside a sub-agent: the dialog is the session's.
-  if (payload.hook_event_name === "PermissionRequest") return { kind: "permission_asked", ...toolCall(payload) };
+  if (payload.hook_event_name === "PermissionRequest") {
+    return { kind: "permission_asked", asks: "permission", ...toolCall(payload) };
+  }
   if (payload.hook_event_name === "PostToolUse") return { kind: "tool_ended", ...toolCall(payload) };
   if (subagentOf(payload) !== null) return null;
   switch (payload.hook_event_name) {

@@ -1,5 +1,6 @@
 // The one hook command of every agent that Postern starts. It appends what the agent reports to the session's inbox, whose path
-// it gets by POSTERN_SESSION_INBOX, as one line of JSON. It says nothing, answers nothing, and never fails the agent.
+// it gets by POSTERN_SESSION_INBOX, as one line of JSON. It says nothing and never fails the agent; only for a permission it waits
+// for the gateway's decision, and passes that on.
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
 
 const maxInputBytes = 4 * 1024 * 1024;
@@ -48,7 +49,8 @@ function cut(key, value) {
   return value.slice(0, maxStringLength).toWellFormed();
 }
 
-function append(path, payload) {
+/** @returns whether the line is in the inbox */
+function append(path, line, event) {
   const inbox = openSync(
     path,
     constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW,
@@ -56,10 +58,11 @@ function append(path, payload) {
   );
   try {
     const { size } = fstatSync(inbox);
-    if (size > hardInboxBytes) return;
-    if (size > maxInboxBytes && !lifecycle.has(payload.hook_event_name)) return;
+    if (size > hardInboxBytes) return false;
+    if (size > maxInboxBytes && !lifecycle.has(event)) return false;
     // One write to a file opened for appending: lines of hooks that run at once never mix.
-    writeSync(inbox, `${JSON.stringify({ at: Date.now(), payload })}\n`);
+    writeSync(inbox, `${line}\n`);
+    return true;
   } finally {
     closeSync(inbox);
   }
@@ -68,7 +71,20 @@ function append(path, payload) {
 try {
   const path = process.env.POSTERN_SESSION_INBOX;
   const input = path ? readInput() : null;
-  if (path && input !== null) append(path, JSON.parse(input, cut));
+  if (path && input !== null) {
+    const payload = JSON.parse(input, cut);
+    const event = payload.hook_event_name;
+    const socketPath = event === "PermissionRequest" ? process.env.POSTERN_SESSION_PERMISSIONS : undefined;
+    // What is asked is known by the hash of its line: a line that nobody else can have written, or shown in another's place.
+    const nonce = socketPath ? crypto.randomUUID() : undefined;
+    const line = JSON.stringify({ at: Date.now(), payload, nonce });
+    const told = append(path, line, event);
+    if (told && socketPath) {
+      // Loaded here alone: every other hook keeps its agent waiting no longer than a start of Node.
+      const { askForDecision } = await import("./hook-permission.mjs");
+      await askForDecision({ socketPath, line, input, note: (settled) => append(path, settled, event) });
+    }
+  }
 } catch {
   // An agent goes on without Postern: a lost report is made good by the transcript.
 }

@@ -1,4 +1,4 @@
-import type { PermissionMode } from "../../wire/coding.ts";
+import type { PendingPermission, PermissionMode } from "../../wire/coding.ts";
 import type { TranscriptFormat } from "../transcripts/transcript.ts";
 
 /** Environment variables by name. */
@@ -24,6 +24,8 @@ export interface LaunchRequest {
   readonly launchDir: string;
   /** The fixed hook command, for templates that have hooks. */
   readonly hookCommand: string;
+  /** How long that command may take when a permission is asked for: it waits for the decision. */
+  readonly permissionTimeoutMs: number;
   /** Whether the owner trusts `dir` (registered with `coding`, or named in permissive mode): first-run trust dialogs may be pre-empted. */
   readonly trustDir: boolean;
 }
@@ -42,7 +44,8 @@ export type HookEvent =
   | { readonly kind: "prompt_submitted"; readonly prompt: string }
   | { readonly kind: "tool_started"; readonly tool: string }
   | ({ readonly kind: "tool_ended" } & ToolCall)
-  | ({ readonly kind: "permission_asked" } & ToolCall)
+  /** `asks` says what the person is to give: leave for a tool, the answer to a question, or the approval of a plan. */
+  | ({ readonly kind: "permission_asked"; readonly asks: PendingPermission["kind"] } & ToolCall)
   | { readonly kind: "turn_ended" }
   /** `needs` says what has to happen before another turn can succeed, where the agent tells. */
   | { readonly kind: "turn_failed"; readonly message: string; readonly needs?: "login" | "limit_reset" }

@@ -1,16 +1,18 @@
 import type { ChangeSignal } from "../../core/change-signal.ts";
-import { newUuid } from "../../core/ids.ts";
+import type { PendingPermission } from "../../wire/coding.ts";
+import { type PermissionAnswer, toHookDecision } from "../agents/permission-answer.ts";
 import type { HookClaim } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import { type ActivityState, initialActivity, isResting, nextActivity, type Observation } from "./activity.ts";
 import { AgentWord } from "./agent-word.ts";
 import { catchUp } from "./catch-up.ts";
 import { composerOnScreen } from "./deliver.ts";
-import { HookReports } from "./hook-reports.ts";
+import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
+import { PermissionDesk } from "./permission-desk.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { transcriptNews } from "./transcript-news.ts";
@@ -27,6 +29,8 @@ export interface ActivityWatchInput extends LiveSessionInput {
 const transcriptLagMs = 2_000;
 
 /** What a live agent is doing: moved by its hooks, its transcript, its own state file and its screen, in this order. */
+// The agent's state file tells of a dialog within half a second.
+const dialogLagMs = 2_000;
 export class ActivityWatch {
   readonly outbox: Outbox;
   readonly #deps: LiveSessionDeps;
@@ -36,6 +40,7 @@ export class ActivityWatch {
   readonly #reports: HookReports;
   #state: ActivityState = initialActivity;
   #restingSince = 0;
+  readonly #desk: PermissionDesk;
   /** Turns in the transcript before the newest prompt that the agent took. */
   #turnsBefore = 0;
 
@@ -46,7 +51,8 @@ export class ActivityWatch {
     this.#reports = new HookReports({
       ...deps,
       ...input,
-      onReport: (claim, at) => this.#onReport(claim, at),
+      onReport: (claim, line) => this.#onReport(claim, line),
+      onAnswered: (note) => this.#observe({ kind: "permission_answered", ...note }),
       onError: (error) => onError(error, "cannot read a hook inbox"),
     });
     this.#transcript = new TranscriptFollower({
@@ -57,6 +63,7 @@ export class ActivityWatch {
     });
     this.#agent = new AgentWord({ ...deps, ...input, reports: this.#reports, transcript: this.#transcript });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
+    this.#desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
   }
 
   #outboxView(): OutboxView {
@@ -89,6 +96,24 @@ export class ActivityWatch {
   }
   /** Whether this prompt is among the turns since the agent was idle. */
   hasPrompt(text: string): Promise<boolean> {
+  /** Whether a hook waits for the decision, so that it can be given from here. */
+  isAnswerable(permissionId: string): boolean {
+    return this.#desk.isAnswerable(permissionId);
+  }
+
+  /** @returns whether the agent was told; not when it was answered in the terminal, or waits there in a dialog only */
+  async answerPermission(
+    { permissionId, kind, askedAt }: PendingPermission,
+    answer: PermissionAnswer,
+  ): Promise<boolean> {
+    const told = await this.#agent.says();
+    const dialogIsDue = this.#deps.clock.now() - Date.parse(askedAt) > dialogLagMs;
+    if (told !== null && told !== "waiting" && dialogIsDue) return false;
+    const taken = await this.#desk.decide(permissionId, toHookDecision(kind, answer));
+    if (taken) await this.#observe({ kind: "permission_answered", permissionId, decision: answer.decision });
+    return taken;
+  }
+
     return this.#transcript.hasPrompt(text);
   }
 
@@ -125,7 +150,7 @@ export class ActivityWatch {
     this.outbox.pump();
   }
 
-  async #onReport({ event, transcriptPath }: HookClaim, at: number): Promise<void> {
+  async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {
     if (transcriptPath !== null) await this.#bindTranscript(transcriptPath);
     await this.#observe(event, at);
   }
@@ -144,9 +169,10 @@ export class ActivityWatch {
     if (path !== null) await this.#bindTranscript(path);
   }
 
-  async #observe(event: Observation, at = this.#deps.clock.now()): Promise<void> {
+  async #observe(event: Observation, line?: ReportedLine): Promise<void> {
     const before = this.#state;
-    this.#state = nextActivity(before, event, { at, permissionId: newUuid() });
+    this.#state = nextActivity(before, event, line ?? { at: this.#deps.clock.now(), permissionId: "" });
+    this.#desk.update(this.#state.permissions);
     if (!isResting(this.#state)) this.#agent.onTurn();
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
     if (taken !== null) {
@@ -239,10 +265,12 @@ export class ActivityWatch {
     await this.#reports.drain();
     await this.#findTranscript();
     await this.#transcript.refresh();
+    this.#desk.dismissAll();
   }
 
   async close(): Promise<void> {
     this.#transcript.close();
     await this.#reports.close();
+    this.#desk.close();
   }
 }

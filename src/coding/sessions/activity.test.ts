@@ -16,6 +16,7 @@ function call(tool: string, input: unknown, subagent: string | null) {
 }
 const asked = (tool: string, input: unknown = {}, subagent: string | null = null): Observation => ({
   kind: "permission_asked",
+  asks: "permission",
   ...call(tool, input, subagent),
 });
 const ended = (tool: string, input: unknown = {}, subagent: string | null = null): Observation => ({

@@ -14,6 +14,8 @@ export interface ActivityState {
   readonly turnRuns: boolean;
   /** Permissions that wait for an answer, oldest first. */
   readonly permissions: readonly OpenPermission[];
+  /** Calls that were allowed from here and have not ended yet: their end answers no other question. */
+  readonly allowedCalls: readonly string[];
   /** Counts prompts that the agent took, from anyone; a turn that ends is the turn of the newest. */
   readonly promptsTaken: number;
   /** Counts turns that ended, whichever way. */
@@ -26,6 +28,7 @@ export const initialActivity: ActivityState = {
   started: false,
   turnRuns: false,
   permissions: [],
+  allowedCalls: [],
   promptsTaken: 0,
   turnsEnded: 0,
 };
@@ -40,7 +43,9 @@ export type Observation =
   /** The transcript shows a prompt that no hook reported: this one of ours, or somebody else's (null). */
   | { readonly kind: "prompt_seen"; readonly prompt: string | null }
   /** The agent itself says that no dialog is open: what was asked was answered in the terminal. */
-  | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" };
+  | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" }
+  /** A hook passed a decision of ours on. */
+  | { readonly kind: "permission_answered"; readonly permissionId: string; readonly decision: "allow" | "deny" };
 
 /** Whether no turn runs and no question is open: a prompt can be given, even to an agent that the vendor will refuse again. */
 export function isResting({ activity }: Pick<ActivityState, "activity">): boolean {
@@ -68,23 +73,25 @@ export function nextActivity(
         started: true,
         turnRuns: true,
         permissions: ofSubagents(state.permissions),
+        allowedCalls: [],
         promptsTaken: state.promptsTaken + 1,
       });
     case "tool_started":
       return inMode("working", { ...state, turnRuns: true });
     case "tool_ended":
-      return afterTool({ ...state, permissions: withoutAnswered(state.permissions, event.callKey) }, event.subagent);
+      return afterTool(withoutEnded(state, event.callKey), event.subagent);
+    case "permission_answered":
+      return withoutAnswered(state, event);
     case "dialog_closed":
       return event.activity === "idle"
         ? turnOver({ ...state, permissions: [] })
         : { ...state, activity: "working", turnRuns: true, permissions: [] };
     case "permission_asked":
-      return {
+      return inMode("working", {
         ...state,
-        activity: "needs_permission",
         turnRuns: state.turnRuns || event.subagent === null,
         permissions: [...state.permissions, openPermission(event, context)].slice(-maxPermissions),
-      };
+      });
     case "turn_failed":
       return afterFailure(turnOver(state), event.needs);
     case "turn_ended":
@@ -96,21 +103,28 @@ export function nextActivity(
 }
 
 function openPermission(
-  { tool, input, callKey, subagent }: ToolCall,
+  { asks, tool, input, callKey, subagent }: Extract<HookEvent, { kind: "permission_asked" }>,
   { at, permissionId }: { readonly at: number; readonly permissionId: string },
 ): OpenPermission {
-  return { permissionId, kind: "permission", tool, input, askedAt: isoTime(at), answerable: false, callKey, subagent };
+  return { permissionId, kind: asks, tool, input, askedAt: isoTime(at), answerable: false, callKey, subagent };
 }
 
 /** An open question comes before everything else. */
 function inMode(activity: "working" | "idle", state: ActivityState): ActivityState {
-  return { ...state, activity: state.permissions.length > 0 ? "needs_permission" : activity };
+  if (state.permissions.length === 0) return { ...state, activity };
+  // Who may say yes or no to a tool comes first: the other answers take somebody who knows the matter.
+  const permission = state.permissions.some(({ kind }) => kind === "permission");
+  return { ...state, activity: permission ? "needs_permission" : "needs_answer" };
+}
+
+function needsAnswer({ activity }: ActivityState): boolean {
+  return activity === "needs_permission" || activity === "needs_answer";
 }
 
 /** The session's own calls belong to its turn; a sub-agent's say nothing of it, and may come after its end (measured). */
 function afterTool(state: ActivityState, subagent: string | null): ActivityState {
   if (subagent === null || state.turnRuns) return inMode("working", { ...state, turnRuns: true });
-  return state.activity === "needs_permission" ? inMode("idle", state) : state;
+  return needsAnswer(state) ? inMode("idle", state) : state;
 }
 
 function turnOver(state: ActivityState): ActivityState {
@@ -134,7 +148,24 @@ function ofSubagents(permissions: readonly OpenPermission[]): readonly OpenPermi
 }
 
 /** A call that ran was allowed. Of equal calls one was; the others still ask. */
-function withoutAnswered(permissions: readonly OpenPermission[], callKey: string): readonly OpenPermission[] {
-  const answered = permissions.find((permission) => permission.callKey === callKey);
-  return permissions.filter((permission) => permission !== answered);
+function withoutEnded(state: ActivityState, callKey: string): ActivityState {
+  const allowed = state.allowedCalls.indexOf(callKey);
+  if (allowed !== -1) return { ...state, allowedCalls: state.allowedCalls.toSpliced(allowed, 1) };
+  const answered = state.permissions.find((permission) => permission.callKey === callKey);
+  return { ...state, permissions: state.permissions.filter((permission) => permission !== answered) };
+}
+
+/** No hook tells of a denial: the state moves by the answer itself. An answer to what is not open says nothing. */
+function withoutAnswered(
+  state: ActivityState,
+  { permissionId, decision }: Extract<Observation, { kind: "permission_answered" }>,
+): ActivityState {
+  const answered = state.permissions.find((permission) => permission.permissionId === permissionId);
+  if (answered === undefined) return state;
+  const allowedCalls = decision === "allow" ? [...state.allowedCalls, answered.callKey] : state.allowedCalls;
+  return inMode(state.turnRuns ? "working" : "idle", {
+    ...state,
+    permissions: state.permissions.filter((permission) => permission !== answered),
+    allowedCalls: allowedCalls.slice(-maxPermissions),
+  });
 }

@@ -3,8 +3,16 @@ import type { Log } from "../../core/log.ts";
 import type { AgentTemplate, HookClaim } from "../agents/template.ts";
 import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
 import type { Identity } from "./identity.ts";
-import { parseInboxLine } from "./inbox-line.ts";
+import { type PermissionNote, parseInboxLine, parsePermissionNote, permissionIdOf } from "./inbox-line.ts";
 import { samePrompt } from "./outbox.ts";
+
+/** The line of a report. */
+export interface ReportedLine {
+  /** When the hook wrote it. */
+  readonly at: number;
+  /** What a permission that it asks for is known by. */
+  readonly permissionId: string;
+}
 
 /** What {@link HookReports} needs. */
 export interface HookReportsDeps {
@@ -13,8 +21,10 @@ export interface HookReportsDeps {
   readonly identity: Identity;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called for each line that counts for this session, with the time at which the hook wrote it. */
-  readonly onReport: (claim: HookClaim, at: number) => Promise<void>;
+  /** Called for each line that counts for this session. */
+  readonly onReport: (claim: HookClaim, line: ReportedLine) => Promise<void>;
+  /** Called when a hook notes that it passed a decision on. */
+  readonly onAnswered: (note: PermissionNote) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -55,17 +65,20 @@ export class HookReports {
   }
 
   async #onLine(text: string): Promise<void> {
-    const { identity, template, clock, onReport } = this.#deps;
+    const { identity, template, clock, onReport, onAnswered } = this.#deps;
     const line = parseInboxLine(text);
     const claim = line === null ? null : template.parseHook(line.payload);
-    if (line === null || claim === null) return;
+    if (line === null || claim === null) {
+      const note = parsePermissionNote(text);
+      return note === null ? undefined : onAnswered(note);
+    }
     if (!(await identity.accepts(claim, line.at))) return this.#refuse(claim);
     this.#lastAt = clock.now();
     const at = Math.min(line.at ?? this.#lastAt, this.#lastAt);
     if (claim.event.kind === "prompt_submitted") {
       this.#taken = [...this.#taken, { text: claim.event.prompt, at }].slice(-maxRemembered);
     }
-    await onReport(claim, at);
+    await onReport(claim, { at, permissionId: permissionIdOf(text) });
   }
 
   /** Says so once for each session: a line that is refused comes seldom alone. */

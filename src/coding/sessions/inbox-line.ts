@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { sha256 } from "../../core/ids.ts";
 
 // The last millisecond that a date can name: a forged time must not break whoever formats it.
 const lastTime = 8_640_000_000_000_000;
@@ -22,4 +23,31 @@ export function parseInboxLine(line: string): InboxLine | null {
   } catch {
     return null; // half a line, or not a hook's: it claims nothing
   }
+}
+
+const noteSchema = z.strictObject({
+  at: z.number(),
+  permissionId: z.string(),
+  behavior: z.enum(["allow", "deny"]),
+});
+
+/** A hook's note that it passed the decision on a permission on to its agent. */
+export interface PermissionNote {
+  readonly permissionId: string;
+  readonly decision: "allow" | "deny";
+}
+
+/** Reads a line as such a note; null for any other line. It decides nothing: it takes a question off the list. */
+export function parsePermissionNote(line: string): PermissionNote | null {
+  try {
+    const note = noteSchema.safeParse(JSON.parse(line)).data;
+    return note === undefined ? null : { permissionId: note.permissionId, decision: note.behavior };
+  } catch {
+    return null; // half a line, or not a hook's
+  }
+}
+
+/** What a line that asks for a permission is known by, here and by the hook that wrote it: nobody can show another line under it. */
+export function permissionIdOf(line: string): string {
+  return sha256(line).slice(0, 32);
 }

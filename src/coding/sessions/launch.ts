@@ -7,8 +7,9 @@ import { isUuid, newUuid } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { TerminalHostClient, TerminalInfo } from "../../terminal-host/terminal-info.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
-import type { AgentTemplate, Environment } from "../agents/template.ts";
+import type { AgentTemplate, Environment, LaunchPlan } from "../agents/template.ts";
 import { codingError } from "../errors.ts";
+import type { PermissionHooks } from "../permissions/permission-hooks.ts";
 import { leaseKeyOf } from "./identity.ts";
 
 /** What to launch. */
@@ -82,12 +83,17 @@ export async function sweepLaunchDirs(
 
 /** Names a launch; nothing runs before `run`. */
 export function prepareLaunch(
+// The agent ends a hook that takes longer, and shows that as a failure: the gateway's own limit comes first, a restart included.
+const hookMarginMs = 30_000;
+
   deps: {
     readonly host: TerminalHostClient;
     readonly home: string;
     readonly hookCommand: string;
     readonly clock: Clock;
   },
+    readonly hooks: PermissionHooks;
+    readonly permissionAnswerMs: number;
   order: LaunchOrder,
 ): PreparedLaunch {
   const launchId = newUuid();
@@ -100,7 +106,10 @@ export function prepareLaunch(
     inboxPath,
     async run() {
       await mkdir(launchDir, { recursive: true, mode: 0o700 });
-      const plan = await order.template.plan({ ...order, launchDir, hookCommand: deps.hookCommand });
+      const permissionTimeoutMs = deps.permissionAnswerMs + hookMarginMs;
+      return order.template.plan({ ...order, launchDir, hookCommand: deps.hookCommand, permissionTimeoutMs });
+    },
+    async run(plan) {
       try {
         return await deps.host.spawn({
           terminalId,

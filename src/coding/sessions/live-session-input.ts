@@ -2,6 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate, Environment } from "../agents/template.ts";
+import type { PermissionHooks } from "../permissions/permission-hooks.ts";
 import type { Transcripts } from "../transcripts/transcript.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
@@ -13,6 +14,10 @@ export interface LiveSessionDeps {
   readonly host: TerminalHostClient;
   readonly transcripts: Transcripts;
   readonly clock: Clock;
+  readonly events: SessionEvents;
+  readonly hooks: PermissionHooks;
+  /** How long a hook waits for the decision on a permission; then the agent's own dialog stands. */
+  readonly permissionAnswerMs: number;
   readonly log: Log;
 }
 

@@ -1,6 +1,8 @@
 import { type ChangeSignal, createChangeSignal } from "../../core/change-signal.ts";
 import { hasCode } from "../../core/errors.ts";
 import type { TerminalExit } from "../../terminal-host/terminal-info.ts";
+import type { PendingPermission } from "../../wire/coding.ts";
+import type { PermissionAnswer } from "../agents/permission-answer.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import type { ActivityState } from "./activity.ts";
@@ -76,6 +78,15 @@ export class LiveSession {
   #tick(): void {
     if (this.#closed || this.#exit !== null) return;
     const look = this.#watch.needsLook ? this.#watch.look() : Promise.resolve();
+  /** Whether the decision on this permission can be given from here. */
+  isAnswerable(permissionId: string): boolean {
+    return this.#watch.isAnswerable(permissionId);
+  }
+  /** @returns whether the agent was told */
+  answerPermission(permission: PendingPermission, answer: PermissionAnswer): Promise<boolean> {
+    return this.#watch.answerPermission(permission, answer);
+  }
+
     void look
       .catch((error: unknown) => this.#report(error, "cannot look after a session"))
       .finally(() => {

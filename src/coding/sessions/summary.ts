@@ -1,5 +1,5 @@
 import { isoTime } from "../../core/clock.ts";
-import type { Activity, PendingPermission, SessionSummary } from "../../wire/coding.ts";
+import type { PendingPermission, SessionSummary } from "../../wire/coding.ts";
 import type { ExternalHolder } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import type { OpenPermission } from "./activity.ts";
@@ -45,7 +45,7 @@ export function summarize({ record, live, transcript, external, queuedPrompts }:
     model: transcript?.model ?? record.model,
     branch: transcript?.branch ?? null,
     worktree: null,
-    permissions: alive ? live.state.permissions.map(toPending) : [],
+    permissions: alive ? live.state.permissions.map((permission) => toPending(live, permission)) : [],
     resetsAt: null,
     sizeBytes: transcript?.sizeBytes ?? 0,
     exitCode: running ? null : record.exitCode,
@@ -59,12 +59,6 @@ export function summarize({ record, live, transcript, external, queuedPrompts }:
   };
 }
 
-function toPending({ callKey: _, subagent: _of, ...pending }: OpenPermission): PendingPermission {
-  return pending;
-}
-
-/** An agent that has a prompt on its way to it is not idle, though it has not said so yet. */
-function activityOf({ state, outbox }: LiveSession): Activity {
-  if (state.activity !== "idle" || outbox.unconfirmed === null) return state.activity;
-  return state.promptsTaken === 0 ? "starting" : "working";
+function toPending(live: LiveSession, { callKey: _, subagent: _of, ...pending }: OpenPermission): PendingPermission {
+  return { ...pending, answerable: live.isAnswerable(pending.permissionId) };
 }

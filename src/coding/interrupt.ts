@@ -1,0 +1,54 @@
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { InterruptInput, InterruptOutput } from "../wire/coding.ts";
+import { codingError } from "./errors.ts";
+import type { SessionLocator } from "./locate.ts";
+import type { Caller } from "./ports.ts";
+import type { LiveSession } from "./sessions/live-session.ts";
+
+/** What interrupting needs. */
+export interface InterruptDeps {
+  readonly locator: SessionLocator;
+  readonly host: TerminalHostClient;
+}
+
+// Both agents stop within half a second and tell it by their transcripts or state files, which are asked after 1.5 s of silence.
+const stopMs = 3_500;
+// Keys are dropped for a second after a dialog was painted. Never twice without a look: a second Esc in an idle Codex opens its history.
+const maxAttempts = 3;
+// A prompt on its way is taken within a second.
+const takenMs = 10_000;
+
+/**
+ * `coding_interrupt`: stops the running turn and keeps the session. An open permission is denied by it, as by Esc in the terminal;
+ * prompts that wait are sent next. Ours.
+ */
+export function createInterrupt(
+  deps: InterruptDeps,
+): (input: InterruptInput, caller: Caller, signal: AbortSignal) => Promise<InterruptOutput> {
+  const { locator } = deps;
+  return async (input, caller, signal) => {
+    const session = await locator.locate(input.sessionId, caller);
+    const holder = await locator.externalHolder(session);
+    if (holder !== null) {
+      throw codingError(
+        "session_busy",
+        `Session ${session.record.sessionId} is running in process ${holder.pid}, outside this gateway. Stop its turn there.`,
+      );
+    }
+    const interrupted = session.live !== null && (await stopTurn(deps, session.live, signal));
+    return { ...(await locator.summaryOf(await locator.locate(input.sessionId, caller))), interrupted };
+  };
+}
+
+async function stopTurn({ host }: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
+  const onItsWay = (): boolean => live.outbox.unconfirmed !== null && !live.state.turnRuns && live.exit === null;
+  await live.changes.until(() => !onItsWay(), { timeoutMs: takenMs, signal });
+  if (!live.state.turnRuns || live.exit !== null) return false;
+  const { turnsEnded } = live.state;
+  const stopped = (): boolean => live.state.turnsEnded > turnsEnded || live.exit !== null;
+  for (let attempt = 0; attempt < maxAttempts && !stopped() && !signal.aborted; attempt += 1) {
+    await host.write(live.terminalId, live.template.interruptKeys);
+    await live.changes.until(stopped, { timeoutMs: stopMs, signal });
+  }
+  return stopped();
+}
