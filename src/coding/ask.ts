@@ -225,7 +225,8 @@ async function answer(
     await untilTurnEnds(waiting, asked.promptId, { timeoutMs: request.deadline - deps.clock.now(), signal });
   }
   const session = waiting === null ? found : await deps.locator.locate(asked.sessionId, caller);
-  const state = await deps.queue.stateOf(asked.promptId);
+  const progress = session.live?.outbox.progressOf(asked.promptId);
+  const state = progress?.state ?? (await deps.queue.stateOf(asked.promptId));
   return {
     ...(await deps.locator.summaryOf(session)),
     started: asked.started,

@@ -33,8 +33,10 @@ export interface PreparedLaunch {
   readonly launchId: string;
   readonly terminalId: string;
   readonly inboxPath: string;
+  /** Makes the launch's folder and what its template puts there. Nothing runs yet. */
+  plan(): Promise<LaunchPlan>;
   /** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` */
-  run(): Promise<TerminalInfo>;
+  run(plan: LaunchPlan): Promise<TerminalInfo>;
 }
 
 /** The folder of one launch: its hook inbox and settings files. */
@@ -81,19 +83,19 @@ export async function sweepLaunchDirs(
     deps.log.info({ folders: unknown.length }, "removed the folders of launches that no session names");
 }
 
-/** Names a launch; nothing runs before `run`. */
-export function prepareLaunch(
 // The agent ends a hook that takes longer, and shows that as a failure: the gateway's own limit comes first, a restart included.
 const hookMarginMs = 30_000;
 
+/** Names a launch; nothing runs before `run`. */
+export function prepareLaunch(
   deps: {
     readonly host: TerminalHostClient;
     readonly home: string;
     readonly hookCommand: string;
-    readonly clock: Clock;
-  },
     readonly hooks: PermissionHooks;
     readonly permissionAnswerMs: number;
+    readonly clock: Clock;
+  },
   order: LaunchOrder,
 ): PreparedLaunch {
   const launchId = newUuid();
@@ -104,7 +106,7 @@ const hookMarginMs = 30_000;
     launchId,
     terminalId,
     inboxPath,
-    async run() {
+    async plan() {
       await mkdir(launchDir, { recursive: true, mode: 0o700 });
       const permissionTimeoutMs = deps.permissionAnswerMs + hookMarginMs;
       return order.template.plan({ ...order, launchDir, hookCommand: deps.hookCommand, permissionTimeoutMs });
@@ -121,6 +123,7 @@ const hookMarginMs = 30_000;
             ...plan.env,
             ...editorVariables(order, inboxPath),
             POSTERN_SESSION_INBOX: inboxPath,
+            POSTERN_SESSION_PERMISSIONS: deps.hooks.socketPath,
           },
           ...order.size,
         });

@@ -113,12 +113,20 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     fresh.add(terminalId);
     try {
       const replaced = order.kind === "resume" ? await launchIdOf(order.sessionId) : null;
-      const record = await save(prepared);
-      const info = await prepared.run().catch(async (error: unknown) => {
-        await deps.store.update(record.sessionId, { terminalId: null, launchId: replaced });
+      const planning = prepared.plan(); // while the store writes
+      const planned = planning.catch(() => undefined); // told below
+      const record = await save(prepared).catch(async (error: unknown) => {
+        await planned;
         await removeLaunchDir(deps, prepared.launchId);
         throw error;
       });
+      const info = await planning
+        .then((plan) => prepared.run(plan))
+        .catch(async (error: unknown) => {
+          await deps.store.update(record.sessionId, { terminalId: null, launchId: replaced });
+          await removeLaunchDir(deps, prepared.launchId);
+          throw error;
+        });
       const session = new LiveSession(deps, {
         record,
         template: order.template,
