@@ -41,9 +41,9 @@ export interface Coding {
   read(input: ReadInput, caller: Caller, signal: AbortSignal): Promise<ReadOutput>;
   close(input: CloseInput, caller: Caller): Promise<CloseOutput>;
   closeAll(caller: Caller): Promise<CloseAllOutput>;
-  spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   interrupt(input: InterruptInput, caller: Caller, signal: AbortSignal): Promise<InterruptOutput>;
   answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
+  spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   listAgents(): Promise<ListAgentsOutput>;
   /** Stops following; agents live on in the terminal host. */
   stop(): Promise<void>;
@@ -69,11 +69,11 @@ export interface CodingDeps {
   readonly home: string;
   /** The fixed command that agents call as their hook. */
   readonly hookCommand: string;
-  readonly maxSessions: number;
   /** The Unix socket on which hooks ask for the decision on a permission. */
   readonly hookSocketPath: string;
   /** How long they wait; then the agent's own dialog stands. */
   readonly permissionAnswerMs: number;
+  readonly maxSessions: number;
   readonly privatePrompts: boolean;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
@@ -112,8 +112,8 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     listAgents: () => agents.list(),
     async stop() {
       await live.close();
+      await hooks.close();
       await transcripts.close();
     },
   };
 }
-      await hooks.close();

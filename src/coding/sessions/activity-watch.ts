@@ -27,10 +27,10 @@ export interface ActivityWatchInput extends LiveSessionInput {
 }
 
 const transcriptLagMs = 2_000;
-
-/** What a live agent is doing: moved by its hooks, its transcript, its own state file and its screen, in this order. */
 // The agent's state file tells of a dialog within half a second.
 const dialogLagMs = 2_000;
+
+/** What a live agent is doing: moved by its hooks, its transcript, its own state file and its screen, in this order. */
 export class ActivityWatch {
   readonly outbox: Outbox;
   readonly #deps: LiveSessionDeps;
@@ -38,9 +38,9 @@ export class ActivityWatch {
   readonly #agent: AgentWord;
   readonly #transcript: TranscriptFollower;
   readonly #reports: HookReports;
+  readonly #desk: PermissionDesk;
   #state: ActivityState = initialActivity;
   #restingSince = 0;
-  readonly #desk: PermissionDesk;
   /** Turns in the transcript before the newest prompt that the agent took. */
   #turnsBefore = 0;
 
@@ -61,9 +61,9 @@ export class ActivityWatch {
       onChange: () => this.#onTranscript(),
       onError: (error) => onError(error, "cannot follow a transcript"),
     });
+    this.#desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
     this.#agent = new AgentWord({ ...deps, ...input, reports: this.#reports, transcript: this.#transcript });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
-    this.#desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
   }
 
   #outboxView(): OutboxView {
@@ -94,8 +94,6 @@ export class ActivityWatch {
   get transcript(): TranscriptSummary | null {
     return this.#transcript.summary;
   }
-  /** Whether this prompt is among the turns since the agent was idle. */
-  hasPrompt(text: string): Promise<boolean> {
   /** Whether a hook waits for the decision, so that it can be given from here. */
   isAnswerable(permissionId: string): boolean {
     return this.#desk.isAnswerable(permissionId);
@@ -114,6 +112,8 @@ export class ActivityWatch {
     return taken;
   }
 
+  /** Whether this prompt is among the turns since the agent was idle. */
+  hasPrompt(text: string): Promise<boolean> {
     return this.#transcript.hasPrompt(text);
   }
 
@@ -263,14 +263,14 @@ export class ActivityWatch {
   /** The last hooks and lines of a process that has ended. */
   async readLast(): Promise<void> {
     await this.#reports.drain();
+    this.#desk.dismissAll();
     await this.#findTranscript();
     await this.#transcript.refresh();
-    this.#desk.dismissAll();
   }
 
   async close(): Promise<void> {
+    this.#desk.close();
     this.#transcript.close();
     await this.#reports.close();
-    this.#desk.close();
   }
 }

@@ -69,15 +69,6 @@ export class LiveSession {
     return this.#identity.provisional;
   }
 
-  /** Begins to follow the agent. */
-  begin(): Promise<void> {
-    this.#begun ??= this.#watch.begin().then(() => this.#tick());
-    return this.#begun;
-  }
-
-  #tick(): void {
-    if (this.#closed || this.#exit !== null) return;
-    const look = this.#watch.needsLook ? this.#watch.look() : Promise.resolve();
   /** Whether the decision on this permission can be given from here. */
   isAnswerable(permissionId: string): boolean {
     return this.#watch.isAnswerable(permissionId);
@@ -87,6 +78,15 @@ export class LiveSession {
     return this.#watch.answerPermission(permission, answer);
   }
 
+  /** Begins to follow the agent. */
+  begin(): Promise<void> {
+    this.#begun ??= this.#watch.begin().then(() => this.#tick());
+    return this.#begun;
+  }
+
+  #tick(): void {
+    if (this.#closed || this.#exit !== null) return;
+    const look = this.#watch.needsLook ? this.#watch.look() : Promise.resolve();
     void look
       .catch((error: unknown) => this.#report(error, "cannot look after a session"))
       .finally(() => {
