@@ -26,7 +26,7 @@ import { createClose, createCloseAll } from "./close.ts";
 import { createInterrupt } from "./interrupt.ts";
 import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
-import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
+import type { Caller, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
 import { createRead } from "./read.ts";
 import { createLiveSessions } from "./sessions/live-sessions.ts";
 import { createPromptQueue } from "./sessions/prompt-queue.ts";
@@ -92,7 +92,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
-  const live = createLiveSessions({ ...deps, hooks, store, queue, transcripts, events, templateOf, environmentOf });
+  const live = createLiveSessions({ ...deps, hooks, store, queue, transcripts, templateOf, environmentOf });
   const locator = createLocator({ ...deps, store, queue, live, transcripts, templates, environmentOf });
   const binaryOf = async (template: AgentTemplate): Promise<string> => (await agents.resolve(template.name)).binary;
   const starter = createStarter({ ...deps, store, queue, live, locator, environmentOf, binaryOf });
@@ -105,7 +105,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     ask: createAsk(asking),
     read: createRead({ locator, transcripts }),
     close,
-    closeAll: createCloseAll({ locator, live, store, queue, clock, events }, close),
+    closeAll: createCloseAll({ locator, live, store, queue, clock }, close),
     interrupt: createInterrupt({ ...deps, locator }),
     answerPermission: createAnswer({ locator }),
     spawn: createSpawn(asking),

@@ -152,7 +152,7 @@ export class ActivityWatch {
 
   async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {
     if (transcriptPath !== null) await this.#bindTranscript(transcriptPath);
-    await this.#observe(event, at);
+    await this.#observe(event, line);
   }
 
   async #bindTranscript(path: string): Promise<void> {

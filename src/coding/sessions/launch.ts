@@ -33,8 +33,10 @@ export interface PreparedLaunch {
   readonly launchId: string;
   readonly terminalId: string;
   readonly inboxPath: string;
+  /** Makes the launch's folder and what its template puts there. Nothing runs yet. */
+  plan(): Promise<LaunchPlan>;
   /** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` */
-  run(): Promise<TerminalInfo>;
+  run(plan: LaunchPlan): Promise<TerminalInfo>;
 }
 
 /** The folder of one launch: its hook inbox and settings files. */
@@ -104,7 +106,7 @@ export function prepareLaunch(
     launchId,
     terminalId,
     inboxPath,
-    async run() {
+    async plan() {
       await mkdir(launchDir, { recursive: true, mode: 0o700 });
       const permissionTimeoutMs = deps.permissionAnswerMs + hookMarginMs;
       return order.template.plan({ ...order, launchDir, hookCommand: deps.hookCommand, permissionTimeoutMs });
@@ -121,6 +123,7 @@ export function prepareLaunch(
             ...plan.env,
             ...editorVariables(order, inboxPath),
             POSTERN_SESSION_INBOX: inboxPath,
+            POSTERN_SESSION_PERMISSIONS: deps.hooks.socketPath,
           },
           ...order.size,
         });
