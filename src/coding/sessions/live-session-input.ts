@@ -13,7 +13,6 @@ export interface LiveSessionDeps {
   readonly queue: PromptQueue;
   readonly host: TerminalHostClient;
   readonly transcripts: Transcripts;
-  readonly events: SessionEvents;
   readonly hooks: PermissionHooks;
   /** How long a hook waits for the decision on a permission; then the agent's own dialog stands. */
   readonly permissionAnswerMs: number;
