@@ -2,8 +2,6 @@ import { closeSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { zstdCompressSync } from "node:zlib";
 
 const bufferBytes = 1024 * 1024;
-/** A file is compressed in one go, so it must not be larger. */
-export const maxCompressedBytes = 64 * 1024 * 1024;
 
 /** Takes a transcript piece by piece. */
 export interface LineSink {

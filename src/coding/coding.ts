@@ -26,10 +26,11 @@ import { createClose, createCloseAll } from "./close.ts";
 import { createInterrupt } from "./interrupt.ts";
 import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
-import type { Caller, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
+import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
 import { createRead } from "./read.ts";
 import { createLiveSessions } from "./sessions/live-sessions.ts";
 import { createPromptQueue } from "./sessions/prompt-queue.ts";
+import { createSessionEvents } from "./sessions/session-events.ts";
 import { createSessionStore } from "./sessions/session-store.ts";
 import { createSpawn } from "./spawn.ts";
 import { createStarter } from "./start.ts";
@@ -75,6 +76,8 @@ export interface CodingDeps {
   readonly permissionAnswerMs: number;
   readonly maxSessions: number;
   readonly privatePrompts: boolean;
+  /** Where events of sessions go. */
+  readonly publisher: EventPublisher;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
 }
@@ -88,24 +91,26 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const { environmentOf, templates } = agents;
   const store = createSessionStore(db, { nodeId });
   const queue = createPromptQueue(db, clock);
+  const events = createSessionEvents({ ...deps, store });
   const transcripts = createTranscripts({ clock, log });
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
-  const live = createLiveSessions({ ...deps, hooks, store, queue, transcripts, templateOf, environmentOf });
+  const live = createLiveSessions({ ...deps, hooks, store, queue, transcripts, events, templateOf, environmentOf });
   const locator = createLocator({ ...deps, store, queue, live, transcripts, templates, environmentOf });
   const binaryOf = async (template: AgentTemplate): Promise<string> => (await agents.resolve(template.name)).binary;
   const starter = createStarter({ ...deps, store, queue, live, locator, environmentOf, binaryOf });
   const resolveAgent = (name: string | undefined): ReturnType<Agents["resolve"]> => agents.resolve(name);
   const asking = { ...deps, locator, starter, queue, transcripts, resolveAgent };
-  const close = createClose({ locator, live, store, queue, clock });
+  const close = createClose({ locator, live, store, queue, clock, events });
   await live.reconcile();
+  await events.reconcile();
   await queue.prune();
   return {
     ask: createAsk(asking),
-    read: createRead({ locator, transcripts }),
+    read: createRead({ locator, transcripts, clock }),
     close,
-    closeAll: createCloseAll({ locator, live, store, queue, clock }, close),
+    closeAll: createCloseAll({ locator, live, store, queue, clock, events }, close),
     interrupt: createInterrupt({ ...deps, locator }),
     answerPermission: createAnswer({ locator }),
     spawn: createSpawn(asking),

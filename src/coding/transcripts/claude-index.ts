@@ -1,4 +1,5 @@
 import {
+  type ClaudeLineKind,
   claudeLineKind,
   claudeText,
   isClaudeAnswer,
@@ -16,6 +17,9 @@ import { cut } from "./turn-parts.ts";
 const promptCharacters = 1_000;
 
 const noTitles: SavedClaude["titles"] = { custom: null, ai: null, summary: null };
+
+/** Lines that say nothing of a turn. */
+const beside: ReadonlySet<ClaudeLineKind> = new Set(["title", "command_end", "other", "unreadable"]);
 
 /** Finds turns and facts in a transcript of Claude Code, from its beginning or from where another one stood. */
 export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
@@ -141,7 +145,9 @@ export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
     facts,
     save,
     line(bytes, offset) {
-      switch (claudeLineKind(bytes)) {
+      const kind = claudeLineKind(bytes);
+      if (!beside.has(kind)) facts.turnLines++;
+      switch (kind) {
         case "user":
           return user(bytes, offset);
         case "queued_prompt":

@@ -1,5 +1,6 @@
 import {
   type CodexForm,
+  type CodexLine,
   codexEnding,
   codexFormRank,
   codexLineKind,
@@ -19,6 +20,9 @@ const promptCharacters = 1_000;
 /** A state with more than this is not put by: such a file is read anew when it grows. */
 const maxSavedMarks = 1_000;
 const maxSavedCharacters = 50_000;
+
+/** Lines that say nothing of a turn. */
+const beside: ReadonlySet<CodexLine["kind"]> = new Set(["meta", "context", "other", "unreadable"]);
 
 /** Finds turns and facts in a rollout of Codex, from its beginning or from where another one stood. */
 export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
@@ -196,6 +200,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     save,
     line(bytes, offset) {
       const line = codexLineKind(bytes);
+      if (!beside.has(line.kind)) facts.turnLines++;
       switch (line.kind) {
         case "meta":
           return meta(bytes);

@@ -33,10 +33,12 @@ export function timeOf(line: Fields): string | null {
   return text.endsWith("Z") ? text : new Date(epochMs).toISOString();
 }
 
-/** The number under `key`, or 0; never negative, never a fraction. */
+/** The number under `key`, or 0; never negative, never a fraction, never beyond the whole numbers that JSON's readers keep exact. */
 export function countAt(from: Fields, key: string): number {
   const value = from[key];
-  return typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.trunc(value) : 0;
+  return typeof value === "number" && Number.isFinite(value) && value > 0
+    ? Math.min(Math.trunc(value), Number.MAX_SAFE_INTEGER)
+    : 0;
 }
 
 /** The objects of the array under `key`; anything else in it is left out. */

@@ -145,6 +145,7 @@ export function createOpenTranscript(
         updatedAt: facts.updatedAt ?? new Date(stamp.modifiedMs).toISOString(),
         turnCount: marks.length,
         lastTurn: marks.length === 0 ? { kind: "none" } : facts.lastTurn,
+        turnLines: facts.turnLines,
         sizeBytes: stamp.sizeBytes,
         skippedLines: skipped.count(),
       };

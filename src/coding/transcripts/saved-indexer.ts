@@ -31,6 +31,7 @@ const factsSchema = z.object({
     z.object({ kind: z.enum(["none", "open", "ended", "aborted"]) }),
     z.object({ kind: z.literal("failed"), message: z.string() }),
   ]),
+  turnLines: z.int(),
 });
 
 /** What both formats' indexers know between two lines: the newest turns, how many went before them, and the facts. */
@@ -52,7 +53,8 @@ const savedCodexSchema = baseSchema.extend({
   usageStart: z.int().nullable(),
 });
 
-const savedIndexerSchema = z.discriminatedUnion("format", [savedClaudeSchema, savedCodexSchema]);
+/** @see SavedIndexer */
+export const savedIndexerSchema = z.discriminatedUnion("format", [savedClaudeSchema, savedCodexSchema]);
 
 /** An indexer of a Claude Code transcript, put by. */
 export type SavedClaude = z.infer<typeof savedClaudeSchema>;
@@ -60,12 +62,3 @@ export type SavedClaude = z.infer<typeof savedClaudeSchema>;
 export type SavedCodex = z.infer<typeof savedCodexSchema>;
 /** An indexer put by, so that another one can go on where it stood; as JSON about a kilobyte. */
 export type SavedIndexer = z.infer<typeof savedIndexerSchema>;
-
-/** Reads the JSON of a saved indexer; null for one that is not of this version. */
-export function parseSavedIndexer(json: string): SavedIndexer | null {
-  try {
-    return savedIndexerSchema.safeParse(JSON.parse(json)).data ?? null;
-  } catch {
-    return null; // no JSON: whoever asks begins anew
-  }
-}

@@ -24,6 +24,8 @@ export interface TranscriptSummary {
   readonly updatedAt: string | null;
   readonly turnCount: number;
   readonly lastTurn: TurnState;
+  /** Lines that turns are made of: as long as there are no more of them, no turn has grown. */
+  readonly turnLines: number;
   readonly sizeBytes: number;
   /** Lines that could not be read. A damaged line in the middle of a turn is found, and counted, when the turn is read. */
   readonly skippedLines: number;

@@ -36,6 +36,8 @@ export interface TranscriptFacts {
   createdAt: string | null;
   updatedAt: string | null;
   lastTurn: TurnState;
+  /** Lines so far that may say something of a turn. */
+  turnLines: number;
 }
 
 /** Facts of an empty transcript. */
@@ -50,6 +52,7 @@ export function noFacts(): TranscriptFacts {
     createdAt: null,
     updatedAt: null,
     lastTurn: { kind: "none" },
+    turnLines: 0,
   };
 }
 

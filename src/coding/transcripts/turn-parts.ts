@@ -152,9 +152,9 @@ export function sumOfUsages(usages: Iterable<Usage>): Usage | null {
   if (all.length === 0) return null;
   const sum = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
   for (const usage of all) {
-    sum.inputTokens += usage.inputTokens;
-    sum.outputTokens += usage.outputTokens;
-    sum.cacheReadTokens += usage.cacheReadTokens;
+    sum.inputTokens = Math.min(sum.inputTokens + usage.inputTokens, Number.MAX_SAFE_INTEGER);
+    sum.outputTokens = Math.min(sum.outputTokens + usage.outputTokens, Number.MAX_SAFE_INTEGER);
+    sum.cacheReadTokens = Math.min(sum.cacheReadTokens + usage.cacheReadTokens, Number.MAX_SAFE_INTEGER);
   }
   return sum;
 }
