@@ -8,11 +8,13 @@ import { createDisposer, type Disposer } from "./core/disposal.ts";
 import { isErrno } from "./core/errors.ts";
 import { newUuid } from "./core/ids.ts";
 import type { Log } from "./core/log.ts";
+import { createEvents } from "./events/index.ts";
 import type { Folders } from "./folders/index.ts";
 import { codingRoutes } from "./http/coding-routes.ts";
 import {
   createHttpServer,
   docsRoutes,
+  eventRoutes,
   folderRoutes,
   healthRoutes,
   manifestRoutes,
@@ -84,6 +86,13 @@ async function start(
   const { db, accounts, folders, agents, close: closeStores } = await openStores(config, { log, clock });
   disposer.add(closeStores);
   const host = await linking;
+  const events = await createEvents({
+    db,
+    clock,
+    log,
+    isVisible: (dir, within) => folders.isVisible(dir, { scope: "coding", within }),
+  });
+  disposer.add(() => events.close());
   const coding = await createCoding({
     db,
     host,
@@ -100,6 +109,7 @@ async function start(
     resolveAllowedDir: (dir, rule) =>
       folders.resolveAllowedDir(dir, { ...rule, ownRequest: config.auth === "on" && rule.within === null }),
     isVisibleDir: (dir, rule) => folders.isVisible(dir, rule),
+    publisher: events.publisher,
   });
   disposer.add(() => coding.stop());
   const tools = createCodingTools(coding);
@@ -115,6 +125,13 @@ async function start(
       docsRoutes,
       folderRoutes({ folders }),
       tokenRoutes({ tokens: accounts.tokens }),
+      eventRoutes({
+        stream: (options) => events.stream(options),
+        async sessionIdsOf(sessionId, principal, signal) {
+          const session = await coding.read({ sessionId, last: 1, blocks: false }, principal, signal);
+          return [session.sessionId, ...session.sessionAliases];
+        },
+      }),
       codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
     ],
   });

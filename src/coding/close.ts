@@ -6,6 +6,7 @@ import type { SessionLocator } from "./locate.ts";
 import type { Caller } from "./ports.ts";
 import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
+import type { SessionEvents } from "./sessions/session-events.ts";
 import type { SessionStore } from "./sessions/session-store.ts";
 
 /** What closing needs. */
@@ -15,6 +16,7 @@ export interface CloseDeps {
   readonly store: SessionStore;
   readonly queue: PromptQueue;
   readonly clock: Clock;
+  readonly events: Pick<SessionEvents, "closed">;
 }
 
 /**
@@ -35,7 +37,10 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
       if (session.live !== null) await deps.live.end(session.live);
       const { sessionId } = session.live?.record ?? session.record;
       await deps.queue.loseAll(sessionId);
-      if (session.record.closedAt === null) await deps.store.update(sessionId, { closedAt: deps.clock.now() });
+      if (session.record.closedAt !== null) return;
+      await deps.store.update(sessionId, { closedAt: deps.clock.now() });
+      const closed = await deps.store.find(sessionId);
+      if (closed !== null) await deps.events.closed(closed);
     });
     const summary = await deps.locator.summaryOf(await deps.locator.locate(input.sessionId, caller));
     return { ...summary, worktree: null };

@@ -1,5 +1,5 @@
 export { type AgentRegistry, hookCommand } from "./agents/index.ts";
 export { type Agents, type Coding, type CodingDeps, createCoding } from "./coding.ts";
 export type { CodingErrorCode } from "./errors.ts";
-export type { Caller } from "./ports.ts";
+export type { Caller, EventPublisher } from "./ports.ts";
 export { type CodingTool, createCodingTools } from "./tools.ts";

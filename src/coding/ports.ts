@@ -1,4 +1,5 @@
 import type { FolderScope, Scope } from "../wire/access.ts";
+import type { NewSessionEvent } from "../wire/events.ts";
 
 /** Who calls a coding tool: as much of the caller as coding needs to know. */
 export interface Caller {
@@ -30,3 +31,19 @@ export type IsVisibleDir = (
   dir: string,
   rule: { readonly scope: FolderScope; readonly within: readonly string[] | null },
 ) => Promise<boolean>;
+
+/** The one way out for events of sessions. */
+export interface EventPublisher {
+  /**
+   * Takes events to be written and told soon, in the order of the calls, and with them, all or nothing, what coding wants to know again
+   * after a restart: a memo of each session, null to forget it. Never waits.
+   */
+  publish(publication: {
+    readonly events: readonly NewSessionEvent[];
+    readonly memos: ReadonlyMap<string, string | null>;
+  }): void;
+  /** Resolves when what was published is written, or cannot be for now. */
+  flush(): Promise<void>;
+  memoOf(sessionId: string): Promise<string | null>;
+  memos(): Promise<ReadonlyMap<string, string>>;
+}

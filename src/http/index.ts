@@ -1,4 +1,5 @@
 export { docsRoutes } from "./docs-routes.ts";
+export { eventRoutes } from "./event-routes.ts";
 export { folderRoutes } from "./folder-routes.ts";
 export { healthRoutes } from "./health-routes.ts";
 export { manifestRoutes } from "./manifest-routes.ts";

@@ -1,3 +1,4 @@
+import type { FastifySchema } from "fastify";
 import { z } from "zod";
 import { problemSchema } from "../wire/problem.ts";
 import type { KnownRoute } from "./route-server.ts";
@@ -65,7 +66,7 @@ function operation({ access, schema }: KnownRoute, components: Components): Json
           },
         }),
     responses: {
-      ...answers(schema.response, components),
+      ...answers(schema, components),
       "4XX": { description: "The caller's mistake; `code` says which.", content: problem },
       "5XX": { description: "The gateway cannot do it now.", content: problem },
     },
@@ -82,12 +83,12 @@ function parameters(place: "path" | "query", schema: unknown, components: Compon
   }));
 }
 
-function answers(response: unknown, components: Components): JsonObject {
+function answers({ response, answerType = "application/json" }: FastifySchema, components: Components): JsonObject {
   const entries = Object.entries(response ?? {}).map(([status, schema]): [string, JsonObject] => {
     if (!(schema instanceof z.ZodType)) throw new Error("An answer without a zod schema cannot be documented.");
     const words = schema.description ?? (status === "201" ? "Made" : "Done");
     if (schema instanceof z.ZodUndefined) return [status, { description: words }];
-    const content = { "application/json": { schema: components.schema(schema, "output") } };
+    const content = { [answerType]: { schema: components.schema(schema, "output") } };
     return [status, { description: words, content }];
   });
   return Object.fromEntries(entries);

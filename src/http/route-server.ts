@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { FastifyBaseLogger, FastifyInstance, FastifySchema } from "fastify";
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifySchema } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
@@ -18,6 +18,8 @@ declare module "fastify" {
     summary?: string;
     description?: string;
     tags?: readonly string[];
+    /** The media type of the answer when it is not JSON; its schema then describes one item of it. */
+    answerType?: string;
     /** Leaves the route out of the OpenAPI document. */
     hide?: boolean;
   }
@@ -42,6 +44,11 @@ export interface RouteServer {
   readonly routes: () => readonly KnownRoute[];
   /** Who is calling; of a `public` route nobody is. */
   readonly principalOf: (request: { readonly raw: IncomingMessage }) => Principal;
+  /**
+   * Who is calling, looked up again: for what stays open long after its request was let in.
+   * @throws PosternError `unauthenticated` | `insufficient_scope` when the caller would not be let in any more
+   */
+  readonly principalNow: (request: FastifyRequest) => Promise<Principal>;
   /**
    * Aborted when the client goes away and when the gateway stops (its reason is then a PosternError `gateway_stopping`).
    * A call that waits ends its waiting then: it answers with what it has, or throws the reason.

@@ -82,11 +82,8 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     if (closing !== undefined) throw stopping();
     const ownOrigin = ownerSockets.has(request.raw.socket) ? null : knownHosts.checkHost(request.raw);
     checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin });
-    const access = request.routeOptions.config.access;
-    if (request.is404 || access === "public") return;
-    const principal = await accounts.authenticate(credentialsOf(request));
-    if (access !== undefined && access !== "signed-in") requireScope(principal, access);
-    principals.set(request.raw, principal);
+    if (request.is404 || request.routeOptions.config.access === "public") return;
+    principals.set(request.raw, await principalNow(request));
   });
 
   app.addHook("onSend", async (_request, reply) => {
@@ -98,6 +95,13 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     if (methods.length > 0) void reply.header("allow", methods.join(", "));
     throw new PosternError("route_not_found", detail);
   });
+
+  async function principalNow(request: FastifyRequest): Promise<Principal> {
+    const { access } = request.routeOptions.config;
+    const principal = await accounts.authenticate(credentialsOf(request));
+    if (access !== undefined && access !== "signed-in" && access !== "public") requireScope(principal, access);
+    return principal;
+  }
 
   function credentialsOf(request: FastifyRequest): Credentials {
     const { authorization } = request.headers;
@@ -122,6 +126,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     app,
     routes: () => knownRoutes,
     signalOf,
+    principalNow,
     principalOf(request) {
       const principal = principals.get(request.raw);
       if (principal === undefined) throw new Error("A public route asks who is calling.");

@@ -60,11 +60,7 @@ export const sessionActivitySchema = z
   .meta({ id: "SessionActivityEvent" });
 
 export const sessionTurnEndedSchema = z
-  .object({
-    kind: z.literal("session.turn_ended"),
-    ...head,
-    turnCount: z.int().describe("Turns in the transcript by then; the last may still be being written."),
-  })
+  .object({ kind: z.literal("session.turn_ended"), ...head })
   .meta({ id: "SessionTurnEndedEvent" });
 
 export const sessionPermissionAskedSchema = z
@@ -192,6 +188,9 @@ export const attemptResultSchema = z
 
 export type EventKind = z.infer<typeof eventKindSchema>;
 export type SessionEvent = z.infer<typeof sessionEventSchema>;
+/** An event before it has its id. */
+export type NewSessionEvent = WithoutId<SessionEvent>;
+type WithoutId<Event> = Event extends SessionEvent ? Omit<Event, "id"> : never;
 export type StreamReset = z.infer<typeof streamResetSchema>;
 export type Webhook = z.infer<typeof webhookSchema>;
 export type AddWebhookInput = z.infer<typeof addWebhookInputSchema>;

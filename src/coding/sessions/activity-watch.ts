@@ -24,6 +24,8 @@ export interface ActivityWatchInput extends LiveSessionInput {
   /** Whether the process has ended. */
   readonly isGone: () => boolean;
   readonly onError: (error: unknown, message: string) => void;
+  /** Called when the state has moved, with the time of the hook that moved it; what follows from it is not done yet. */
+  readonly onMoved: (at: number | null) => void;
 }
 
 const transcriptLagMs = 2_000;
@@ -172,6 +174,7 @@ export class ActivityWatch {
   async #observe(event: Observation, line?: ReportedLine): Promise<void> {
     const before = this.#state;
     this.#state = nextActivity(before, event, line ?? { at: this.#deps.clock.now(), permissionId: "" });
+    this.#input.onMoved(line?.at ?? null);
     this.#desk.update(this.#state.permissions);
     if (!isResting(this.#state)) this.#agent.onTurn();
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;

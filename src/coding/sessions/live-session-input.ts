@@ -5,6 +5,7 @@ import type { AgentTemplate, Environment } from "../agents/template.ts";
 import type { PermissionHooks } from "../permissions/permission-hooks.ts";
 import type { Transcripts } from "../transcripts/transcript.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
+import type { SessionEvents } from "./session-events.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 
 /** What a live session needs from its surroundings. */
@@ -13,6 +14,7 @@ export interface LiveSessionDeps {
   readonly queue: PromptQueue;
   readonly host: TerminalHostClient;
   readonly transcripts: Transcripts;
+  readonly events: SessionEvents;
   readonly hooks: PermissionHooks;
   /** How long a hook waits for the decision on a permission; then the agent's own dialog stands. */
   readonly permissionAnswerMs: number;

@@ -10,6 +10,7 @@ import { ActivityWatch } from "./activity-watch.ts";
 import { Identity } from "./identity.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import type { Outbox } from "./outbox.ts";
+import type { SessionTeller } from "./session-events.ts";
 import type { SessionRecord } from "./session-store.ts";
 
 // Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
@@ -26,6 +27,7 @@ export class LiveSession {
   readonly #deps: LiveSessionDeps;
   readonly #identity: Identity;
   readonly #watch: ActivityWatch;
+  readonly #teller: SessionTeller;
   #exit: TerminalExit | "unknown" | null = null;
   #begun: Promise<void> | null = null;
   #ending: Promise<void> | null = null;
@@ -37,7 +39,12 @@ export class LiveSession {
     this.template = input.template;
     this.terminalId = input.terminalId;
     this.pid = input.pid;
-    this.changes = createChangeSignal(deps.clock);
+    const changes = createChangeSignal(deps.clock);
+    const notify = (): void => {
+      this.#teller.look();
+      changes.notify();
+    };
+    this.changes = { ...changes, notify };
     this.#identity = new Identity(deps, input, () => this.changes.notify());
     this.#watch = new ActivityWatch(deps, {
       ...input,
@@ -45,7 +52,9 @@ export class LiveSession {
       changes: this.changes,
       isGone: () => this.#exit !== null,
       onError: (error, message) => this.#report(error, message),
+      onMoved: (at) => this.#teller.moved(at),
     });
+    this.#teller = deps.events.tell(this, input.origin);
   }
 
   get record(): SessionRecord {
@@ -80,14 +89,22 @@ export class LiveSession {
 
   /** Begins to follow the agent. */
   begin(): Promise<void> {
-    this.#begun ??= this.#watch.begin().then(() => this.#tick());
+    this.#begun ??= this.#begin();
     return this.#begun;
+  }
+
+  async #begin(): Promise<void> {
+    await this.#teller.begin();
+    await this.#watch.begin();
+    this.#teller.caughtUp();
+    this.#tick();
   }
 
   #tick(): void {
     if (this.#closed || this.#exit !== null) return;
     const look = this.#watch.needsLook ? this.#watch.look() : Promise.resolve();
     void look
+      .then(() => this.#teller.look())
       .catch((error: unknown) => this.#report(error, "cannot look after a session"))
       .finally(() => {
         if (!this.#closed && this.#exit === null) this.#cancelTick = this.#deps.clock.after(tickMs, () => this.#tick());
@@ -118,6 +135,7 @@ export class LiveSession {
     try {
       await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
       await this.outbox.onEnded((text) => this.#watch.hasPrompt(text));
+      await this.#teller.ending();
       await this.#identity.patch({
         terminalId: null,
         exitCode: exit?.exitCode ?? null,
@@ -126,6 +144,7 @@ export class LiveSession {
         lastScreen: this.transcriptSummary === null || this.state.promptsTaken === 0 ? lastScreen : null,
         updatedAt: this.#deps.clock.now(),
       });
+      this.#teller.ended();
     } finally {
       await this.close();
     }
@@ -141,6 +160,7 @@ export class LiveSession {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#teller.close();
     this.#cancelTick();
     await this.#watch.close();
     this.changes.notify();

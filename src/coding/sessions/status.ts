@@ -1,4 +1,5 @@
-import type { SessionStatus } from "../../wire/coding.ts";
+import type { Activity, SessionStatus } from "../../wire/coding.ts";
+import type { ActivityState } from "./activity.ts";
 
 /** The facts that a session's status follows from. */
 export interface StatusFacts {
@@ -16,4 +17,14 @@ export interface StatusFacts {
 export function statusOf({ alive, ready, hasTranscript }: StatusFacts): SessionStatus {
   if (alive) return ready || hasTranscript ? "running" : "initializing";
   return hasTranscript ? "completed" : "failed";
+}
+
+/** An agent that has a prompt on its way to it is not idle, though it has not said so yet. */
+export function activityOf(live: {
+  readonly state: Pick<ActivityState, "activity" | "promptsTaken">;
+  readonly outbox: { readonly unconfirmed: string | null };
+}): Activity {
+  const { state, outbox } = live;
+  if (state.activity !== "idle" || outbox.unconfirmed === null) return state.activity;
+  return state.promptsTaken === 0 ? "starting" : "working";
 }

@@ -1,11 +1,11 @@
 import { isoTime } from "../../core/clock.ts";
-import type { Activity, PendingPermission, SessionSummary } from "../../wire/coding.ts";
+import type { PendingPermission, SessionSummary } from "../../wire/coding.ts";
 import type { ExternalHolder } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import type { OpenPermission } from "./activity.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { SessionRecord } from "./session-store.ts";
-import { statusOf } from "./status.ts";
+import { activityOf, statusOf } from "./status.ts";
 
 /** Everything that a session's summary is made of. */
 export interface SessionFacts {
@@ -61,10 +61,4 @@ export function summarize({ record, live, transcript, external, queuedPrompts }:
 
 function toPending(live: LiveSession, { callKey: _, subagent: _of, ...pending }: OpenPermission): PendingPermission {
   return { ...pending, answerable: live.isAnswerable(pending.permissionId) };
-}
-
-/** An agent that has a prompt on its way to it is not idle, though it has not said so yet. */
-function activityOf({ state, outbox }: LiveSession): Activity {
-  if (state.activity !== "idle" || outbox.unconfirmed === null) return state.activity;
-  return state.promptsTaken === 0 ? "starting" : "working";
 }

@@ -1,0 +1,146 @@
+import type { Kysely } from "kysely";
+import type { Tables } from "../storage/schema.ts";
+import { type SessionEvent, sessionEventSchema } from "../wire/events.ts";
+import { originId } from "./event-id.ts";
+
+/** What is written in one transaction. */
+export interface EventBatch {
+  readonly events: readonly SessionEvent[];
+  /** By session; null forgets. */
+  readonly memos: ReadonlyMap<string, string | null>;
+  readonly at: number;
+}
+
+/** SQL of events and memos. */
+export interface EventStore {
+  /** @param beside is done in the same transaction, for what must not be without its events */
+  write(batch: EventBatch, beside: (transaction: Kysely<Tables>) => Promise<void>): Promise<void>;
+  /** In order, those with larger ids. */
+  after(eventId: string, limit: number): Promise<readonly SessionEvent[]>;
+  has(eventId: string): Promise<boolean>;
+  /** The newest id that there ever was; {@link originId} when there was none. */
+  newest(): Promise<string>;
+  /** The newest that is no longer kept; {@link originId} while all are. */
+  pruned(): Promise<string>;
+  /** Keeps the newest `keep` of those from `oldest` on. */
+  prune(limits: { readonly oldest: string; readonly keep: number }): Promise<void>;
+  memo(sessionId: string): Promise<string | null>;
+  memos(): Promise<ReadonlyMap<string, string>>;
+}
+
+// SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535; a batch is far smaller.
+const rowsAtOnce = 500;
+
+/** An {@link EventStore} over `session_events`, `session_event_memos` and `event_marks`. */
+export function createEventStore(db: Kysely<Tables>): EventStore {
+  async function putMemos(on: Kysely<Tables>, { memos, at }: EventBatch): Promise<void> {
+    for (const [session_id, memo] of memos) {
+      if (memo === null) {
+        await on.deleteFrom("session_event_memos").where("session_id", "=", session_id).execute();
+        continue;
+      }
+      await on
+        .insertInto("session_event_memos")
+        .values({ session_id, memo, updated_at: at })
+        .onConflict((conflict) => conflict.column("session_id").doUpdateSet({ memo, updated_at: at }))
+        .execute();
+    }
+  }
+
+  async function pruned(): Promise<string> {
+    const mark = await db.selectFrom("event_marks").select("event_id").where("name", "=", "pruned").executeTakeFirst();
+    return mark?.event_id ?? originId;
+  }
+
+  return {
+    pruned,
+
+    async write(batch, beside) {
+      await db.transaction().execute(async (trx) => {
+        for (let from = 0; from < batch.events.length; from += rowsAtOnce) {
+          const rows = batch.events.slice(from, from + rowsAtOnce);
+          await trx
+            .insertInto("session_events")
+            .values(rows.map((event) => ({ event_id: event.id, body: JSON.stringify(event) })))
+            .execute();
+        }
+        await putMemos(trx, batch);
+        await beside(trx);
+      });
+    },
+
+    async after(eventId, limit) {
+      const rows = await db
+        .selectFrom("session_events")
+        .select("body")
+        .where("event_id", ">", eventId)
+        .orderBy("event_id")
+        .limit(limit)
+        .execute();
+      return rows.map(({ body }) => sessionEventSchema.parse(JSON.parse(body)));
+    },
+
+    async has(eventId) {
+      const row = await db
+        .selectFrom("session_events")
+        .select("event_id")
+        .where("event_id", "=", eventId)
+        .executeTakeFirst();
+      return row !== undefined;
+    },
+
+    async newest() {
+      const row = await db
+        .selectFrom("session_events")
+        .select("event_id")
+        .orderBy("event_id", "desc")
+        .limit(1)
+        .executeTakeFirst();
+      return row?.event_id ?? pruned();
+    },
+
+    async prune({ oldest, keep }) {
+      const surplus = await db
+        .selectFrom("session_events")
+        .select("event_id")
+        .orderBy("event_id", "desc")
+        .offset(keep)
+        .limit(1)
+        .executeTakeFirst();
+      const expired = await db
+        .selectFrom("session_events")
+        .select("event_id")
+        .where("event_id", "<", oldest)
+        .orderBy("event_id", "desc")
+        .limit(1)
+        .executeTakeFirst();
+      const last = [surplus?.event_id, expired?.event_id]
+        .filter((id) => id !== undefined)
+        .toSorted()
+        .at(-1);
+      if (last === undefined) return;
+      await db.transaction().execute(async (trx) => {
+        await trx.deleteFrom("session_events").where("event_id", "<=", last).execute();
+        await trx
+          .insertInto("event_marks")
+          .values({ name: "pruned", event_id: last })
+          .onConflict((conflict) => conflict.column("name").doUpdateSet({ event_id: last }))
+          .execute();
+      });
+    },
+
+    async memo(sessionId) {
+      const row = await db
+        .selectFrom("session_event_memos")
+        .select("memo")
+        .where("session_id", "=", sessionId)
+        .executeTakeFirst();
+      return row?.memo ?? null;
+    },
+
+    async memos() {
+      const rows = await db.selectFrom("session_event_memos").select(["session_id", "memo"]).execute();
+      return new Map(rows.map((row) => [row.session_id, row.memo]));
+    },
+  };
+}

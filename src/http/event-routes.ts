@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { Principal } from "../accounts/index.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { hasCode, PosternError } from "../core/errors.ts";
+import type { StreamMessage, StreamOptions } from "../events/index.ts";
+import { eventsQuerySchema, sessionEventSchema } from "../wire/events.ts";
+import type { RouteModule } from "./route-server.ts";
+
+/** What the event stream needs. */
+export interface EventRoutesDeps {
+  readonly stream: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;
+  /** Every id of a session that the caller may see. @throws PosternError `session_not_found` */
+  readonly sessionIdsOf: (sessionId: string, principal: Principal, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly clock?: Clock;
+}
+
+// A revoked or expired token ends its streams within five seconds.
+const recheckMs = 2_000;
+// A reader that takes nothing for so long is gone, or as good as; it reads on from its last event when it comes back.
+const stuckMs = 30_000;
+// Ours. Far more than a person's tools open, few enough that nobody fills the memory with them.
+const maxStreams = 100;
+const retryMs = 1_000;
+
+const description = `Server-sent events: \`event\` is the kind, \`id\` the event's id, \`data\` the event as JSON. Send the last id as \`Last-Event-ID\` to
+go on from there: nothing is left out and nothing comes twice. When that event is no longer kept, \`event: reset\` comes first: read the
+state anew. An \`id\` alone is a place to go on from. Lines that begin with a colon keep the connection alive.`;
+
+/** `GET /api/coding/events`: what happens to sessions, as it happens. */
+export function eventRoutes(deps: EventRoutesDeps): RouteModule {
+  const { clock = systemClock } = deps;
+  let open = 0;
+  return ({ app, principalOf, principalNow, signalOf }) => {
+    app.route({
+      method: "GET",
+      url: "/api/coding/events",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "streamEvents",
+        tags: ["events"],
+        summary: "What happens to sessions, as a stream of server-sent events.",
+        description,
+        querystring: eventsQuerySchema,
+        answerType: "text/event-stream",
+        response: { 200: sessionEventSchema },
+      },
+      handler: async (request, reply) => {
+        const principal = principalOf(request);
+        const { sessionId, lastEventId } = request.query;
+        const header = request.headers["last-event-id"];
+        const after = (typeof header === "string" && header !== "" ? header : lastEventId) ?? null;
+        const gone = signalOf(reply);
+        const sessionIds = sessionId === undefined ? null : await deps.sessionIdsOf(sessionId, principal, gone);
+        if (open >= maxStreams) {
+          throw new PosternError("rate_limited", `${maxStreams} event streams are open, the most allowed. Close one.`);
+        }
+        open += 1;
+        const ending = new AbortController();
+        const signal = AbortSignal.any([gone, ending.signal]);
+        const stopChecking = whileValid(
+          clock,
+          () => principalNow(request),
+          () => ending.abort(),
+        );
+        try {
+          void reply.hijack();
+          const { raw } = reply;
+          raw.writeHead(200, { ...headersOf(reply.getHeaders()), "content-type": "text/event-stream; charset=utf-8" });
+          raw.write(`retry: ${retryMs}\n\n`);
+          const messages = deps.stream({ after, sessionIds, within: principal.folders, signal });
+          for await (const message of messages) if (!(await send(raw, { message, signal, clock }))) break;
+          raw.end();
+        } finally {
+          stopChecking();
+          open -= 1;
+        }
+      },
+    });
+  };
+}
+
+/** Calls `onEnd` when the caller may not call any more. */
+function whileValid(clock: Clock, check: () => Promise<unknown>, onEnd: () => void): () => void {
+  let cancel = (): void => undefined;
+  const later = (): void => {
+    cancel = clock.after(recheckMs, () => {
+      check().then(later, (error: unknown) => {
+        // Only what says so ends it: a store that does not answer for a moment does not.
+        if (hasCode(error, "unauthenticated") || hasCode(error, "insufficient_scope")) onEnd();
+        else later();
+      });
+    });
+  };
+  later();
+  return () => cancel();
+}
+
+/** @returns false when the reader takes nothing more */
+async function send(
+  raw: ServerResponse,
+  { message, signal, clock }: { readonly message: StreamMessage; readonly signal: AbortSignal; readonly clock: Clock },
+): Promise<boolean> {
+  if (raw.destroyed) return false;
+  if (raw.write(textOf(message))) return true;
+  const stuck = new AbortController();
+  const cancel = clock.after(stuckMs, () => stuck.abort());
+  try {
+    await once(raw, "drain", { signal: AbortSignal.any([signal, stuck.signal]) });
+    return true;
+  } catch {
+    raw.destroy(); // gone, stuck, or not allowed any more: what it has not taken is not kept for it
+    return false;
+  } finally {
+    cancel();
+  }
+}
+
+/** @see https://html.spec.whatwg.org/multipage/server-sent-events.html section 9.2.6: an `id` without data is remembered, and told to nobody */
+function textOf(message: StreamMessage): string {
+  if (message.kind === "position") return `: still here\nid: ${message.id}\n\n`;
+  const told = message.kind === "event" ? message.event : message.reset;
+  return `id: ${told.id}\nevent: ${told.kind}\ndata: ${JSON.stringify(told)}\n\n`;
+}
+
+function headersOf(headers: Readonly<Record<string, number | string | string[] | undefined>>) {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
