@@ -1,0 +1,206 @@
+import type { Clock } from "../../core/clock.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { CatalogDatabase } from "./catalog-database.ts";
+import { type CatalogWriterDeps, createCatalogWriter } from "./catalog-writer.ts";
+import { createStoredStates, isUnchanged } from "./stored-states.ts";
+import { type CreateCollector, rowOf, scanTranscript } from "./transcript-scan.ts";
+import {
+  type CatalogSource,
+  type FileState,
+  fileState,
+  pathKind,
+  type TranscriptFile,
+  walkTranscripts,
+} from "./transcript-walk.ts";
+
+/** How far the catalog is. */
+export interface CatalogProgress {
+  /** Transcripts that are stored as they are on disk. */
+  readonly done: number;
+  /** Transcripts found. */
+  readonly total: number;
+  /** Files that may not or cannot be read. */
+  readonly unreadable: number;
+  /** Bytes read since the indexer was made. */
+  readonly readBytes: number;
+}
+
+/** Brings the catalog up to what is on disk. Calls must not overlap. */
+export interface CatalogIndexer {
+  /** Looks at every file, and reads those that are new or have changed, the newest first. */
+  sweep(): Promise<void>;
+  /** Looks at these files and folders only. */
+  look(paths: readonly string[]): Promise<void>;
+  /** Forgets everything, then sweeps. */
+  rebuild(): Promise<void>;
+  progress(): CatalogProgress;
+}
+
+/** What {@link createCatalogIndexer} needs. */
+export interface CatalogIndexerDeps extends Pick<CatalogWriterDeps, "createTextIndex"> {
+  readonly database: CatalogDatabase;
+  readonly sources: readonly CatalogSource[];
+  readonly createCollector: CreateCollector;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called when more is stored, or more is known of what there is. */
+  onProgress(): void;
+  /** Called with each folder in which transcripts may appear. */
+  onFolder(path: string): void;
+}
+
+/** Reading files holds the thread; while one waits for the store another is read. */
+const scansAtOnce = 2;
+/** So many files of each agent are looked at for the first page of an empty catalog, before all are. */
+const quickLookFiles = 200;
+const quickPage = 24;
+
+interface Wanted {
+  readonly file: TranscriptFile;
+  readonly state: FileState;
+  /** Nothing of this path is stored. */
+  readonly isNew: boolean;
+}
+
+/** An indexer without a timer or a thread of its own. */
+export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
+  const { database, sources, clock, log } = deps;
+  const writer = createCatalogWriter({ ...deps, onStored: deps.onProgress });
+  const stored = createStoredStates(database.db);
+  const counts = { done: 0, total: 0, unreadable: 0, readBytes: 0 };
+
+  async function index({ file, state, isNew }: Wanted): Promise<void> {
+    const known = isNew ? null : await stored.row(file.path);
+    const usable = known !== null && known.agent === file.agent && known.format === file.format ? known : null;
+    const transcriptId = known?.transcript_id ?? (await stored.newId());
+    let readTo = usable?.parsed_offset ?? 0;
+    const end = await scanTranscript(file, {
+      transcriptId,
+      known: usable,
+      now: clock.now(),
+      createCollector: deps.createCollector,
+      async put(checkpoint) {
+        if (checkpoint.restarted) readTo = 0;
+        counts.readBytes += checkpoint.row.parsed_offset - readTo;
+        readTo = checkpoint.row.parsed_offset;
+        await writer.put(checkpoint);
+      },
+    }).catch((error: unknown) => {
+      log.warn({ reason: messageOf(error), path: file.path }, "a transcript cannot be read");
+      return "unreadable" as const;
+    });
+    if (end === "gone") await writer.remove([file.path]);
+    if (end !== "unreadable") return;
+    counts.unreadable += 1;
+    const row = { ...rowOf(file, { transcriptId, state }), unreadable: 1 };
+    await writer.put({ row, texts: [], restarted: true });
+  }
+
+  /** Reads the files, newest first. */
+  async function indexAll(wanted: readonly Wanted[]): Promise<void> {
+    const queue = wanted.toSorted((one, other) => one.state.modifiedAt - other.state.modifiedAt);
+    const lane = async (): Promise<void> => {
+      for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+        await index(next);
+        counts.done += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: scansAtOnce }, lane));
+    await writer.flush();
+  }
+
+  /** The newest page, read before all files are even found. */
+  async function indexNewest(): Promise<ReadonlySet<string>> {
+    const found: Wanted[] = [];
+    for (const source of sources) {
+      const file = (one: TranscriptFile, state: FileState): void => void found.push({ file: one, state, isNew: true });
+      const visitor = { file, folder: () => undefined, closed: () => undefined };
+      walkTranscripts(source, visitor, { newestFirst: true, maxFiles: quickLookFiles });
+    }
+    const newest = found.toSorted((one, other) => other.state.modifiedAt - one.state.modifiedAt).slice(0, quickPage);
+    await indexAll(newest);
+    return new Set(newest.map(({ file }) => file.path));
+  }
+
+  async function sweep(): Promise<void> {
+    const known = await stored.all();
+    const quick = known.size === 0 ? await indexNewest() : new Set<string>();
+    const closed: string[] = [];
+    const wanted: Wanted[] = [];
+    Object.assign(counts, { done: 0, total: 0, unreadable: 0 });
+    for (const source of sources) {
+      walkTranscripts(source, {
+        file(file, state) {
+          const row = known.get(file.path);
+          known.delete(file.path);
+          counts.total += 1;
+          if (quick.has(file.path) || (row !== undefined && isUnchanged(row, file, state))) counts.done += 1;
+          else wanted.push({ file, state, isNew: row === undefined });
+        },
+        folder: deps.onFolder,
+        closed: (path) => closed.push(`${path}/`),
+      });
+    }
+    deps.onProgress();
+    await indexAll(wanted);
+    // What lies in a folder that cannot be looked into now is not gone.
+    await writer.remove([...known.keys()].filter((path) => !closed.some((folder) => path.startsWith(folder))));
+    deps.onProgress();
+  }
+
+  /** What there is at a path that changed, files of a folder included; false when a folder is gone. */
+  function find(path: string, found: (file: TranscriptFile, state: FileState) => void): boolean {
+    let there = true;
+    for (const source of sources) {
+      const kind = pathKind(source, path);
+      if (kind?.kind === "file") {
+        const state = fileState(path);
+        if (state !== null) found(kind.file, state);
+        there = state !== null;
+      } else if (kind?.kind === "folder") {
+        there = false;
+        const folder = (one: string): void => {
+          there = true;
+          deps.onFolder(one);
+        };
+        walkTranscripts(source, { file: found, folder, closed: folder }, { from: path });
+      }
+    }
+    return there;
+  }
+
+  async function look(paths: readonly string[]): Promise<void> {
+    const found = new Map<string, Pick<Wanted, "file" | "state">>();
+    const gone = paths.filter((path) => !find(path, (file, state) => void found.set(file.path, { file, state })));
+    const isFile = (path: string): boolean => sources.some((source) => pathKind(source, path)?.kind === "file");
+    if (!gone.every(isFile)) return sweep(); // a whole folder went
+    const known = await stored.of([...found.keys(), ...gone]);
+    const wanted: Wanted[] = [];
+    for (const { file, state } of found.values()) {
+      const row = known.get(file.path);
+      if (row !== undefined && isUnchanged(row, file, state)) continue;
+      if (row === undefined) counts.total += 1;
+      else counts.done -= 1;
+      wanted.push({ file, state, isNew: row === undefined });
+    }
+    const removed = gone.filter((path) => known.has(path));
+    await indexAll(wanted);
+    if (removed.length > 0) await writer.remove(removed);
+    counts.done -= removed.length;
+    counts.total -= removed.length;
+    deps.onProgress();
+  }
+
+  return {
+    sweep,
+    look,
+    async rebuild() {
+      await writer.flush();
+      await database.reset();
+      stored.forget();
+      await sweep();
+    },
+    progress: () => ({ ...counts }),
+  };
+}

@@ -1,0 +1,82 @@
+import type { Kysely } from "kysely";
+import type { CatalogTables, TranscriptRow } from "./catalog-tables.ts";
+import type { FileState, TranscriptFile } from "./transcript-walk.ts";
+
+const columns = [
+  "path",
+  "file_key",
+  "size_bytes",
+  "modified_at",
+  "complete",
+  "unreadable",
+  "session_id",
+  "agent",
+] as const satisfies readonly (keyof TranscriptRow)[];
+
+/** Of a stored transcript what tells whether its file has changed: held for all of them while a sweep runs. */
+export type StoredState = Pick<TranscriptRow, (typeof columns)[number]>;
+
+/** What the catalog knows already, by path. */
+export interface StoredStates {
+  all(): Promise<Map<string, StoredState>>;
+  of(paths: readonly string[]): Promise<ReadonlyMap<string, StoredState>>;
+  row(path: string): Promise<TranscriptRow | null>;
+  /** For a transcript that has no row yet. One thread writes a catalog, so it alone counts. */
+  newId(): Promise<number>;
+  /** The catalog was emptied. */
+  forget(): void;
+}
+
+const pathsAtOnce = 500;
+
+/** Reads through the writer's connection. */
+export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
+  let newest: Promise<number> | null = null;
+
+  async function newestId(): Promise<number> {
+    const row = await db
+      .selectFrom("transcripts")
+      .select(({ fn }) => fn.max<number | null>("transcript_id").as("id"))
+      .executeTakeFirstOrThrow();
+    return row.id ?? 0;
+  }
+
+  return {
+    async all() {
+      const rows = await db.selectFrom("transcripts").select(columns).execute();
+      return new Map(rows.map((row) => [row.path, row]));
+    },
+    async of(paths) {
+      const states = new Map<string, StoredState>();
+      for (let from = 0; from < paths.length; from += pathsAtOnce) {
+        const some = paths.slice(from, from + pathsAtOnce);
+        const rows = await db.selectFrom("transcripts").select(columns).where("path", "in", some).execute();
+        for (const row of rows) states.set(row.path, row);
+      }
+      return states;
+    },
+    async row(path) {
+      return (await db.selectFrom("transcripts").selectAll().where("path", "=", path).executeTakeFirst()) ?? null;
+    },
+    newId() {
+      newest = (newest ?? newestId()).then((id) => id + 1);
+      return newest;
+    },
+    forget() {
+      newest = null;
+    },
+  };
+}
+
+/** A file that could not be read is tried again: what forbade it leaves no trace in what is compared. */
+export function isUnchanged(row: StoredState, file: TranscriptFile, state: FileState): boolean {
+  return (
+    row.complete === 1 &&
+    row.unreadable === 0 &&
+    row.size_bytes === state.sizeBytes &&
+    row.modified_at === state.modifiedAt &&
+    row.file_key === state.fileKey &&
+    row.session_id === file.sessionId &&
+    row.agent === file.agent
+  );
+}

@@ -1,0 +1,154 @@
+import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
+import { join, relative } from "node:path";
+import { isErrno } from "../../core/errors.ts";
+import type { TranscriptFormat } from "../transcripts/transcript.ts";
+
+/** Where one agent's transcripts lie. Can be sent to a thread. */
+export interface CatalogSource {
+  readonly agent: string;
+  readonly format: TranscriptFormat;
+  /** Absolute. */
+  readonly root: string;
+  /** Names of the folders from the root down and, last, of the file; one has the session's id in the group `id`. */
+  readonly names: readonly RegExp[];
+}
+
+/** A file that is a session's transcript by its name. */
+export interface TranscriptFile {
+  readonly path: string;
+  readonly agent: string;
+  readonly format: TranscriptFormat;
+  readonly sessionId: string;
+}
+
+/** How a file was when it was looked at. */
+export interface FileState {
+  readonly fileKey: string;
+  readonly sizeBytes: number;
+  /** Whole milliseconds. */
+  readonly modifiedAt: number;
+}
+
+/** What a walk meets. */
+export interface WalkVisitor {
+  file(file: TranscriptFile, state: FileState): void;
+  /** A folder that transcripts or folders of them may appear in. */
+  folder(path: string): void;
+  /** A folder that could not be looked into: what is in it is not gone. */
+  closed(path: string): void;
+}
+
+/** How a walk goes. */
+export interface WalkOptions {
+  /** A folder below the source's root; the root by default. */
+  readonly from?: string;
+  /** Folders that changed last come first, of dates the latest. */
+  readonly newestFirst?: boolean;
+  /** A million by default: a folder that was filled on purpose ends there. */
+  readonly maxFiles?: number;
+}
+
+/** What a path may be for a source. */
+export type PathKind =
+  | { readonly kind: "file"; readonly file: TranscriptFile }
+  | { readonly kind: "folder"; readonly depth: number };
+
+/** What `path` is by its name; null when it has nothing to do with this source. */
+export function pathKind(source: CatalogSource, path: string): PathKind | null {
+  const inside = relative(source.root, path);
+  if (inside === "") return { kind: "folder", depth: 0 };
+  const parts = inside.split("/");
+  if (parts[0] === ".." || parts.length > source.names.length) return null;
+  if (!parts.every((part, at) => source.names[at]?.test(part) === true)) return null;
+  if (parts.length < source.names.length) return { kind: "folder", depth: parts.length };
+  const sessionId = idIn(source, parts);
+  if (sessionId === null) return null;
+  const { agent, format } = source;
+  return { kind: "file", file: { path, agent, format, sessionId } };
+}
+
+function idIn({ names }: CatalogSource, parts: readonly string[]): string | null {
+  for (const [at, part] of parts.entries()) {
+    const id = names[at]?.exec(part)?.groups?.["id"];
+    if (id !== undefined) return id;
+  }
+  return null;
+}
+
+/**
+ * Visits every transcript below the source's root, or below a folder in it. Synchronous, for a thread of its own: a look at 10,000
+ * files takes 50 ms this way and 300 ms of CPU the other.
+ */
+export function walkTranscripts(source: CatalogSource, visitor: WalkVisitor, options: WalkOptions = {}): void {
+  const { from = source.root, newestFirst = false, maxFiles = 1_000_000 } = options;
+  const depth = from === source.root ? 0 : relative(source.root, from).split("/").length;
+  let files = 0;
+
+  function walk(folder: string, level: number): void {
+    const entries = entriesOf(folder, visitor);
+    if (entries === null) return;
+    visitor.folder(folder);
+    const name = source.names[level];
+    if (name === undefined) return;
+    const isLast = level === source.names.length - 1;
+    for (const entry of newestFirst && !isLast ? toNewestFirst(entries, folder) : entries) {
+      if (files >= maxFiles) return;
+      if (!name.test(entry.name)) continue;
+      const path = join(folder, entry.name);
+      if (!isLast) {
+        if (entry.isDirectory() || entry.isSymbolicLink()) walk(path, level + 1);
+        continue;
+      }
+      const kind = pathKind(source, path);
+      const state = kind?.kind === "file" ? fileState(path) : null;
+      if (kind?.kind !== "file" || state === null) continue;
+      files += 1;
+      visitor.file(kind.file, state);
+    }
+  }
+
+  walk(from, depth);
+}
+
+function toNewestFirst(entries: readonly Dirent[], folder: string): readonly Dirent[] {
+  if (entries.every(({ name }) => /^\d+$/.test(name))) {
+    return entries.toSorted((one, other) => Number(other.name) - Number(one.name));
+  }
+  const changedAt = new Map(entries.map((entry) => [entry, modifiedAt(join(folder, entry.name))]));
+  return entries.toSorted((one, other) => (changedAt.get(other) ?? 0) - (changedAt.get(one) ?? 0));
+}
+
+function modifiedAt(path: string): number {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  } catch {
+    return 0; // not to be seen: last
+  }
+}
+
+function entriesOf(folder: string, visitor: WalkVisitor): readonly Dirent[] | null {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    // A link to a file, say, is no folder; what is not there has no transcripts.
+    if (!isErrno(error, "ENOENT", "ENOTDIR")) visitor.closed(folder);
+    return null;
+  }
+}
+
+/** How the regular file at `path` is now; null when there is none. */
+export function fileState(path: string): FileState | null {
+  let found: Stats | undefined;
+  try {
+    found = statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG")) return null;
+    throw error;
+  }
+  if (found?.isFile() !== true) return null;
+  return {
+    fileKey: `${found.dev}:${found.ino}`,
+    sizeBytes: found.size,
+    modifiedAt: Math.floor(found.mtimeMs),
+  };
+}
