@@ -30,7 +30,8 @@ export async function openSqliteTestStore(): Promise<TestStore> {
   return open({ url: null, path: join(folder, "state.db") });
 }
 
-async function openPostgresTestStore(): Promise<TestStore> {
+/** @see OpenTestStore */
+export async function openPostgresTestStore(): Promise<TestStore> {
   return open({ url: await createTestDatabaseUrl(), path: "unused" });
 }
 

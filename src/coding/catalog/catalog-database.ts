@@ -3,6 +3,7 @@ import { Kysely, sql } from "kysely";
 import { messageOf, PosternError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { type CatalogTables, catalogVersion, createCatalogTables } from "./catalog-tables.ts";
+import { createTextStore } from "./text-index.ts";
 
 /** Where the catalog lies: beside the tables of the store at `url`, or, with null, in the file `path` beside the store's file. */
 export interface CatalogPlace {
@@ -120,6 +121,7 @@ async function makeTables(
       await dropSqliteTables(tx);
     }
     await createCatalogTables(tx);
+    await createTextStore(tx, dialect).createTables();
   });
 }
 

@@ -1,0 +1,142 @@
+import { stripVTControlCharacters } from "node:util";
+import type { Kysely } from "kysely";
+import type { CatalogTables } from "./catalog-tables.ts";
+import { createPostgresTextStore } from "./text-index-postgres.ts";
+import { createSqliteTextStore } from "./text-index-sqlite.ts";
+import { maxParts, type PartId, partIdOf, type TextStore } from "./text-index-store.ts";
+import { foldText, wordBoundary } from "./text-index-words.ts";
+import type { TextIndex } from "./turn-text.ts";
+
+/**
+ * What was said is kept in parts of this size, over turns: few enough rows that the most common word is found quickly, and small
+ * enough that a growing transcript's last part is quickly written again. PostgreSQL keeps 255 places of a word in each.
+ */
+const maxPartBytes = 12_000;
+/** A cut moves back so far to fall between words. */
+const nudgeCharacters = 200;
+/** A first message is looked at so far when titles are searched; the rest is found by `in: "all"`. */
+const maxHeadCharacters = 1_000;
+
+/** A piece of a part: a turn's text, or some of it. */
+export interface Piece {
+  readonly turnIndex: number;
+  readonly text: string;
+}
+
+const afterIndex = "\u001f";
+const afterPiece = "\u001e";
+/** Those two among them, so that no text can hold them; PostgreSQL takes no NUL. */
+const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
+
+/** The words of the dialect's own tables. */
+export function createTextStore(db: Kysely<CatalogTables>, dialect: "sqlite" | "postgres"): TextStore {
+  return dialect === "sqlite" ? createSqliteTextStore(db) : createPostgresTextStore(db);
+}
+
+/** The index for writing, over `db`: a transaction of who has something to add. */
+export function createTextIndex(db: Kysely<CatalogTables>, dialect: "sqlite" | "postgres"): TextIndex {
+  const store = createTextStore(db, dialect);
+
+  return {
+    async add(transcriptId, texts) {
+      let part = await openLastPart(store, transcriptId);
+      for (const { turnIndex, text, restarts } of texts) {
+        if (restarts === true) {
+          await writePart(store, part);
+          await cutBack(store, transcriptId, turnIndex);
+          part = await openLastPart(store, transcriptId);
+        }
+        for (const slice of slices(clean(text))) {
+          const bytes = Buffer.byteLength(slice);
+          if (part.bytes > 0 && part.bytes + bytes > maxPartBytes) {
+            await writePart(store, part);
+            if (part.partId + 1 >= partIdOf(transcriptId + 1, 0)) return; // 12 GB of text: the rest is not found
+            part = emptyPart(part.partId + 1);
+          }
+          part.pieces.push({ turnIndex, text: slice });
+          part.bytes += bytes;
+          part.changed = true;
+        }
+      }
+      await writePart(store, part);
+    },
+    async setHead(transcriptId, { title, firstMessage }) {
+      await store.putHead(transcriptId, {
+        title: clean((title ?? "").slice(0, maxHeadCharacters)),
+        firstMessage: clean((firstMessage ?? "").slice(0, maxHeadCharacters)),
+      });
+    },
+    remove: (transcriptId) => store.drop(transcriptId),
+  };
+}
+
+interface OpenPart {
+  readonly partId: PartId;
+  readonly pieces: Piece[];
+  bytes: number;
+  readonly isNew: boolean;
+  changed: boolean;
+}
+
+function emptyPart(partId: PartId): OpenPart {
+  return { partId, pieces: [], bytes: 0, isNew: true, changed: false };
+}
+
+async function openLastPart(store: TextStore, transcriptId: number): Promise<OpenPart> {
+  const last = await store.lastPart(transcriptId);
+  if (last === null) return emptyPart(partIdOf(transcriptId, 0));
+  const pieces = piecesOf(last.content);
+  const bytes = pieces.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+  return { partId: last.partId, pieces, bytes, isNew: false, changed: false };
+}
+
+async function writePart(store: TextStore, { partId, pieces, isNew, changed }: OpenPart): Promise<void> {
+  if (!changed) return;
+  const content = pieces.map(({ turnIndex, text }) => `${turnIndex}${afterIndex}${text}`).join(afterPiece);
+  const folded = pieces.map(({ text }) => foldText(text)).join(` ${wordBoundary} `);
+  await store.putPart(partId, { content, folded, isNew });
+}
+
+/** Takes out what was said from a turn on. */
+async function cutBack(store: TextStore, transcriptId: number, turnIndex: number): Promise<void> {
+  for (let round = 0; round < maxParts; round++) {
+    const part = await openLastPart(store, transcriptId);
+    if (part.isNew) return;
+    const kept = part.pieces.filter((piece) => piece.turnIndex < turnIndex);
+    if (kept.length === part.pieces.length) return;
+    if (kept.length === 0) await store.dropPart(part.partId);
+    else await writePart(store, { ...part, pieces: kept, changed: true });
+    if (kept.length > 0) return;
+  }
+}
+
+/** The pieces of a part's content, in order. */
+export function piecesOf(content: string): Piece[] {
+  return content.split(afterPiece).map((piece) => {
+    const end = piece.indexOf(afterIndex);
+    return { turnIndex: Number(piece.slice(0, end)), text: piece.slice(end + 1) };
+  });
+}
+
+function clean(text: string): string {
+  const plain = text.includes("\u001b") ? stripVTControlCharacters(text) : text;
+  return plain.toWellFormed().replace(control, " ");
+}
+
+/** A text in slices that fit a part, cut between words where there are any. */
+function* slices(text: string): Generator<string> {
+  // A character of UTF-16 is at most three bytes.
+  const size = Buffer.byteLength(text) === text.length ? maxPartBytes : maxPartBytes / 3;
+  for (let at = 0; at < text.length; ) {
+    const end = at + size >= text.length ? text.length : cutNear(text, at + size);
+    yield text.slice(at, end);
+    at = end;
+  }
+}
+
+function cutNear(text: string, wanted: number): number {
+  const space = text.slice(wanted - nudgeCharacters, wanted).search(/\s\S*$/);
+  if (space >= 0) return wanted - nudgeCharacters + space + 1;
+  const last = text.charCodeAt(wanted - 1);
+  return last >= 0xd800 && last <= 0xdbff ? wanted - 1 : wanted;
+}
