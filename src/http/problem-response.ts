@@ -18,11 +18,13 @@ export const problemStatuses = {
   folder_not_found: 404,
   token_not_found: 404,
   permission_gone: 404,
+  rescue_not_found: 404,
   session_busy: 409,
   session_mismatch: 409,
   branch_exists: 409,
   branch_checked_out: 409,
   worktree_exists: 409,
+  worktree_conflict: 409,
   idempotency_conflict: 409,
   permission_pending: 409,
   too_large: 413,
@@ -30,6 +32,7 @@ export const problemStatuses = {
   dir_not_found: 422,
   not_a_git_repository: 422,
   base_branch_not_found: 422,
+  branch_not_found: 422,
   agent_not_configured: 422,
   agent_binary_missing: 422,
   model_not_supported: 422,
@@ -37,6 +40,7 @@ export const problemStatuses = {
   rate_limited: 429,
   internal_error: 500,
   agent_start_failed: 503,
+  worktree_failed: 503,
   terminal_host_unavailable: 503,
   transcript_unreadable: 503,
   gateway_stopping: 503,
@@ -52,7 +56,7 @@ const fastifyCodes: Readonly<Record<string, ProblemCode>> = {
 };
 
 /** 5xx whose own words are meant for the caller; the others say nothing about the inside. */
-const speaking: ReadonlySet<ProblemCode> = new Set(["agent_start_failed", "gateway_stopping"]);
+const speaking: ReadonlySet<ProblemCode> = new Set(["agent_start_failed", "worktree_failed", "gateway_stopping"]);
 
 const silentDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
   terminal_host_unavailable: "The process that keeps the terminals is not there. It is being started again.",

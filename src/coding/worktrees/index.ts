@@ -1,0 +1,5 @@
+export type { ClosedWorktree } from "./close-worktree.ts";
+export type { Rescue } from "./restore.ts";
+export { shownName } from "./tree-walk.ts";
+export type { WorktreeRecord } from "./worktree-store.ts";
+export { createWorktrees, type Worktrees } from "./worktrees.ts";

@@ -1,0 +1,75 @@
+import { lstat, readdir } from "node:fs/promises";
+
+/**
+ * A path inside a work tree, one character for each of its bytes: file names are bytes, and not all of them are UTF-8.
+ * @see shownName
+ */
+export type TreeName = string;
+
+/** Something in a work tree that is no folder. */
+export interface WalkedEntry {
+  readonly name: TreeName;
+  readonly kind: "file" | "link" | "special";
+  /** As git sees it: whether its owner may run it. */
+  readonly executable: boolean;
+  readonly sizeBytes: number;
+}
+
+/** What a work tree holds. */
+export interface Walk {
+  readonly entries: readonly WalkedEntry[];
+  /** Folders in it that are repositories of their own; `.` when its root has become one. */
+  readonly repositories: readonly TreeName[];
+}
+
+// Far beyond a work tree with its dependencies; the walk takes some 200 bytes for each.
+const maxEntries = 1_000_000;
+const readsAtOnce = 64;
+
+/** The bytes of a path below `root`. */
+export function bytesOf(root: string, name: TreeName): Buffer {
+  return name === "" ? Buffer.from(root) : Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);
+}
+
+/** For people; bytes that are no UTF-8 are replaced. */
+export function shownName(name: TreeName): string {
+  return Buffer.from(name, "latin1").toString("utf8");
+}
+
+/** Of a path that is UTF-8. */
+export function toName(path: string): TreeName {
+  return Buffer.from(path, "utf8").toString("latin1");
+}
+
+/** Walks a work tree without following any link. Rejects when a folder cannot be read, so that nothing is missed in silence. */
+export async function walkTree(root: string): Promise<Walk> {
+  const entries: WalkedEntry[] = [];
+  const repositories: TreeName[] = [];
+  const folders: TreeName[] = [""];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const found = await readdir(bytesOf(root, folder), { withFileTypes: true, encoding: "buffer" });
+    const files: TreeName[] = [];
+    for (const entry of found) {
+      const base = entry.name.toString("latin1");
+      const name = folder === "" ? base : `${folder}/${base}`;
+      const isPointer = folder === "" && !entry.isDirectory();
+      if (base.toLowerCase() === ".git") {
+        if (!isPointer) repositories.push(folder === "" ? "." : folder);
+      } else if (entry.isDirectory()) folders.push(name);
+      else files.push(name);
+    }
+    for (let at = 0; at < files.length; at += readsAtOnce) {
+      entries.push(...(await Promise.all(files.slice(at, at + readsAtOnce).map((name) => entryAt(root, name)))));
+    }
+    if (entries.length + folders.length > maxEntries) {
+      throw new Error(`It holds more than ${maxEntries} files.`);
+    }
+  }
+  return { entries, repositories };
+}
+
+async function entryAt(root: string, name: TreeName): Promise<WalkedEntry> {
+  const stats = await lstat(bytesOf(root, name));
+  const kind = stats.isFile() ? "file" : stats.isSymbolicLink() ? "link" : "special";
+  return { name, kind, executable: (stats.mode & 0o100) !== 0, sizeBytes: stats.size };
+}

@@ -1,0 +1,223 @@
+import { mkdir, realpath } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import type { Kysely } from "kysely";
+import type { Clock } from "../../core/clock.ts";
+import { isErrno } from "../../core/errors.ts";
+import { newUuid } from "../../core/ids.ts";
+import type { Log } from "../../core/log.ts";
+import { createKeyedLock } from "../../core/single-flight.ts";
+import { createGit } from "../../platform/git-command.ts";
+import type { Tables } from "../../storage/schema.ts";
+import { codingError } from "../errors.ts";
+import { type ClosedWorktree, closeWorktree } from "./close-worktree.ts";
+import {
+  countedDirs,
+  makeWorktree,
+  remakeWorktree,
+  requireRepository,
+  undoCreation,
+  undoRemaking,
+} from "./make-worktree.ts";
+import { type Rescue, readRescue, restoreRescue } from "./restore.ts";
+import type { TreeName } from "./tree-walk.ts";
+import type { NewWorktree, WorktreeDeps, WorktreeStep } from "./worktree-deps.ts";
+import { inodeOf, removeTree } from "./worktree-files.ts";
+import { createWorktreeStore, type WorktreeRecord } from "./worktree-store.ts";
+
+/** The worktrees that the gateway makes for sessions, and what becomes of them. */
+export interface Worktrees {
+  /**
+   * Makes a worktree for a session that is about to start.
+   *
+   * @param mayUse the folder rule, for directories that need not exist
+   * @returns the real path in which the agent starts
+   * @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `dir_not_found` | `base_branch_not_found` | `branch_exists`
+   *   | `branch_checked_out` | `worktree_exists` | `worktree_failed` | `too_large` | `invalid_request`
+   */
+  make(wanted: NewWorktree, mayUse: (dir: string) => Promise<boolean>): Promise<string>;
+  /** Takes back the worktree of a session of which no process ever ran. */
+  takeBack(sessionId: string): Promise<void>;
+  /**
+   * Makes the worktree of a session stand again before its agent is resumed; a session without one is left alone.
+   * @throws PosternError `branch_not_found` | `branch_checked_out` | `worktree_exists` | `worktree_failed` | `not_a_git_repository`
+   */
+  revive(sessionId: string): Promise<void>;
+  /** Rescues and removes; null for a session without a worktree. Never throws for what is in it: then it stays. */
+  close(sessionId: string, options: { readonly discard: boolean }): Promise<ClosedWorktree | null>;
+  ofSession(sessionId: string): Promise<WorktreeRecord | null>;
+  /** Refuses a directory in another session's worktree. @throws PosternError `session_busy` */
+  requireNotAnothers(dir: string, sessionId: string | null): Promise<void>;
+  /** For the folder rule: a directory in a worktree, also in one that is gone, counts as the same one of its repository. */
+  countedAs(dir: string): Promise<{ readonly dir: string; readonly counted: string; readonly removed: boolean }>;
+  /** Every worktree there ever was, and the repository as which it counts. */
+  worktreeRoots(): Promise<readonly { readonly path: string; readonly repository: string }[]>;
+  /** The sessions that have a rescue, latest first. */
+  rescued(): Promise<readonly WorktreeRecord[]>;
+  /** @throws PosternError `rescue_not_found` */
+  rescueOf(record: WorktreeRecord): Promise<Rescue>;
+  /** Puts a rescue into the worktree, which is made anew if it is gone. @throws PosternError `worktree_conflict`, and those of `revive` */
+  restore(record: WorktreeRecord, options: { readonly force: boolean }): Promise<readonly TreeName[]>;
+  /** Forgets a rescue for good. */
+  drop(record: WorktreeRecord): Promise<void>;
+  /** At the start: finishes or undoes what a crash left. */
+  reconcile(sessionExists: (sessionId: string) => Promise<boolean>): Promise<void>;
+}
+
+/** What {@link createWorktrees} needs. */
+export interface WorktreesOptions {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: string;
+  /** The state folder. */
+  readonly home: string;
+  /** Where git is looked for. */
+  readonly pathVariable: string;
+  /** For tests: told after each step. */
+  readonly onStep?: (step: WorktreeStep) => Promise<void>;
+}
+
+/** The worktrees of this gateway's sessions. */
+export function createWorktrees(options: WorktreesOptions): Worktrees {
+  const { db, clock, log, nodeId } = options;
+  const scratchRoot = join(options.home, "worktrees");
+  const store = createWorktreeStore(db, { nodeId, clock });
+  const lock = createKeyedLock();
+  const deps: WorktreeDeps = {
+    git: createGit(options.pathVariable),
+    store,
+    clock,
+    log,
+    scratchFolder: () => join(scratchRoot, newUuid()),
+    onStep: options.onStep ?? (() => Promise.resolve()),
+  };
+
+  async function revive(record: WorktreeRecord): Promise<WorktreeRecord> {
+    return lock.run(record.commonDir, async () => {
+      const now = await finished(record);
+      if (now.state === "removed") return remakeWorktree(deps, now);
+      if ((await inodeOf(now.path)) !== null) return now;
+      // Somebody removed the directory: as if we had.
+      await closeWorktree(deps, now, { discard: false });
+      const gone = await store.ofSession(now.sessionId);
+      return gone?.state === "removed" ? remakeWorktree(deps, gone) : now;
+    });
+  }
+
+  /** A close that could not be ended is gone on with. */
+  async function finished(record: WorktreeRecord): Promise<WorktreeRecord> {
+    if (record.state !== "removing" && record.state !== "closing") return record;
+    await closeWorktree(deps, record, { discard: record.closing === "discard" });
+    return (await store.ofSession(record.sessionId)) ?? record;
+  }
+
+  async function rescueOf(record: WorktreeRecord): Promise<Rescue> {
+    const rescue = await readRescue(deps, record);
+    if (rescue !== null) return rescue;
+    if (record.rescueRef !== null) await store.update(record, { rescueRef: null, rescueCommit: null });
+    throw codingError("rescue_not_found", `Session ${record.sessionId} has no rescue.`);
+  }
+
+  async function reconcileOne(record: WorktreeRecord, exists: (sessionId: string) => Promise<boolean>): Promise<void> {
+    const { state, path } = record;
+    if (state === "creating") await undoCreation(deps, record);
+    else if (state === "recreating") await undoRemaking(deps, record);
+    else if (state === "ready" && !(await exists(record.sessionId))) await undoCreation(deps, record);
+    else if (state === "closing" || state === "removing") await finished(record);
+    else return;
+    log.info({ path, state }, "finished or undid what was left of a worktree");
+  }
+
+  return {
+    async make(wanted, mayUse) {
+      const place = await requireRepository(wanted.dir);
+      for (const dir of countedDirs(place, wanted.dir)) {
+        if (await mayUse(dir)) continue;
+        throw codingError(
+          "dir_not_allowed",
+          `The repository of ${wanted.dir} lies at ${place.root}, which the caller may not use.`,
+        );
+      }
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      const { path, subFolder } = await lock.run(place.commonDir, () => makeWorktree(deps, place, wanted));
+      return realpath(join(path, subFolder));
+    },
+
+    async takeBack(sessionId) {
+      const record = await store.ofSession(sessionId);
+      if (record !== null) await lock.run(record.commonDir, () => undoCreation(deps, record));
+    },
+
+    async revive(sessionId) {
+      const record = await store.ofSession(sessionId);
+      if (record === null) return;
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      await revive(record);
+    },
+
+    async close(sessionId, { discard }) {
+      const record = await store.ofSession(sessionId);
+      if (record === null) return null;
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      return lock.run(record.path, () => closeWorktree(deps, record, { discard }));
+    },
+
+    ofSession: (sessionId) => store.ofSession(sessionId),
+
+    async requireNotAnothers(dir, sessionId) {
+      const other = (await store.holding(dir)).find(
+        (record) => record.state !== "removed" && record.sessionId !== sessionId,
+      );
+      if (other === undefined) return;
+      throw codingError(
+        "session_busy",
+        `${dir} is the worktree of session ${other.sessionId}, and two sessions never share one. Go on with that session, or ask for a worktree of your own.`,
+      );
+    },
+
+    async countedAs(given) {
+      const dir = await realPath(given);
+      const [record] = await store.holding(dir);
+      if (record === undefined) return { dir, counted: given, removed: false };
+      const counted = join(record.repository, relative(record.path, dir));
+      return { dir, counted, removed: (await inodeOf(record.path)) === null };
+    },
+
+    worktreeRoots: () => store.roots(),
+    rescued: () => store.withRescue(),
+    rescueOf,
+
+    async restore(record, { force }) {
+      const rescue = await rescueOf(record);
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      return restoreRescue(deps, await revive(record), { rescue, force });
+    },
+
+    async drop(record) {
+      const { commit } = await rescueOf(record);
+      if (record.rescueRef === null) return;
+      await deps.git.must(["update-ref", "-d", record.rescueRef, commit], { at: { gitDir: record.commonDir } });
+      await store.update(record, { rescueRef: null, rescueCommit: null });
+    },
+
+    async reconcile(sessionExists) {
+      await removeTree(scratchRoot);
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      for (const record of await store.list(["creating", "recreating", "ready", "closing", "removing"])) {
+        await reconcileOne(record, sessionExists).catch((error: unknown) =>
+          log.error({ path: record.path, error }, "cannot finish or undo what was left of a worktree"),
+        );
+      }
+    },
+  };
+}
+
+/** Links resolved; what is not there is taken by its name. */
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG")) return resolve(path);
+    throw error;
+  }
+}
