@@ -3,28 +3,31 @@ import type { Clock } from "../../core/clock.ts";
 import type { HookDecision, PermissionHooks } from "../permissions/permission-hooks.ts";
 import type { OpenPermission } from "./activity.ts";
 
-// A hook that lost its gateway is back within a fraction of this.
-const hookBackMs = 2_000;
+/** What a {@link PermissionDesk} needs. */
+export interface PermissionDeskDeps {
+  readonly hooks: PermissionHooks;
+  readonly clock: Clock;
+  readonly changes: ChangeSignal;
+  /** How long a hook waits; then it says nothing, and the agent's own dialog stands. */
+  readonly limitMs: number;
+}
+
+interface Wait {
+  /** Its hook has written its line, or has lost an earlier gateway, and is due any moment. */
+  readonly dueUntil: number;
+  readonly cancel: () => void;
+}
+
+// A hook asks a few milliseconds after its line is there, and after a lost gateway every 200 ms.
+const dueMs = 2_000;
 
 /** The open permissions of one live session, and the hooks that wait for their decisions. */
 export class PermissionDesk {
-  readonly #deps: {
-    readonly hooks: PermissionHooks;
-    readonly clock: Clock;
-    readonly changes: ChangeSignal;
-    /** How long a hook waits; then it says nothing, and the agent's own dialog stands. */
-    readonly limitMs: number;
-  };
-  /** What ends the wait of each. */
-  readonly #open = new Map<string, () => void>();
+  readonly #deps: PermissionDeskDeps;
+  readonly #open = new Map<string, Wait>();
   readonly #deciding = new Set<string>();
 
-  constructor(deps: {
-    readonly hooks: PermissionHooks;
-    readonly clock: Clock;
-    readonly changes: ChangeSignal;
-    readonly limitMs: number;
-  }) {
+  constructor(deps: PermissionDeskDeps) {
     this.#deps = deps;
   }
 
@@ -37,37 +40,39 @@ export class PermissionDesk {
 
   #expect({ permissionId, askedAt }: OpenPermission): void {
     const { hooks, clock, changes, limitMs } = this.#deps;
-    const leftMs = Date.parse(askedAt) + limitMs - clock.now();
-    if (leftMs <= 0) {
-      hooks.forget(permissionId);
-      this.#open.set(permissionId, () => undefined);
-      return;
-    }
-    const cancel = clock.after(leftMs, () => {
+    const now = clock.now();
+    const leftMs = Date.parse(askedAt) + limitMs - now;
+    const cancel = clock.after(Math.max(0, leftMs), () => {
       hooks.forget(permissionId);
       changes.notify();
     });
-    this.#open.set(permissionId, cancel);
-    hooks.expect(permissionId, () => changes.notify());
+    this.#open.set(permissionId, { cancel, dueUntil: now + Math.min(dueMs, leftMs) });
+    if (leftMs > 0) hooks.expect(permissionId, () => changes.notify());
   }
 
   #close(permissionId: string): void {
-    this.#open.get(permissionId)?.();
+    this.#open.get(permissionId)?.cancel();
     this.#open.delete(permissionId);
     this.#deps.hooks.forget(permissionId);
   }
 
   isAnswerable(permissionId: string): boolean {
-    return this.#deps.hooks.isWaiting(permissionId) && !this.#deciding.has(permissionId);
+    if (this.#deciding.has(permissionId)) return false;
+    return this.#deps.hooks.isWaiting(permissionId) || this.#isDue(permissionId);
+  }
+
+  #isDue(permissionId: string): boolean {
+    return (this.#open.get(permissionId)?.dueUntil ?? 0) > this.#deps.clock.now();
   }
 
   /** @returns whether the agent's hook passed it on; false also when another answer is on its way */
   async decide(permissionId: string, decision: HookDecision): Promise<boolean> {
     const { hooks, changes } = this.#deps;
-    if (this.#deciding.has(permissionId)) return false;
+    if (!this.isAnswerable(permissionId)) return false;
     this.#deciding.add(permissionId);
     try {
-      await changes.until(() => hooks.isWaiting(permissionId), { timeoutMs: hookBackMs });
+      const there = (): boolean => hooks.isWaiting(permissionId) || !this.#isDue(permissionId);
+      await changes.until(there, { timeoutMs: dueMs });
       return await hooks.decide(permissionId, decision);
     } finally {
       this.#deciding.delete(permissionId);
@@ -76,7 +81,7 @@ export class PermissionDesk {
 
   /** Stops expecting; hooks that wait try the next gateway. */
   close(): void {
-    for (const cancel of this.#open.values()) cancel();
+    for (const { cancel } of this.#open.values()) cancel();
     this.#open.clear();
   }
 
