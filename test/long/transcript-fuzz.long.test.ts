@@ -5,7 +5,7 @@ import { checkGrowth, checkReading } from "../support/transcript-checks.ts";
 
 /** Each of the six rounds takes this long. */
 const timeLimitMs = Number(process.env["POSTERN_FUZZ_MS"] ?? 60_000);
-const seed = Date.now() & 0x7fffffff;
+const seed = Number(process.env["POSTERN_FUZZ_SEED"] ?? Date.now() & 0x7fffffff);
 const effort = { numRuns: 1_000_000, timeLimitMs, seed };
 
 function heapMb(): number {

@@ -88,15 +88,15 @@ export function createOpenTranscript(
     for (let index = first; index < marks.length; index++) {
       const mark = marks[index];
       if (mark === undefined) break;
-      const cached = cache.get(`${known.id}:${mark.start}`);
-      if (cached !== undefined) {
-        turns.set(index, cached);
-        continue;
-      }
       const end =
         mark.role === "user"
           ? mark.start + mark.firstLineBytes + 1
           : (marks[index + 1]?.start ?? known.position.offset);
+      const cached = cache.get(cacheKey(known, { mark, end }));
+      if (cached !== undefined) {
+        turns.set(index, cached);
+        continue;
+      }
       const begun = known.lastTurn?.mark === mark ? known.lastTurn : null;
       jobs.push({
         index,
@@ -164,7 +164,7 @@ export function createOpenTranscript(
         await setImmediate(); // a turn can be long to build, and the caller is not alone in this process
         const turn = builder.turn(index);
         turns.set(index, turn);
-        if (index < marks.length - 1 || mark.role === "user") cache.put(`${known.id}:${mark.start}`, turn);
+        if (index < marks.length - 1 || mark.role === "user") cache.put(cacheKey(known, { mark, end }), turn);
         else if (indexer.facts.lastTurn.kind === "open" || sizeOfTurn(turn) <= maxKeptCharacters) {
           known.lastTurn = { mark, builder, fedTo: end };
         }
@@ -172,6 +172,11 @@ export function createOpenTranscript(
       return [...turns.entries()].toSorted(([a], [b]) => a - b).map(([, turn]) => turn);
     },
   };
+}
+
+/** The end belongs to it: the mark of a turn that was only guessed can go again, and then the turn before it goes on. */
+function cacheKey({ id }: Reading, { mark, end }: { readonly mark: TurnMark; readonly end: number }): string {
+  return `${id}:${mark.start}-${end}`;
 }
 
 /** Gives every job its lines; jobs that lie close together share one pass, and a source that cannot seek is passed through once. */

@@ -179,6 +179,16 @@ describe("a line of Codex", () => {
     expect((await read("codex")).told).toEqual(["user: hi", "assistant: hello", "user: again"]);
   });
 
+  test("that takes back a guessed prompt lets the answer before it go on, also when that was read already", async () => {
+    const prompt = { type: "UserMessage", content: [{ type: "text", text: "hi" }] };
+    await append(response({ type: "function_call", call_id: "c", name: "f", arguments: "{}" }));
+    await append(message("user", "<some_new_context>nobody typed this</some_new_context>"));
+    expect((await read("codex")).told).toHaveLength(2);
+    await append(response({ type: "function_call_output", call_id: "c", output: "late" }));
+    await append(event({ type: "item_completed", thread_id: "thread", item: prompt }));
+    expect((await read("codex")).told).toEqual(['assistant: f ok "late"', "user: hi"]);
+  });
+
   test("that follows from a newer version in the same file counts nothing twice", async () => {
     const item = (value: object): object => event({ type: "item_completed", thread_id: "thread", item: value });
     await append(
