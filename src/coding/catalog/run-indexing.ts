@@ -1,0 +1,80 @@
+import { systemClock } from "../../core/clock.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import { openCatalogDatabase } from "./catalog-database.ts";
+import { createCatalogIndexer } from "./catalog-indexer.ts";
+import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messages.ts";
+import { createTextIndex } from "./text-index.ts";
+import { createTextCollector } from "./turn-collector.ts";
+
+/** The indexing thread's work, without the thread. */
+export interface Indexing {
+  /** Never rejects: `done` or `failed` is told. */
+  run(task: IndexingTask): Promise<void>;
+}
+
+/** More often than this nobody looks. */
+const progressMs = 50;
+
+/** Opens the catalog for writing and waits for tasks. */
+export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNews) => void): Promise<Indexing> {
+  const log = toldLog(tell);
+  const database = await openCatalogDatabase(order.place, log);
+  let folders: string[] = [];
+  let toldAt = Number.NEGATIVE_INFINITY;
+
+  function tellFolders(): void {
+    if (folders.length > 0) tell({ kind: "folders", paths: folders });
+    folders = [];
+  }
+
+  const indexer = createCatalogIndexer({
+    database,
+    sources: order.sources,
+    createCollector: createTextCollector,
+    createTextIndex: (tx) => createTextIndex(tx, database.dialect),
+    clock: systemClock,
+    log,
+    onProgress() {
+      tellFolders();
+      if (performance.now() - toldAt < progressMs) return;
+      toldAt = performance.now();
+      tell({ kind: "progress", progress: indexer.progress() });
+    },
+    onFolder: (path) => void folders.push(path),
+  });
+
+  async function perform(task: IndexingTask): Promise<void> {
+    switch (task.kind) {
+      case "sweep":
+        return indexer.sweep();
+      case "rebuild":
+        return indexer.rebuild();
+      case "look":
+        return indexer.look(task.paths);
+      case "stop":
+        return database.close();
+    }
+  }
+
+  return {
+    async run(task) {
+      try {
+        toldAt = Number.NEGATIVE_INFINITY;
+        await perform(task);
+        tellFolders();
+        tell({ kind: "done", progress: indexer.progress() });
+      } catch (error) {
+        tell({ kind: "failed", reason: messageOf(error) });
+      }
+    },
+  };
+}
+
+function toldLog(tell: (news: IndexingNews) => void): Log {
+  const at =
+    (level: keyof Log) =>
+    (fields: Readonly<Record<string, unknown>>, message: string): void =>
+      tell({ kind: "log", level, fields, message });
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
