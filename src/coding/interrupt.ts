@@ -1,3 +1,4 @@
+import type { Clock } from "../core/clock.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { InterruptInput, InterruptOutput } from "../wire/coding.ts";
 import { codingError } from "./errors.ts";
@@ -9,6 +10,7 @@ import type { LiveSession } from "./sessions/live-session.ts";
 export interface InterruptDeps {
   readonly locator: SessionLocator;
   readonly host: TerminalHostClient;
+  readonly clock: Clock;
 }
 
 // Both agents stop within half a second and tell it by their transcripts or state files, which are asked after 1.5 s of silence.
@@ -17,6 +19,9 @@ const stopMs = 3_500;
 const maxAttempts = 3;
 // A prompt on its way is taken within a second.
 const takenMs = 10_000;
+const repaintMs = 150;
+// One clears what the screen shows of it.
+const maxClears = 20;
 
 /**
  * `coding_interrupt`: stops the running turn and keeps the session. An open permission is denied by it, as by Esc in the terminal;
@@ -35,15 +40,24 @@ export function createInterrupt(
         `Session ${session.record.sessionId} is running in process ${holder.pid}, outside this gateway. Stop its turn there.`,
       );
     }
-    const interrupted = session.live !== null && (await stopTurn(deps, session.live, signal));
+    const interrupted = session.live !== null && (await interruptLive(deps, session.live, signal));
     return { ...(await locator.summaryOf(await locator.locate(input.sessionId, caller))), interrupted };
   };
 }
 
-async function stopTurn({ host }: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
+async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
   const onItsWay = (): boolean => live.outbox.unconfirmed !== null && !live.state.turnRuns && live.exit === null;
   await live.changes.until(() => !onItsWay(), { timeoutMs: takenMs, signal });
   if (!live.state.turnRuns || live.exit !== null) return false;
+  // The next prompt is not typed before the composer is empty again.
+  return live.outbox.hold(async () => {
+    const stopped = await stopTurn(deps, live, signal);
+    if (stopped && live.exit === null) await clearComposer(deps, live);
+    return stopped;
+  });
+}
+
+async function stopTurn({ host }: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
   const { turnsEnded } = live.state;
   const stopped = (): boolean => live.state.turnsEnded > turnsEnded || live.exit !== null;
   for (let attempt = 0; attempt < maxAttempts && !stopped() && !signal.aborted; attempt += 1) {
@@ -51,4 +65,14 @@ async function stopTurn({ host }: InterruptDeps, live: LiveSession, signal: Abor
     await live.changes.until(stopped, { timeoutMs: stopMs, signal });
   }
   return stopped();
+}
+
+/** An agent that had not answered yet puts the prompt back into its composer. */
+async function clearComposer({ host, clock }: InterruptDeps, { terminalId, template }: LiveSession): Promise<void> {
+  for (let attempt = 0; attempt < maxClears; attempt += 1) {
+    await clock.sleep(repaintMs);
+    const keys = template.clearComposer((await host.snapshot(terminalId)).lines);
+    if (keys === null) return;
+    await host.write(terminalId, keys);
+  }
 }

@@ -81,7 +81,8 @@ export const claudeCode: AgentTemplate = {
   loginArgs: ["auth", "login"],
   plan,
   parseHook: (payload) => parsePayload(payload, toEvent),
-  composerPainted,
+  composerPainted: (lines) => composerRows(lines) !== null,
+  clearComposer,
   transcriptRoots: (env) => [join(configDir(env), "projects")],
   transcriptPlaces: (env) => [{ root: join(configDir(env), "projects"), names: [/./, uuidFile("", ["jsonl"])] }],
   findTranscript: (agentSessionId, env) => findInProjectFolders(join(configDir(env), "projects"), agentSessionId),
@@ -174,9 +175,19 @@ function turnFailed(payload: HookPayload): HookEvent {
 }
 
 /** The prompt sign at the beginning of a line between two rules; a dialog's choices are indented, and past prompts have no rules. */
-function composerPainted(lines: readonly string[]): boolean {
+function composerRows(lines: readonly string[]): readonly string[] | null {
   const isRule = (line: string | undefined): boolean => /^─{8,}/.test(line ?? "");
-  return lines.some(
-    (line, row) => /^❯(?:\s|$)/.test(line) && isRule(lines[row - 1]) && lines.slice(row + 1).some(isRule),
-  );
+  for (const [row, line] of lines.entries()) {
+    if (!/^❯(?:\s|$)/.test(line) || !isRule(lines[row - 1])) continue;
+    const end = lines.findIndex((other, below) => below > row && isRule(other));
+    if (end !== -1) return lines.slice(row, end);
+  }
+  return null;
+}
+
+/** Ctrl+U empties the line before the cursor, then takes the line end before it. */
+function clearComposer(lines: readonly string[]): string | null {
+  const rows = composerRows(lines);
+  if (rows === null || rows.every((row) => row.replace("❯", "").trim() === "")) return null;
+  return "\x15".repeat(2 * rows.length);
 }

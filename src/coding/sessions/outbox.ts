@@ -68,6 +68,8 @@ export class Outbox {
   /** The prompt whose turn runs. */
   #current: string | null = null;
   #busy = false;
+  /** How many tasks must not be typed into. */
+  #holds = 0;
 
   constructor(
     deps: { readonly host: TerminalHostClient; readonly clock: Clock; readonly queue: PromptQueue },
@@ -105,13 +107,24 @@ export class Outbox {
   /** Sends the next prompt if now is the time; otherwise the next change of state tries again. */
   pump(): void {
     const next = this.#waiting[0];
-    if (next === undefined || this.#busy || this.#sent !== null || !this.#view.maySend()) return;
+    if (next === undefined || this.#busy || this.#holds > 0 || this.#sent !== null || !this.#view.maySend()) return;
     this.#busy = true;
     this.#send(next)
       .catch((error: unknown) => this.#view.failed(error))
       .finally(() => {
         this.#busy = false;
       });
+  }
+
+  /** Sends nothing while `task` runs. */
+  async hold<T>(task: () => Promise<T>): Promise<T> {
+    this.#holds += 1;
+    try {
+      return await task();
+    } finally {
+      this.#holds -= 1;
+      this.pump();
+    }
   }
 
   async #send(prompt: OpenPrompt): Promise<void> {
