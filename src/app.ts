@@ -20,10 +20,13 @@ import {
   manifestRoutes,
   openApiRoutes,
   tokenRoutes,
+  webhookRoutes,
 } from "./http/index.ts";
 import { createManifest } from "./manifest.ts";
 import { writeFileAtomic } from "./platform/files.ts";
+import { createGuardedFetch } from "./platform/guarded-fetch.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
+import { createAddressList } from "./platform/public-address.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
 import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
@@ -90,6 +93,7 @@ async function start(
     db,
     clock,
     log,
+    fetch: createGuardedFetch({ clock, allowed: createAddressList(config.allowPrivateAddresses) }),
     isVisible: (dir, within) => folders.isVisible(dir, { scope: "coding", within }),
   });
   disposer.add(() => events.close());
@@ -125,6 +129,7 @@ async function start(
       docsRoutes,
       folderRoutes({ folders }),
       tokenRoutes({ tokens: accounts.tokens }),
+      webhookRoutes({ webhooks: events.webhooks }),
       eventRoutes({
         stream: (options) => events.stream(options),
         async sessionIdsOf(sessionId, principal, signal) {

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { customAgentSchema } from "./coding/agents/index.ts";
 import { isErrno, messageOf, PosternError } from "./core/errors.ts";
 import { sha256 } from "./core/ids.ts";
+import { isAddressEntry } from "./platform/public-address.ts";
 
 const mebibyte = 1024 * 1024;
 const minuteMs = 60_000;
@@ -34,6 +35,11 @@ export const configFileSchema = z
       .default(10 * minuteMs)
       .describe("How long an agent's question can be answered from afar before it waits in its own terminal only."),
     privatePrompts: z.stringbool().or(z.boolean()).default(false).describe("Keep prompts off command lines."),
+    allowPrivateAddresses: z
+      .array(z.string().refine(isAddressEntry, "A host name, an IP address or a network such as 10.1.0.0/16 is needed."))
+      .max(100)
+      .default([])
+      .describe("Hosts, addresses and networks that webhooks may reach although they are private, also without TLS."),
     logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
     agents: z.array(customAgentSchema).default([]).describe("Agents beside the built-in ones."),
   })
@@ -86,6 +92,7 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
     maxSessions: toNumber(set("POSTERN_MAX_SESSIONS")),
     permissionAnswerMs: toNumber(set("POSTERN_PERMISSION_ANSWER_MS")),
     privatePrompts: set("POSTERN_PRIVATE_PROMPTS"),
+    allowPrivateAddresses: toList(set("POSTERN_ALLOW_PRIVATE_ADDRESSES")),
     logLevel: set("POSTERN_LOG_LEVEL"),
   };
   const merged = { ...readConfigFile(home), ...given(fromEnvironment), ...given(overrides) };
@@ -116,6 +123,10 @@ function given(settings: object): Record<string, unknown> {
 /** What is no number stays a text, for the schema to refuse with the setting's name. */
 function toNumber(text: string | undefined): number | string | undefined {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : text;
+}
+
+function toList(text: string | undefined): readonly string[] | undefined {
+  return text?.split(",").map((item) => item.trim());
 }
 
 function readConfigFile(home: string): Record<string, unknown> {

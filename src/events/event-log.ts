@@ -42,6 +42,8 @@ export interface EventLogDeps {
   readonly log: Log;
   /** Says what is to be written beside these events, in the same transaction. */
   readonly beside: (events: readonly SessionEvent[]) => Promise<(transaction: Kysely<Tables>) => Promise<void>>;
+  /** Called after each writing, before readers are told. */
+  readonly onWritten?: () => void;
   readonly limits?: EventLimits;
 }
 
@@ -119,7 +121,9 @@ export async function createEventLog(deps: EventLogDeps): Promise<EventLog> {
     const all = [...recent, ...events];
     recentFrom = all.at(-maxRecent - 1)?.id ?? recentFrom;
     recent = all.slice(-maxRecent);
-    if (events.length > 0) changes.notify();
+    if (events.length === 0) return;
+    deps.onWritten?.();
+    changes.notify();
   }
 
   async function pruneSometimes(written: number): Promise<void> {

@@ -8,3 +8,4 @@ export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.t
 export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } from "./server.ts";
 export { tokenRoutes } from "./token-routes.ts";
 export { registerTool, type Tool } from "./tool-routes.ts";
+export { webhookRoutes } from "./webhook-routes.ts";

@@ -1,0 +1,184 @@
+import type { Kysely, Selectable } from "kysely";
+import type { Tables } from "../storage/schema.ts";
+import type { SessionEvent } from "../wire/events.ts";
+import { attemptsInOrder } from "./retry-schedule.ts";
+
+/** An event on its way to a webhook. */
+export interface WaitingDelivery {
+  readonly eventId: string;
+  readonly dir: string;
+  readonly body: string;
+  readonly attempts: number;
+}
+
+/** What came of an attempt. */
+export interface AttemptOutcome {
+  readonly state: "delivered" | "waiting" | "dead";
+  readonly at: number;
+  /** When it is tried again, if it is. */
+  readonly nextAttemptAt: number;
+  readonly status: number | null;
+  readonly error: string | null;
+}
+
+/** SQL of deliveries: durable, in order for each webhook, and bounded. */
+export interface DeliveryQueue {
+  /** Puts events in, in the transaction that writes them. */
+  add(
+    transaction: Kysely<Tables>,
+    entries: readonly { readonly webhookId: string; readonly event: SessionEvent }[],
+    at: number,
+  ): Promise<void>;
+  /**
+   * What to send now, or when there will be something: an event that failed a few times holds the later ones back, one that failed often
+   * is tried beside them. Null when nothing waits.
+   */
+  next(webhookId: string, now: number): Promise<WaitingDelivery | { readonly dueAt: number } | null>;
+  settle(webhookId: string, delivery: WaitingDelivery, outcome: AttemptOutcome): Promise<void>;
+  /** Takes out an event that may not be sent any more. */
+  drop(webhookId: string, eventId: string): Promise<void>;
+  /** All that wait become due: the receiver is back. */
+  wake(webhookId: string, now: number): Promise<void>;
+  giveUpAll(webhookId: string, reason: string): Promise<void>;
+  /** Dead ones wait again, from their first attempt on. @returns how many */
+  revive(webhookId: string, eventIds: readonly string[] | null, now: number): Promise<number>;
+  /** Keeps the newest of what is over, and of what waits as much as is allowed; what is too much is given up. */
+  prune(webhookId: string): Promise<void>;
+}
+
+/** Deliveries kept of each webhook, by state. Ours. */
+export const deliveryLimits = { waiting: 10_000, dead: 1_000, delivered: 200 } as const;
+
+/** A {@link DeliveryQueue} over `webhook_deliveries`. */
+export function createDeliveryQueue(db: Kysely<Tables>): DeliveryQueue {
+  const waiting = (webhookId: string) =>
+    db.selectFrom("webhook_deliveries").where("webhook_id", "=", webhookId).where("state", "=", "waiting");
+  const change = (webhookId: string) => db.updateTable("webhook_deliveries").where("webhook_id", "=", webhookId);
+
+  async function surplus(webhookId: string, state: keyof typeof deliveryLimits): Promise<string | null> {
+    const row = await db
+      .selectFrom("webhook_deliveries")
+      .select("event_id")
+      .where("webhook_id", "=", webhookId)
+      .where("state", "=", state)
+      .orderBy("event_id", "desc")
+      .offset(deliveryLimits[state])
+      .limit(1)
+      .executeTakeFirst();
+    return row?.event_id ?? null;
+  }
+
+  return {
+    async add(transaction, entries, at) {
+      for (const { webhookId, event } of entries) {
+        await transaction
+          .insertInto("webhook_deliveries")
+          .values({
+            webhook_id: webhookId,
+            event_id: event.id,
+            kind: event.kind,
+            dir: event.dir,
+            body: JSON.stringify(event),
+            state: "waiting",
+            attempts: 0,
+            next_attempt_at: at,
+            last_attempt_at: null,
+            last_status: null,
+            last_error: null,
+          })
+          .execute();
+      }
+    },
+
+    async next(webhookId, now) {
+      const first = await waiting(webhookId)
+        .selectAll()
+        .where("attempts", "<", attemptsInOrder)
+        .orderBy("event_id")
+        .limit(1)
+        .executeTakeFirst();
+      const aside = await waiting(webhookId)
+        .selectAll()
+        .where("attempts", ">=", attemptsInOrder)
+        .orderBy("next_attempt_at")
+        .orderBy("event_id")
+        .limit(1)
+        .executeTakeFirst();
+      const due = [first, aside]
+        .filter((row) => row !== undefined)
+        .filter((row) => row.next_attempt_at <= now)
+        .toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1))[0];
+      if (due !== undefined) return toWaiting(due);
+      if (first === undefined && aside === undefined) return null;
+      return { dueAt: Math.min(first?.next_attempt_at ?? Infinity, aside?.next_attempt_at ?? Infinity) };
+    },
+
+    async settle(webhookId, delivery, outcome) {
+      await change(webhookId)
+        .set({
+          state: outcome.state,
+          attempts: delivery.attempts + 1,
+          next_attempt_at: outcome.nextAttemptAt,
+          last_attempt_at: outcome.at,
+          last_status: outcome.status,
+          last_error: outcome.error,
+        })
+        .where("event_id", "=", delivery.eventId)
+        .execute();
+      await db
+        .updateTable("webhooks")
+        .set((eb) => ({ failures: outcome.state === "delivered" ? 0 : eb("failures", "+", 1) }))
+        .where("webhook_id", "=", webhookId)
+        .execute();
+    },
+
+    async drop(webhookId, eventId) {
+      await db
+        .deleteFrom("webhook_deliveries")
+        .where("webhook_id", "=", webhookId)
+        .where("event_id", "=", eventId)
+        .execute();
+    },
+
+    async wake(webhookId, now) {
+      await change(webhookId).set({ next_attempt_at: now }).where("state", "=", "waiting").execute();
+    },
+
+    async giveUpAll(webhookId, reason) {
+      await change(webhookId).set({ state: "dead", last_error: reason }).where("state", "=", "waiting").execute();
+    },
+
+    async revive(webhookId, eventIds, now) {
+      let query = change(webhookId)
+        .set({ state: "waiting", attempts: 0, next_attempt_at: now })
+        .where("state", "=", "dead");
+      if (eventIds !== null) query = query.where("event_id", "in", eventIds);
+      return Number((await query.executeTakeFirst()).numUpdatedRows);
+    },
+
+    async prune(webhookId) {
+      const tooMany = await surplus(webhookId, "waiting");
+      if (tooMany !== null) {
+        await change(webhookId)
+          .set({ state: "dead", last_error: `More than ${deliveryLimits.waiting} events waited.` })
+          .where("state", "=", "waiting")
+          .where("event_id", "<=", tooMany)
+          .execute();
+      }
+      for (const state of ["dead", "delivered"] as const) {
+        const last = await surplus(webhookId, state);
+        if (last === null) continue;
+        await db
+          .deleteFrom("webhook_deliveries")
+          .where("webhook_id", "=", webhookId)
+          .where("state", "=", state)
+          .where("event_id", "<=", last)
+          .execute();
+      }
+    },
+  };
+}
+
+function toWaiting(row: Selectable<Tables["webhook_deliveries"]>): WaitingDelivery {
+  return { eventId: row.event_id, dir: row.dir, body: row.body, attempts: row.attempts };
+}

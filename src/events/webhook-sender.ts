@@ -1,0 +1,181 @@
+import type { Clock } from "../core/clock.ts";
+import { isPosternError, messageOf } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import type { FetchedAnswer, GuardedFetch } from "../platform/guarded-fetch.ts";
+import type { AttemptResult } from "../wire/events.ts";
+import type { AttemptOutcome, DeliveryQueue, WaitingDelivery } from "./delivery-queue.ts";
+import type { IsVisibleDir } from "./ports.ts";
+import { attemptsInOrder, maxAttempts, pauseAfter, retryAfterMs } from "./retry-schedule.ts";
+import { signedHeaders } from "./webhook-signature.ts";
+import type { StoredWebhook, WebhookStore } from "./webhook-store.ts";
+
+/** Takes events to webhooks, each webhook by itself: one at a time, so that none waits for another's receiver. */
+export interface WebhookSender {
+  /** There may be something to send to this webhook. */
+  wake(webhookId: string): void;
+  /** One request, now, whatever waits. */
+  attempt(webhook: StoredWebhook, message: { readonly id: string; readonly body: string }): Promise<AttemptResult>;
+  /** Ends attempts under way; what they were about waits for the next start. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What {@link createWebhookSender} needs. */
+export interface WebhookSenderDeps {
+  readonly webhooks: WebhookStore;
+  readonly queue: DeliveryQueue;
+  readonly fetch: GuardedFetch;
+  readonly isVisible: IsVisibleDir;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}
+
+// While the store does not answer.
+const retryStoreMs = 5_000;
+const pruneEvery = 100;
+
+interface Attempt extends AttemptResult {
+  readonly retryAfterMs: number | null;
+}
+
+/** @see WebhookSender */
+export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
+  const { webhooks, queue, clock, log } = deps;
+  const stopping = new AbortController();
+  const running = new Map<string, Promise<void>>();
+  /** Webhooks that were woken while they were being served. */
+  const again = new Set<string>();
+  const timers = new Map<string, () => void>();
+  const settled = new Map<string, number>();
+
+  function wake(webhookId: string): void {
+    timers.get(webhookId)?.();
+    timers.delete(webhookId);
+    if (stopping.signal.aborted) return;
+    if (running.has(webhookId)) {
+      again.add(webhookId);
+      return;
+    }
+    const serving = serve(webhookId)
+      .catch((error: unknown) => {
+        if (stopping.signal.aborted) return;
+        log.warn({ webhookId, reason: messageOf(error) }, "cannot serve a webhook; trying again");
+        wakeAt(webhookId, clock.now() + retryStoreMs);
+      })
+      .finally(() => {
+        running.delete(webhookId);
+        if (again.delete(webhookId)) wake(webhookId);
+      });
+    running.set(webhookId, serving);
+  }
+
+  function wakeAt(webhookId: string, at: number): void {
+    timers.get(webhookId)?.();
+    const delayMs = Math.max(0, at - clock.now());
+    timers.set(
+      webhookId,
+      clock.after(delayMs, () => wake(webhookId)),
+    );
+  }
+
+  async function serve(webhookId: string): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const webhook = await webhooks.find(webhookId, null);
+      if (webhook === null || webhook.disabled) return;
+      const next = await queue.next(webhookId, clock.now());
+      if (next === null) return;
+      if ("dueAt" in next) return wakeAt(webhookId, next.dueAt);
+      await deliver(webhook, next);
+    }
+  }
+
+  async function deliver(webhook: StoredWebhook, delivery: WaitingDelivery): Promise<void> {
+    const { webhookId } = webhook;
+    // Asked at each attempt: a folder may have been taken off the list since.
+    if (!(await deps.isVisible(delivery.dir, webhook.folders))) return queue.drop(webhookId, delivery.eventId);
+    const result = await attempt(webhook, { id: delivery.eventId, body: delivery.body });
+    if (stopping.signal.aborted) return; // nobody knows what became of it: it is sent again
+    const outcome = outcomeOf(delivery, result);
+    await queue.settle(webhookId, delivery, outcome);
+    const fields = { webhookId, eventId: delivery.eventId, status: result.status, attempts: delivery.attempts + 1 };
+    if (outcome.state === "dead") log.warn({ ...fields, reason: result.error }, "gave up an event for a webhook");
+    // So many failures in a row were the receiver's: what stepped aside meanwhile need not wait for its own time.
+    if (result.ok && webhook.failures >= attemptsInOrder) await queue.wake(webhookId, clock.now());
+    if (result.status === 410) await disable(webhookId);
+    await pruneSometimes(webhookId);
+  }
+
+  function outcomeOf(delivery: WaitingDelivery, result: Attempt): AttemptOutcome {
+    const { ok, status, error } = result;
+    const now = clock.now();
+    if (ok) return { state: "delivered", at: now, nextAttemptAt: now, status, error };
+    const attempts = delivery.attempts + 1;
+    const pauseMs = pauseAfter(attempts, { random: deps.random(), askedMs: result.retryAfterMs });
+    return {
+      state: attempts >= maxAttempts ? "dead" : "waiting",
+      at: now,
+      nextAttemptAt: now + pauseMs,
+      status,
+      error,
+    };
+  }
+
+  async function disable(webhookId: string): Promise<void> {
+    const reason = "The receiver answered 410: it wants no more.";
+    await webhooks.disable(webhookId, reason, clock.now());
+    await queue.giveUpAll(webhookId, reason);
+    log.warn({ webhookId }, "a webhook's receiver wants no more; it is disabled");
+  }
+
+  async function pruneSometimes(webhookId: string): Promise<void> {
+    const count = (settled.get(webhookId) ?? 0) + 1;
+    settled.set(webhookId, count % pruneEvery);
+    if (count >= pruneEvery) await queue.prune(webhookId);
+  }
+
+  async function attempt(
+    webhook: StoredWebhook,
+    message: { readonly id: string; readonly body: string },
+  ): Promise<Attempt> {
+    const startedAt = clock.now();
+    const finished = (told: Omit<Attempt, "durationMs">): Attempt => ({ ...told, durationMs: clock.now() - startedAt });
+    try {
+      const answer = await deps.fetch(webhook.url, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          ...signedHeaders(webhook.secret, { ...message, at: startedAt }),
+        },
+        body: message.body,
+        signal: stopping.signal,
+      });
+      return finished(judge(answer, clock.now()));
+    } catch (error) {
+      if (!isPosternError(error)) throw error;
+      return finished({ ok: false, status: null, error: error.message, retryAfterMs: null });
+    }
+  }
+
+  return {
+    wake,
+    attempt: async (webhook, message) => {
+      const { retryAfterMs: _, ...result } = await attempt(webhook, message);
+      return result;
+    },
+    async close() {
+      stopping.abort();
+      for (const cancel of timers.values()) cancel();
+      timers.clear();
+      await Promise.all(running.values());
+    },
+  };
+}
+
+/** Only 2xx is a receipt. */
+function judge(answer: FetchedAnswer, now: number): Omit<Attempt, "durationMs"> {
+  const { status, headers } = answer;
+  const ok = status >= 200 && status < 300;
+  const error = ok ? null : `The receiver answered ${status}.`;
+  return { ok, status, error, retryAfterMs: retryAfterMs(headers.get("retry-after"), now) };
+}

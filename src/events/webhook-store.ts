@@ -1,0 +1,195 @@
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import { isoTime } from "../core/clock.ts";
+import type { Tables } from "../storage/schema.ts";
+import {
+  type Delivery,
+  type DeliveryState,
+  type EventKind,
+  eventKindSchema,
+  type SessionEvent,
+  type Webhook,
+} from "../wire/events.ts";
+
+/** A webhook as the sender needs it. */
+export interface StoredWebhook {
+  readonly webhookId: string;
+  readonly url: string;
+  readonly secret: string;
+  readonly kinds: readonly EventKind[] | null;
+  readonly folders: readonly string[] | null;
+  readonly disabled: boolean;
+  /** Failed attempts since the last that succeeded. */
+  readonly failures: number;
+}
+
+/** SQL of webhooks. */
+export interface WebhookStore {
+  add(webhook: {
+    readonly webhookId: string;
+    readonly accountId: string;
+    readonly url: string;
+    readonly secret: string;
+    readonly kinds: readonly EventKind[] | null;
+    readonly folders: readonly string[] | null;
+    readonly at: number;
+  }): Promise<void>;
+  list(accountId: string): Promise<readonly Webhook[]>;
+  count(): Promise<number>;
+  /** Of any account when `accountId` is null. */
+  find(webhookId: string, accountId: string | null): Promise<StoredWebhook | null>;
+  /** Those that events go to. */
+  enabled(): Promise<readonly StoredWebhook[]>;
+  /** With its deliveries. */
+  remove(webhookId: string): Promise<void>;
+  disable(webhookId: string, reason: string, at: number): Promise<void>;
+  enable(webhookId: string): Promise<void>;
+  deliveries(
+    webhookId: string,
+    options: { readonly state: DeliveryState | null; readonly limit: number },
+  ): Promise<readonly Delivery[]>;
+}
+
+const kindsSchema = z.array(eventKindSchema);
+const foldersSchema = z.array(z.string());
+
+/** A {@link WebhookStore} over `webhooks` and its deliveries. */
+export function createWebhookStore(db: Kysely<Tables>): WebhookStore {
+  async function counts(): Promise<ReadonlyMap<string, number>> {
+    const rows = await db
+      .selectFrom("webhook_deliveries")
+      .select(({ fn }) => ["webhook_id", "state", fn.countAll<number>().as("count")])
+      .where("state", "!=", "delivered")
+      .groupBy(["webhook_id", "state"])
+      .execute();
+    return new Map(rows.map((row) => [`${row.webhook_id} ${row.state}`, row.count]));
+  }
+
+  return {
+    async add({ webhookId, accountId, url, secret, kinds, folders, at }) {
+      await db
+        .insertInto("webhooks")
+        .values({
+          webhook_id: webhookId,
+          account_id: accountId,
+          url,
+          secret,
+          kinds: kinds === null ? null : JSON.stringify(kinds),
+          folders: folders === null ? null : JSON.stringify(folders),
+          failures: 0,
+          created_at: at,
+          disabled_at: null,
+          disabled_reason: null,
+        })
+        .execute();
+    },
+
+    async list(accountId) {
+      const rows = await db
+        .selectFrom("webhooks")
+        .selectAll()
+        .where("account_id", "=", accountId)
+        .orderBy("created_at")
+        .orderBy("webhook_id")
+        .execute();
+      const counted = await counts();
+      return rows.map((row) => toWebhook(row, (state) => counted.get(`${row.webhook_id} ${state}`) ?? 0));
+    },
+
+    async count() {
+      const row = await db
+        .selectFrom("webhooks")
+        .select(({ fn }) => fn.countAll<number>().as("count"))
+        .executeTakeFirstOrThrow();
+      return row.count;
+    },
+
+    async find(webhookId, accountId) {
+      let query = db.selectFrom("webhooks").selectAll().where("webhook_id", "=", webhookId);
+      if (accountId !== null) query = query.where("account_id", "=", accountId);
+      const row = await query.executeTakeFirst();
+      return row === undefined ? null : toStored(row);
+    },
+
+    async enabled() {
+      const rows = await db.selectFrom("webhooks").selectAll().where("disabled_at", "is", null).execute();
+      return rows.map(toStored);
+    },
+
+    async remove(webhookId) {
+      await db.deleteFrom("webhooks").where("webhook_id", "=", webhookId).execute();
+    },
+
+    async disable(webhookId, reason, at) {
+      await db
+        .updateTable("webhooks")
+        .set({ disabled_at: at, disabled_reason: reason })
+        .where("webhook_id", "=", webhookId)
+        .execute();
+    },
+
+    async enable(webhookId) {
+      await db
+        .updateTable("webhooks")
+        .set({ disabled_at: null, disabled_reason: null, failures: 0 })
+        .where("webhook_id", "=", webhookId)
+        .execute();
+    },
+
+    async deliveries(webhookId, { state, limit }) {
+      let query = db.selectFrom("webhook_deliveries").selectAll().where("webhook_id", "=", webhookId);
+      if (state !== null) query = query.where("state", "=", state);
+      const rows = await query.orderBy("event_id", "desc").limit(limit).execute();
+      return rows.map(toDelivery);
+    },
+  };
+}
+
+/** Whether events of this kind go to a webhook. */
+export function takes({ kinds }: StoredWebhook, { kind }: SessionEvent): boolean {
+  return kinds === null || kinds.includes(kind);
+}
+
+function toStored(row: Selectable<Tables["webhooks"]>): StoredWebhook {
+  return {
+    webhookId: row.webhook_id,
+    url: row.url,
+    secret: row.secret,
+    ...limitsOf(row),
+    disabled: row.disabled_at !== null,
+    failures: row.failures,
+  };
+}
+
+function toWebhook(row: Selectable<Tables["webhooks"]>, count: (state: DeliveryState) => number): Webhook {
+  return {
+    webhookId: row.webhook_id,
+    url: row.url,
+    ...limitsOf(row),
+    createdAt: isoTime(row.created_at),
+    disabledAt: row.disabled_at === null ? null : isoTime(row.disabled_at),
+    disabledReason: row.disabled_reason,
+    waiting: count("waiting"),
+    dead: count("dead"),
+  };
+}
+
+function limitsOf({ kinds, folders }: Selectable<Tables["webhooks"]>) {
+  return {
+    kinds: kinds === null ? null : kindsSchema.parse(JSON.parse(kinds)),
+    folders: folders === null ? null : foldersSchema.parse(JSON.parse(folders)),
+  };
+}
+
+function toDelivery(row: Selectable<Tables["webhook_deliveries"]>): Delivery {
+  return {
+    eventId: row.event_id,
+    kind: eventKindSchema.parse(row.kind),
+    state: row.state,
+    attempts: row.attempts,
+    lastAttemptAt: row.last_attempt_at === null ? null : isoTime(row.last_attempt_at),
+    nextAttemptAt: row.state === "waiting" ? isoTime(row.next_attempt_at) : null,
+    lastStatus: row.last_status,
+    lastError: row.last_error,
+  };
+}
