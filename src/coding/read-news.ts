@@ -8,7 +8,7 @@ import type { Transcripts } from "./transcripts/transcript.ts";
 
 /** What waiting for news needs. */
 export interface NewsDeps {
-  readonly locator: SessionLocator;
+  readonly locator: Pick<SessionLocator, "locate" | "transcriptOf" | "summaryOf">;
   readonly transcripts: Transcripts;
   readonly clock: Clock;
 }
@@ -106,9 +106,9 @@ function createBell({ transcripts, clock }: NewsDeps): Bell {
 async function glance({ locator }: NewsDeps, session: LocatedSession) {
   const transcript = await locator.transcriptOf(session);
   const { status, activity, permissions, turnCount } = await locator.summaryOf(session);
-  const { turnLines, lastTurn, updatedAt } = transcript ?? {};
+  const { turnLines, lastTurn } = transcript ?? {};
   return {
     finishedTurns: turnCount - (lastTurn?.kind === "open" ? 1 : 0),
-    fingerprint: JSON.stringify([status, activity, permissions, turnCount, turnLines, lastTurn, updatedAt]),
+    fingerprint: JSON.stringify([status, activity, permissions, turnCount, turnLines, lastTurn]),
   };
 }
