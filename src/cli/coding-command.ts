@@ -7,6 +7,7 @@ import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { addSearchCommand } from "./search-command.ts";
 import { addSetupCommand } from "./setup-command.ts";
 import { sessionLine, turnText } from "./turn-text.ts";
 
@@ -25,6 +26,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   const group = program.command("coding").description("work with agents through the running gateway");
   addAskCommand(group, context);
   addReadCommand(group, context);
+  addSearchCommand(group, context);
   addCloseCommands(group, context);
   addAgentsCommand(group, context);
   addSetupCommand(group, context);
