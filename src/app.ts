@@ -113,6 +113,7 @@ async function start(
     resolveAllowedDir: (dir, rule) =>
       folders.resolveAllowedDir(dir, { ...rule, ownRequest: config.auth === "on" && rule.within === null }),
     isVisibleDir: (dir, rule) => folders.isVisible(dir, rule),
+    pathVariable: config.env["PATH"] ?? "",
     publisher: events.publisher,
   });
   disposer.add(() => coding.stop());

@@ -4,17 +4,18 @@ import { createKeyedLock } from "../core/single-flight.ts";
 import type { AskInput, AskOutput, Started } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 import type { AgentTemplate } from "./agents/template.ts";
-import { type AskRequest, allowedMode, refuseUnbuilt, requireSameSession } from "./ask-rules.ts";
+import { type AskRequest, allowedMode, requireSameSession, wantedWorktree } from "./ask-rules.ts";
 import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { hashOf, once } from "./once.ts";
-import type { Caller, ResolveAllowedDir } from "./ports.ts";
+import type { Caller, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
 import { toPromptText } from "./prompt-text.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import type { Transcripts } from "./transcripts/transcript.ts";
 import { untilTaken, untilTurnEnds } from "./wait.ts";
+import type { Worktrees } from "./worktrees/index.ts";
 
 /** What asking needs. */
 export interface AskDeps {
@@ -24,6 +25,8 @@ export interface AskDeps {
   readonly transcripts: Transcripts;
   readonly clock: Clock;
   readonly resolveAllowedDir: ResolveAllowedDir;
+  readonly isVisibleDir: IsVisibleDir;
+  readonly worktrees: Worktrees;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   readonly resolveAgent: (
     name: string | undefined,
@@ -50,7 +53,7 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
 
   return async (input, caller, signal) => {
     const began = deps.clock.now();
-    refuseUnbuilt(input);
+    wantedWorktree(input);
     const permissionMode = allowedMode(input, caller);
     const place = await deps.resolveAllowedDir(input.dir, {
       scope: permissionMode === "all" ? "exec" : "coding",
@@ -66,10 +69,13 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
 }
 
 async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
-  const { input } = request;
+  const { input, caller, permissionMode } = request;
+  const rule = { scope: permissionMode === "all" ? "exec" : "coding", within: caller.folders } as const;
+  const wanted = wantedWorktree(input);
+  const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
   const agent = await deps.resolveAgent(input.agent);
   const prompt = promptOf(request, agent.template);
-  const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null };
+  const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null, worktree };
   const live = await deps.starter.start(agent, options, prompt);
   await untilTaken(live, prompt.promptId, request.signal);
   await refuseFailedStart(deps, live, prompt.promptId);
@@ -80,7 +86,7 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
   const { input, caller } = request;
   const ignored = input.systemPrompt === undefined ? [] : ["systemPrompt"];
   const sent = await deps.locator.withSession(sessionId, caller, async (session) => {
-    await requireSameSession(session, request);
+    await requireSameSession(session, request, await deps.worktrees.ofSession(session.record.sessionId));
     const prompt = promptOf(request, session.template);
     if (session.live === null) {
       const options = await resumeOptions(deps, session, request);

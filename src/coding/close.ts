@@ -8,6 +8,7 @@ import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import type { SessionEvents } from "./sessions/session-events.ts";
 import type { SessionStore } from "./sessions/session-store.ts";
+import type { ClosedWorktree, Worktrees } from "./worktrees/index.ts";
 
 /** What closing needs. */
 export interface CloseDeps {
@@ -17,15 +18,17 @@ export interface CloseDeps {
   readonly queue: PromptQueue;
   readonly clock: Clock;
   readonly events: Pick<SessionEvents, "closed">;
+  readonly worktrees: Pick<Worktrees, "close">;
 }
 
 /**
- * `coding_close_session`: ends the process group and gives up what waited to be sent. Closing what is closed changes nothing.
+ * `coding_close_session`: ends the process group, gives up what waited to be sent, and removes the session's worktree after its work
+ * was rescued. Closing what is closed changes nothing, but for a worktree that still stands.
  * @see the seed, "coding_close_session"
  */
 export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller) => Promise<CloseOutput> {
   return async (input, caller) => {
-    await deps.locator.withSession(input.sessionId, caller, async (session) => {
+    const worktree = await deps.locator.withSession(input.sessionId, caller, async (session) => {
       const holder = await deps.locator.externalHolder(session);
       if (holder !== null) {
         throw codingError(
@@ -33,18 +36,26 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
           `Session ${session.record.sessionId} is running in process ${holder.pid}, outside this gateway. End it there.`,
         );
       }
-      if (!session.stored) return;
+      if (!session.stored) return null;
       if (session.live !== null) await deps.live.end(session.live);
       const { sessionId } = session.live?.record ?? session.record;
       await deps.queue.loseAll(sessionId);
-      if (session.record.closedAt !== null) return;
-      await deps.store.update(sessionId, { closedAt: deps.clock.now() });
-      const closed = await deps.store.find(sessionId);
-      if (closed !== null) await deps.events.closed(closed);
+      if (session.record.closedAt === null) await noteClosed(deps, sessionId);
+      return deps.worktrees.close(sessionId, { discard: input.discardWorktree ?? false });
     });
     const summary = await deps.locator.summaryOf(await deps.locator.locate(input.sessionId, caller));
-    return { ...summary, worktree: null };
+    return { ...summary, worktree: worktree && { ...worktree, ignoredLost: listed(worktree.ignoredLost) } };
   };
+}
+
+async function noteClosed({ store, events, clock }: CloseDeps, sessionId: string): Promise<void> {
+  await store.update(sessionId, { closedAt: clock.now() });
+  const closed = await store.find(sessionId);
+  if (closed !== null) await events.closed(closed);
+}
+
+function listed({ count, bytes, first20 }: ClosedWorktree["ignoredLost"]) {
+  return { count, bytes, first20: [...first20] };
 }
 
 /**

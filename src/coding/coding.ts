@@ -35,6 +35,8 @@ import { createSessionStore } from "./sessions/session-store.ts";
 import { createSpawn } from "./spawn.ts";
 import { createStarter } from "./start.ts";
 import { createTranscripts } from "./transcripts/index.ts";
+import { countWorktrees } from "./worktree-scope.ts";
+import { createWorktrees } from "./worktrees/index.ts";
 
 /** Agent sessions: start, resume, read and close them. */
 export interface Coding {
@@ -80,6 +82,8 @@ export interface CodingDeps {
   readonly publisher: EventPublisher;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
+  /** `PATH`, where git is looked for. */
+  readonly pathVariable: string;
 }
 
 // One gateway owns the terminals of its state folder; several gateways on one store would each have a name of their own.
@@ -91,26 +95,39 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const { environmentOf, templates } = agents;
   const store = createSessionStore(db, { nodeId });
   const queue = createPromptQueue(db, clock);
+  const worktrees = createWorktrees({ ...deps, nodeId });
+  const folderRule = countWorktrees(worktrees, deps);
   const events = createSessionEvents({ ...deps, store });
   const transcripts = createTranscripts({ clock, log });
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
   const live = createLiveSessions({ ...deps, hooks, store, queue, transcripts, events, templateOf, environmentOf });
-  const locator = createLocator({ ...deps, store, queue, live, transcripts, templates, environmentOf });
+  const locator = createLocator({
+    ...deps,
+    ...folderRule,
+    worktrees,
+    store,
+    queue,
+    live,
+    transcripts,
+    templates,
+    environmentOf,
+  });
   const binaryOf = async (template: AgentTemplate): Promise<string> => (await agents.resolve(template.name)).binary;
-  const starter = createStarter({ ...deps, store, queue, live, locator, environmentOf, binaryOf });
+  const starter = createStarter({ ...deps, worktrees, store, queue, live, locator, environmentOf, binaryOf });
   const resolveAgent = (name: string | undefined): ReturnType<Agents["resolve"]> => agents.resolve(name);
-  const asking = { ...deps, locator, starter, queue, transcripts, resolveAgent };
-  const close = createClose({ locator, live, store, queue, clock, events });
+  const asking = { ...deps, ...folderRule, worktrees, locator, starter, queue, transcripts, resolveAgent };
+  const close = createClose({ locator, live, store, queue, clock, events, worktrees });
   await live.reconcile();
+  await worktrees.reconcile(async (sessionId) => (await store.find(sessionId)) !== null);
   await events.reconcile();
   await queue.prune();
   return {
     ask: createAsk(asking),
     read: createRead({ locator, transcripts, clock }),
     close,
-    closeAll: createCloseAll({ locator, live, store, queue, clock, events }, close),
+    closeAll: createCloseAll({ locator, live, store, queue, clock, events, worktrees }, close),
     interrupt: createInterrupt({ ...deps, locator }),
     answerPermission: createAnswer({ locator }),
     spawn: createSpawn(asking),

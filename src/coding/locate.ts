@@ -9,6 +9,7 @@ import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
 import { summarize } from "./sessions/summary.ts";
 import type { TranscriptSummary, Transcripts } from "./transcripts/transcript.ts";
+import { shownWorktree, type Worktrees } from "./worktrees/index.ts";
 
 /** A session that the caller may see. */
 export interface LocatedSession {
@@ -47,6 +48,7 @@ export interface LocatorDeps {
   readonly templates: readonly AgentTemplate[];
   readonly environmentOf: (template: AgentTemplate) => Environment;
   readonly isVisibleDir: IsVisibleDir;
+  readonly worktrees: Pick<Worktrees, "ofSession">;
 }
 
 /** A locator over store, live sessions and the agents' transcripts. */
@@ -135,6 +137,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
         transcript: await transcriptOf(session),
         external: await externalHolder(session),
         queuedPrompts: session.live?.outbox.waitingCount ?? (await waiting(deps.queue, record.sessionId)),
+        worktree: shownWorktree(await deps.worktrees.ofSession(record.sessionId)),
       });
     },
   };

@@ -1,5 +1,6 @@
 import type { SpawnInput, SpawnOutput, Started } from "../wire/coding.ts";
 import type { AskDeps } from "./ask.ts";
+import { requireSameWorktree, wantedWorktree } from "./ask-rules.ts";
 import { codingError } from "./errors.ts";
 import type { LocatedSession } from "./locate.ts";
 import type { Caller } from "./ports.ts";
@@ -15,12 +16,7 @@ export function createSpawn(
   deps: AskDeps,
 ): (input: SpawnInput, caller: Caller, signal: AbortSignal) => Promise<SpawnOutput> {
   return async (input, caller, signal) => {
-    if (input.worktree === true || input.branch !== undefined || input.baseBranch !== undefined) {
-      throw codingError(
-        "invalid_request",
-        `Worktrees are not supported yet. Leave "worktree", "branch" and "baseBranch" out.`,
-      );
-    }
+    wantedWorktree(input);
     const { live, status } =
       input.sessionId === undefined
         ? { live: await spawnNew(deps, input, caller), status: "new" as const }
@@ -52,14 +48,17 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
   if (input.dir === undefined) {
     throw codingError("invalid_request", `Name the "dir" to work in, or the "sessionId" to go on with.`);
   }
-  const place = await deps.resolveAllowedDir(input.dir, { scope: "coding", within: caller.folders });
+  const rule = { scope: "coding", within: caller.folders } as const;
+  const place = await deps.resolveAllowedDir(input.dir, rule);
   const agent = await deps.resolveAgent(input.agent);
+  const wanted = wantedWorktree(input);
   const options = {
     place,
     model: input.model ?? null,
     systemPrompt: input.systemPrompt ?? null,
     permissionMode: "ask",
     size: sizeOf(input),
+    worktree: wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) },
   } as const;
   return deps.starter.start(agent, options, null);
 }
@@ -98,6 +97,7 @@ async function spawnExisting(
       );
     }
     requireSpawnable(input, session);
+    requireSameWorktree(sessionId, wantedWorktree(input), await deps.worktrees.ofSession(session.record.sessionId));
     if (session.live !== null) return { live: session.live, status: "reconnect" };
     const options = { place, model: input.model ?? null, permissionMode: "ask", size: sizeOf(input) } as const;
     return { live: await deps.starter.resume(session, options, null), status: "resumed" };

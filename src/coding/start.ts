@@ -10,6 +10,7 @@ import type { LiveSession } from "./sessions/live-session.ts";
 import type { LaunchNames, LiveSessions } from "./sessions/live-sessions.ts";
 import type { IdempotencyClaim, PromptQueue } from "./sessions/prompt-queue.ts";
 import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
+import type { NewWorktree, Worktrees } from "./worktrees/index.ts";
 
 /** A prompt with the id under which it is followed. */
 export interface NewPrompt {
@@ -26,12 +27,28 @@ export interface RunOptions {
   readonly size: { readonly cols: number; readonly rows: number };
 }
 
+/** How a new session is to run. */
+export interface NewRunOptions extends RunOptions {
+  readonly systemPrompt: string | null;
+  /** Null to work in `place` itself. */
+  readonly worktree: WantedWorktree | null;
+}
+
+/** A worktree to be made for a new session. */
+export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "branch"> {
+  /** The folder rule for the caller. */
+  readonly mayUse: (dir: string) => Promise<boolean>;
+}
+
 /** Starts agents and resumes their sessions: the only two ways to a new process. */
 export interface Starter {
-  /** @throws PosternError `agent_binary_missing` | `model_not_supported` | `too_many_sessions` | `agent_start_failed` */
+  /**
+   * @throws PosternError `agent_binary_missing` | `model_not_supported` | `too_many_sessions` | `agent_start_failed`, and what the
+   *   making of a worktree throws
+   */
   start(
     agent: { readonly template: AgentTemplate; readonly binary: string },
-    options: RunOptions & { readonly systemPrompt: string | null },
+    options: NewRunOptions,
     prompt: NewPrompt | null,
   ): Promise<LiveSession>;
   /**
@@ -56,6 +73,7 @@ export interface StarterDeps {
   readonly binaryOf: (template: AgentTemplate) => Promise<string>;
   /** Whether no prompt may stand on a command line, where other users of the machine can read it. */
   readonly privatePrompts: boolean;
+  readonly worktrees: Worktrees;
 }
 
 /** A {@link Starter} over the live sessions of this gateway. */
@@ -64,10 +82,23 @@ export function createStarter(deps: StarterDeps): Starter {
     return template.accepts.prompt && !deps.privatePrompts && Buffer.byteLength(text) <= maxArgumentPromptBytes;
   }
 
+  /** In the directory itself, or in a worktree that is made for the session. */
+  async function placed(sessionId: string, options: NewRunOptions): Promise<NewRunOptions> {
+    const { worktree, place } = options;
+    if (worktree === null) {
+      await deps.worktrees.requireNotAnothers(place.dir, sessionId);
+      return options;
+    }
+    const { mayUse, ...named } = worktree;
+    const dir = await deps.worktrees.make({ ...named, sessionId, dir: place.dir }, mayUse);
+    return { ...options, place: { ...place, dir } };
+  }
+
   return {
-    async start(agent, options, prompt) {
-      requireAccepted(agent.template, options);
+    async start(agent, wanted, prompt) {
+      requireAccepted(agent.template, wanted);
       const sessionId = newUuid();
+      const options = await placed(sessionId, wanted);
       const now = deps.clock.now();
       const inArgv = prompt !== null && fitsArgv(agent.template, prompt.text);
       const launching = deps.live.launch(
@@ -92,6 +123,8 @@ export function createStarter(deps: StarterDeps): Starter {
       );
       return launching.catch(async (error: unknown) => {
         if (prompt !== null) await deps.queue.mark(prompt.promptId, "lost");
+        const runs = await deps.live.findAlive(sessionId);
+        if (wanted.worktree !== null && runs === null) await deps.worktrees.takeBack(sessionId);
         throw error;
       });
     },
@@ -113,6 +146,8 @@ export function createStarter(deps: StarterDeps): Starter {
         );
       }
       const binary = await deps.binaryOf(template);
+      await deps.worktrees.requireNotAnothers(record.dir, record.sessionId);
+      await deps.worktrees.revive(record.sessionId);
       if (!session.stored) await deps.store.insert(record);
       if (prompt !== null) {
         await deps.queue.add({ ...entryOf(record.sessionId, prompt), state: "queued", started: "resumed" });

@@ -28,6 +28,20 @@ export const pendingPermissionSchema = z.object({
   answerable: z.boolean().describe("False: it can be answered in the agent's terminal only."),
 });
 
+/** The git worktree that was made for a session. */
+export const worktreeSchema = z.object({
+  path: z.string(),
+  branch: z.string(),
+  baseBranch: z.string(),
+  removed: z
+    .boolean()
+    .describe("It went when the session was closed; going on with the session makes it anew from its branch."),
+  rescue: z
+    .object({ ref: z.string(), commit: z.string() })
+    .nullable()
+    .describe("Work that was in it when it was removed, kept as a commit. `postern rescue restore` puts it back."),
+});
+
 /** A session as every answer shows it. */
 export const sessionSummarySchema = z
   .object({
@@ -46,7 +60,7 @@ export const sessionSummarySchema = z
     queuedPrompts: z.int(),
     model: z.string().nullable(),
     branch: z.string().nullable(),
-    worktree: z.object({ path: z.string(), branch: z.string(), baseBranch: z.string() }).nullable(),
+    worktree: worktreeSchema.nullable(),
     permissions: z.array(pendingPermissionSchema),
     resetsAt: z.string().nullable(),
     sizeBytes: z.int().describe("Size of the transcript."),

@@ -34,6 +34,8 @@ export type SessionPatch = Partial<Omit<SessionRecord, "sessionId" | "aliases" |
 /** Session records by id or alias. */
 export interface SessionStore {
   find(idOrAlias: string): Promise<SessionRecord | null>;
+  /** Records by their ids, in no order; ids without a record are left out. */
+  findAll(sessionIds: readonly string[]): Promise<readonly SessionRecord[]>;
   /** @param beside is done in the same transaction, for what must not stand without its session */
   insert(record: SessionRecord, beside?: (transaction: Kysely<Tables>) => Promise<void>): Promise<void>;
   update(sessionId: string, patch: SessionPatch): Promise<void>;
@@ -99,6 +101,24 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
       return alias === undefined ? null : byId(alias.session_id);
     },
 
+    async findAll(sessionIds) {
+      if (sessionIds.length === 0) return [];
+      const ids = [...sessionIds];
+      const rows = await db.selectFrom("sessions").selectAll().where("session_id", "in", ids).execute();
+      const aliases = await db
+        .selectFrom("session_aliases")
+        .selectAll()
+        .where("session_id", "in", ids)
+        .orderBy("alias")
+        .execute();
+      return rows.map((row) =>
+        toRecord(
+          row,
+          aliases.filter(({ session_id }) => session_id === row.session_id).map(({ alias }) => alias),
+        ),
+      );
+    },
+
     async insert(record, beside) {
       if (beside === undefined) return put(db, record);
       await db.transaction().execute(async (trx) => {
@@ -123,7 +143,7 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
           .insertInto("sessions")
           .values({ ...row, session_id: newSessionId })
           .execute();
-        for (const table of ["session_aliases", "queued_prompts", "idempotency_keys"] as const) {
+        for (const table of ["session_aliases", "queued_prompts", "idempotency_keys", "worktrees"] as const) {
           await trx.updateTable(table).set({ session_id: newSessionId }).where("session_id", "=", sessionId).execute();
         }
         await trx.insertInto("session_aliases").values({ alias: sessionId, session_id: newSessionId }).execute();
@@ -145,6 +165,7 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
           .set(toColumns({ terminalId: null, continuedBy: nextId, updatedAt }))
           .where("session_id", "=", sessionId)
           .execute();
+        await moveWorktree(trx, sessionId, nextId);
         await beside(trx);
       });
     },
@@ -164,6 +185,13 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
       return Promise.all(rows.map(async (row) => toRecord(row, await aliasesOf(row.session_id))));
     },
   };
+}
+
+/** The worktree goes with the process that works in it; a session that is taken up again keeps one of its own. */
+async function moveWorktree(on: Kysely<Tables>, from: string, to: string): Promise<void> {
+  const own = await on.selectFrom("worktrees").select("worktree_id").where("session_id", "=", to).executeTakeFirst();
+  if (own !== undefined) return;
+  await on.updateTable("worktrees").set({ session_id: to }).where("session_id", "=", from).execute();
 }
 
 function toRecord(row: Selectable<Tables["sessions"]>, aliases: readonly string[]): SessionRecord {

@@ -7,19 +7,33 @@ import type { LiveSession } from "./live-session.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { activityOf, statusOf } from "./status.ts";
 
+/** What a summary shows of a transcript: as it is on disk, or as the catalog has it. */
+export type TranscriptFacts = Pick<
+  TranscriptSummary,
+  "title" | "updatedAt" | "turnCount" | "model" | "branch" | "sizeBytes"
+>;
+
 /** Everything that a session's summary is made of. */
 export interface SessionFacts {
   readonly record: SessionRecord;
   /** The session's process, when it lives under this gateway. */
   readonly live: LiveSession | null;
-  readonly transcript: TranscriptSummary | null;
+  readonly transcript: TranscriptFacts | null;
   /** A process outside this gateway that runs the session. */
   readonly external: ExternalHolder | null;
   readonly queuedPrompts: number;
+  readonly worktree: SessionSummary["worktree"];
 }
 
 /** The summary that every answer shows. Pure but for the live session's present state. */
-export function summarize({ record, live, transcript, external, queuedPrompts }: SessionFacts): SessionSummary {
+export function summarize({
+  record,
+  live,
+  transcript,
+  external,
+  queuedPrompts,
+  worktree,
+}: SessionFacts): SessionSummary {
   const alive = live?.exit === null;
   const running = alive || external !== null;
   const status = statusOf({
@@ -44,7 +58,7 @@ export function summarize({ record, live, transcript, external, queuedPrompts }:
     queuedPrompts,
     model: transcript?.model ?? record.model,
     branch: transcript?.branch ?? null,
-    worktree: null,
+    worktree,
     permissions: alive ? live.state.permissions.map((permission) => toPending(live, permission)) : [],
     resetsAt: null,
     sizeBytes: transcript?.sizeBytes ?? 0,

@@ -1,4 +1,4 @@
-import type { Git, GitPlace } from "../../platform/git-command.ts";
+import { type Git, GitError, type GitPlace } from "../../platform/git-command.ts";
 import type { TreeName } from "./tree-walk.ts";
 
 /** One file, link or submodule of a tree or an index. */
@@ -89,4 +89,16 @@ export async function commitOf(git: Git, at: GitPlace, name: string): Promise<st
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
   const { exitCode, stdout } = await git.run(args, { at });
   return exitCode === 0 ? line(stdout) : null;
+}
+
+/** Which of these untracked paths are ignored. */
+export async function ignoredOf(git: Git, at: GitPlace, names: readonly TreeName[]): Promise<ReadonlySet<TreeName>> {
+  if (names.length === 0) return new Set();
+  // This command refuses literal paths; begun so, none is taken for a pattern.
+  const input = Buffer.from(names.map((name) => `./${name}\0`).join(""), "latin1");
+  const options = { at, input, env: { GIT_LITERAL_PATHSPECS: "0" }, maxOutputBytes: maxListBytes };
+  const args = ["check-ignore", "--no-index", "-z", "--stdin"];
+  const result = await git.run(args, options);
+  if (result.exitCode !== 0 && result.exitCode !== 1) throw new GitError(args, result);
+  return new Set(splitAtNul(result.stdout).map((name) => name.slice(2)));
 }

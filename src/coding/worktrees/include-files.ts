@@ -5,7 +5,7 @@ import { isErrno } from "../../core/errors.ts";
 import type { Git } from "../../platform/git-command.ts";
 import { createGitScratch } from "../../platform/git-scratch.ts";
 import { codingError } from "../errors.ts";
-import { splitAtNul } from "./git-trees.ts";
+import { ignoredOf, splitAtNul } from "./git-trees.ts";
 import { bytesOf, type TreeName } from "./tree-walk.ts";
 
 /** The file of a checkout that names, by gitignore's patterns, which of its ignored files a new worktree gets too. */
@@ -48,10 +48,8 @@ export async function listIncluded(request: IncludeRequest): Promise<readonly Tr
     if (listed.exitCode === null) throw tooLarge(rules);
     const named = splitAtNul(listed.stdout).filter((name) => !name.endsWith("/"));
     if (named.length === 0) return [];
-    const input = Buffer.from(named.map((name) => `${name}\0`).join(""), "latin1");
-    const ignored = await git.run(["check-ignore", "--no-index", "-z", "--stdin"], { at: own, input });
     const found: Included[] = [];
-    for (const name of splitAtNul(ignored.stdout)) {
+    for (const name of await ignoredOf(git, own, named)) {
       const sizeBytes = await sizeOfPlain(source.root, name);
       if (sizeBytes !== null) found.push({ name, sizeBytes });
     }

@@ -3,15 +3,7 @@ import { join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import type { Git, GitPlace } from "../../platform/git-command.ts";
 import { createGitScratch, type GitScratch } from "../../platform/git-scratch.ts";
-import {
-  hashFiles,
-  readIndex,
-  readTree,
-  splitAtNul,
-  type TreeEntries,
-  type TreeEntry,
-  writeTree,
-} from "./git-trees.ts";
+import { hashFiles, ignoredOf, readIndex, readTree, type TreeEntries, type TreeEntry, writeTree } from "./git-trees.ts";
 import { bytesOf, shownName, type TreeName, toName, type WalkedEntry, walkTree } from "./tree-walk.ts";
 import type { IgnoredLost } from "./worktree-store.ts";
 
@@ -135,7 +127,11 @@ async function divide(
   const isTracked = ({ name }: WalkedEntry): boolean => tracked.some((tree) => tree.has(name));
   const untracked = entries.filter((entry) => !isTracked(entry));
   const brought = new Set(included);
-  const ignored = await ignoredOf(git, at, untracked);
+  const ignored = await ignoredOf(
+    git,
+    at,
+    untracked.map(({ name }) => name),
+  );
   const goes = (entry: WalkedEntry): boolean =>
     entry.kind === "special" || (!isTracked(entry) && (ignored.has(entry.name) || brought.has(entry.name)));
   const lost = entries.filter(goes);
@@ -150,15 +146,6 @@ async function divide(
         .slice(0, 20),
     },
   };
-}
-
-async function ignoredOf(git: Git, at: GitPlace, entries: readonly WalkedEntry[]): Promise<ReadonlySet<TreeName>> {
-  if (entries.length === 0) return new Set();
-  const input = Buffer.from(entries.map(({ name }) => `${name}\0`).join(""), "latin1");
-  const args = ["check-ignore", "--no-index", "-z", "--stdin"];
-  const { exitCode, stdout, stderr } = await git.run(args, { at, input, maxOutputBytes: 512 * 1024 * 1024 });
-  if (exitCode !== 0 && exitCode !== 1) throw new Error(`git cannot tell what is ignored: ${stderr.trim()}`);
-  return new Set(splitAtNul(stdout));
 }
 
 /** Writes every file into the repository; a link's content is its target. */

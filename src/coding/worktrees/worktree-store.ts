@@ -132,7 +132,7 @@ export function createWorktreeStore(
 
     async holding(dir) {
       const rows = await mine().where("path", "in", ancestorsOf(dir)).execute();
-      return rows.map(toRecord).toSorted((a, b) => Number(a.state === "removed") - Number(b.state === "removed"));
+      return rows.map(toRecord).toSorted((a, b) => rank(a) - rank(b) || b.createdAt - a.createdAt);
     },
 
     async list(states) {
@@ -147,6 +147,10 @@ export function createWorktreeStore(
 
     roots: () => db.selectFrom("worktrees").select(["path", "repository"]).distinct().execute(),
   };
+}
+
+function rank({ state }: WorktreeRecord): number {
+  return state === "removed" ? 1 : 0;
 }
 
 function ancestorsOf(dir: string): string[] {

@@ -48,7 +48,7 @@ export interface Worktrees {
   /** Refuses a directory in another session's worktree. @throws PosternError `session_busy` */
   requireNotAnothers(dir: string, sessionId: string | null): Promise<void>;
   /** For the folder rule: a directory in a worktree, also in one that is gone, counts as the same one of its repository. */
-  countedAs(dir: string): Promise<{ readonly dir: string; readonly counted: string; readonly removed: boolean }>;
+  countedAs(dir: string): Promise<CountedDir>;
   /** Every worktree there ever was, and the repository as which it counts. */
   worktreeRoots(): Promise<readonly { readonly path: string; readonly repository: string }[]>;
   /** The sessions that have a rescue, latest first. */
@@ -61,6 +61,16 @@ export interface Worktrees {
   drop(record: WorktreeRecord): Promise<void>;
   /** At the start: finishes or undoes what a crash left. */
   reconcile(sessionExists: (sessionId: string) => Promise<boolean>): Promise<void>;
+}
+
+/** A directory as the folder rule sees it. */
+export interface CountedDir {
+  /** Its real path. */
+  readonly dir: string;
+  /** What it counts as. */
+  readonly counted: string;
+  /** `replaced` is a directory that somebody put where a worktree was. */
+  readonly place: "elsewhere" | "standing" | "gone" | "replaced";
 }
 
 /** What {@link createWorktrees} needs. */
@@ -178,9 +188,11 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     async countedAs(given) {
       const dir = await realPath(given);
       const [record] = await store.holding(dir);
-      if (record === undefined) return { dir, counted: given, removed: false };
+      if (record === undefined) return { dir, counted: given, place: "elsewhere" };
       const counted = join(record.repository, relative(record.path, dir));
-      return { dir, counted, removed: (await inodeOf(record.path)) === null };
+      const present = await inodeOf(record.path);
+      const standing = present !== null && present === record.inode;
+      return { dir, counted, place: present === null ? "gone" : standing ? "standing" : "replaced" };
     },
 
     worktreeRoots: () => store.roots(),
