@@ -32,7 +32,7 @@ export const configFileSchema = z
       .int()
       .min(0)
       .max(24 * 60 * minuteMs)
-      .default(10 * minuteMs)
+      .default(60 * minuteMs)
       .describe("How long an agent's question can be answered from afar before it waits in its own terminal only."),
     privatePrompts: z.stringbool().or(z.boolean()).default(false).describe("Keep prompts off command lines."),
     allowPrivateAddresses: z

@@ -165,15 +165,9 @@ function failWhenUnfinished(answer: AskOutput): void {
     );
   }
   switch (answer.activity) {
-    case "needs_permission": {
-      const asked = answer.permissions.map(({ tool, input }) => `${tool} ${JSON.stringify(input)}`).join("; ");
-      throw new PosternError(
-        "agent_needs_you",
-        `Session ${id} waits for a permission: ${asked || "see its terminal"}. Allow more from the start with --permission-mode, or end it with \`postern coding close ${id}\`.`,
-      );
-    }
+    case "needs_permission":
     case "needs_answer":
-      throw new PosternError("agent_needs_you", `Session ${id} waits for an answer to a question in its terminal.`);
+      throw new PosternError("agent_needs_you", whatItWaitsFor(answer));
     case "needs_login":
       throw new PosternError(
         "agent_needs_you",
@@ -186,6 +180,28 @@ function failWhenUnfinished(answer: AskOutput): void {
       );
     default:
   }
+}
+
+// `postern coding answer` without a decision shows all of it.
+const maxAskedLength = 300;
+
+function cut(text: string): string {
+  return text.length <= maxAskedLength ? text : `${text.slice(0, maxAskedLength)}…`;
+}
+
+/** Names the commands that go on from here. */
+function whatItWaitsFor({ sessionId, activity, permissions }: AskOutput): string {
+  const id = plainLine(sessionId);
+  const what = activity === "needs_answer" ? "an answer" : "a permission";
+  if (!permissions.some(({ answerable }) => answerable)) {
+    return `Session ${id} waits for ${what} in its terminal. Stop the turn with \`postern coding interrupt ${id}\`, or end it with \`postern coding close ${id}\`.`;
+  }
+  const asked = permissions.map(({ tool, input }) => cut(`${tool} ${JSON.stringify(input)}`)).join("; ");
+  const how =
+    activity === "needs_answer"
+      ? `Answer with \`postern coding answer ${id} --answer "question=answer"\`, or --allow for a plan`
+      : `Answer with \`postern coding answer ${id} --allow\``;
+  return `Session ${id} waits for ${what}: ${asked}. ${how}, or --deny; then read on with \`postern coding read ${id} --wait 600\`.`;
 }
 
 async function readAll(input: AsyncIterable<Uint8Array>): Promise<string> {

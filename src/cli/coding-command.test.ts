@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { type CliRun, runCommand } from "../../test/support/run-cli.ts";
 import {
   askOutput,
+  pendingPermission,
   problem,
   readOutput,
   type ScriptedGateway,
@@ -119,18 +120,19 @@ test.each([
     "open permission",
     askOutput({
       activity: "needs_permission",
-      permissions: [
-        {
-          permissionId: "p",
-          kind: "permission",
-          tool: "Bash",
-          input: { command: "ls" },
-          askedAt: "",
-          answerable: true,
-        },
-      ],
+      permissions: [pendingPermission()],
     }),
     "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for a permission: Bash",
+  ],
+  [
+    "question of the agent",
+    askOutput({ activity: "needs_answer", permissions: [pendingPermission({ kind: "question" })] }),
+    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for an answer: Bash",
+  ],
+  [
+    "permission that waits in the terminal",
+    askOutput({ activity: "needs_permission", permissions: [pendingPermission({ answerable: false })] }),
+    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for a permission in its terminal",
   ],
   ["missing log-in", askOutput({ activity: "needs_login" }), "agent_needs_you"],
 ])("ask ends with 1 on a %s", async (_name, answer, message) => {

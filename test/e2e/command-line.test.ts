@@ -64,4 +64,21 @@ test("a permission that the agent waits for ends the wait with 1 and is named", 
   const run = await postern("coding", "ask", "run: touch made-by-agent");
   expect(run.code).toBe(1);
   expect(run.stderr).toMatch(/^postern: agent_needs_you: .*waits for a permission: Bash .*touch made-by-agent/m);
+  const [, id = ""] = /`postern coding answer (\S+) --allow`/.exec(run.stderr) ?? [];
+  expect(await postern("coding", "answer", id)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^[0-9a-f]{32} Bash .*touch made-by-agent.*\n$/),
+  });
+  expect(await postern("coding", "answer", id, "--allow")).toMatchObject({ code: 0 });
+  await expect
+    .poll(async () => (await postern("coding", "read", id)).stdout, { timeout: 30_000 })
+    .toContain("RESULT 1 ok");
+  expect(await postern("coding", "interrupt", id)).toMatchObject({
+    code: 0,
+    stdout: `No turn of ${id} was running.\n`,
+  });
+  expect(await postern("coding", "answer", id, "--deny")).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^postern: permission_gone: /),
+  });
 });

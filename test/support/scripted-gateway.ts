@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AskOutput, ReadOutput, SessionSummary } from "../../src/wire/coding.ts";
+import type { AskOutput, PendingPermission, ReadOutput, SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
 
 /** One answer of a {@link ScriptedGateway}. */
@@ -92,6 +92,19 @@ export function sessionSummary(differs: Partial<SessionSummary> = {}): SessionSu
     failure: null,
     continuedBy: null,
     closedAt: null,
+    ...differs,
+  };
+}
+
+/** A permission that can be answered. */
+export function pendingPermission(differs: Partial<PendingPermission> = {}): PendingPermission {
+  return {
+    permissionId: "5f1e0000000000000000000000000001",
+    kind: "permission",
+    tool: "Bash",
+    input: { command: "ls" },
+    askedAt: "2025-01-01T00:00:00.000Z",
+    answerable: true,
     ...differs,
   };
 }

@@ -1,0 +1,105 @@
+import { afterEach, expect, test } from "vitest";
+import { type CliRun, runCommand } from "../../test/support/run-cli.ts";
+import {
+  pendingPermission,
+  problem,
+  readOutput,
+  type ScriptedGateway,
+  sessionSummary,
+  startScriptedGateway,
+} from "../../test/support/scripted-gateway.ts";
+import type { PendingPermission } from "../wire/coding.ts";
+
+let gateway: ScriptedGateway | undefined;
+afterEach(async () => {
+  await gateway?.close();
+  gateway = undefined;
+});
+
+const sessionId = "0b0c";
+const first = pendingPermission();
+const second = pendingPermission({ permissionId: "5f1e0000000000000000000000000002", input: { command: "rm x" } });
+const question = pendingPermission({
+  kind: "question",
+  tool: "AskUserQuestion",
+  input: { questions: [{ question: "a=b?" }, { question: "Which way?" }] },
+});
+
+/** Runs the command against a session that waits for these. */
+async function answer(permissions: readonly PendingPermission[], ...argv: readonly string[]): Promise<CliRun> {
+  gateway = await startScriptedGateway({
+    coding_read_session: [{ body: readOutput({ permissions: [...permissions] }) }],
+    coding_answer_permission: [{ body: sessionSummary({ activity: "working" }) }],
+    coding_interrupt: [{ body: { ...sessionSummary(), interrupted: true } }],
+  });
+  const { socketPath } = gateway;
+  return runCommand(["coding", ...argv], { ports: { socketPath: () => Promise.resolve(socketPath) } });
+}
+
+const sent = (): unknown => gateway?.requests.find(({ path }) => path.endsWith("coding_answer_permission"))?.body;
+
+test("the only permission needs no name", async () => {
+  const run = await answer([first], "answer", sessionId, "--allow");
+  expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("working") });
+  expect(sent()).toEqual({ sessionId, permissionId: first.permissionId, decision: "allow" });
+});
+
+test("of several one must be named, and they are listed", async () => {
+  const run = await answer([first, second], "answer", sessionId, "--deny");
+  expect(run.code).toBe(2);
+  expect(run.stderr).toContain(`${first.permissionId} Bash`);
+  expect(run.stderr).toContain(`${second.permissionId} Bash`);
+  expect(sent()).toBeUndefined();
+  await gateway?.close();
+  const named = await answer([first, second], "answer", sessionId, second.permissionId, "--deny", "--message", "no");
+  expect(named.code).toBe(0);
+  expect(sent()).toEqual({ sessionId, permissionId: second.permissionId, decision: "deny", message: "no" });
+});
+
+test("without a decision everything that waits is shown", async () => {
+  const run = await answer([first, { ...second, answerable: false }], "answer", sessionId);
+  expect(run).toMatchObject({ code: 0 });
+  expect(run.stdout).toBe(
+    `${first.permissionId} Bash {"command":"ls"}\n${second.permissionId} Bash {"command":"rm x"} (in its terminal only)\n`,
+  );
+  expect(sent()).toBeUndefined();
+});
+
+test("questions are answered by their texts, whatever signs these hold", async () => {
+  await answer([question], "answer", sessionId, "--answer", "a=b?=yes=no", "--answer", "Which way?=left");
+  const answers = { "a=b?": "yes=no", "Which way?": "left" };
+  expect(sent()).toEqual({ sessionId, permissionId: question.permissionId, decision: "allow", answers });
+});
+
+test("what makes no sense is refused before anything is decided", async () => {
+  for (const argv of [
+    ["--allow", "--deny"],
+    ["--message", "x"],
+    ["--answer", "unasked=1"],
+  ]) {
+    const run = await answer([question], "answer", sessionId, ...argv);
+    expect(run.code, argv.join(" ")).toBe(2);
+    expect(sent()).toBeUndefined();
+    await gateway?.close();
+  }
+  expect(await answer([], "answer", sessionId, "--allow")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("permission_gone"),
+  });
+});
+
+test("a refusal of the gateway is told", async () => {
+  gateway = await startScriptedGateway({
+    coding_read_session: [{ body: readOutput({ permissions: [first] }) }],
+    coding_answer_permission: [{ status: 404, body: problem(404, "permission_gone") }],
+  });
+  const { socketPath } = gateway;
+  const argv = ["coding", "answer", sessionId, "--allow"];
+  const run = await runCommand(argv, { ports: { socketPath: () => Promise.resolve(socketPath) } });
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining("postern: permission_gone") });
+});
+
+test("interrupt says what it did", async () => {
+  const run = await answer([], "interrupt", sessionId);
+  expect(run).toMatchObject({ code: 0, stdout: "Stopped the turn of 0b0c0000-0000-4000-8000-000000000001.\n" });
+});

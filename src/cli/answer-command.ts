@@ -1,0 +1,120 @@
+import type { Command } from "commander";
+import { z } from "zod";
+import { PosternError } from "../core/errors.ts";
+import {
+  type AnswerPermissionInput,
+  answerPermissionOutputSchema,
+  type PendingPermission,
+  readOutputSchema,
+} from "../wire/coding.ts";
+import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { type CommonOptions, describe } from "./options.ts";
+import { plainLine, printableJson } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+import { sessionLine } from "./turn-text.ts";
+
+interface AnswerOptions extends CommonOptions {
+  readonly allow?: true;
+  readonly deny?: true;
+  readonly message?: string;
+  readonly answer?: readonly string[];
+}
+
+/** `postern coding answer`: allows or denies what an agent waits for. */
+export function addAnswerCommand(group: Command, context: CliContext): void {
+  describe(group.command("answer"), [
+    "postern coding answer 0b0c… --allow",
+    'postern coding answer 0b0c… --deny --message "Not in this folder."',
+    'postern coding answer 0b0c… --answer "Which way?=The short one"',
+    "postern coding answer 0b0c… 5f1e… --allow",
+  ])
+    .description("allow or deny what an agent waits for, or answer its question; without either, show it")
+    .argument("<sessionId>", "the session's ID")
+    .argument("[permissionId]", "which permission (default: the only one)")
+    .option("--allow", "let it")
+    .option("--deny", "do not let it")
+    .option("--message <text>", "why not, told to the agent")
+    .option("--answer <question=answer>", "answer a question; once for each", collect)
+    .action(async (sessionId: string, permissionId: string | undefined, options: AnswerOptions) => {
+      const gateway = createGatewayClient(await context.ports.socketPath());
+      const open = await openPermissions(gateway, sessionId);
+      const decision = decisionOf(options);
+      if (decision === null) {
+        context.stdout(
+          options.json ? `${printableJson(open)}\n` : open.map((asked) => `${permissionLine(asked)}\n`).join(""),
+        );
+        return;
+      }
+      const permission = choose(open, { sessionId, permissionId });
+      const input: AnswerPermissionInput = {
+        sessionId,
+        permissionId: permission?.permissionId ?? permissionId ?? "",
+        decision,
+        ...(options.message !== undefined && { message: options.message }),
+        ...(options.answer !== undefined && { answers: answersTo(permission, options.answer) }),
+      };
+      const output = await gateway.call("coding_answer_permission", { input, output: answerPermissionOutputSchema });
+      if (options.json) context.stdout(`${printableJson(output)}\n`);
+      else context.stdout(`${sessionLine(output)}\n`);
+    });
+}
+
+/** commander hands over undefined before the first. */
+function collect(text: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), text];
+}
+
+async function openPermissions(gateway: GatewayClient, sessionId: string): Promise<readonly PendingPermission[]> {
+  const input = { sessionId, last: 1, blocks: false };
+  return (await gateway.call("coding_read_session", { input, output: readOutputSchema })).permissions;
+}
+
+function decisionOf({ allow, deny, answer, message }: AnswerOptions): AnswerPermissionInput["decision"] | null {
+  if (allow && deny) throw new PosternError("usage", "Give either --allow or --deny.");
+  if (deny) return "deny";
+  if (allow || answer !== undefined) return "allow";
+  if (message !== undefined) throw new PosternError("usage", "--message goes with --deny.");
+  return null;
+}
+
+/** The one that is named, or the only one; one that is named and not open is left for the gateway to refuse. */
+function choose(
+  open: readonly PendingPermission[],
+  { sessionId, permissionId }: { readonly sessionId: string; readonly permissionId: string | undefined },
+): PendingPermission | undefined {
+  if (permissionId !== undefined) return open.find((permission) => permission.permissionId === permissionId);
+  const [only] = open;
+  if (only === undefined) {
+    throw new PosternError("permission_gone", `Session ${plainLine(sessionId)} waits for no answer.`);
+  }
+  if (open.length === 1) return only;
+  const list = open.map(permissionLine).join("; ");
+  throw new PosternError(
+    "usage",
+    `Session ${plainLine(sessionId)} waits for ${open.length} answers. Name one: ${list}`,
+  );
+}
+
+/** One line on what an agent waits for. */
+export function permissionLine({ permissionId, kind, tool, input, answerable }: PendingPermission): string {
+  const what = kind === "permission" ? tool : kind;
+  const where = answerable ? "" : " (in its terminal only)";
+  return plainLine(`${permissionId} ${what} ${JSON.stringify(input)}${where}`);
+}
+
+const questionsSchema = z.looseObject({ questions: z.array(z.looseObject({ question: z.string() })) });
+
+/** By the questions' texts, which may hold any sign; the only question need not be named. */
+function answersTo(permission: PendingPermission | undefined, given: readonly string[]): Record<string, string> {
+  const questions = questionsSchema.safeParse(permission?.input).data?.questions.map(({ question }) => question) ?? [];
+  return Object.fromEntries(
+    given.map((text) => {
+      const named = questions.find((question) => text.startsWith(`${question}=`));
+      if (named !== undefined) return [named, text.slice(named.length + 1)];
+      const [only] = questions;
+      if (only !== undefined && questions.length === 1) return [only, text];
+      const asked = questions.length === 0 ? "" : ` It asks: ${questions.join(" · ")}`;
+      throw new PosternError("usage", `--answer takes "question=answer".${plainLine(asked)}`);
+    }),
+  );
+}
