@@ -17,8 +17,8 @@ function prompts(world: AgentWorld): readonly (string | null)[] {
   return world.model.requests.filter(({ kind }) => kind === "turn").map(({ prompt }) => prompt);
 }
 
-function liveState(agent: PlannedAgent, sessionId: string): Promise<string | null> {
-  return claudeCode.liveState(sessionId, agent);
+async function liveState(agent: PlannedAgent, sessionId: string): Promise<string | null> {
+  return (await claudeCode.liveState(sessionId, agent))?.activity ?? null;
 }
 
 async function put(path: string, content: unknown): Promise<void> {
@@ -94,10 +94,10 @@ describe("permission modes", () => {
     const agent = await world.launch({ sessionId, prompt: "write a.txt with hi\nrun touch b.txt" });
     for (const count of [1, 2]) {
       const { event } = await agent.until("permission_asked", count);
-      await expect.poll(() => liveState(agent, sessionId), patience).toBe("waiting");
+      await expect.poll(() => liveState(agent, sessionId), patience).toBe("needs_permission");
       expect(claudeCode.composerPainted(agent.screen())).toBe(false);
       const ends = (): number => agent.kinds().filter((kind) => kind === "tool_ended").length;
-      await agent.approve(async () => ends() < count && (await liveState(agent, sessionId)) === "waiting");
+      await agent.approve(async () => ends() < count && (await liveState(agent, sessionId)) === "needs_permission");
       const ended = await agent.until("tool_ended", count);
       expect(ended.event).toEqual({ ...event, kind: "tool_ended" });
     }
@@ -133,7 +133,7 @@ describe("permission modes", () => {
     const { event } = await agent.until("permission_asked");
     await agent.until("turn_ended");
     expect(event).toMatchObject({ subagent: expect.stringMatching(/./) });
-    await agent.approve(async () => (await liveState(agent, sessionId)) === "waiting");
+    await agent.approve(async () => (await liveState(agent, sessionId)) === "needs_permission");
     await agent.until("turn_ended", 2);
     const ended = agent.claims().find((claim) => claim.event.kind === "tool_ended" && claim.event.subagent !== null);
     expect(ended?.event).toEqual({ ...event, kind: "tool_ended" });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { z } from "zod";
 import { writeFileAtomic } from "../../platform/files.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { createBriefMemory } from "./brief-memory.ts";
@@ -94,8 +95,10 @@ export const claudeCode: AgentTemplate = {
   externalSessions: (env) => recentSessions(sessionsDir(env)),
   async liveState(agentSessionId, { pid, env }) {
     const state = await liveClaudeState(sessionsDir(env), pid);
-    return state?.sessionId === agentSessionId ? claudeActivity(state) : null;
+    const activity = state?.sessionId === agentSessionId ? claudeActivity(state) : null;
+    return activity === null ? null : { activity, since: state?.statusUpdatedAt ?? null };
   },
+  liveStatePath: ({ pid, env }) => join(sessionsDir(env), `${pid}.json`),
   loginState,
 };
 
@@ -155,11 +158,23 @@ function toEvent(payload: HookPayload): HookEvent | null {
     }
     case "PostToolUseFailure":
       return { kind: "tool_ended", ...toolCall(payload) };
+    case "Stop": {
+      const event = sharedEvent(payload);
+      return event?.kind === "turn_ended" && runsSubagents(payload) ? { ...event, inBackground: true } : event;
+    }
     case "StopFailure":
       return payload.agent_id ? null : turnFailed(payload);
     default:
       return sharedEvent(payload);
   }
+}
+
+const tasksSchema = z.array(z.looseObject({ type: z.string(), status: z.string() }));
+
+/** A command in the background goes on without the agent; a sub-agent does not. */
+function runsSubagents(payload: HookPayload): boolean {
+  const tasks = tasksSchema.safeParse(payload["background_tasks"]).data ?? [];
+  return tasks.some(({ type, status }) => type === "subagent" && status === "running");
 }
 
 const loginErrors = ["authentication_failed", "oauth_org_not_allowed", "verification_required"];

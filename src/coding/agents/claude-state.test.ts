@@ -20,19 +20,28 @@ test("a live process that runs the session is found, with what it is doing", asy
   const sessionId = newUuid();
   const env = await makeState([{ pid: process.pid, sessionId, procStart: myTicks, status: "busy", more: 1 }]);
   expect(await claudeCode.externalHolder(sessionId, env)).toEqual({ pid: process.pid, activity: "working" });
-  expect(await claudeCode.liveState(sessionId, { pid: process.pid, env })).toBe("working");
+  expect(await claudeCode.liveState(sessionId, { pid: process.pid, env })).toEqual({
+    activity: "working",
+    since: null,
+  });
   expect(await claudeCode.discoverSessionId({ pid: process.pid, env })).toBe(sessionId);
 });
 
 test.each([
-  ["busy", "working"],
-  ["idle", "idle"],
-  ["waiting", "waiting"],
-  ["something new", null],
-])("the status %s is %s", async (status, expected) => {
+  ["busy", undefined, "working"],
+  ["idle", undefined, "idle"],
+  ["shell", undefined, "idle"],
+  ["waiting", "permission prompt", "needs_permission"],
+  ["waiting", "input needed", "needs_answer"],
+  ["waiting", "dialog open", "needs_answer"],
+  ["something new", undefined, null],
+])("the status %s for %s is %s", async (status, waitingFor, activity) => {
   const sessionId = newUuid();
-  const env = await makeState([{ pid: process.pid, sessionId, procStart: myTicks, status }]);
-  expect(await claudeCode.liveState(sessionId, { pid: process.pid, env })).toBe(expected);
+  const env = await makeState([
+    { pid: process.pid, sessionId, procStart: myTicks, status, waitingFor, statusUpdatedAt: 7 },
+  ]);
+  const told = await claudeCode.liveState(sessionId, { pid: process.pid, env });
+  expect(told).toEqual(activity === null ? null : { activity, since: 7 });
 });
 
 test("another session, a process that is gone, and a later process with the same pid are no holders", async () => {
@@ -64,7 +73,9 @@ test("all sessions of live processes are told at once, and a quarter of a second
     { pid: process.pid, sessionId: mine, procStart: myTicks, status: "waiting" },
     { pid: 2 ** 22 - 1, sessionId: gone, procStart: "1", status: "busy" },
   ]);
-  expect([...(await claudeCode.externalSessions(env))]).toEqual([[mine, { pid: process.pid, activity: "waiting" }]]);
+  expect([...(await claudeCode.externalSessions(env))]).toEqual([
+    [mine, { pid: process.pid, activity: "needs_answer" }],
+  ]);
   const state = { pid: process.pid, sessionId: mine, procStart: myTicks, status: "idle" };
   await writeFile(join(env["CLAUDE_CONFIG_DIR"] ?? "", "sessions", `${process.pid}.json`), JSON.stringify(state));
   await expect

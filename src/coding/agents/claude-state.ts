@@ -10,6 +10,9 @@ const stateSchema = z.looseObject({
   pid: z.int().positive(),
   sessionId: z.string(),
   status: z.string().optional(),
+  statusUpdatedAt: z.number().optional(),
+  /** With the status `waiting`: `permission prompt`, `input needed`, `dialog open`. */
+  waitingFor: z.string().optional(),
   /** The kernel's start time of the process, in clock ticks since boot (Linux). */
   procStart: z.string().optional(),
 });
@@ -19,10 +22,18 @@ type ClaudeState = z.infer<typeof stateSchema>;
 // One file for each running Claude Code, and stale ones of those that were killed.
 const maxStates = 5_000;
 
-/** What a state file says of its process. */
-export function claudeActivity({ status }: ClaudeState): ToldActivity | null {
-  if (status === "busy") return "working";
-  return status === "idle" || status === "waiting" ? status : null;
+/** What a state file says of its process; null for a word that is not known. */
+export function claudeActivity({ status, waitingFor }: ClaudeState): ToldActivity | null {
+  switch (status) {
+    case "busy":
+      return "working";
+    case "idle":
+    case "shell": // a command runs in the background, and no turn
+      return "idle";
+    case "waiting":
+      return waitingFor === "permission prompt" ? "needs_permission" : "needs_answer";
+  }
+  return null;
 }
 
 /** The sessions whose state file was written by a process that lives. */

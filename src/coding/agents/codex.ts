@@ -72,6 +72,7 @@ export const codex: AgentTemplate = {
   externalSessions: (env) => recentSessions(homeOf(env)),
   // Codex writes no state file that tells.
   liveState: async () => null,
+  liveStatePath: () => null,
   loginState,
 };
 

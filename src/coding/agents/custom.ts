@@ -112,6 +112,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     externalHolder: async () => null,
     externalSessions: async () => new Map(),
     liveState: async () => null,
+    liveStatePath: () => null,
     loginState: async (_binary, env) =>
       agent.keyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown",
   };

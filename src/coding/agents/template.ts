@@ -1,4 +1,4 @@
-import type { PendingPermission, PermissionMode } from "../../wire/coding.ts";
+import type { Activity, PendingPermission, PermissionMode } from "../../wire/coding.ts";
 import type { TranscriptFormat } from "../transcripts/transcript.ts";
 
 /** Environment variables by name. */
@@ -46,7 +46,8 @@ export type HookEvent =
   | ({ readonly kind: "tool_ended" } & ToolCall)
   /** `asks` says what the person is to give: leave for a tool, the answer to a question, or the approval of a plan. */
   | ({ readonly kind: "permission_asked"; readonly asks: PendingPermission["kind"] } & ToolCall)
-  | { readonly kind: "turn_ended" }
+  /** `inBackground`: sub-agents go on, and the agent with them; it takes a prompt nevertheless. */
+  | { readonly kind: "turn_ended"; readonly inBackground?: boolean }
   /** `needs` says what has to happen before another turn can succeed, where the agent tells. */
   | { readonly kind: "turn_failed"; readonly message: string; readonly needs?: "login" | "limit_reset" }
   | { readonly kind: "session_end"; readonly reason: string };
@@ -91,8 +92,15 @@ export interface PasteHabits {
 /** Whether the agent can reach its vendor. */
 export type LoginState = "logged_in" | "logged_out" | "key_variable" | "unknown";
 
-/** What an agent says of itself; `waiting` is a dialog that is open. */
-export type ToldActivity = "working" | "idle" | "waiting";
+/** What an agent says of itself; `needs_…` is a dialog that is open. */
+export type ToldActivity = Extract<Activity, "working" | "idle" | "needs_permission" | "needs_answer">;
+
+/** What an agent's state file says. */
+export interface ToldState {
+  readonly activity: ToldActivity;
+  /** When it became so, epoch milliseconds; null where the file does not tell. */
+  readonly since: number | null;
+}
 
 /** A live process that runs a session, by the agent's own files. */
 export interface ExternalHolder {
@@ -179,11 +187,13 @@ export interface AgentTemplate {
    * call it often: an answer may be a quarter of a second old.
    */
   externalSessions(env: Environment): Promise<ReadonlyMap<string, ExternalHolder>>;
-  /** The agent's own word on what it is doing, from its state files; null when it says nothing. A fallback behind hooks. */
+  /** The agent's own word on what it is doing, from its state file; null when it says nothing. */
   liveState(
     agentSessionId: string,
     process: { readonly pid: number; readonly env: Environment },
-  ): Promise<ToldActivity | null>;
+  ): Promise<ToldState | null>;
+  /** The file that {@link liveState} reads, to be watched; null for an agent that keeps none. Then its transcript tells when turns begin and end. */
+  liveStatePath(process: { readonly pid: number; readonly env: Environment }): string | null;
   loginState(binary: string, env: Environment): Promise<LoginState>;
   /** Arguments of the agent's interactive log-in. */
   readonly loginArgs: readonly string[];

@@ -1,3 +1,4 @@
+import { oneAtATime } from "../../core/again.ts";
 import type { ChangeSignal } from "../../core/change-signal.ts";
 import type { PendingPermission } from "../../wire/coding.ts";
 import { type PermissionAnswer, toHookDecision } from "../agents/permission-answer.ts";
@@ -29,18 +30,23 @@ export interface ActivityWatchInput extends LiveSessionInput {
 }
 
 const transcriptLagMs = 2_000;
+// What an agent goes on with after a turn shows within this time.
+const afterTurnMs = 2_000;
 // The agent's state file tells of a dialog within half a second.
 const dialogLagMs = 2_000;
 
 /** What a live agent is doing: moved by its hooks, its transcript, its own state file and its screen, in this order. */
 export class ActivityWatch {
   readonly outbox: Outbox;
+  /** Asks what tells nothing by itself: the agent's own files, and its screen. */
+  readonly look = oneAtATime(() => this.#look());
   readonly #deps: LiveSessionDeps;
   readonly #input: ActivityWatchInput;
   readonly #agent: AgentWord;
   readonly #transcript: TranscriptFollower;
   readonly #reports: HookReports;
   readonly #desk: PermissionDesk;
+  #unwatchState = (): void => undefined;
   #state: ActivityState = initialActivity;
   #restingSince = 0;
   /** Turns in the transcript before the newest prompt that the agent took. */
@@ -73,7 +79,7 @@ export class ActivityWatch {
     const maySend = (): boolean => !isGone() && isResting(this.#state);
     return {
       maySend,
-      maySendNow: async () => maySend() && (await this.#agent.letsType()) && maySend(),
+      maySendNow: async () => maySend() && (await this.#agent.letsType(this.#state)) && maySend(),
       starting: () => this.#state.activity === "starting",
       turnCount: () => this.#transcript.turnsWhenIdle,
       turnsBeforeNext: async () => {
@@ -108,7 +114,8 @@ export class ActivityWatch {
   ): Promise<boolean> {
     const told = await this.#agent.says();
     const dialogIsDue = this.#deps.clock.now() - Date.parse(askedAt) > dialogLagMs;
-    if (told !== null && told !== "waiting" && dialogIsDue) return false;
+    const dialogIsOpen = told?.activity === "needs_permission" || told?.activity === "needs_answer";
+    if (told !== null && !dialogIsOpen && dialogIsDue) return false;
     const taken = await this.#desk.decide(permissionId, toHookDecision(kind, answer));
     if (taken) await this.#observe({ kind: "permission_answered", permissionId, decision: answer.decision });
     return taken;
@@ -129,6 +136,8 @@ export class ActivityWatch {
     if (origin === "launched") this.outbox.resume(open, "argv");
     await this.#reports.open();
     if (origin === "found") await this.#catchUp(open);
+    const statePath = this.#input.template.liveStatePath(this.#input);
+    if (statePath !== null) this.#unwatchState = this.#deps.transcripts.watch(statePath, () => this.#lookSoon());
   }
 
   /** A gateway that has just begun: what happened while no gateway ran is in the inbox and the transcript. */
@@ -150,6 +159,11 @@ export class ActivityWatch {
     this.#turnsBefore = this.#transcript.turnsWhenIdle;
     this.#restingSince = 0; // whatever ended, ended before we looked
     this.outbox.pump();
+  }
+
+  /** The agent's state file has changed. */
+  #lookSoon(): void {
+    this.look().catch((error: unknown) => this.#input.onError(error, "cannot look after a session"));
   }
 
   async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {
@@ -176,7 +190,6 @@ export class ActivityWatch {
     this.#state = nextActivity(before, event, line ?? { at: this.#deps.clock.now(), permissionId: "" });
     this.#input.onMoved(line?.at ?? null);
     this.#desk.update(this.#state.permissions);
-    if (!isResting(this.#state)) this.#agent.onTurn();
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
     if (taken !== null) {
       this.#turnsBefore = this.#transcript.turnsWhenIdle;
@@ -184,6 +197,7 @@ export class ActivityWatch {
     }
     if (this.#state.turnsEnded > before.turnsEnded) {
       this.#restingSince = this.#deps.clock.now();
+      this.#transcript.markTurnOver();
       await this.#transcript.refresh();
       this.outbox.onTurnOver();
     }
@@ -194,7 +208,8 @@ export class ActivityWatch {
 
   /** What the transcript tells where no hook does: an aborted or failed turn, and everything of an agent without hooks. */
   async #onTranscript(): Promise<void> {
-    const { hasHooks } = this.#input.template;
+    const { template } = this.#input;
+    const { hasHooks } = template;
     const { unconfirmed } = this.outbox;
     const tells = !hasHooks || this.#reports.silent;
     const inTranscript =
@@ -205,6 +220,7 @@ export class ActivityWatch {
       state: this.#state,
       transcript: this.#transcript,
       hasHooks,
+      keepsState: template.liveStatePath(this.#input) !== null,
       hooksSilent: this.#reports.silent,
       awaitsPrompt: this.outbox.unconfirmed !== null,
       promptTaken: taken,
@@ -222,11 +238,17 @@ export class ActivityWatch {
   /** Whether something may have happened that nothing tells by itself. */
   get needsLook(): boolean {
     const { provisional } = this.#input.identity;
-    return !isResting(this.#state) || provisional || this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
+    if (!isResting(this.#state) || provisional || this.#restingMs < afterTurnMs || !this.#agent.agrees) return true;
+    return this.#state.inBackground || this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
   }
 
-  /** Asks what tells nothing by itself: the agent's own files, and its screen. */
-  async look(): Promise<void> {
+  /** How long no turn runs, by what is known. */
+  get #restingMs(): number {
+    return this.#deps.clock.now() - this.#restingSince;
+  }
+
+  async #look(): Promise<void> {
+    if (this.#input.isGone()) return;
     const { identity, template, terminalId } = this.#input;
     if (identity.provisional) await identity.discover();
     await this.#findTranscript();
@@ -240,12 +262,8 @@ export class ActivityWatch {
     if (this.#state.activity === "working" && this.#reports.silent) {
       await this.#transcript.refresh();
       await this.#onTranscript();
-      if ((await this.#agent.says()) === "idle" && this.#reports.silent) await this.#observe({ kind: "turn_over" });
     }
-    if (this.#state.permissions.length > 0 && this.#reports.silent) {
-      const left = await this.#agent.afterDialog();
-      if (left !== null) await this.#observe({ kind: "dialog_closed", activity: left });
-    }
+    for (const event of await this.#agent.news(this.#state, this.#restingMs)) await this.#observe(event);
     await this.outbox.tick();
     this.outbox.pump();
   }
@@ -272,6 +290,7 @@ export class ActivityWatch {
   }
 
   async close(): Promise<void> {
+    this.#unwatchState();
     this.#desk.close();
     this.#transcript.close();
     await this.#reports.close();

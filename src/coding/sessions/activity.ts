@@ -12,6 +12,8 @@ export interface ActivityState {
   readonly started: boolean;
   /** Whether the session's own turn runs; a sub-agent's question or work may outlast it. */
   readonly turnRuns: boolean;
+  /** Whether `working` means sub-agents alone: the agent takes a prompt meanwhile. */
+  readonly inBackground: boolean;
   /** Permissions that wait for an answer, oldest first. */
   readonly permissions: readonly OpenPermission[];
   /** Calls that were allowed from here and have not ended yet: their end answers no other question. */
@@ -27,6 +29,7 @@ export const initialActivity: ActivityState = {
   activity: "starting",
   started: false,
   turnRuns: false,
+  inBackground: false,
   permissions: [],
   allowedCalls: [],
   promptsTaken: 0,
@@ -42,13 +45,20 @@ export type Observation =
   | { readonly kind: "turn_over" }
   /** The transcript shows a prompt that no hook reported: this one of ours, or somebody else's (null). */
   | { readonly kind: "prompt_seen"; readonly prompt: string | null }
+  /** The transcript, or the agent itself, says that a turn runs of which no hook told. */
+  | { readonly kind: "turn_seen" }
+  /** The agent itself says that it goes on, while its turn has ended: sub-agents do. */
+  | { readonly kind: "background_seen" }
+  /** The agent itself says that a dialog is open of which no hook told. */
+  | { readonly kind: "dialog_seen"; readonly activity: "needs_permission" | "needs_answer" }
   /** The agent itself says that no dialog is open: what was asked was answered in the terminal. */
   | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" }
   /** A hook passed a decision of ours on. */
   | { readonly kind: "permission_answered"; readonly permissionId: string; readonly decision: "allow" | "deny" };
 
 /** Whether no turn runs and no question is open: a prompt can be given, even to an agent that the vendor will refuse again. */
-export function isResting({ activity }: Pick<ActivityState, "activity">): boolean {
+export function isResting({ activity, inBackground }: Pick<ActivityState, "activity" | "inBackground">): boolean {
+  if (activity === "working") return inBackground;
   return activity === "idle" || activity === "limited" || activity === "needs_login";
 }
 
@@ -64,6 +74,12 @@ export function nextActivity(
   switch (event.kind) {
     case "session_start":
       return { ...state, started: true, activity: state.activity === "starting" ? "idle" : state.activity };
+    case "turn_seen":
+      return inMode("working", { ...state, started: true, turnRuns: true });
+    case "background_seen":
+      return state.activity === "idle" ? { ...state, activity: "working", inBackground: true } : state;
+    case "dialog_seen":
+      return { ...state, started: true, activity: event.activity, inBackground: false };
     case "composer_painted":
       return state.activity === "starting" ? { ...state, activity: "idle" } : state;
     case "prompt_submitted":
@@ -85,7 +101,7 @@ export function nextActivity(
     case "dialog_closed":
       return event.activity === "idle"
         ? turnOver({ ...state, permissions: [] })
-        : { ...state, activity: "working", turnRuns: true, permissions: [] };
+        : { ...inMode("working", { ...state, permissions: [] }), inBackground: !state.turnRuns };
     case "permission_asked":
       return inMode("working", {
         ...state,
@@ -95,6 +111,7 @@ export function nextActivity(
     case "turn_failed":
       return afterFailure(turnOver(state), event.needs);
     case "turn_ended":
+      return turnOver(state, event.inBackground);
     case "turn_over":
       return turnOver(state);
     case "session_end":
@@ -110,7 +127,8 @@ function openPermission(
 }
 
 /** An open question comes before everything else. */
-function inMode(activity: "working" | "idle", state: ActivityState): ActivityState {
+function inMode(activity: "working" | "idle", before: ActivityState): ActivityState {
+  const state = { ...before, inBackground: false };
   if (state.permissions.length === 0) return { ...state, activity };
   // Who may say yes or no to a tool comes first: the other answers take somebody who knows the matter.
   const permission = state.permissions.some(({ kind }) => kind === "permission");
@@ -127,13 +145,14 @@ function afterTool(state: ActivityState, subagent: string | null): ActivityState
   return needsAnswer(state) ? inMode("idle", state) : state;
 }
 
-function turnOver(state: ActivityState): ActivityState {
-  return inMode("idle", {
+function turnOver(state: ActivityState, inBackground = false): ActivityState {
+  const over = inMode("idle", {
     ...state,
     turnRuns: false,
     permissions: ofSubagents(state.permissions),
     turnsEnded: state.turnsEnded + (state.turnRuns ? 1 : 0),
   });
+  return inBackground && over.activity === "idle" ? { ...over, activity: "working", inBackground } : over;
 }
 
 /** A turn that failed for want of a log-in or within a limit says that the next one will fail as well. */

@@ -1,6 +1,8 @@
 import type { Clock } from "../../core/clock.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
-import type { AgentTemplate, Environment } from "../agents/template.ts";
+import type { AgentTemplate, Environment, ToldState } from "../agents/template.ts";
+import type { ActivityState, Observation } from "./activity.ts";
+import { agrees, toldNews } from "./agent-word-news.ts";
 import { composerOnScreen } from "./deliver.ts";
 import type { HookReports } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
@@ -19,54 +21,78 @@ export interface AgentWordDeps {
   readonly clock: Clock;
 }
 
-// A state file that says "working" while hooks and transcript say that no turn runs is believed this long.
-const workingBelievedMs = 10_000;
+// Between two dialogs an agent may be busy for a moment.
+const sameWordMs = 200;
+// A dialog is painted within a second of its hook, on a loaded machine in some; one that was never seen was answered before.
+const unseenDialogMs = 8_000;
 
-/** What an agent itself says of its state, beside its hooks: its state file, and its screen where it keeps none. */
+/** What an agent itself says of its state, beside its hooks: its state file, or its screen where it keeps none. */
 export class AgentWord {
   readonly #deps: AgentWordDeps;
-  /** Since when the agent's state file says that a turn runs, while nothing else does. */
-  #workingSince: number | null = null;
+  /** What the state file said since when, by our clock. */
+  #last: { readonly word: string; readonly at: number } | null = null;
+  #agrees = true;
+  /** Where no state file tells, how the composer stands since when, while a question is open. */
+  #sight: { readonly covered: boolean; readonly at: number } | null = null;
+  #wasCovered = false;
 
   constructor(deps: AgentWordDeps) {
     this.#deps = deps;
   }
 
   /** What the agent's own state file says, where it keeps one. */
-  says(): ReturnType<AgentTemplate["liveState"]> {
+  says(): Promise<ToldState | null> {
     const { template, identity, pid, env } = this.#deps;
     return template.liveState(identity.record.sessionId, { pid, env });
   }
 
-  /** A turn runs by other reports too: the next time that only the state file says so is another time. */
-  onTurn(): void {
-    this.#workingSince = null;
+  /** Whether the last look found what was known already. */
+  get agrees(): boolean {
+    return this.#agrees;
   }
 
   /** Whether a prompt may be typed now: no dialog is open, and no turn runs that its hook has yet to tell of. */
-  async letsType(): Promise<boolean> {
+  async letsType(state: ActivityState): Promise<boolean> {
     const told = await this.says();
-    if (told !== "working") {
-      this.#workingSince = null;
-      return told !== "waiting";
+    return told === null || told.activity === "idle" || (told.activity === "working" && state.inBackground);
+  }
+
+  /** What the agent says that is not known yet. `restingMs` is how long no turn runs by other reports. */
+  async news(state: ActivityState, restingMs: number): Promise<readonly Observation[]> {
+    const told = await this.says();
+    if (told === null) return this.#newsBySight(state);
+    const { clock, reports } = this.#deps;
+    const now = clock.now();
+    const word = `${told.activity} ${told.since}`;
+    if (this.#last?.word !== word) this.#last = { word, at: now };
+    const news = toldNews({
+      state,
+      told,
+      repeated: now - this.#last.at >= sameWordMs,
+      hookAt: reports.lastWrittenAt,
+      hooksSilent: reports.silent,
+      restingMs,
+    });
+    this.#agrees = news.length === 0 && agrees(told, state);
+    return news;
+  }
+
+  /** An open question covers the composer. Once that was seen, a composer that is back tells that the question was answered. */
+  async #newsBySight({ permissions }: ActivityState): Promise<readonly Observation[]> {
+    const { transcript, host, clock, reports } = this.#deps;
+    if (permissions.length === 0) {
+      this.#sight = null;
+      this.#wasCovered = false;
+      return [];
     }
-    const now = this.#deps.clock.now();
-    this.#workingSince ??= now;
-    return now - this.#workingSince > workingBelievedMs;
-  }
-
-  /** What is left of a dialog that was open; null while it may still be. */
-  async afterDialog(): Promise<"working" | "idle" | null> {
-    const told = await this.says();
-    if (told === "waiting") return null;
-    return told ?? ((await this.#restsBySight()) ? "idle" : null);
-  }
-
-  /** Where no state file tells: the transcript says that no turn runs, and the composer shows, which a dialog would cover. */
-  async #restsBySight(): Promise<boolean> {
-    const { transcript, host, reports } = this.#deps;
+    const covered = !(await composerOnScreen(host, this.#deps));
+    const now = clock.now();
+    if (this.#sight?.covered !== covered) this.#sight = { covered, at: now };
+    this.#wasCovered ||= covered;
+    const neverSeen = !this.#wasCovered && now - reports.lastWrittenAt > unseenDialogMs;
+    if (covered || now - this.#sight.at < sameWordMs || !(this.#wasCovered || neverSeen)) return [];
     await transcript.refresh();
-    const kind = transcript.summary?.lastTurn.kind ?? "open";
-    return kind !== "open" && (await composerOnScreen(host, this.#deps)) && reports.silent;
+    const runs = (transcript.summary?.lastTurn.kind ?? "open") === "open";
+    return [{ kind: "dialog_closed", activity: runs ? "working" : "idle" }];
   }
 }

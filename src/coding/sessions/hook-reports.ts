@@ -54,6 +54,11 @@ export class HookReports {
     await this.#inbox.drain();
   }
 
+  /** When the newest hook was written; when we began, while there is none. */
+  get lastWrittenAt(): number {
+    return this.#lastAt;
+  }
+
   /** Whether no hook came for a while. */
   get silent(): boolean {
     return this.#deps.clock.now() - this.#lastAt > hookSilenceMs;
@@ -73,8 +78,9 @@ export class HookReports {
       return note === null ? undefined : onAnswered(note);
     }
     if (!(await identity.accepts(claim, line.at))) return this.#refuse(claim);
-    this.#lastAt = clock.now();
-    const at = Math.min(line.at ?? this.#lastAt, this.#lastAt);
+    const now = clock.now();
+    const at = Math.min(line.at ?? now, now);
+    this.#lastAt = at;
     if (claim.event.kind === "prompt_submitted") {
       this.#taken = [...this.#taken, { text: claim.event.prompt, at }].slice(-maxRemembered);
     }

@@ -19,6 +19,10 @@ export class TranscriptFollower {
   #unwatch = (): void => undefined;
   #summary: TranscriptSummary | null = null;
   #turnsWhenIdle = 0;
+  /** While the agent is idle: whether the file says so too. */
+  #settled = false;
+  /** Whether the file said that a turn runs, since the agent was idle. */
+  #sawOpen = false;
   /** The file changed since it was last read. */
   #stale = false;
   #reading = false;
@@ -50,7 +54,17 @@ export class TranscriptFollower {
 
   /** Whether a turn that began after the agent was idle has come to a mark of its end. */
   get newTurnIsOver(): boolean {
-    return this.hasNewTurn && this.#summary?.lastTurn.kind !== "open";
+    return (this.hasNewTurn || this.#sawOpen) && this.#summary?.lastTurn.kind !== "open";
+  }
+
+  /** Whether a turn began, of a prompt or of a command, after the file said that the agent is idle. */
+  get hasBegun(): boolean {
+    return this.#settled && this.#summary?.lastTurn.kind === "open";
+  }
+
+  /** A turn has ended; what the file says of it comes a moment later. */
+  markTurnOver(): void {
+    this.#settled = false;
   }
 
   /** Whether a prompt was written since the agent was idle. */
@@ -65,6 +79,8 @@ export class TranscriptFollower {
     this.#path = path;
     this.#summary = null;
     this.#turnsWhenIdle = 0;
+    this.#settled = false;
+    this.#sawOpen = false;
     this.#unwatch = this.#transcripts.watch(path, () => void this.#readOn());
     await this.refresh();
   }
@@ -74,6 +90,7 @@ export class TranscriptFollower {
     const format = this.#template.transcriptFormat;
     if (this.#path === null || format === null) return;
     this.#summary = await this.#transcripts.summary(this.#path, format);
+    if (this.hasBegun) this.#sawOpen = true;
   }
 
   /** One reading at a time; a change during it is read next. */
@@ -96,7 +113,10 @@ export class TranscriptFollower {
 
   /** The agent is idle: what the transcript has now is before the next prompt. */
   markIdle(): void {
-    if (this.#summary !== null && this.#summary.lastTurn.kind !== "open") this.#turnsWhenIdle = this.#summary.turnCount;
+    if (this.#summary === null || this.#summary.lastTurn.kind === "open") return;
+    this.#turnsWhenIdle = this.#summary.turnCount;
+    this.#settled = true;
+    this.#sawOpen = false;
   }
 
   /** A process that goes on from this file: all turns in it are before the next prompt, finished or not. */

@@ -1,0 +1,55 @@
+import type { ToldState } from "../agents/template.ts";
+import { type ActivityState, isResting, type Observation } from "./activity.ts";
+
+/** What an agent's state file says, beside what is known from elsewhere. */
+export interface ToldLook {
+  readonly state: Pick<ActivityState, "activity" | "inBackground" | "permissions">;
+  readonly told: ToldState;
+  /** Whether an earlier look, a moment ago, found the same. */
+  readonly repeated: boolean;
+  /** When the newest hook was written, epoch milliseconds. */
+  readonly hookAt: number;
+  /** Whether no hook came for a while. */
+  readonly hooksSilent: boolean;
+  /** How long no turn runs by other reports. */
+  readonly restingMs: number;
+}
+
+// An agent writes "idle" within 0.2 s of its Stop hook.
+const idleLagMs = 700;
+
+/**
+ * What an agent's state file tells that its hooks did not: the newer of the two counts. A word that contradicts open questions, or is
+ * older than the newest hook, has to be found twice: one dialog may follow another at once. Pure.
+ */
+export function toldNews(look: ToldLook): readonly Observation[] {
+  const { state, told, repeated, hookAt, hooksSilent } = look;
+  const asks = state.permissions.length > 0;
+  const newer = told.since === null ? hooksSilent : told.since > hookAt;
+  const counts = newer || (hooksSilent && repeated);
+  switch (told.activity) {
+    case "working":
+      if (isDialog(state.activity)) return counts && repeated ? [{ kind: "dialog_closed", activity: "working" }] : [];
+      if (!isResting(state) || state.activity === "working") return [];
+      if (newer) return [{ kind: "turn_seen" }];
+      return repeated && look.restingMs > idleLagMs ? [{ kind: "background_seen" }] : [];
+    case "idle":
+      if (isDialog(state.activity)) return counts && repeated ? [{ kind: "dialog_closed", activity: "idle" }] : [];
+      if (state.activity === "starting") return repeated ? [{ kind: "composer_painted" }] : [];
+      return state.activity === "working" && counts ? [{ kind: "turn_over" }] : [];
+    default:
+      // The hook that asks comes at about the same time.
+      if (asks || state.activity === told.activity || !repeated || !counts) return [];
+      return [{ kind: "dialog_seen", activity: told.activity }];
+  }
+}
+
+function isDialog(activity: ActivityState["activity"]): boolean {
+  return activity === "needs_permission" || activity === "needs_answer";
+}
+
+/** Whether what the agent says is what is known: nothing has to be looked at again. */
+export function agrees({ activity }: ToldState, state: Pick<ActivityState, "activity" | "inBackground">): boolean {
+  if (activity === "idle") return state.activity !== "working" && isResting(state);
+  return activity === state.activity;
+}
