@@ -126,7 +126,7 @@ export interface HeadText {
 /** What to show of each hit: the place where most of the terms are together. */
 export async function matchesOf(
   store: TextStore,
-  hits: readonly (Hit & HeadText)[],
+  hits: readonly (Pick<Hit, "inTitle" | "partId"> & HeadText)[],
   terms: readonly QueryTerm[],
 ): Promise<readonly SearchMatch[]> {
   const contents = await store.contents(

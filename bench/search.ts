@@ -1,0 +1,153 @@
+/**
+ * How long does a search in titles and in the full text take over 10,000 transcripts of 1 GB in all, cold and warm, and what does the
+ * text cost when the catalog is built? Each figure is also given as a ratio to its limit, or to a bare loop of `JSON.parse` over the
+ * same files in the same run.
+ *
+ * `node bench/search.ts [folder of a corpus made by bench/corpus.ts]`
+ */
+import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { createInterface } from "node:readline";
+import { builtInTemplates } from "../src/coding/agents/templates.ts";
+import { openCatalogDatabase } from "../src/coding/catalog/catalog-database.ts";
+import { createCatalogIndexer } from "../src/coding/catalog/catalog-indexer.ts";
+import { parseQuery } from "../src/coding/catalog/query.ts";
+import { findTranscripts, matchesOf } from "../src/coding/catalog/query-search.ts";
+import { createTextIndex, createTextStore } from "../src/coding/catalog/text-index.ts";
+import { createTextCollector } from "../src/coding/catalog/turn-collector.ts";
+import type { TextCollector, TextIndex } from "../src/coding/catalog/turn-text.ts";
+import { systemClock } from "../src/core/clock.ts";
+import { silentLog } from "../src/core/log.ts";
+import { makeCorpus } from "./corpus.ts";
+import { quantile } from "./measure.ts";
+
+const limitMs = { title: 10, all: 50 } as const;
+const rounds = 20;
+
+const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+try {
+  await main(process.argv[2]);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+async function main(given: string | undefined): Promise<void> {
+  const corpus = given ?? join(folder, "corpus");
+  if (given === undefined) await makeCorpus({ dir: corpus, seed: 1, files: 10_000, bytes: 1_000_000_000 });
+  const bareMs = await bareLoop(corpus);
+  const withoutMs = await build(corpus, join(folder, "without.db"), false);
+  const withMs = await build(corpus, join(folder, "catalog.db"), true);
+  const megabytes = (name: string): string => (statSync(join(folder, name)).size / 1e6).toFixed(0);
+  console.log(
+    `CPU time of the catalog in one thread: bare loop ${bareMs.toFixed(0)} ms | without text ${withoutMs.toFixed(0)} ms, ratio ${(withoutMs / bareMs).toFixed(2)}` +
+      `, ${megabytes("without.db")} MB | with text ${withMs.toFixed(0)} ms, ratio ${(withMs / bareMs).toFixed(2)}, ${megabytes("catalog.db")} MB`,
+  );
+  for (const where of ["title", "all"] as const) await searches(corpus, where);
+}
+
+async function bareLoop(corpus: string): Promise<number> {
+  const began = process.cpuUsage();
+  for (const { path } of filesOf(corpus)) {
+    if (path.endsWith(".zst")) continue;
+    for await (const line of createInterface({ input: createReadStream(path, { highWaterMark: 1024 * 1024 }) })) {
+      try {
+        JSON.parse(line);
+      } catch {
+        continue; // the corpus holds garbage
+      }
+    }
+  }
+  return cpuMs(began);
+}
+
+/** Of one thread: what the machine does beside it counts for less than in wall time. */
+function cpuMs(began: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(began);
+  return (user + system) / 1_000;
+}
+
+function filesOf(corpus: string): readonly { readonly path: string; readonly title: string | null }[] {
+  const list = join(corpus, "corpus.jsonl");
+  if (!existsSync(list)) throw new Error(`${list} is missing: make the corpus with bench/corpus.ts`);
+  return readFileSync(list, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
+async function build(corpus: string, path: string, withText: boolean): Promise<number> {
+  const began = process.cpuUsage();
+  const database = await openCatalogDatabase({ url: null, path, storePath: "" }, silentLog);
+  const none: TextIndex = { add: async () => {}, setHead: async () => {}, remove: async () => {} };
+  const nothing: TextCollector = { ...createTextCollector("claude"), line: () => {}, take: () => [] };
+  const env = { CLAUDE_CONFIG_DIR: join(corpus, "claude"), CODEX_HOME: join(corpus, "codex") };
+  const indexer = createCatalogIndexer({
+    database,
+    sources: builtInTemplates.flatMap((template) =>
+      template.transcriptPlaces(env).map((place) => ({
+        ...place,
+        agent: template.name,
+        format: template.transcriptFormat ?? "claude",
+      })),
+    ),
+    createTextIndex: (tx) => (withText ? createTextIndex(tx, "sqlite") : none),
+    createCollector: withText ? createTextCollector : () => nothing,
+    clock: systemClock,
+    log: silentLog,
+    onProgress: () => {},
+    onFolder: () => {},
+  });
+  await indexer.sweep();
+  await database.close();
+  return cpuMs(began);
+}
+
+async function searches(corpus: string, where: "title" | "all"): Promise<void> {
+  const database = await openCatalogDatabase({ url: null, path: join(folder, "catalog.db"), storePath: "" }, silentLog);
+  const store = createTextStore(database.db, "sqlite");
+  const titles = filesOf(corpus).flatMap(({ title }) => (title === null ? [] : [title]));
+  const queries = [
+    "fix",
+    "fix the",
+    "the",
+    "f",
+    "a the of",
+    "login",
+    '"the test"',
+    "決済",
+    "修",
+    "flaky test lo",
+    "zqb",
+    "nothing-like-this",
+  ];
+  for (let at = 0; at < 12; at++) queries.push((titles[at * 701 + 5] ?? "").slice(0, 12 + at));
+  const all: number[] = [];
+  for (const query of queries) {
+    const times: number[] = [];
+    let found = 0;
+    for (let round = 0; round < rounds; round++) {
+      const began = performance.now();
+      const terms = parseQuery(query);
+      const hits = terms.length === 0 ? [] : await findTranscripts(store, { terms, where });
+      await matchesOf(
+        store,
+        hits.slice(0, 10).map((hit) => ({ ...hit, title: null, firstMessage: null })),
+        terms,
+      );
+      times.push(performance.now() - began);
+      found = hits.length;
+    }
+    const [cold = 0, ...warm] = times;
+    all.push(...warm);
+    console.log(
+      `  ${where} ${JSON.stringify(query)}: ${found} found | cold ${cold.toFixed(1)} ms | p50 ${quantile(warm, 0.5).toFixed(1)} ms | p99 ${quantile(warm, 0.99).toFixed(1)} ms`,
+    );
+  }
+  const p50 = quantile(all, 0.5);
+  console.log(
+    `${where}: ${queries.length} queries | p50 ${p50.toFixed(1)} ms, ${(p50 / limitMs[where]).toFixed(2)} of the limit | p99 ${quantile(all, 0.99).toFixed(1)} ms`,
+  );
+  await database.close();
+}

@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { findTerms, parseQuery } from "./query.ts";
+import { foldText, placedWords, wordsOf } from "./text-index-words.ts";
+
+/** A query's terms as text: the words of a phrase joined by `+`, a prefix with `*`. */
+function terms(query: string): readonly string[] {
+  return parseQuery(query).map(({ words, prefix }) => `${words.join("+")}${prefix ? "*" : ""}`);
+}
+
+test.each([
+  ["login page", ["login", "page*"]],
+  ["  LOGIN   page  ", ["login", "page*"]],
+  ['"login page" fix', ["login+page", "fix*"]],
+  ['fix "login page"', ["fix", "login+page"]],
+  ['fix "login pa', ["fix", "login+pa*"]],
+  ["„login page“ «a b» “c d”", ["login+page", "a+b", "c+d"]],
+  ["src/foo.ts", ["src+foo+ts*"]],
+  ["getUser", ["getuser*"]],
+  ["C++", ["c"]],
+  ["done!", ["done"]],
+  ["検索 機能", ["検+索", "機+能*"]],
+  ["fix fix fix", ["fix", "fix*"]],
+  ["a AND (b OR c*) NEAR/3 -d ^e title:f", ["a", "and", "b", "or", "c", "near+3", "d", "e", "title+f*"]],
+  ["👩‍💻", ["👩+💻*"]],
+])("the query %j has the terms %j", (query, expected) => {
+  expect(terms(query)).toEqual(expected);
+});
+
+test.each(["", " ", '""', '"', "...", "-- | & ! <->", "\u0000\u001b", "¶", "\ud800", "\u200b"])(
+  "there is nothing to search for in %j",
+  (query) => {
+    expect(parseQuery(query)).toEqual([]);
+  },
+);
+
+test("the words of a text are the same with and without their places", () => {
+  const piece = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 10 }),
+    fc.constantFrom("e\u0301", "ｶﾞ", "ﬁ", "a\u00adb", "İ", "한", "Σς", "x".repeat(200), "½", "\u200d"),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(piece, { maxLength: 20 }).map((pieces) => pieces.join("")),
+      (text) => {
+        const placed = placedWords(text);
+        expect(placed.map(({ word }) => word)).toEqual(wordsOf(foldText(text)));
+        for (const { start, end } of placed)
+          expect([0 <= start, start <= end, end <= text.length]).toEqual([true, true, true]);
+        for (const { word } of placed) expect(word.length).toBeLessThanOrEqual(128);
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+});
+
+test("a text is found by each of its own words, and by itself", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme", maxLength: 60 }), (text) => {
+      for (const { start, end, word } of placedWords(text)) {
+        const term = { words: [word], prefix: false };
+        expect(findTerms(text, [term])).toContainEqual({ term: 0, start, end });
+      }
+      const itself = parseQuery(text);
+      expect(new Set(findTerms(text, itself).map(({ term }) => term)).size).toBe(itself.length);
+    }),
+    { numRuns: 500 },
+  );
+});
