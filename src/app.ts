@@ -113,6 +113,12 @@ async function start(
     resolveAllowedDir: (dir, rule) =>
       folders.resolveAllowedDir(dir, { ...rule, ownRequest: config.auth === "on" && rule.within === null }),
     isVisibleDir: (dir, rule) => folders.isVisible(dir, rule),
+    visibleAmong: (dirs, rule) => folders.visibleAmong(dirs, rule),
+    catalog: {
+      url: config.databaseUrl,
+      path: join(config.home, "catalog.db"),
+      storePath: join(config.home, "postern.db"),
+    },
     pathVariable: config.env["PATH"] ?? "",
     publisher: events.publisher,
   });
@@ -144,6 +150,7 @@ async function start(
   disposer.add(() => server.close());
   const { port, addresses } = await server.listen();
   log.info({ addresses, version: packageVersion }, "listening");
+  coding.startIndexing();
   return {
     addresses,
     baseUrl: config.baseUrl ?? `http://localhost:${port}`,

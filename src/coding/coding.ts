@@ -14,6 +14,8 @@ import type {
   InterruptInput,
   InterruptOutput,
   ListAgentsOutput,
+  ListInput,
+  ListOutput,
   ReadInput,
   ReadOutput,
   SpawnInput,
@@ -22,12 +24,17 @@ import type {
 import type { AgentTemplate, Environment } from "./agents/template.ts";
 import { createAnswer } from "./answer.ts";
 import { createAsk } from "./ask.ts";
+import { createCatalog } from "./catalog/catalog.ts";
+import type { CatalogPlace } from "./catalog/catalog-database.ts";
+import type { CatalogSource } from "./catalog/transcript-walk.ts";
 import { createClose, createCloseAll } from "./close.ts";
 import { createInterrupt } from "./interrupt.ts";
+import { createList } from "./list.ts";
 import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
-import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
+import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
 import { createRead } from "./read.ts";
+import { createSessionPages } from "./session-pages.ts";
 import { createLiveSessions } from "./sessions/live-sessions.ts";
 import { createPromptQueue } from "./sessions/prompt-queue.ts";
 import { createSessionEvents } from "./sessions/session-events.ts";
@@ -35,6 +42,7 @@ import { createSessionStore } from "./sessions/session-store.ts";
 import { createSpawn } from "./spawn.ts";
 import { createStarter } from "./start.ts";
 import { createTranscripts } from "./transcripts/index.ts";
+import { createVisibleDirs } from "./visible-dirs.ts";
 import { countWorktrees } from "./worktree-scope.ts";
 import { createWorktrees } from "./worktrees/index.ts";
 
@@ -42,12 +50,15 @@ import { createWorktrees } from "./worktrees/index.ts";
 export interface Coding {
   ask(input: AskInput, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
   read(input: ReadInput, caller: Caller, signal: AbortSignal): Promise<ReadOutput>;
+  list(input: ListInput, caller: Caller): Promise<ListOutput>;
   close(input: CloseInput, caller: Caller): Promise<CloseOutput>;
   closeAll(caller: Caller): Promise<CloseAllOutput>;
   interrupt(input: InterruptInput, caller: Caller, signal: AbortSignal): Promise<InterruptOutput>;
   answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
   spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   listAgents(): Promise<ListAgentsOutput>;
+  /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
+  startIndexing(): void;
   /** Stops following; agents live on in the terminal host. */
   stop(): Promise<void>;
 }
@@ -82,6 +93,9 @@ export interface CodingDeps {
   readonly publisher: EventPublisher;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
+  readonly visibleAmong: VisibleAmong;
+  /** Where the catalog of transcripts is. */
+  readonly catalog: CatalogPlace;
   /** `PATH`, where git is looked for. */
   readonly pathVariable: string;
 }
@@ -103,6 +117,14 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
   const live = createLiveSessions({ ...deps, hooks, store, queue, transcripts, events, templateOf, environmentOf });
+  const catalog = createCatalog({
+    place: deps.catalog,
+    sources: templates.flatMap((template) => catalogSources(template, environmentOf(template))),
+    clock,
+    log,
+  });
+  const pages = createSessionPages({ ...deps, catalog, store, queue, live, worktrees, templates, environmentOf });
+  const visibleDirs = createVisibleDirs({ ...deps, worktrees });
   const locator = createLocator({
     ...deps,
     ...folderRule,
@@ -126,16 +148,25 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   return {
     ask: createAsk(asking),
     read: createRead({ locator, transcripts, clock }),
+    list: createList({ catalog, pages, visibleDirs, templates }),
     close,
     closeAll: createCloseAll({ locator, live, store, queue, clock, events, worktrees }, close),
     interrupt: createInterrupt({ ...deps, locator }),
     answerPermission: createAnswer({ locator }),
     spawn: createSpawn(asking),
     listAgents: () => agents.list(),
+    startIndexing: () => catalog.start(),
     async stop() {
+      await catalog.close();
       await live.close();
       await hooks.close();
       await transcripts.close();
     },
   };
+}
+
+/** All that an agent wrote, whether it is configured or not: what `read` finds is listed too. */
+function catalogSources(template: AgentTemplate, env: Environment): readonly CatalogSource[] {
+  const { name: agent, transcriptFormat: format } = template;
+  return format === null ? [] : template.transcriptPlaces(env).map((place) => ({ agent, format, ...place }));
 }

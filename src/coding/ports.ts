@@ -26,6 +26,12 @@ export type ResolveAllowedDir = (
   rule: { readonly scope: FolderScope; readonly within: readonly string[] | null },
 ) => Promise<AllowedDir>;
 
+/** Those of many directories (which may be gone) whose sessions may be seen by the folder rule. */
+export type VisibleAmong = (
+  dirs: readonly string[],
+  rule: { readonly scope: FolderScope; readonly within: readonly string[] | null },
+) => Promise<ReadonlySet<string>>;
+
 /** Whether sessions of this directory (which may be gone) may be seen by the folder rule. */
 export type IsVisibleDir = (
   dir: string,

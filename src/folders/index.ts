@@ -14,6 +14,9 @@ export type { Rule } from "./scope-rule.ts";
 /** Codes that folders throw. */
 export type FoldersErrorCode = "invalid_request" | "dir_not_allowed" | "dir_not_found" | "folder_not_found";
 
+/** Each takes a thread of the file system for a moment. */
+const resolvedAtOnce = 64;
+
 /** A directory that the rule lets through. */
 export interface AllowedDir {
   /** Its real path. */
@@ -41,6 +44,8 @@ export interface Folders {
   resolveAllowedDir(dir: string, rule: Rule & { readonly ownRequest?: boolean }): Promise<AllowedDir>;
   /** Whether sessions of this directory may be seen; it may be gone. Never throws for what `dir` is. */
   isVisible(dir: string, rule: Rule): Promise<boolean>;
+  /** Those of many directories that may be seen, by the rule as it is now. */
+  visibleAmong(dirs: readonly string[], rule: Rule): Promise<ReadonlySet<string>>;
 }
 
 /** @param deps `home` is Postern's own state folder, which no agent may work in */
@@ -97,6 +102,22 @@ export function createFolders(deps: {
       if (!isPath(dir)) return false;
       const [resolved, folders] = await Promise.all([resolvePath(dir), store.list()]);
       return isAllowed(folders, resolved.path, rule);
+    },
+
+    async visibleAmong(dirs, rule) {
+      const paths = dirs.filter(isPath);
+      const folders = await store.list();
+      if (folders.length === 0 && rule.within === null) return new Set(paths);
+      const visible = new Set<string>();
+      for (let from = 0; from < paths.length; from += resolvedAtOnce) {
+        const some = paths.slice(from, from + resolvedAtOnce);
+        const resolved = await Promise.all(some.map((path) => resolvePath(path)));
+        for (const [at, path] of some.entries()) {
+          const real = resolved[at]?.path;
+          if (real !== undefined && isAllowed(folders, real, rule)) visible.add(path);
+        }
+      }
+      return visible;
     },
   };
 }

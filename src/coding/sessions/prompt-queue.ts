@@ -50,6 +50,8 @@ export interface PromptQueue {
   add(entry: QueueEntry, transaction?: Kysely<Tables>): Promise<void>;
   /** Not yet ended prompts, oldest first. */
   open(sessionId: string): Promise<readonly OpenPrompt[]>;
+  /** How many prompts wait in each of these sessions; none where nothing waits. */
+  waitingIn(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Moves a prompt on. The text of one that came to its end is not kept. */
   mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown"): Promise<void>;
   /** Takes back that a prompt was sent: its process never ran. */
@@ -125,6 +127,18 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
       if (transaction === undefined && added % pruneEvery === 0) await this.prune();
       if (transaction === undefined) await db.transaction().execute((trx) => put(trx, entry));
       else await put(transaction, entry);
+    },
+
+    async waitingIn(sessionIds) {
+      if (sessionIds.length === 0) return new Map();
+      const rows = await db
+        .selectFrom("queued_prompts")
+        .select(({ fn }) => ["session_id", fn.countAll<number>().as("waiting")])
+        .where("session_id", "in", [...sessionIds])
+        .where("state", "=", "queued")
+        .groupBy("session_id")
+        .execute();
+      return new Map(rows.map(({ session_id, waiting }) => [session_id, waiting]));
     },
 
     async open(sessionId) {
