@@ -1,19 +1,19 @@
 import { setImmediate } from "node:timers/promises";
 import type { Turn } from "../../wire/turn.ts";
+import { createAnswerBudget } from "./answer-budget.ts";
 import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSource } from "./line-source.ts";
-import type { LineSink, ScanPosition } from "./line-splitter.ts";
+import type { ScanPosition } from "./line-splitter.ts";
 import type { TranscriptSummary, TurnRange } from "./transcript.ts";
 import { sizeOfTurn, type TurnCache } from "./turn-cache.ts";
 import type { TranscriptReader, TurnBuilder, TurnIndexer, TurnMark } from "./turn-index.ts";
+import { createSkippedLines, feedJobs, type Job, type SkippedLines } from "./turn-jobs.ts";
 import { titleFrom } from "./turn-parts.ts";
 
 /** How many bytes at the head and before the scanned end are compared to know a file again. */
 const fingerprintBytes = 256;
-/** Skipped lines are remembered by offset up to here, so that none is counted twice; beyond they are only counted. */
-const maxSkippedOffsets = 10_000;
-/** Turns that lie closer together are read in one go. */
-const maxGapBytes = 64 * 1024;
+/** Turns are put together in portions of so many bytes of the file, so that however many are asked for, few are in memory uncut. */
+const portionBytes = 32 * 1024 * 1024;
 
 /** A last turn that is larger, and not running any more, is put together anew when it is asked for again. */
 const maxKeptCharacters = 2_000_000;
@@ -37,15 +37,6 @@ interface Reading {
   tail: Buffer;
   /** The last turn, built as far as it went. */
   lastTurn: { readonly mark: TurnMark; readonly builder: TurnBuilder; readonly fedTo: number } | null;
-}
-
-/** A turn that has to be put together from the lines of `[start, end)`. */
-interface Job {
-  readonly index: number;
-  readonly mark: TurnMark;
-  readonly builder: TurnBuilder;
-  readonly start: number;
-  readonly end: number;
 }
 
 const start: ScanPosition = { offset: 0, insideTooLong: false };
@@ -81,32 +72,51 @@ export function createOpenTranscript(
     };
   }
 
-  function plan(known: Reading, first: number): { readonly jobs: Job[]; readonly turns: Map<number, Turn> } {
+  /** The turn as it was built before, or what it takes to build it. */
+  function plan(known: Reading, index: number): { readonly turn: Turn } | { readonly job: Job } | null {
     const { marks } = known.indexer;
-    const jobs: Job[] = [];
+    const mark = marks[index];
+    if (mark === undefined) return null;
+    const end =
+      mark.role === "user" ? mark.start + mark.firstLineBytes + 1 : (marks[index + 1]?.start ?? known.position.offset);
+    const turn = cache.get(cacheKey(known, { mark, end }));
+    if (turn !== undefined) return { turn };
+    const begun = known.lastTurn?.mark === mark ? known.lastTurn : null;
+    const builder = begun?.builder ?? reader.createTurnBuilder(mark);
+    return { job: { index, mark, builder, start: begun?.fedTo ?? mark.start, end } };
+  }
+
+  /** Puts the turns before `to` together, as many as one portion holds; the newest comes first. */
+  async function portion(source: LineSource, known: Reading, range: { readonly first: number; readonly to: number }) {
+    const { indexer } = known;
     const turns = new Map<number, Turn>();
-    for (let index = first; index < marks.length; index++) {
-      const mark = marks[index];
-      if (mark === undefined) break;
-      const end =
-        mark.role === "user"
-          ? mark.start + mark.firstLineBytes + 1
-          : (marks[index + 1]?.start ?? known.position.offset);
-      const cached = cache.get(cacheKey(known, { mark, end }));
-      if (cached !== undefined) {
-        turns.set(index, cached);
-        continue;
+    const jobs: Job[] = [];
+    let bytes = 0;
+    let next = range.to;
+    while (next > range.first && bytes < portionBytes) {
+      next--;
+      const planned = plan(known, next);
+      if (planned === null) continue;
+      if ("turn" in planned) turns.set(next, planned.turn);
+      else {
+        jobs.unshift(planned.job);
+        bytes += planned.job.end - planned.job.start;
       }
-      const begun = known.lastTurn?.mark === mark ? known.lastTurn : null;
-      jobs.push({
-        index,
-        mark,
-        builder: begun?.builder ?? reader.createTurnBuilder(mark),
-        start: begun?.fedTo ?? mark.start,
-        end,
-      });
     }
-    return { jobs, turns };
+    // A read that fails half-way leaves a builder that must not be fed again.
+    if (jobs.some(({ builder }) => builder === known.lastTurn?.builder)) known.lastTurn = null;
+    await feedJobs(source, jobs, known.skipped);
+    for (const { index, mark, builder, end } of jobs) {
+      await setImmediate(); // a turn can be long to build, and the caller is not alone in this process
+      const turn = builder.turn(index);
+      turns.set(index, turn);
+      const isLast = index === indexer.marks.length - 1;
+      if (!isLast || mark.role === "user") cache.put(cacheKey(known, { mark, end }), turn);
+      else if (indexer.facts.lastTurn.kind === "open" || sizeOfTurn(turn) <= maxKeptCharacters) {
+        known.lastTurn = { mark, builder, fedTo: end };
+      }
+    }
+    return { turns: [...turns.entries()].toSorted(([a], [b]) => b - a).map(([, turn]) => turn), next };
   }
 
   return {
@@ -153,23 +163,16 @@ export function createOpenTranscript(
     async turns(source, range) {
       if (reading === null) throw new Error("turns before refresh");
       const known = reading;
-      const { indexer } = known;
-      const { marks } = indexer;
-      const first = Math.max(0, (range.after ?? -1) + 1, marks.length - Math.max(0, range.limit));
-      const { jobs, turns } = plan(known, first);
-      // A read that fails half-way leaves a builder that must not be fed again.
-      if (jobs.some(({ builder }) => builder === known.lastTurn?.builder)) known.lastTurn = null;
-      await feed(source, jobs, known.skipped);
-      for (const { index, mark, builder, end } of jobs) {
-        await setImmediate(); // a turn can be long to build, and the caller is not alone in this process
-        const turn = builder.turn(index);
-        turns.set(index, turn);
-        if (index < marks.length - 1 || mark.role === "user") cache.put(cacheKey(known, { mark, end }), turn);
-        else if (indexer.facts.lastTurn.kind === "open" || sizeOfTurn(turn) <= maxKeptCharacters) {
-          known.lastTurn = { mark, builder, fedTo: end };
-        }
+      const count = known.indexer.marks.length;
+      const first = Math.max(0, (range.after ?? -1) + 1, count - Math.max(0, range.limit));
+      const budget = createAnswerBudget();
+      const newestFirst: Turn[] = [];
+      for (let to = count; to > first; ) {
+        const { turns, next } = await portion(source, known, { first, to });
+        for (const turn of turns) newestFirst.push(budget.fit(turn));
+        to = next;
       }
-      return [...turns.entries()].toSorted(([a], [b]) => a - b).map(([, turn]) => turn);
+      return newestFirst.toReversed();
     },
   };
 }
@@ -177,36 +180,6 @@ export function createOpenTranscript(
 /** The end belongs to it: the mark of a turn that was only guessed can go again, and then the turn before it goes on. */
 function cacheKey({ id }: Reading, { mark, end }: { readonly mark: TurnMark; readonly end: number }): string {
   return `${id}:${mark.start}-${end}`;
-}
-
-/** Gives every job its lines; jobs that lie close together share one pass, and a source that cannot seek is passed through once. */
-async function feed(source: LineSource, jobs: readonly Job[], skipped: SkippedLines): Promise<void> {
-  for (let from = 0; from < jobs.length; ) {
-    let to = from + 1;
-    while (to < jobs.length && (!source.seekable || (jobs[to]?.start ?? 0) - (jobs[to - 1]?.end ?? 0) <= maxGapBytes))
-      to++;
-    const together = jobs.slice(from, to).filter((job) => job.end > job.start);
-    const begin = together.at(0);
-    const end = together.at(-1)?.end;
-    if (begin !== undefined && end !== undefined) {
-      await source.lines({ offset: begin.start, insideTooLong: false }, end, sinkOf(together, skipped));
-    }
-    from = to;
-  }
-}
-
-function sinkOf(jobs: readonly Job[], skipped: SkippedLines): LineSink {
-  let at = 0;
-  return {
-    line(bytes, offset) {
-      while (at < jobs.length && offset >= (jobs[at]?.end ?? 0)) at++;
-      const job = jobs[at];
-      if (job === undefined || offset < job.start || bytes.length <= 1 || !looksLikeObject(bytes)) return;
-      if (!job.builder.line(bytes)) skipped.add(offset);
-    },
-    skipped: () => undefined, // was counted by the scan
-    pause: () => undefined,
-  };
 }
 
 async function fingerprint(
@@ -219,21 +192,4 @@ async function fingerprint(
 
 function sameStamp(a: FileStamp, b: FileStamp): boolean {
   return a.dev === b.dev && a.ino === b.ino && a.sizeBytes === b.sizeBytes && a.modifiedMs === b.modifiedMs;
-}
-
-interface SkippedLines {
-  add(offset: number): void;
-  count(): number;
-}
-
-function createSkippedLines(): SkippedLines {
-  const offsets = new Set<number>();
-  let more = 0;
-  return {
-    add(offset) {
-      if (offsets.size < maxSkippedOffsets) offsets.add(offset);
-      else if (!offsets.has(offset)) more++;
-    },
-    count: () => offsets.size + more,
-  };
 }

@@ -43,13 +43,19 @@ export function createTurnCache(maxCharacters: number): TurnCache {
   };
 }
 
+/** Turns are never changed, and the same ones are read again and again. */
+const sizes = new WeakMap<Turn, number>();
+
 /** About how many characters a turn holds. */
 export function sizeOfTurn(turn: Turn): number {
+  const known = sizes.get(turn);
+  if (known !== undefined) return known;
   let size = 500 + turn.text.length;
   for (const block of turn.blocks) {
     size += 100;
     if (block.type !== "tool_call") size += block.text.length;
     else size += (JSON.stringify(block.input)?.length ?? 0) + (block.result?.text.length ?? 0);
   }
+  sizes.set(turn, size);
   return size;
 }

@@ -10,6 +10,10 @@ const maxInputDepth = 32;
 const maxInputMembers = 2_000;
 /** A turn over this is not returned in full: about what a very long day of an agent writes. */
 const maxTurnCharacters = 8_000_000;
+/** What a result in a very long turn is cut to. */
+const lateResultCharacters = 1_000;
+/** A text is not cut shorter than this: it is left out then. */
+const minCutCharacters = 1_000;
 const titleCharacters = 200;
 
 /** The first `limit` characters of `text`, never half of a surrogate pair. */
@@ -35,16 +39,17 @@ export function toolResult(ok: boolean, text: string): ToolResult {
 }
 
 /** A tool's input with long strings cut, so that one call cannot fill an answer. The cut is visible in the string. */
-export function toolInput(value: unknown, depth = 0): unknown {
+export function toolInput(value: unknown, { depth = 0, maxCharacters = maxInputCharacters } = {}): unknown {
   if (typeof value === "string") {
-    const shown = cut(value, maxInputCharacters);
+    const shown = cut(value, maxCharacters);
     return shown.length < value.length ? `${shown}… (${value.length - shown.length} characters cut)` : value;
   }
   if (typeof value !== "object" || value === null) return value;
   if (depth >= maxInputDepth) return "… (nested too deep)";
-  if (Array.isArray(value)) return value.slice(0, maxInputMembers).map((member) => toolInput(member, depth + 1));
+  const inside = (member: unknown): unknown => toolInput(member, { depth: depth + 1, maxCharacters });
+  if (Array.isArray(value)) return value.slice(0, maxInputMembers).map(inside);
   const members = Object.entries(value).slice(0, maxInputMembers);
-  return Object.fromEntries(members.map(([key, member]) => [key, toolInput(member, depth + 1)]));
+  return Object.fromEntries(members.map(([key, member]) => [key, inside(member)]));
 }
 
 type ToolCall = Extract<Block, { readonly type: "tool_call" }>;
@@ -86,38 +91,50 @@ export function createTurnDraft(): TurnDraft {
     return position !== undefined && block?.type === "tool_call" ? { position, call: block } : null;
   }
 
+  /** A turn may hold thousands of results: past half of the limit each keeps only its beginning. */
+  function fitted<Result extends ToolResult | null>(result: Result): Result | ToolResult {
+    if (result === null || characters <= maxTurnCharacters / 2 || result.text.length <= lateResultCharacters)
+      return result;
+    return { ok: result.ok, text: cut(result.text, lateResultCharacters), truncated: true };
+  }
+
   const draft: TurnDraft = {
     at: null,
     endedAt: null,
     model: null,
     add(block) {
       const size = block.type === "tool_call" ? sizeOfCall(block) : block.text.length;
-      if (characters + size > maxTurnCharacters) {
-        leftOut++;
-        return;
-      }
-      characters += size;
-      blocks.push(block);
+      const room = maxTurnCharacters - characters;
+      if (size <= room) {
+        characters += size;
+        blocks.push(block);
+      } else if (block.type !== "tool_call" && room >= minCutCharacters) {
+        const shown = cut(block.text, room);
+        characters += shown.length;
+        blocks.push({ ...block, text: `${shown}… (${block.text.length - shown.length} characters cut)` });
+      } else leftOut++;
     },
     putCall(call) {
       const known = callAt(call.id);
-      if (known !== null) {
-        blocks[known.position] = { type: "tool_call", ...call, result: call.result ?? known.call.result };
+      if (known === null) {
+        const before = blocks.length;
+        draft.add({ type: "tool_call", ...call });
+        if (blocks.length > before) positionOfCall.set(call.id, before);
         return;
       }
-      const before = blocks.length;
-      draft.add({ type: "tool_call", ...call });
-      if (blocks.length > before) positionOfCall.set(call.id, before);
+      const fuller: ToolCall = { type: "tool_call", ...call, result: fitted(call.result) ?? known.call.result };
+      const growth = sizeOfCall(fuller) - sizeOfCall(known.call);
+      if (characters + growth > maxTurnCharacters) return;
+      characters += growth;
+      blocks[known.position] = fuller;
     },
     hasCall: (id) => callAt(id) !== null,
     resolve(id, result) {
       const known = callAt(id);
       if (known === null || known.call.result !== null) return;
-      // A turn may hold thousands of results: past the limit each keeps only its beginning.
-      const shown = characters > maxTurnCharacters / 2 ? cut(result.text, 1_000) : result.text;
-      characters += shown.length;
-      const truncated = result.truncated || shown.length < result.text.length;
-      blocks[known.position] = { ...known.call, result: { ok: result.ok, text: shown, truncated } };
+      const shown = fitted(result);
+      characters += shown.text.length;
+      blocks[known.position] = { ...known.call, result: shown };
     },
     dropCall(id) {
       const known = callAt(id);
