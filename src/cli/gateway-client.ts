@@ -14,6 +14,14 @@ export interface GatewayClient {
    * @throws PosternError with the gateway's own code, or `gateway_not_running`
    */
   call<T>(tool: string, options: { readonly input: object; readonly output: z.ZodType<T> }): Promise<T>;
+  /**
+   * Any other route.
+   * @throws PosternError with the gateway's own code, or `gateway_not_running`
+   */
+  send<T>(
+    route: { readonly method: "GET" | "POST" | "DELETE"; readonly path: string; readonly body?: object },
+    output: z.ZodType<T>,
+  ): Promise<T>;
 }
 
 /** A client of the gateway that listens on `socketPath`; nothing is opened until the first call. */
@@ -21,38 +29,48 @@ export function createGatewayClient(socketPath: string): GatewayClient {
   return {
     async call(tool, { input, output }) {
       const waitMs = "waitMs" in input && typeof input.waitMs === "number" ? input.waitMs : 0;
-      const answer = await post(socketPath, {
+      const answer = await exchange(socketPath, {
+        method: "POST",
         path: `/api/coding/${tool}`,
         body: JSON.stringify(input),
         timeoutMs: waitMs + patienceMs,
       });
-      if (answer.status !== 200) throw problemOf(answer);
-      const parsed = output.safeParse(parseJson(answer.text));
-      if (parsed.success) return parsed.data;
-      throw new PosternError(
-        "internal_error",
-        `The gateway's answer to ${tool} does not fit this command: are both of one version?`,
-        {
-          cause: parsed.error,
-        },
-      );
+      return read(answer, { of: tool, output });
+    },
+    async send({ method, path, body }, output) {
+      const text = body === undefined ? "" : JSON.stringify(body);
+      const answer = await exchange(socketPath, { method, path, body: text, timeoutMs: patienceMs });
+      return read(answer, { of: path, output });
     },
   };
 }
 
-interface Answer {
+function read<T>(answer: Answer, { of, output }: { readonly of: string; readonly output: z.ZodType<T> }): T {
+  if (answer.status < 200 || answer.status > 299) throw problemOf(answer);
+  const parsed = output.safeParse(parseJson(answer.text));
+  if (parsed.success) return parsed.data;
+  throw new PosternError(
+    "internal_error",
+    `The gateway's answer to ${of} does not fit this command: are both of one version?`,
+    { cause: parsed.error },
+  );
+}
+
+/** A whole answer. */
+export interface Answer {
   readonly status: number;
   readonly text: string;
 }
 
-function post(socketPath: string, call: { path: string; body: string; timeoutMs: number }): Promise<Answer> {
+function exchange(
+  socketPath: string,
+  call: { method: string; path: string; body: string; timeoutMs: number },
+): Promise<Answer> {
+  const { method, path, body } = call;
   return new Promise((resolve, reject) => {
-    const headers = {
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(call.body),
-      host: "localhost",
-    };
-    const outgoing = request({ socketPath, path: call.path, method: "POST", headers, agent: false }, (incoming) => {
+    const content = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+    const headers = { ...(body === "" ? {} : content), host: "localhost" };
+    const outgoing = request({ socketPath, path, method, headers, agent: false }, (incoming) => {
       const chunks: Buffer[] = [];
       let sizeBytes = 0;
       incoming.on("data", (chunk: Buffer) => {
@@ -76,7 +94,8 @@ function post(socketPath: string, call: { path: string; body: string; timeoutMs:
   });
 }
 
-function connectionError(error: Error, socketPath: string): Error {
+/** A failed connection, in words for a person. */
+export function connectionError(error: Error, socketPath: string): Error {
   if (isErrno(error, "ENOENT", "ECONNREFUSED", "ENOTSOCK")) {
     return new PosternError(
       "gateway_not_running",
@@ -105,7 +124,8 @@ function connectionError(error: Error, socketPath: string): Error {
   return error;
 }
 
-function problemOf(answer: Answer): PosternError {
+/** The error that an answer tells of. */
+export function problemOf(answer: Answer): PosternError {
   const parsed = problemSchema.safeParse(parseJson(answer.text));
   if (!parsed.success)
     return new PosternError("internal_error", `The gateway answered with status ${answer.status}. Its log says why.`);

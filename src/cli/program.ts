@@ -1,11 +1,13 @@
 import { Command } from "commander";
 import { addCodingCommands } from "./coding-command.ts";
+import { addEventsCommand } from "./events-command.ts";
 import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
 import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addServeCommand } from "./serve-command.ts";
 import { addTokenCommands } from "./token-command.ts";
+import { addWebhookCommands } from "./webhook-command.ts";
 
 const manual = `
 Exit codes:
@@ -44,6 +46,8 @@ export async function runCli(
   addCodingCommands(program, context);
   addFolderCommands(program, context);
   addTokenCommands(program, context);
+  addEventsCommand(program, context);
+  addWebhookCommands(program, context);
   try {
     await program.parseAsync(argv, { from: "user" });
     return exitCodes.ok;

@@ -1,0 +1,143 @@
+import type { Command } from "commander";
+import { z } from "zod";
+import { PosternError } from "../core/errors.ts";
+import {
+  addedWebhookSchema,
+  attemptResultSchema,
+  type DeliveryState,
+  deliverySchema,
+  deliveryStateSchema,
+  type EventKind,
+  eventKindSchema,
+  webhookSchema,
+} from "../wire/events.ts";
+import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { type CommonOptions, describe, listOf, oneOf } from "./options.ts";
+import { printableJson, table } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+
+interface AddOptions extends CommonOptions {
+  readonly kinds?: readonly EventKind[];
+}
+
+interface DeliveriesOptions extends CommonOptions {
+  readonly state?: DeliveryState;
+}
+
+/** `postern webhook …`: addresses that are told of events, through the running gateway. */
+export function addWebhookCommands(program: Command, context: CliContext): void {
+  const group = program.command("webhook").description("have events of sessions sent to a URL");
+  addSetUpCommands(group, context);
+  addLookCommands(group, context);
+}
+
+function addSetUpCommands(group: Command, context: CliContext): void {
+  describe(group.command("add"), [
+    "postern webhook add https://example.org/hooks/postern",
+    "postern webhook add https://example.org/hooks/postern --kinds session.turn_ended,session.permission_asked",
+  ])
+    .description("add a webhook and print its secret alone on standard output; it is shown this once")
+    .argument("<url>", "where events go, by https")
+    .option(
+      "--kinds <list>",
+      `comma-separated, all by default: ${eventKindSchema.options.join(", ")}`,
+      listOf(eventKindSchema),
+    )
+    .action(async (url: string, { json, kinds }: AddOptions) => {
+      const body = { url, ...(kinds === undefined ? {} : { kinds }) };
+      const gateway = await connect(context);
+      const { secret, ...webhook } = await gateway.send(
+        { method: "POST", path: "/api/webhooks", body },
+        addedWebhookSchema,
+      );
+      if (json) return context.stdout(`${printableJson({ ...webhook, secret })}\n`);
+      context.stdout(`${secret}\n`);
+      return context.stderr(
+        `Webhook ${webhook.webhookId}. This secret is shown once; it verifies the signatures (standardwebhooks.com).\n`,
+      );
+    });
+
+  describe(group.command("remove"), ["postern webhook remove 3f0c…"])
+    .description("send nothing more to a webhook, also not what waits")
+    .argument("<webhookId>", "the ID that `postern webhook list` shows")
+    .action(async (webhookId: string, options: CommonOptions) => {
+      const gateway = await connect(context);
+      await gateway.send({ method: "DELETE", path: pathOf(webhookId) }, z.unknown());
+      context.stdout(options.json ? `${printableJson({ removed: webhookId })}\n` : `Removed ${webhookId}.\n`);
+    });
+
+  describe(group.command("test"), ["postern webhook test 3f0c…"])
+    .description("send a test request to a webhook, once, and say what came of it")
+    .argument("<webhookId>", "its ID")
+    .action(async (webhookId: string, options: CommonOptions) => {
+      const gateway = await connect(context);
+      const result = await gateway.send({ method: "POST", path: `${pathOf(webhookId)}/test` }, attemptResultSchema);
+      if (options.json) context.stdout(`${printableJson(result)}\n`);
+      if (!result.ok) throw new PosternError("webhook_failed", result.error ?? "The receiver did not answer 2xx.");
+      if (!options.json) context.stdout(`The receiver answered ${result.status} in ${result.durationMs} ms.\n`);
+    });
+}
+
+function addLookCommands(group: Command, context: CliContext): void {
+  describe(group.command("list"), ["postern webhook list", "postern webhook list --json"])
+    .description("list the webhooks")
+    .action(async (options: CommonOptions) => {
+      const gateway = await connect(context);
+      const answer = z.object({ webhooks: z.array(webhookSchema) });
+      const { webhooks } = await gateway.send({ method: "GET", path: "/api/webhooks" }, answer);
+      if (options.json) return context.stdout(`${printableJson({ webhooks })}\n`);
+      if (webhooks.length === 0) return context.stderr("No webhooks. Add one with `postern webhook add`.\n");
+      const rows = webhooks.map((webhook) => [
+        webhook.webhookId,
+        webhook.url,
+        webhook.kinds?.join(",") ?? "all",
+        String(webhook.waiting),
+        String(webhook.dead),
+        webhook.disabledReason ?? "-",
+      ]);
+      return context.stdout(`${table(["ID", "URL", "KINDS", "WAITING", "DEAD", "DISABLED"], rows)}\n`);
+    });
+
+  describe(group.command("deliveries"), [
+    "postern webhook deliveries 3f0c…",
+    "postern webhook deliveries 3f0c… --state dead",
+  ])
+    .description("list what was sent to a webhook, waits for it, or was given up, the newest first")
+    .argument("<webhookId>", "its ID")
+    .option("--state <state>", deliveryStateSchema.options.join(", "), oneOf(deliveryStateSchema))
+    .action(async (webhookId: string, { json, state }: DeliveriesOptions) => {
+      const gateway = await connect(context);
+      const path = `${pathOf(webhookId)}/deliveries${state === undefined ? "" : `?state=${state}`}`;
+      const answer = z.object({ deliveries: z.array(deliverySchema) });
+      const { deliveries } = await gateway.send({ method: "GET", path }, answer);
+      if (json) return context.stdout(`${printableJson({ deliveries })}\n`);
+      if (deliveries.length === 0) return context.stderr("Nothing.\n");
+      const rows = deliveries.map((delivery) => [
+        delivery.eventId,
+        delivery.kind,
+        delivery.state,
+        String(delivery.attempts),
+        delivery.nextAttemptAt ?? "-",
+        delivery.lastError ?? "-",
+      ]);
+      return context.stdout(`${table(["EVENT", "KIND", "STATE", "ATTEMPTS", "NEXT", "ERROR"], rows)}\n`);
+    });
+
+  describe(group.command("retry"), ["postern webhook retry 3f0c…"])
+    .description("send again what was given up; enables a webhook that was disabled")
+    .argument("<webhookId>", "its ID")
+    .action(async (webhookId: string, options: CommonOptions) => {
+      const gateway = await connect(context);
+      const path = `${pathOf(webhookId)}/deliveries/retry`;
+      const answer = await gateway.send({ method: "POST", path, body: {} }, z.object({ retried: z.int() }));
+      context.stdout(options.json ? `${printableJson(answer)}\n` : `Sending ${answer.retried} again.\n`);
+    });
+}
+
+function pathOf(webhookId: string): string {
+  return `/api/webhooks/${encodeURIComponent(webhookId)}`;
+}
+
+async function connect(context: CliContext): Promise<GatewayClient> {
+  return createGatewayClient(await context.ports.socketPath());
+}
