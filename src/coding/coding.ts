@@ -18,6 +18,8 @@ import type {
   ListOutput,
   ReadInput,
   ReadOutput,
+  SearchInput,
+  SearchOutput,
   SpawnInput,
   SpawnOutput,
 } from "../wire/coding.ts";
@@ -34,6 +36,7 @@ import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
 import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
 import { createRead } from "./read.ts";
+import { createSearch } from "./search.ts";
 import { createSessionPages } from "./session-pages.ts";
 import { createLiveSessions } from "./sessions/live-sessions.ts";
 import { createPromptQueue } from "./sessions/prompt-queue.ts";
@@ -51,6 +54,7 @@ export interface Coding {
   ask(input: AskInput, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
   read(input: ReadInput, caller: Caller, signal: AbortSignal): Promise<ReadOutput>;
   list(input: ListInput, caller: Caller): Promise<ListOutput>;
+  search(input: SearchInput, caller: Caller): Promise<SearchOutput>;
   close(input: CloseInput, caller: Caller): Promise<CloseOutput>;
   closeAll(caller: Caller): Promise<CloseAllOutput>;
   interrupt(input: InterruptInput, caller: Caller, signal: AbortSignal): Promise<InterruptOutput>;
@@ -149,6 +153,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     ask: createAsk(asking),
     read: createRead({ locator, transcripts, clock }),
     list: createList({ catalog, pages, visibleDirs, templates }),
+    search: createSearch({ catalog, pages, visibleDirs, templates }),
     close,
     closeAll: createCloseAll({ locator, live, store, queue, clock, events, worktrees }, close),
     interrupt: createInterrupt({ ...deps, locator }),
