@@ -121,10 +121,8 @@ export async function openPermissionHooks(deps: {
       onChange();
     },
     isWaiting: (permissionId) => waiting.has(permissionId),
-    async decide(permissionId, decision) {
-      const told = [...(waiting.get(permissionId) ?? [])].map((socket) => tell(socket, decision, clock));
-      return (await Promise.all(told)).includes(true);
-    },
+    decide: (permissionId, decision) =>
+      firstTrue([...(waiting.get(permissionId) ?? [])].map((socket) => tell(socket, decision, clock))),
     forget(permissionId) {
       expected.delete(permissionId);
       forgotten.add(permissionId);
@@ -174,6 +172,14 @@ function readFirstLine(socket: Socket, onLine: (line: string) => void): void {
 /** The hook says nothing. */
 function dismiss(socket: Socket): void {
   socket.end(`${JSON.stringify({ decision: null })}\n`);
+}
+
+/** Resolves with true as soon as one does, else with false. */
+function firstTrue(answers: readonly Promise<boolean>[]): Promise<boolean> {
+  const trueOnes = answers.map((answer) =>
+    answer.then((yes) => (yes ? true : Promise.reject(new Error("not this one")))),
+  );
+  return Promise.any(trueOnes).catch(() => false); // none of them
 }
 
 /** @returns whether the hook said that it passed the decision on */

@@ -59,6 +59,33 @@ test("a permission stands until its own tool ran, whatever else runs beside it",
   expect(after(prompted, asked("Bash"), ended("Bash")).activity).toBe("working");
 });
 
+const answered = (permissionId: string, decision: "allow" | "deny"): Observation => ({
+  kind: "permission_answered",
+  permissionId,
+  decision,
+});
+
+test("an answer from afar moves the state by itself: no hook tells of a denial", () => {
+  const denied = after(prompted, asked("Bash"), answered("p1", "deny"));
+  expect(denied).toMatchObject({ activity: "working", permissions: [] });
+  const again = nextActivity(denied, answered("p1", "deny"), { at: 9_000, permissionId: "" });
+  expect(again, "the hook's note comes after the answer").toBe(denied);
+  expect(after(prompted, asked("Bash"), answered("another", "allow")).activity).toBe("needs_permission");
+});
+
+test("the end of a call that was allowed from afar answers no equal call", () => {
+  const both = [prompted, asked("Bash"), asked("Bash"), answered("p1", "allow")] as const;
+  expect(after(...both, ended("Bash")).permissions).toMatchObject([{ permissionId: "p2" }]);
+  expect(after(...both, ended("Bash"), ended("Bash"))).toMatchObject({ activity: "working", permissions: [] });
+});
+
+test("a question or a plan alone needs an answer; a permission beside them comes first", () => {
+  const question = { ...asked("AskUserQuestion"), asks: "question" } as const;
+  expect(after(prompted, question).activity).toBe("needs_answer");
+  expect(after(prompted, question, asked("Bash")).activity).toBe("needs_permission");
+  expect(after(prompted, question, asked("Bash"), answered("p2", "allow")).activity).toBe("needs_answer");
+});
+
 test("a turn that is over, whichever way, leaves no permission open", () => {
   for (const over of [
     { kind: "turn_ended" },
