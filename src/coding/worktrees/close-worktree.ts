@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { messageOf } from "../../core/errors.ts";
 import { findRepository, readPointer } from "../../platform/git-repository.ts";
 import { rescue } from "./rescue.ts";
@@ -37,7 +37,7 @@ export async function closeWorktree(
   await deps.onStep("closing");
   try {
     const { gitDir } = closing;
-    if (gitDir === null || (await inodeOf(closing.path)) === null) return await finishRemoval(deps, closing);
+    if (gitDir === null) return await finishRemoval(deps, closing);
     const kept = await rescue(deps, { ...closing, gitDir }, { discard });
     if (kept.kind === "kept") return await stays(deps, closing, kept.reason);
     await deps.onStep("rescued");
@@ -67,6 +67,10 @@ async function obstacleTo({ path, gitDir, commonDir, inode, repository }: Worktr
   }
   if (present !== null && present !== inode) return "It is not the directory that was made for this session.";
   if ((await readPointer(join(gitDir, "gitdir"))) !== join(path, ".git")) return "It was moved to another place.";
+  const common = await readPointer(join(gitDir, "commondir"));
+  if (common === null || resolve(gitDir, common) !== commonDir) {
+    return "Its entry in the repository was changed. Put it right with `git worktree repair` and close again.";
+  }
   const lock = await lockReason(gitDir);
   if (lock !== null)
     return `It is locked${lock === "" ? "" : ` (${plain(lock)})`}. \`git worktree unlock\` it and close again.`;

@@ -4,7 +4,7 @@ import { commitOf, durable, line } from "./git-trees.ts";
 import type { NotTaken, Snapshot } from "./snapshot.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import type { WorktreeDeps } from "./worktree-deps.ts";
-import { removeTree } from "./worktree-files.ts";
+import { inodeOf, removeTree } from "./worktree-files.ts";
 import type { IgnoredLost, WorktreePatch, WorktreeRecord } from "./worktree-store.ts";
 
 /** What a close does before it removes. */
@@ -38,16 +38,19 @@ export async function rescue(
   const head = await commitOf(git, own, "HEAD");
   const scratchFolder = deps.scratchFolder();
   try {
-    const snapshot = await takeSnapshot({
-      git,
-      scratchFolder,
-      path,
-      commonDir,
-      gitDir,
-      head,
-      included,
-      listOnly: discard,
-    });
+    const gone = (await inodeOf(path)) === null;
+    const snapshot = gone
+      ? await emptySnapshot(deps, own, head)
+      : await takeSnapshot({
+          git,
+          scratchFolder,
+          path,
+          commonDir,
+          gitDir,
+          head,
+          included,
+          listOnly: discard,
+        });
     if (snapshot.kind === "kept") return snapshot;
     const { ignored, changed, stagedTree } = snapshot;
     const orphans = !discard && head !== null && (await isOnNoBranch(deps, own, head));
@@ -70,6 +73,13 @@ export async function rescue(
   } finally {
     await removeTree(scratchFolder);
   }
+}
+
+/** Of a worktree whose files somebody removed: nothing but its commits is left to keep. */
+async function emptySnapshot({ git }: WorktreeDeps, at: GitPlace, head: string | null): Promise<Snapshot> {
+  const tree = head === null ? "" : line(await git.must(["rev-parse", "--verify", `${head}^{tree}`], { at }));
+  const ignored = { count: 0, bytes: 0, first20: [] };
+  return { kind: "taken", tree, stagedTree: null, changed: [], ignored };
 }
 
 /** Whether HEAD is detached at commits that no branch, tag or remote branch has. */

@@ -137,7 +137,8 @@ async function trulyChanged(
   const names = [...base.keys()];
   const request = { git, commonDir: record.commonDir, path: record.path, scratchFolder: folder };
   const checkedOut = names.length === 0 ? base : await checkoutOf(request, base, names);
-  return changed.flatMap(({ name }) => (same(checkedOut.get(name), present.get(name)) ? [] : [name]));
+  const isAsMade = (name: TreeName): boolean => checkedOut.has(name) && same(checkedOut.get(name), present.get(name));
+  return changed.flatMap(({ name }) => (isAsMade(name) ? [] : [name]));
 }
 
 function conflict({ path }: WorktreeRecord, names: readonly TreeName[]) {

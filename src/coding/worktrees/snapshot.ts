@@ -186,7 +186,7 @@ async function changedPaths(request: SnapshotRequest, head: TreeEntries, files: 
   });
   if (doubtful.length === 0 || doubtful.length > maxLookedAt) return differing;
   const checkedOut = await checkoutOf(request, head, doubtful);
-  return differing.filter((name) => !same(checkedOut.get(name), files.get(name)));
+  return differing.filter((name) => !checkedOut.has(name) || !same(checkedOut.get(name), files.get(name)));
 }
 
 /** These files as a checkout would make them in the work tree at `path`, line ends and encodings as its attributes ask for. */
