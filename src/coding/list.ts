@@ -38,6 +38,7 @@ export function createList(deps: ListDeps): (input: ListInput, caller: Caller) =
       reader,
       {
         agents,
+        anyAgent: input.agent === undefined,
         dirs: visible.size === dirs.length ? null : [...visible],
         since: input.since === undefined ? null : Date.parse(input.since),
         status: input.status ?? null,

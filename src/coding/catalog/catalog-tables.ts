@@ -84,8 +84,10 @@ export async function createCatalogTables(db: Kysely<CatalogTables>): Promise<vo
     .addColumn("turn_count", "integer", (column) => column.notNull())
     .execute();
   await db.schema.createIndex("transcripts_session").on("transcripts").columns(["session_id", "agent"]).execute();
-  await sql`create index transcripts_newest on transcripts (updated_at desc, session_id) where listed = 1`.execute(db);
-  await sql`create index transcripts_dir on transcripts (dir) where listed = 1`.execute(db);
+  await sql`create index transcripts_newest on transcripts (updated_at desc, session_id, agent) where listed = 1`.execute(
+    db,
+  );
+  await sql`create index transcripts_dir on transcripts (dir, agent, updated_at) where listed = 1`.execute(db);
   await db.schema
     .createTable("catalog_format")
     .addColumn("version", "text", (column) => column.notNull())

@@ -21,6 +21,8 @@ export interface AliveSessions {
 export interface SessionFilter {
   /** Only those of these agents. */
   readonly agents: readonly string[];
+  /** These are all that the catalog has transcripts of. */
+  readonly anyAgent: boolean;
   /** Only those of these directories; null for any. */
   readonly dirs: readonly string[] | null;
   /** Updated at or after, epoch milliseconds. */
@@ -31,10 +33,16 @@ export interface SessionFilter {
   readonly partial: boolean;
 }
 
-type Reader = Pick<CatalogDatabase, "db" | "dialect">;
+/** A connection for reading, with the store's tables beside the catalog's. */
+export type CatalogReader = Pick<CatalogDatabase, "db" | "dialect">;
+
+/** Of so few directories all sessions are sorted; of more, the newest sessions are looked through for theirs. */
+const fewDirs = 20;
+
+const countAll = sql<number>`count(*)`.as("count");
 
 /** Every directory of a session. */
-export async function sessionDirs({ db }: Reader): Promise<readonly string[]> {
+export async function sessionDirs({ db }: CatalogReader): Promise<readonly string[]> {
   const rows = await db
     .selectFrom("transcripts")
     .select(sql<string>`dir`.as("dir"))
@@ -47,33 +55,34 @@ export async function sessionDirs({ db }: Reader): Promise<readonly string[]> {
 
 /** A page of the sessions that are wanted, the most recently updated first, and how many there are in all. */
 export async function findSessions(
-  reader: Reader,
+  reader: CatalogReader,
   filter: SessionFilter,
   page: { readonly limit: number; readonly offset: number },
 ): Promise<{ readonly rows: readonly SessionRow[]; readonly total: number }> {
-  const { db } = reader;
-  const all = (): ReturnType<typeof catalogued> => catalogued(reader, filter).unionAll(recorded(reader, filter));
-  const [rows, { total }] = await Promise.all([
-    all()
-      .orderBy("updated_at", "desc")
-      .orderBy("session_id")
-      .orderBy("agent")
-      .limit(page.limit)
-      .offset(page.offset)
-      .execute(),
-    db
-      .selectFrom(all().as("found"))
-      .select(({ fn }) => fn.countAll<number>().as("total"))
-      .executeTakeFirstOrThrow(),
-  ]);
+  const moved = filter.dirs === null ? [] : await movedSessions(reader);
+  const many = filter.dirs !== null && filter.dirs.length > fewDirs;
+  const withTranscript = catalogued(reader, filter, { moved, byTime: false });
+  const newest = catalogued(reader, filter, { moved, byTime: many });
+  const onRecord = recorded(reader, filter);
+  // Each is read along an index, so that a page ends where it is full; counted together they would not be.
+  const rows = await newest
+    .unionAll(onRecord)
+    .orderBy("updated_at", "desc")
+    .orderBy("session_id")
+    .orderBy("agent")
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  const one = await withTranscript.clearSelect().select(countAll).executeTakeFirstOrThrow();
+  const other = await onRecord.clearSelect().select(countAll).executeTakeFirstOrThrow();
   return {
     rows: rows.map((row) => ({ sessionId: row.session_id, agent: row.agent, transcriptId: row.transcript_id })),
-    total,
+    total: one.count + other.count,
   };
 }
 
 /** Catalog rows by their ids. */
-export async function transcriptRows({ db }: Reader, ids: readonly number[]): Promise<readonly TranscriptRow[]> {
+export async function transcriptRows({ db }: CatalogReader, ids: readonly number[]): Promise<readonly TranscriptRow[]> {
   if (ids.length === 0) return [];
   return db
     .selectFrom("transcripts")
@@ -82,29 +91,56 @@ export async function transcriptRows({ db }: Reader, ids: readonly number[]): Pr
     .execute();
 }
 
+interface MovedSession {
+  readonly transcriptId: number;
+  readonly dir: string;
+}
+
+/** Sessions whose record names another directory than their transcript: the record knows better. */
+async function movedSessions({ db }: CatalogReader): Promise<readonly MovedSession[]> {
+  // A cross join keeps SQLite from going through all transcripts in search of few sessions.
+  const { rows } = await sql<{ transcript_id: number; dir: string }>`
+    select t.transcript_id, s.dir from sessions s cross join transcripts t
+    where t.session_id = s.session_id and t.agent = s.agent and t.listed = 1 and t.dir <> s.dir`.execute(db);
+  return rows.map((row) => ({ transcriptId: row.transcript_id, dir: row.dir }));
+}
+
 /** Sessions that have a transcript. */
-function catalogued(reader: Reader, filter: SessionFilter) {
-  const { dirs, since, status, agents } = filter;
+function catalogued(
+  reader: CatalogReader,
+  filter: SessionFilter,
+  { moved, byTime }: { readonly moved: readonly MovedSession[]; readonly byTime: boolean },
+) {
+  const { dirs, since, status, agents, anyAgent } = filter;
   let query = reader.db
     .selectFrom("transcripts as t")
     .select(["t.session_id", "t.agent", "t.updated_at", sql<number | null>`t.transcript_id`.as("transcript_id")])
-    .where(sql<SqlBool>`t.listed = 1`)
-    .where("t.agent", "in", [...agents]);
+    .where(sql<SqlBool>`t.listed = 1`);
+  if (!anyAgent) query = query.where("t.agent", "in", [...agents]);
   if (dirs !== null) {
-    // The record knows better: an agent may have been told to work elsewhere than where it was started.
-    const dir = sql<string>`coalesce((select s.dir from sessions s where s.session_id = t.session_id and s.agent = t.agent), t.dir)`;
-    query = query.where(isAmong(reader, dir, dirs));
+    // No column, so no index: then the newest are looked at one after the other until the page is full.
+    const dir = byTime ? sql<string>`(t.dir || '')` : sql<string>`t.dir`;
+    const here = isAmong(reader, dir, dirs);
+    const allowed = new Set(dirs);
+    const ids = (some: readonly MovedSession[]) => sql.join([-1, ...some.map(({ transcriptId }) => transcriptId)]);
+    const come = moved.filter(({ dir }) => allowed.has(dir));
+    query = query.where(
+      moved.length === 0
+        ? here
+        : sql<SqlBool>`((${here} and t.transcript_id not in (${ids(moved)})) or t.transcript_id in (${ids(come)}))`,
+    );
   }
   if (since !== null) query = query.where("t.updated_at", ">=", since);
-  const alive = isAmong(reader, sql<string>`t.session_id`, [...filter.alive.running, ...filter.alive.starting]);
-  if (status === "running") query = query.where(alive);
-  if (status === "completed") query = query.where(sql<SqlBool>`not ${alive}`);
+  const alive = [...filter.alive.running, ...filter.alive.starting];
+  const isAlive = isAmong(reader, sql<string>`t.session_id`, alive);
+  if (status === "running") query = query.where(isAlive);
+  if (status === "completed" && alive.length > 0) query = query.where(sql<SqlBool>`not ${isAlive}`);
   if (status === "initializing" || status === "failed") query = query.where(sql<SqlBool>`1 = 0`);
   return query;
 }
 
 /** Sessions that are only on record. */
-function recorded(reader: Reader, filter: SessionFilter) {
+function recorded(reader: CatalogReader, filter: SessionFilter) {
   const { dirs, since, status, agents, alive, partial } = filter;
   const id = sql<string>`s.session_id`;
   let query = reader.db
@@ -131,7 +167,7 @@ function recorded(reader: Reader, filter: SessionFilter) {
 }
 
 /** One parameter, however many there are. */
-function isAmong({ dialect }: Reader, value: Expression<string>, list: readonly string[]): Expression<SqlBool> {
+function isAmong({ dialect }: CatalogReader, value: Expression<string>, list: readonly string[]): Expression<SqlBool> {
   if (dialect === "postgres") return sql<SqlBool>`(${value} = any(${[...list]}::text[]))`;
   return sql<SqlBool>`(${value} in (select value from json_each(${JSON.stringify(list)})))`;
 }
