@@ -1,47 +1,19 @@
-import { closeSync, openSync, writeSync } from "node:fs";
-import { join } from "node:path";
-import { performance } from "node:perf_hooks";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { makeTempFolder } from "../../../test/support/temp-folder.ts";
-import { systemClock } from "../../core/clock.ts";
-import { silentLog } from "../../core/log.ts";
+import { describe, expect, test } from "vitest";
+import {
+  codexEvent as event,
+  jsonLine,
+  megabyte,
+  measuredRead as read,
+  writeTranscript as write,
+} from "../../../test/support/measured-read.ts";
 import type { Turn } from "../../wire/turn.ts";
-import { createTranscripts } from "./index.ts";
 
-const megabyte = 1024 * 1024;
-const json = (value: object): string => `${JSON.stringify(value)}\n`;
-const user = (content: unknown): string => json({ type: "user", message: { role: "user", content } });
+const user = (content: unknown): string => jsonLine({ type: "user", message: { role: "user", content } });
 const says = (block: object, stop: string): string =>
-  json({ type: "assistant", message: { role: "assistant", content: [block], stop_reason: stop } });
+  jsonLine({ type: "assistant", message: { role: "assistant", content: [block], stop_reason: stop } });
 const result = (id: string, text: string): string => user([{ type: "tool_result", tool_use_id: id, content: text }]);
 const call = (id: string): string =>
   says({ type: "tool_use", id, name: "Bash", input: { command: "cat big" } }, "tool_use");
-const event = (payload: object): string => json({ timestamp: "2026-01-01T00:00:00.000Z", type: "event_msg", payload });
-
-async function write(pieces: Iterable<string | Buffer>): Promise<string> {
-  const path = join(await makeTempFolder(), "huge.jsonl");
-  const file = openSync(path, "w");
-  for (const piece of pieces) writeSync(file, typeof piece === "string" ? Buffer.from(piece) : piece);
-  closeSync(file);
-  return path;
-}
-
-/** Reads the last 100 turns, and says how much memory and time the reading took at most. */
-async function read(path: string, format: "claude" | "codex") {
-  const transcripts = createTranscripts({ clock: systemClock, log: silentLog });
-  onTestFinished(() => transcripts.close());
-  const before = process.memoryUsage.rss();
-  let most = before;
-  const sampler = setInterval(() => {
-    most = Math.max(most, process.memoryUsage.rss());
-  }, 5);
-  const began = performance.now();
-  const answer = await transcripts.read(path, format, { limit: 100 });
-  const tookMs = performance.now() - began;
-  clearInterval(sampler);
-  if (answer === null) throw new Error("There is no transcript.");
-  return { ...answer, tookMs, grewMb: (most - before) / megabyte, answerMb: JSON.stringify(answer).length / megabyte };
-}
 
 function resultsOf(turn: Turn | undefined): { readonly truncated: boolean; readonly length: number }[] {
   return (turn?.blocks ?? []).flatMap((block) =>
@@ -103,7 +75,7 @@ describe("a turn of Codex whose every call is told twice", () => {
     for (let n = 0; n < 2_000; n++) {
       const item = { type: "CommandExecution", id: `c${n}`, command: "cat big", exit_code: 0 };
       const told = { type: "function_call", call_id: `c${n}`, name: "shell", arguments: "{}" };
-      yield json({ timestamp: "2026-01-01T00:00:00.000Z", type: "response_item", payload: told });
+      yield jsonLine({ timestamp: "2026-01-01T00:00:00.000Z", type: "response_item", payload: told });
       yield event({ type: "item_completed", item: { ...item, status: "completed", aggregated_output: output } });
     }
   }

@@ -112,6 +112,7 @@ function compressedSource(file: FileHandle, stamp: FileStamp, path: string): Lin
           at += piece.length;
           if (at >= end) break;
         }
+        if (at >= maxDecompressedBytes) sink.skipped(splitter.position().offset);
       } catch {
         sink.skipped(splitter.position().offset); // damaged or cut: what came before is the transcript
       } finally {

@@ -14,6 +14,8 @@ import { titleFrom } from "./turn-parts.ts";
 const fingerprintBytes = 256;
 /** Turns are put together in portions of so many bytes of the file, so that however many are asked for, few are in memory uncut. */
 const portionBytes = 32 * 1024 * 1024;
+/** Of a compressed file more, since each portion unpacks it from its beginning. */
+const packedPortionBytes = 128 * 1024 * 1024;
 
 /** A last turn that is larger, and not running any more, is put together anew when it is asked for again. */
 const maxKeptCharacters = 2_000_000;
@@ -91,9 +93,10 @@ export function createOpenTranscript(
     const { indexer } = known;
     const turns = new Map<number, Turn>();
     const jobs: Job[] = [];
+    const most = source.seekable ? portionBytes : packedPortionBytes;
     let bytes = 0;
     let next = range.to;
-    while (next > range.first && bytes < portionBytes) {
+    while (next > range.first && bytes < most) {
       next--;
       const planned = plan(known, next);
       if (planned === null) continue;
