@@ -133,6 +133,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     ...deps,
     ...folderRule,
     worktrees,
+    catalog,
     store,
     queue,
     live,

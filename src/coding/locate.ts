@@ -1,6 +1,8 @@
+import { access } from "node:fs/promises";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { SessionSummary } from "../wire/coding.ts";
 import type { AgentTemplate, Environment, ExternalHolder } from "./agents/template.ts";
+import type { Catalog } from "./catalog/catalog.ts";
 import { codingError } from "./errors.ts";
 import type { Caller, IsVisibleDir } from "./ports.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
@@ -48,6 +50,7 @@ export interface LocatorDeps {
   readonly templates: readonly AgentTemplate[];
   readonly environmentOf: (template: AgentTemplate) => Environment;
   readonly isVisibleDir: IsVisibleDir;
+  readonly catalog: Pick<Catalog, "find">;
   readonly worktrees: Pick<Worktrees, "ofSession">;
 }
 
@@ -59,14 +62,24 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     const template = deps.templates.find((candidate) => candidate.name === record.agent);
     if (template === undefined) return null; // its agent was taken out of the configuration
     const env = deps.environmentOf(template);
-    const transcriptPath = record.transcriptPath ?? (await template.findTranscript(record.sessionId, env));
+    const transcriptPath = record.transcriptPath ?? (await pathOf(record.sessionId, { template, env }));
     return { record: { ...record, transcriptPath }, stored: true, template, env, live: null };
+  }
+
+  /** Found at once when it is indexed; a file of this moment is not yet. */
+  async function pathOf(
+    sessionId: string,
+    { template, env }: { readonly template: AgentTemplate; readonly env: Environment },
+  ): Promise<string | null> {
+    const indexed = await deps.catalog.find(sessionId, template.name);
+    if (indexed !== null && (await isThere(indexed))) return indexed;
+    return template.findTranscript(sessionId, env);
   }
 
   async function fromDisk(sessionId: string): Promise<LocatedSession | null> {
     for (const template of deps.templates) {
       const env = deps.environmentOf(template);
-      const path = await template.findTranscript(sessionId, env);
+      const path = await pathOf(sessionId, { template, env });
       if (path === null || template.transcriptFormat === null) continue;
       const summary = await deps.transcripts.summary(path, template.transcriptFormat);
       if (summary?.cwd === null || summary === null) continue;
@@ -141,6 +154,15 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
       });
     },
   };
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch {
+    return false; // moved or removed since, or not ours to read: looked for by its name
+  }
 }
 
 async function waiting(queue: PromptQueue, sessionId: string): Promise<number> {

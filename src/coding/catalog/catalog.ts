@@ -20,8 +20,8 @@ export interface Catalog {
   indexing(): { readonly done: number; readonly total: number } | null;
   /** A moment of patience for a catalog that has nothing yet: until the first page of it, or this long. */
   firstPage(timeoutMs: number): Promise<void>;
-  /** The file of a session's transcript, if it is indexed. */
-  find(sessionId: string): Promise<{ readonly agent: string; readonly path: string } | null>;
+  /** The file of a session's transcript, if it is indexed. Never throws: without a catalog nothing is. */
+  find(sessionId: string, agent: string): Promise<string | null>;
   /** Forgets everything and indexes again. Resolves when all is there. */
   rebuild(): Promise<void>;
   close(): Promise<void>;
@@ -193,15 +193,21 @@ export function createCatalog(deps: CatalogDeps): Catalog {
         });
       });
     },
-    async find(sessionId) {
-      const { db } = await database();
-      const row = await db
-        .selectFrom("transcripts")
-        .select(["agent", "path"])
-        .where("session_id", "=", sessionId)
-        .where("listed", "=", 1)
-        .executeTakeFirst();
-      return row ?? null;
+    async find(sessionId, agent) {
+      try {
+        const { db } = await database();
+        const row = await db
+          .selectFrom("transcripts")
+          .select("path")
+          .where("session_id", "=", sessionId)
+          .where("agent", "=", agent)
+          .where("listed", "=", 1)
+          .executeTakeFirst();
+        return row?.path ?? null;
+      } catch (error) {
+        log.warn({ reason: messageOf(error) }, "the catalog of transcripts cannot be asked");
+        return null;
+      }
     },
     rebuild() {
       started = true;
