@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../../platform/files.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
+import { claudeNeeds } from "../transcripts/failure.ts";
 import { createBriefMemory } from "./brief-memory.ts";
 import { readClaudeConfig } from "./claude-config.ts";
 import { answerFirstRunDialogs } from "./claude-dialogs.ts";
@@ -177,16 +178,12 @@ function runsSubagents(payload: HookPayload): boolean {
   return tasks.some(({ type, status }) => type === "subagent" && status === "running");
 }
 
-const loginErrors = ["authentication_failed", "oauth_org_not_allowed", "verification_required"];
-const limitErrors = ["rate_limit", "billing_error", "account_on_hold"];
-
 /** `error` is a code of a closed list, the message is what the person sees on the screen (measured). */
 function turnFailed(payload: HookPayload): HookEvent {
   const code = textField(payload, "error");
   const message = textField(payload, "last_assistant_message") || code;
-  if (loginErrors.includes(code)) return { kind: "turn_failed", message, needs: "login" };
-  if (limitErrors.includes(code)) return { kind: "turn_failed", message, needs: "limit_reset" };
-  return { kind: "turn_failed", message };
+  const needs = claudeNeeds(code);
+  return needs === undefined ? { kind: "turn_failed", message } : { kind: "turn_failed", message, needs };
 }
 
 /** The prompt sign at the beginning of a line between two rules; a dialog's choices are indented, and past prompts have no rules. */

@@ -15,6 +15,7 @@ import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts"
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PermissionDesk } from "./permission-desk.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
+import { limitEnd } from "./status.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { transcriptNews } from "./transcript-news.ts";
 
@@ -51,7 +52,6 @@ export class ActivityWatch {
   #restingSince = 0;
   /** Turns in the transcript before the newest prompt that the agent took. */
   #turnsBefore = 0;
-
   constructor(deps: LiveSessionDeps, input: ActivityWatchInput) {
     this.#deps = deps;
     this.#input = input;
@@ -220,8 +220,7 @@ export class ActivityWatch {
       state: this.#state,
       transcript: this.#transcript,
       hasHooks,
-      keepsState: template.liveStatePath(this.#input) !== null,
-      hooksSilent: this.#reports.silent,
+      stateTells: this.#agent.tells,
       awaitsPrompt: this.outbox.unconfirmed !== null,
       promptTaken: taken,
     });
@@ -239,7 +238,8 @@ export class ActivityWatch {
   get needsLook(): boolean {
     const { provisional } = this.#input.identity;
     if (!isResting(this.#state) || provisional || this.#restingMs < afterTurnMs || !this.#agent.agrees) return true;
-    return this.#state.inBackground || this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
+    if (this.#state.inBackground || this.#state.activity === "limited") return true;
+    return this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
   }
 
   /** How long no turn runs, by what is known. */
@@ -252,18 +252,20 @@ export class ActivityWatch {
     const { identity, template, terminalId } = this.#input;
     if (identity.provisional) await identity.discover();
     await this.#findTranscript();
-    if (
-      this.#state.activity === "starting" &&
-      template.readyBy === "composer" &&
-      (await composerOnScreen(this.#deps.host, { terminalId, template }))
-    ) {
+    const awaitsComposer = this.#state.activity === "starting" && template.readyBy === "composer";
+    if (awaitsComposer && (await composerOnScreen(this.#deps.host, { terminalId, template }))) {
       await this.#observe({ kind: "composer_painted" });
     }
     if (this.#state.activity === "working" && this.#reports.silent) {
       await this.#transcript.refresh();
       await this.#onTranscript();
     }
-    for (const event of await this.#agent.news(this.#state, this.#restingMs)) await this.#observe(event);
+    const held = this.#state.permissions.some(({ permissionId }) => this.#desk.isAnswerable(permissionId));
+    const asked = { restingMs: this.#restingMs, held };
+    for (const event of await this.#agent.news(this.#state, asked)) await this.#observe(event);
+    const limitEnds = limitEnd(this.#state, this.transcript);
+    if (limitEnds !== null && Date.parse(limitEnds) <= this.#deps.clock.now())
+      await this.#observe({ kind: "turn_over" });
     await this.outbox.tick();
     this.outbox.pump();
   }

@@ -32,6 +32,9 @@ export class AgentWord {
   /** What the state file said since when, by our clock. */
   #last: { readonly word: string; readonly at: number } | null = null;
   #agrees = true;
+  #tells = false;
+  /** When a question was last seen to wait in its hook: its dialog comes after that. */
+  #heldAt = 0;
   /** Where no state file tells, how the composer stands since when, while a question is open. */
   #sight: { readonly covered: boolean; readonly at: number } | null = null;
   #wasCovered = false;
@@ -46,6 +49,11 @@ export class AgentWord {
     return template.liveState(identity.record.sessionId, { pid, env });
   }
 
+  /** Whether a state file told at the last look. */
+  get tells(): boolean {
+    return this.#tells;
+  }
+
   /** Whether the last look found what was known already. */
   get agrees(): boolean {
     return this.#agrees;
@@ -57,10 +65,22 @@ export class AgentWord {
     return told === null || told.activity === "idle" || (told.activity === "working" && state.inBackground);
   }
 
-  /** What the agent says that is not known yet. `restingMs` is how long no turn runs by other reports. */
-  async news(state: ActivityState, restingMs: number): Promise<readonly Observation[]> {
+  /**
+   * What the agent says that is not known yet. `restingMs` is how long no turn runs by other reports; `held` says that a question waits in
+   * its hook, maybe without a dialog yet.
+   */
+  async news(
+    state: ActivityState,
+    { restingMs, held }: { readonly restingMs: number; readonly held: boolean },
+  ): Promise<readonly Observation[]> {
     const told = await this.says();
-    if (told === null) return this.#newsBySight(state);
+    if (told === null) {
+      // Once, it may have been read in the middle of a write.
+      const again = !this.#tells;
+      this.#tells = false;
+      return again ? this.#newsBySight(state, held) : [];
+    }
+    this.#tells = true;
     const { clock, reports } = this.#deps;
     const now = clock.now();
     const word = `${told.activity} ${told.since}`;
@@ -78,18 +98,19 @@ export class AgentWord {
   }
 
   /** An open question covers the composer. Once that was seen, a composer that is back tells that the question was answered. */
-  async #newsBySight({ permissions }: ActivityState): Promise<readonly Observation[]> {
+  async #newsBySight({ permissions }: ActivityState, held: boolean): Promise<readonly Observation[]> {
     const { transcript, host, clock, reports } = this.#deps;
     if (permissions.length === 0) {
       this.#sight = null;
       this.#wasCovered = false;
       return [];
     }
+    if (held) this.#heldAt = clock.now();
     const covered = !(await composerOnScreen(host, this.#deps));
     const now = clock.now();
     if (this.#sight?.covered !== covered) this.#sight = { covered, at: now };
     this.#wasCovered ||= covered;
-    const neverSeen = !this.#wasCovered && now - reports.lastWrittenAt > unseenDialogMs;
+    const neverSeen = !this.#wasCovered && now - Math.max(reports.lastWrittenAt, this.#heldAt) > unseenDialogMs;
     if (covered || now - this.#sight.at < sameWordMs || !(this.#wasCovered || neverSeen)) return [];
     await transcript.refresh();
     const runs = (transcript.summary?.lastTurn.kind ?? "open") === "open";

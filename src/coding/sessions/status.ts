@@ -1,4 +1,6 @@
 import type { Activity, SessionStatus } from "../../wire/coding.ts";
+import type { ExternalHolder } from "../agents/template.ts";
+import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import type { ActivityState } from "./activity.ts";
 
 /** The facts that a session's status follows from. */
@@ -17,6 +19,22 @@ export interface StatusFacts {
 export function statusOf({ alive, ready, hasTranscript }: StatusFacts): SessionStatus {
   if (alive) return ready || hasTranscript ? "running" : "initializing";
   return hasTranscript ? "completed" : "failed";
+}
+
+type LastTurn = Pick<TranscriptSummary, "lastTurn">;
+
+/** When the limit ends that a session has reached, ISO 8601; null where its agent does not tell. */
+export function limitEnd({ activity }: Pick<ActivityState, "activity">, transcript: LastTurn | null): string | null {
+  if (activity !== "limited" || transcript?.lastTurn.kind !== "failed") return null;
+  return transcript.lastTurn.resetsAt ?? null;
+}
+
+/** What a process of somebody else's is doing: by its own word, else by whether its last turn has ended; nothing is guessed beyond. */
+export function externalActivity(holder: ExternalHolder, transcript: Partial<LastTurn> | null): Activity | null {
+  if (holder.activity !== null) return holder.activity;
+  if (transcript === null) return "idle";
+  if (transcript.lastTurn === undefined) return null;
+  return transcript.lastTurn.kind === "open" ? "working" : "idle";
 }
 
 /** An agent that has a prompt on its way to it is not idle, though it has not said so yet. */

@@ -5,7 +5,7 @@ import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import type { OpenPermission } from "./activity.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { SessionRecord } from "./session-store.ts";
-import { activityOf, statusOf } from "./status.ts";
+import { activityOf, externalActivity, limitEnd, statusOf } from "./status.ts";
 
 /** What a summary shows of a transcript: as it is on disk, or as the catalog has it. */
 export type TranscriptFacts = Pick<
@@ -18,7 +18,7 @@ export interface SessionFacts {
   readonly record: SessionRecord;
   /** The session's process, when it lives under this gateway. */
   readonly live: LiveSession | null;
-  readonly transcript: TranscriptFacts | null;
+  readonly transcript: (TranscriptFacts & Partial<Pick<TranscriptSummary, "lastTurn">>) | null;
   /** A process outside this gateway that runs the session. */
   readonly external: ExternalHolder | null;
   readonly queuedPrompts: number;
@@ -49,7 +49,7 @@ export function summarize({
     dir: record.dir,
     title,
     status,
-    activity: alive ? activityOf(live) : null,
+    activity: alive ? activityOf(live) : external === null ? null : externalActivity(external, transcript),
     owner: alive ? "gateway" : external !== null ? "external" : null,
     pid: alive ? live.pid : (external?.pid ?? null),
     createdAt: isoTime(record.createdAt),
@@ -60,7 +60,7 @@ export function summarize({
     branch: transcript?.branch ?? null,
     worktree,
     permissions: alive ? live.state.permissions.map((permission) => toPending(live, permission)) : [],
-    resetsAt: null,
+    resetsAt: alive ? limitEnd(live.state, live.transcriptSummary) : null,
     sizeBytes: transcript?.sizeBytes ?? 0,
     exitCode: running ? null : record.exitCode,
     signal: running ? null : record.signal,

@@ -7,6 +7,7 @@ import {
   readClaudeQueued,
   readClaudeUser,
 } from "./claude-lines.ts";
+import { claudeNeeds, claudeResetsAt } from "./failure.ts";
 import { type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
 import type { SavedClaude, SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
@@ -199,7 +200,14 @@ function modelOf(line: Fields): string | null {
 function stateAfter(line: Fields): TurnState {
   const message = fieldsAt(line, "message");
   if (line["isApiErrorMessage"] === true) {
-    return { kind: "failed", message: claudeText(message["content"]) ?? "The model's API answered with an error." };
+    const needs = claudeNeeds(line["error"]);
+    const resetsAt = needs === "limit_reset" ? claudeResetsAt(line) : null;
+    return {
+      kind: "failed",
+      message: claudeText(message["content"]) ?? "The model's API answered with an error.",
+      ...(needs === undefined ? {} : { needs }),
+      ...(resetsAt === null ? {} : { resetsAt }),
+    };
   }
   if (line["isAbortedMidStream"] === true) return { kind: "aborted" };
   const stopReason = stringAt(message, "stop_reason");

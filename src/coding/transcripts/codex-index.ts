@@ -9,8 +9,10 @@ import {
   codexTotalTokens,
   isOfOtherThread,
 } from "./codex-lines.ts";
+import { codexNeeds, codexResetsAt } from "./failure.ts";
 import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
 import type { SavedCodex, SavedIndexer } from "./saved-indexer.ts";
+import type { TurnState } from "./transcript.ts";
 import { noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
 
@@ -41,6 +43,9 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   let outputs: Buffer[] = [];
   let contexts: Buffer[] = [];
   let usages: Buffer[] = [];
+  /** The newest token count: while its bytes are there the line, then what it says of limits. */
+  let newestUsage: Buffer | null = null;
+  let limitEnds: string | null = null;
   let totalTokens: number | null = from?.totalTokens ?? null;
   /** Offset of the first token count after the last prompt: older versions write it in front of the answer that it counts. */
   let usageStart: number | null = from?.usageStart ?? null;
@@ -112,7 +117,26 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     return true;
   }
 
+  function failure(error: unknown): TurnState {
+    const needs = codexNeeds(error);
+    readLimits();
+    const resetsAt = needs === "limit_reset" ? limitEnds : null;
+    return {
+      kind: "failed",
+      message: errorMessage(error),
+      ...(needs === undefined ? {} : { needs }),
+      ...(resetsAt === null ? {} : { resetsAt }),
+    };
+  }
+
+  function readLimits(): void {
+    const line = newestUsage === null ? null : parseLine(newestUsage);
+    if (line !== null) limitEnds = codexResetsAt(codexPayload(line));
+    newestUsage = null;
+  }
+
   function usage(bytes: Buffer, offset: number): void {
+    newestUsage = bytes;
     if (marks.at(-1)?.role === "user") usageStart ??= offset;
     else usages.push(bytes);
   }
@@ -123,7 +147,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     if (ending === "error" && line === null) return false;
     tellsTurns = true;
     putOff(bytes);
-    if (line !== null) facts.lastTurn = { kind: "failed", message: errorMessage(codexPayload(line)["error"]) };
+    if (line !== null) facts.lastTurn = failure(codexPayload(line)["error"]);
     else if (facts.lastTurn.kind === "open") {
       // Versions before 0.14x tell no error; they only leave the prompt without an answer.
       const unansweredEnd = ending === "silent" && marks.at(-1)?.role === "user";
@@ -145,7 +169,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     const line = parseLine(bytes);
     if (line === null) return false;
     putOff(bytes);
-    if (marks.length > 0) facts.lastTurn = { kind: "failed", message: errorMessage(codexPayload(line)) };
+    if (marks.length > 0) facts.lastTurn = failure(codexPayload(line));
     return true;
   }
 
@@ -238,7 +262,10 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
           return false;
       }
     },
-    pause: settle,
+    pause() {
+      settle();
+      readLimits();
+    },
   };
 }
 

@@ -29,7 +29,12 @@ const factsSchema = z.object({
   updatedAt: textSchema,
   lastTurn: z.discriminatedUnion("kind", [
     z.object({ kind: z.enum(["none", "open", "ended", "aborted"]) }),
-    z.object({ kind: z.literal("failed"), message: z.string() }),
+    z.object({
+      kind: z.literal("failed"),
+      message: z.string(),
+      needs: z.enum(["login", "limit_reset"]).exactOptional(),
+      resetsAt: z.string().exactOptional(),
+    }),
   ]),
   turnLines: z.int(),
 });

@@ -1,4 +1,5 @@
 import type { Turn } from "../../wire/turn.ts";
+import type { FailureNeeds } from "./failure.ts";
 
 /** The known forms of transcripts. */
 export type TranscriptFormat = "claude" | "codex";
@@ -9,7 +10,13 @@ export type TurnState =
   | { readonly kind: "open" }
   | { readonly kind: "ended" }
   | { readonly kind: "aborted" }
-  | { readonly kind: "failed"; readonly message: string };
+  | {
+      readonly kind: "failed";
+      readonly message: string;
+      readonly needs?: FailureNeeds;
+      /** When the limit ends that is reached, where the agent tells. */
+      readonly resetsAt?: string;
+    };
 
 /** What is known of a transcript without its turns. */
 export interface TranscriptSummary {
