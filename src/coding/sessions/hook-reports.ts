@@ -23,7 +23,7 @@ export interface HookReportsDeps {
   readonly log: Log;
   /** Called for each line that counts for this session. */
   readonly onReport: (claim: HookClaim, line: ReportedLine) => Promise<void>;
-  /** Called when a hook notes that it passed a decision on. */
+  /** Called when a hook noted, before we began, that it passed a decision on. What is decided from then on we know ourselves. */
   readonly onAnswered: (note: PermissionNote) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
@@ -39,6 +39,7 @@ export class HookReports {
   #inbox: HookInbox | null = null;
   #lastAt: number;
   #refused = 0;
+  #replaying = true;
   /** Prompts that the agent took, the newest last. */
   #taken: readonly { readonly text: string; readonly at: number }[] = [];
 
@@ -52,6 +53,7 @@ export class HookReports {
     const { inboxPath: path, clock, onError } = this.#deps;
     this.#inbox = createHookInbox({ path, clock, onLine: (line) => this.#onLine(line), onError });
     await this.#inbox.drain();
+    this.#replaying = false;
   }
 
   /** When the newest hook was written; when we began, while there is none. */
@@ -75,7 +77,7 @@ export class HookReports {
     const claim = line === null ? null : template.parseHook(line.payload);
     if (line === null || claim === null) {
       const note = parsePermissionNote(text);
-      return note === null ? undefined : onAnswered(note);
+      return note === null || !this.#replaying ? undefined : onAnswered(note);
     }
     if (!(await identity.accepts(claim, line.at))) return this.#refuse(claim);
     const now = clock.now();

@@ -25,7 +25,7 @@ const dueMs = 2_000;
 export class PermissionDesk {
   readonly #deps: PermissionDeskDeps;
   readonly #open = new Map<string, Wait>();
-  readonly #deciding = new Set<string>();
+  readonly #deciding = new Map<string, Promise<boolean>>();
 
   constructor(deps: PermissionDeskDeps) {
     this.#deps = deps;
@@ -65,18 +65,20 @@ export class PermissionDesk {
     return (this.#open.get(permissionId)?.dueUntil ?? 0) > this.#deps.clock.now();
   }
 
-  /** @returns whether the agent's hook passed it on; false also when another answer is on its way */
+  /** @returns whether the agent's hook passed it on; false after another answer that was on its way */
   async decide(permissionId: string, decision: HookDecision): Promise<boolean> {
+    const underWay = this.#deciding.get(permissionId);
+    if (underWay !== undefined) return underWay.then(() => false);
+    const deciding = this.#tell(permissionId, decision).finally(() => this.#deciding.delete(permissionId));
+    this.#deciding.set(permissionId, deciding);
+    return deciding;
+  }
+
+  async #tell(permissionId: string, decision: HookDecision): Promise<boolean> {
     const { hooks, changes } = this.#deps;
-    if (!this.isAnswerable(permissionId)) return false;
-    this.#deciding.add(permissionId);
-    try {
-      const there = (): boolean => hooks.isWaiting(permissionId) || !this.#isDue(permissionId);
-      await changes.until(there, { timeoutMs: dueMs });
-      return await hooks.decide(permissionId, decision);
-    } finally {
-      this.#deciding.delete(permissionId);
-    }
+    const there = (): boolean => hooks.isWaiting(permissionId) || !this.#isDue(permissionId);
+    await changes.until(there, { timeoutMs: dueMs });
+    return hooks.decide(permissionId, decision);
   }
 
   /** Stops expecting; hooks that wait try the next gateway. */
