@@ -1,34 +1,137 @@
-import { expect, test } from "vitest";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { SessionEvent } from "../../src/wire/events.ts";
 import { readEvents } from "../support/event-reader.ts";
-import { useGateway } from "../support/use-gateway.ts";
+import { createApiClient, createWorld, type World } from "../support/gateway.ts";
+import { runPostern, type ServingProcess, servePostern } from "../support/postern-process.ts";
+import { isSigned, startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
 
-const used = useGateway({ agents: true });
+let world: World;
+beforeEach(async () => {
+  world = await createWorld({ agents: true, config: { allowPrivateAddresses: ["127.0.0.1"] } });
+});
+afterEach(() => world.close());
+
 const waitMs = 30_000;
 
-async function tokenOf(folders: readonly string[] | null = null): Promise<{ token: string; tokenId: string }> {
-  const { accounts } = used.gateway.app;
-  const { accountId } = await accounts.owner();
-  const wanted = { name: "events", scopes: ["coding:read"], folders, expiresAt: null } as const;
-  const { token, record } = await accounts.tokens.create(accountId, wanted);
-  return { token, tokenId: record.tokenId };
+/** A session's life with two turns, without the steps between. */
+const wholeLife = ["session.created", "session.turn_ended", "session.turn_ended", "session.exited", "session.closed"];
+
+interface Serving {
+  readonly server: ServingProcess;
+  readonly token: string;
+  readonly api: ReturnType<typeof createApiClient>;
 }
 
-test.for(["claude-code", "codex"])("%s: the stream tells a session's life, in order", async (agent) => {
-  const { api, url } = used.gateway;
-  const { token } = await tokenOf();
-  const reader = await readEvents(url, { token });
-  const { sessionId } = await api.ask({ agent, dir: used.world.repository, prompt: "say hello", waitMs });
-  await api.post("/api/coding/coding_close_session", { sessionId });
-  await expect.poll(() => reader.events.map(({ kind }) => kind), { timeout: 10_000 }).toContain("session.closed");
-  expect(reader.events.map(({ kind }) => kind)).toEqual([
-    "session.created",
-    "session.status",
-    "session.activity",
-    "session.turn_ended",
-    "session.activity",
-    "session.exited",
-    "session.status",
-    "session.closed",
-  ]);
-  expect(new Set(reader.events.map((event) => event.sessionId))).toEqual(new Set([sessionId]));
+/** `postern serve` in a process of its own. */
+async function serve(): Promise<Serving> {
+  const env = { ...world.env };
+  const server = await servePostern(env);
+  onTestFinished(async () => void (await server.end("SIGKILL")));
+  const scopes = "coding:read,coding:write,coding:drive,admin";
+  const made = await runPostern(["token", "create", "--name", "test", "--scopes", scopes], { env });
+  await runPostern(["coding", "setup", "--yes"], { env });
+  const token = made.stdout.trim();
+  return { server, token, api: createApiClient(server.url, token) };
+}
+
+async function addReceiver({ api }: Serving): Promise<WebhookReceiver & { readonly secret: string }> {
+  const receiver = await startWebhookReceiver();
+  const { status, body } = await api.post<{ secret: string }>("/api/webhooks", { url: receiver.url });
+  expect(status).toBe(201);
+  return Object.assign(receiver, { secret: body.secret });
+}
+
+/** What the receiver got, each event once, in the order in which it first came. */
+function received({ requests }: WebhookReceiver): readonly SessionEvent[] {
+  const byId = new Map<string, SessionEvent>();
+  for (const { headers, body } of requests) {
+    const event = JSON.parse(body);
+    expect(headers["webhook-id"]).toBe(event.id);
+    const before = byId.get(event.id);
+    if (before !== undefined) expect(event, "a repeat is the same").toEqual(before);
+    else byId.set(event.id, event);
+  }
+  return [...byId.values()];
+}
+
+function kindsOf(events: readonly SessionEvent[]): readonly string[] {
+  return events.map(({ kind }) => kind);
+}
+
+/** Without the events of which there may be more on a slow machine. */
+function milestones(events: readonly SessionEvent[]): readonly string[] {
+  return kindsOf(events).filter((kind) => kind !== "session.activity" && kind !== "session.status");
+}
+
+function lastActivity(events: readonly SessionEvent[]): string | null {
+  return events.findLast((event) => event.kind === "session.activity")?.activity ?? null;
+}
+
+/** Waits until the agent's hooks have told this so often, whether or not a gateway runs. */
+async function untilReported(hook: "UserPromptSubmit" | "Stop", count: number): Promise<void> {
+  const sessions = join(world.home, "sessions");
+  const reports = async (): Promise<number> => {
+    const inboxes = (await readdir(sessions)).map((launch) => readFile(join(sessions, launch, "inbox.jsonl"), "utf8"));
+    return (await Promise.all(inboxes)).join("").split(`"hook_event_name":"${hook}"`).length - 1;
+  };
+  await expect.poll(reports, { timeout: 30_000 }).toBe(count);
+}
+
+describe.for(["claude-code", "codex"])("%s", (agent) => {
+  test("a gateway that is killed in mid-turn loses no event: stream and webhook get each one once, in order", async () => {
+    const first = await serve();
+    const receiver = await addReceiver(first);
+    const before = await readEvents(first.server.url, { token: first.token });
+    const { sessionId } = await first.api.ask({ agent, dir: world.repository, prompt: "say one", waitMs });
+    await first.api.ask({ dir: world.repository, sessionId, prompt: "slow 2500\nsay two" });
+    await untilReported("UserPromptSubmit", 2);
+    await expect.poll(() => lastActivity(before.events), { timeout: 10_000 }).toBe("working");
+    await first.server.end("SIGKILL");
+    await before.ended;
+    await untilReported("Stop", 2);
+
+    const second = await serve();
+    const after = await readEvents(second.server.url, { token: second.token, lastEventId: before.lastId });
+    await expect.poll(() => kindsOf(after.events), { timeout: 15_000 }).toContain("session.turn_ended");
+    await second.api.post("/api/coding/coding_close_session", { sessionId });
+    await expect.poll(() => kindsOf(after.events), { timeout: 10_000 }).toContain("session.closed");
+    await expect.poll(() => kindsOf(received(receiver)), { timeout: 10_000 }).toContain("session.closed");
+
+    const told = [...before.events, ...after.events];
+    expect(milestones(told)).toEqual(wholeLife);
+    expect(told.map(({ id }) => id)).toEqual(told.map(({ id }) => id).toSorted());
+    expect(new Set(told.map((event) => event.sessionId))).toEqual(new Set([sessionId]));
+    expect(received(receiver)).toEqual(told);
+    expect(receiver.requests.every((request) => isSigned(request, receiver.secret))).toBe(true);
+    expect(after.resets).toEqual([]);
+    await second.server.end("SIGTERM");
+  });
+
+  test("an agent that ends while no gateway runs is told of by the next one, once", async () => {
+    const first = await serve();
+    const before = await readEvents(first.server.url, { token: first.token });
+    const { sessionId, pid } = await first.api.ask({ agent, dir: world.repository, prompt: "say one", waitMs });
+    await expect.poll(() => lastActivity(before.events), { timeout: 10_000 }).toBe("idle");
+    await sleep(100); // what is told is written already; this is for what was only just read
+    await first.server.end("SIGKILL");
+    await before.ended;
+    process.kill(pid ?? 0, "SIGKILL");
+    await sleep(500);
+    const second = await serve();
+    const after = await readEvents(second.server.url, { token: second.token, lastEventId: before.lastId });
+    await expect.poll(() => after.events.length, { timeout: 10_000 }).toBe(2);
+    expect(after.events).toMatchObject([
+      { kind: "session.exited", sessionId, status: "completed", exitCode: 137, signal: "SIGKILL" },
+      { kind: "session.status", sessionId, status: "completed", previous: "running" },
+    ]);
+    await second.server.end("SIGKILL");
+    const third = await serve();
+    const later = await readEvents(third.server.url, { token: third.token, lastEventId: after.lastId });
+    await third.api.post("/api/coding/coding_close_session", { sessionId });
+    await expect.poll(() => kindsOf(later.events), { timeout: 10_000 }).toEqual(["session.closed"]);
+    await third.server.end("SIGTERM");
+  });
 });
