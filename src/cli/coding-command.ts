@@ -6,12 +6,14 @@ import { addAnswerCommand } from "./answer-command.ts";
 import { addAskCommand } from "./ask-command.ts";
 import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 import { addInterruptCommand } from "./interrupt-command.ts";
+import { addListCommand } from "./list-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addSearchCommand } from "./search-command.ts";
 import { addSetupCommand } from "./setup-command.ts";
 import { sessionLine, turnText } from "./turn-text.ts";
+import { worktreeText } from "./worktree-text.ts";
 
 interface ReadOptions extends CommonOptions {
   readonly after?: number;
@@ -28,6 +30,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   const group = program.command("coding").description("work with agents through the running gateway");
   addAskCommand(group, context);
   addReadCommand(group, context);
+  addListCommand(group, context);
   addSearchCommand(group, context);
   addAnswerCommand(group, context);
   addInterruptCommand(group, context);
@@ -59,15 +62,16 @@ function addReadCommand(group: Command, context: CliContext): void {
 }
 
 function addCloseCommands(group: Command, context: CliContext): void {
-  describe(group.command("close"), ["postern coding close 0b0c…"])
-    .description("end a session's agent; its transcript stays and can be resumed")
+  describe(group.command("close"), ["postern coding close 0b0c…", "postern coding close 0b0c… --discard-worktree"])
+    .description("end a session's agent and remove its worktree; transcript, branch and work in it stay")
     .argument("<sessionId>", "its ID")
     .option("--discard-worktree", "do not keep what a removed worktree would lose")
     .action(async (sessionId: string, options: CloseOptions) => {
       const input = { sessionId, ...(options.discardWorktree && { discardWorktree: true }) };
       const gateway = await connect(context);
       const output = await gateway.call("coding_close_session", { input, output: closeOutputSchema });
-      context.stdout(options.json ? `${printableJson(output)}\n` : `Closed ${plainLine(output.sessionId)}.\n`);
+      const text = `Closed ${plainLine(output.sessionId)}.\n${worktreeText(output)}`;
+      context.stdout(options.json ? `${printableJson(output)}\n` : text);
     });
 
   describe(group.command("close-all"), ["postern coding close-all"])
@@ -76,7 +80,7 @@ function addCloseCommands(group: Command, context: CliContext): void {
       const gateway = await connect(context);
       const output = await gateway.call("coding_close_all", { input: {}, output: closeAllOutputSchema });
       if (options.json) context.stdout(`${printableJson(output)}\n`);
-      else context.stdout(`Closed ${output.closed.length}.\n`);
+      else context.stdout(`Closed ${output.closed.length}.\n${output.closed.map(worktreeText).join("")}`);
       failWhenLeft(output.failed);
     });
 }
