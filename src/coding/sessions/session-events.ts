@@ -49,7 +49,7 @@ const maxMemoAgeMs = 7 * 86_400_000;
 /** @see SessionEvents */
 export function createSessionEvents(deps: {
   readonly publisher: EventPublisher;
-  readonly store: SessionStore;
+  readonly store: Pick<SessionStore, "find">;
   readonly clock: Clock;
 }): SessionEvents {
   const { publisher, store, clock } = deps;

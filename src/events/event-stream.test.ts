@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { openSqliteTestStore } from "../../test/support/database.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { turnEnded } from "../../test/support/session-events.ts";
+import { silentLog } from "../core/log.ts";
+import { createEventLog } from "./event-log.ts";
+import { createEventStore } from "./event-store.ts";
+import { type StreamMessage, streamEvents } from "./event-stream.ts";
+
+async function setUp(maxEvents: number) {
+  const { db } = await openSqliteTestStore();
+  const clock = createFakeClock();
+  const open = () =>
+    createEventLog({
+      store: createEventStore(db),
+      clock,
+      log: silentLog,
+      beside: async () => async () => undefined,
+      limits: { maxEvents, maxAgeMs: 1_000_000_000 },
+    });
+  const log = await open();
+  async function publish(count: number): Promise<void> {
+    for (let at = 0; at < count; at += 1) {
+      log.publish({ events: [turnEnded({ sessionId: `s${at}` })], memos: new Map() });
+    }
+    await log.flush();
+  }
+  const stopping = new AbortController();
+  const stream = (after: string | null) =>
+    streamEvents(
+      { log, isVisible: async () => true, clock },
+      { after, sessionIds: null, within: null, signal: stopping.signal },
+    );
+  return { clock, log, publish, stream, stopping };
+}
+
+async function take(stream: AsyncGenerator<StreamMessage, void>, count: number): Promise<readonly StreamMessage[]> {
+  const messages: StreamMessage[] = [];
+  while (messages.length < count) {
+    const { value, done } = await stream.next();
+    if (done === true) break;
+    messages.push(value);
+  }
+  return messages;
+}
+
+function idOf(message: StreamMessage | undefined): string {
+  if (message === undefined || message.kind === "position") return message?.id ?? "";
+  return message.kind === "event" ? message.event.id : message.reset.id;
+}
+
+test("a reader takes thousands of events at its own pace, each once and in order", async () => {
+  const { publish, stream } = await setUp(10_000);
+  const reader = stream(null);
+  expect(await take(reader, 1)).toMatchObject([{ kind: "position" }]);
+  await publish(3_000);
+  const ids = (await take(reader, 3_000)).map(idOf);
+  expect(new Set(ids).size).toBe(3_000);
+  expect(ids).toEqual(ids.toSorted());
+});
+
+test("a reader that is so slow that its events are removed is told so, and goes on with what is there", async () => {
+  const { publish, stream, log } = await setUp(10);
+  const reader = stream(null);
+  await take(reader, 1);
+  await publish(3);
+  const [first] = await take(reader, 1);
+  await publish(2_000); // more than is remembered, and than is kept
+  await take(reader, 2); // of the page that it was reading
+  const [reset] = await take(reader, 1);
+  expect(reset).toMatchObject({ kind: "reset" });
+  expect(idOf(reset)).toBe(log.newest);
+  expect(idOf(reset) > idOf(first)).toBe(true);
+  const next = take(reader, 1);
+  await publish(1);
+  expect(await next).toMatchObject([{ kind: "event", event: { sessionId: "s0" } }]);
+});
+
+test("a stream ends when its signal is aborted, also while it waits", async () => {
+  const { stream, stopping } = await setUp(10);
+  const reader = stream(null);
+  await take(reader, 1);
+  const waiting = reader.next();
+  stopping.abort();
+  expect(await waiting).toEqual({ done: true, value: undefined });
+});
