@@ -104,6 +104,44 @@ test("claude-code: a question of the agent is answered from afar", async () => {
   await close(asked.sessionId);
 });
 
+test("claude-code: a plan is turned down, and then approved", async () => {
+  const prompt = ["call EnterPlanMode {}", "call ExitPlanMode {}", "call ExitPlanMode {}"].join("\n");
+  const { asked, permission } = await askFor("claude-code", prompt);
+  const { sessionId } = asked;
+  expect(asked.activity).toBe("needs_answer");
+  expect(permission).toMatchObject({ kind: "plan", answerable: true });
+  await answer(sessionId, permission.permissionId, { decision: "deny", message: "think again" });
+  const next = async () => (await used.gateway.api.read(sessionId)).permissions[0];
+  await expect.poll(next, patience).toMatchObject({ kind: "plan" });
+  const { permissionId = "" } = (await next()) ?? {};
+  expect(permissionId, "another question").not.toBe(permission.permissionId);
+  await answer(sessionId, permissionId, { decision: "allow" });
+  const { turns } = await untilIdle(sessionId);
+  expect(turns.at(-1)?.text).toMatch(/RESULT 2 error: think again/);
+  expect(turns.at(-1)?.text).toMatch(/RESULT 3 ok: User has approved/);
+  await close(sessionId);
+});
+
+test("claude-code: a sub-agent's question is answered after the turn that started it has ended", async () => {
+  const task = { description: "sub", prompt: "run touch by-sub-agent.txt", subagent_type: "general-purpose" };
+  const input = JSON.stringify({ ...task, run_in_background: true });
+  const { sessionId } = await used.gateway.api.ask({
+    agent: "claude-code",
+    dir: used.world.repository,
+    prompt: `call Agent ${input}`,
+  });
+  const open = async () => (await used.gateway.api.read(sessionId)).permissions[0];
+  await expect.poll(open, patience).toMatchObject({ tool: "Bash", answerable: true });
+  const { permissionId = "" } = (await open()) ?? {};
+  await expect
+    .poll(async () => (await used.gateway.api.read(sessionId)).turns.at(-1)?.text ?? "", patience)
+    .toContain("RESULT 1 ok");
+  expect(await answer(sessionId, permissionId, { decision: "allow" })).toMatchObject({ status: 200 });
+  await expect.poll(() => existsSync(inProject("by-sub-agent.txt")), patience).toBe(true);
+  await untilIdle(sessionId);
+  await close(sessionId);
+});
+
 test("claude-code: who answers in the terminal meanwhile is not answered for again", async () => {
   const { asked, permission } = await askFor("claude-code", "write by-hand.txt with by hand");
   await atTerminal(used.world, asked.pid, async ({ press, screen }) => {
