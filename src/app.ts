@@ -19,6 +19,7 @@ import {
   healthRoutes,
   manifestRoutes,
   openApiRoutes,
+  rescueRoutes,
   tokenRoutes,
   webhookRoutes,
 } from "./http/index.ts";
@@ -144,6 +145,7 @@ async function start(
           return [session.sessionId, ...session.sessionAliases];
         },
       }),
+      rescueRoutes({ rescues: coding.rescues }),
       codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
     ],
   });

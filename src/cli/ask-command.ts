@@ -24,6 +24,9 @@ interface AskOptions extends CommonOptions {
   readonly model?: string;
   readonly systemPrompt?: string;
   readonly permissionMode?: PermissionMode;
+  readonly worktree?: true;
+  readonly branch?: string;
+  readonly base?: string;
   readonly allowCommands?: true;
   readonly idempotencyKey?: string;
   readonly wait?: number;
@@ -42,6 +45,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
   describe(group.command("ask"), [
     'postern coding ask "Why does the build fail?"',
     'postern coding ask --session 0b0c… "And on Windows?"',
+    'postern coding ask --worktree --branch fix/build --base main "Repair the build"',
     "git diff | postern coding ask --wait 0 -",
     'postern coding ask -- "--strict: what does this flag do here?"',
   ])
@@ -53,6 +57,9 @@ export function addAskCommand(group: Command, context: CliContext): void {
     .option("--model <name>", "the agent's model")
     .option("--system-prompt <text>", "added to the agent's own, in a new session")
     .option("--permission-mode <mode>", "ask, edits or all (default: ask)", oneOf(permissionModeSchema))
+    .option("--worktree", "work in a git worktree of its own, beside the repository; needs --branch and --base")
+    .option("--branch <name>", "the worktree's new branch")
+    .option("--base <name>", "the branch, tag or commit that it starts from")
     .option("--allow-commands", "let a first `/` or `!` be the agent's command")
     .option("--idempotency-key <key>", "sending the same again does nothing twice")
     .option("--wait <seconds>", "wait at most so long (default: until the turn ends)", wholeNumber(0, dayS))
@@ -80,12 +87,16 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
 
 function requestFields(options: AskOptions): Partial<AskInput> {
   const { agent, session: sessionId, model, systemPrompt, permissionMode, allowCommands, idempotencyKey } = options;
+  const { worktree, branch, base: baseBranch } = options;
   return {
     ...(agent !== undefined && { agent }),
     ...(sessionId !== undefined && { sessionId }),
     ...(model !== undefined && { model }),
     ...(systemPrompt !== undefined && { systemPrompt }),
     ...(permissionMode !== undefined && { permissionMode }),
+    ...(worktree !== undefined && { worktree }),
+    ...(branch !== undefined && { branch }),
+    ...(baseBranch !== undefined && { baseBranch }),
     ...(allowCommands !== undefined && { allowCommands }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   };
@@ -144,6 +155,14 @@ function printAnswer(answer: AskOutput, context: CliContext): void {
   if (text !== "") context.stdout(`${text}\n`);
   if (answer.ignored.length > 0) context.stderr(`Without effect on this session: ${answer.ignored.join(", ")}.\n`);
   context.stderr(`${sessionLine(answer)}\n`);
+  const { worktree } = answer;
+  if (worktree !== null)
+    context.stderr(`It works in ${plainLine(worktree.path)}, branch ${plainLine(worktree.branch)}.\n`);
+  if (worktree?.rescue && answer.started === "resumed") {
+    context.stderr(
+      `Earlier work was rescued: \`postern rescue restore ${plainLine(answer.sessionId)}\` puts it back.\n`,
+    );
+  }
   if (isUnderWay(answer))
     context.stderr(`It goes on without you. Read on with \`postern coding read ${plainLine(answer.sessionId)}\`.\n`);
 }

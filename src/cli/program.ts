@@ -5,6 +5,7 @@ import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
 import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { addRescueCommands } from "./rescue-command.ts";
 import { addServeCommand } from "./serve-command.ts";
 import { addTokenCommands } from "./token-command.ts";
 import { addWebhookCommands } from "./webhook-command.ts";
@@ -46,6 +47,7 @@ export async function runCli(
   addCodingCommands(program, context);
   addFolderCommands(program, context);
   addTokenCommands(program, context);
+  addRescueCommands(program, context);
   addEventsCommand(program, context);
   addWebhookCommands(program, context);
   try {

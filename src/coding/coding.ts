@@ -36,6 +36,7 @@ import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
 import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
 import { createRead } from "./read.ts";
+import { createRescues, type Rescues } from "./rescues.ts";
 import { createSearch } from "./search.ts";
 import { createSessionPages } from "./session-pages.ts";
 import { createLiveSessions } from "./sessions/live-sessions.ts";
@@ -61,6 +62,8 @@ export interface Coding {
   answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
   spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   listAgents(): Promise<ListAgentsOutput>;
+  /** What closed worktrees left behind. */
+  readonly rescues: Rescues;
   /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
   startIndexing(): void;
   /** Stops following; agents live on in the terminal host. */
@@ -161,6 +164,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     answerPermission: createAnswer({ locator }),
     spawn: createSpawn(asking),
     listAgents: () => agents.list(),
+    rescues: createRescues({ locator, worktrees }),
     startIndexing: () => catalog.start(),
     async stop() {
       await catalog.close();

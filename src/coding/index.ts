@@ -2,4 +2,5 @@ export { type AgentRegistry, hookCommand } from "./agents/index.ts";
 export { type Agents, type Coding, type CodingDeps, createCoding } from "./coding.ts";
 export type { CodingErrorCode } from "./errors.ts";
 export type { Caller, EventPublisher } from "./ports.ts";
+export type { Rescues } from "./rescues.ts";
 export { type CodingTool, createCodingTools } from "./tools.ts";

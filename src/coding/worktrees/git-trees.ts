@@ -52,7 +52,7 @@ export async function writeTree(git: Git, at: GitPlace, entries: TreeEntries): P
   const lines = [...entries].map(([name, { mode, oid }]) => `${mode} ${oid}\t${name}\0`);
   await git.must(["read-tree", "--empty"], { at });
   await git.must(["update-index", "-z", "--index-info"], { at, input: Buffer.from(lines.join(""), "latin1") });
-  return line(await git.must([...durable, "write-tree"], { at, timeoutMs: longMs }));
+  return lineOf(await git.must([...durable, "write-tree"], { at, timeoutMs: longMs }));
 }
 
 /** The ids of files' content, byte for byte, and with `write` the content in the repository. Paths are relative to the work tree, or absolute. */
@@ -80,7 +80,7 @@ function quoted(path: TreeName): string {
 }
 
 /** The first line of what git said. */
-export function line(bytes: Buffer): string {
+export function lineOf(bytes: Buffer): string {
   return bytes.toString("utf8").trimEnd();
 }
 
@@ -88,7 +88,7 @@ export function line(bytes: Buffer): string {
 export async function commitOf(git: Git, at: GitPlace, name: string): Promise<string | null> {
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
   const { exitCode, stdout } = await git.run(args, { at });
-  return exitCode === 0 ? line(stdout) : null;
+  return exitCode === 0 ? lineOf(stdout) : null;
 }
 
 /** Which of these untracked paths are ignored. */

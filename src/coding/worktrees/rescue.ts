@@ -1,6 +1,6 @@
 import type { GitPlace } from "../../platform/git-command.ts";
 import { branchCommit } from "./branch-rules.ts";
-import { commitOf, durable, line } from "./git-trees.ts";
+import { commitOf, durable, lineOf } from "./git-trees.ts";
 import type { NotTaken, Snapshot } from "./snapshot.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import type { WorktreeDeps } from "./worktree-deps.ts";
@@ -77,7 +77,7 @@ export async function rescue(
 
 /** Of a worktree whose files somebody removed: nothing but its commits is left to keep. */
 async function emptySnapshot({ git }: WorktreeDeps, at: GitPlace, head: string | null): Promise<Snapshot> {
-  const tree = head === null ? "" : line(await git.must(["rev-parse", "--verify", `${head}^{tree}`], { at }));
+  const tree = head === null ? "" : lineOf(await git.must(["rev-parse", "--verify", `${head}^{tree}`], { at }));
   const ignored = { count: 0, bytes: 0, first20: [] };
   return { kind: "taken", tree, stagedTree: null, changed: [], ignored };
 }
@@ -85,7 +85,7 @@ async function emptySnapshot({ git }: WorktreeDeps, at: GitPlace, head: string |
 /** Whether HEAD is detached at commits that no branch, tag or remote branch has. */
 async function isOnNoBranch({ git }: WorktreeDeps, at: GitPlace, head: string): Promise<boolean> {
   const symbolic = await git.run(["symbolic-ref", "--quiet", "HEAD"], { at });
-  if (symbolic.exitCode === 0 && line(symbolic.stdout).startsWith("refs/heads/")) return false;
+  if (symbolic.exitCode === 0 && lineOf(symbolic.stdout).startsWith("refs/heads/")) return false;
   const refs = ["refs/heads", "refs/tags", "refs/remotes"];
   const holding = await git.must(["for-each-ref", "--count=1", `--contains=${head}`, ...refs], {
     at: { gitDir: at.commonDir ?? at.gitDir },
@@ -105,7 +105,7 @@ async function commitRescue(
   const commit = async (tree: string, parents: readonly (string | null)[], message: string): Promise<string> => {
     const flags = parents.flatMap((parent) => (parent === null ? [] : ["-p", parent]));
     const args = [...durable, "commit-tree", "--no-gpg-sign", ...flags, "-m", message, tree];
-    return line(await git.must(args, { at, env: identity }));
+    return lineOf(await git.must(args, { at, env: identity }));
   };
   if (earlier !== null && (await isSame({ git, at, earlier }, snapshot, head))) return earlier;
   const { stagedTree } = snapshot;
@@ -128,6 +128,6 @@ async function isSame(
 ): Promise<boolean> {
   if (stagedTree !== null) return false;
   const first = await git.run(["rev-parse", "--verify", "--quiet", `${earlier}^1`], { at });
-  const earlierTree = line(await git.must(["rev-parse", "--verify", `${earlier}^{tree}`], { at }));
-  return earlierTree === tree && (first.exitCode === 0 ? line(first.stdout) : null) === head;
+  const earlierTree = lineOf(await git.must(["rev-parse", "--verify", `${earlier}^{tree}`], { at }));
+  return earlierTree === tree && (first.exitCode === 0 ? lineOf(first.stdout) : null) === head;
 }
