@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { InterruptInput, InterruptOutput } from "../wire/coding.ts";
+import type { AgentTemplate } from "./agents/template.ts";
 import { codingError } from "./errors.ts";
 import type { SessionLocator } from "./locate.ts";
 import type { Caller } from "./ports.ts";
@@ -48,13 +49,25 @@ export function createInterrupt(
 async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
   const onItsWay = (): boolean => live.outbox.unconfirmed !== null && !live.state.turnRuns && live.exit === null;
   await live.changes.until(() => !onItsWay(), { timeoutMs: takenMs, signal });
-  if (!live.state.turnRuns || live.exit !== null) return false;
+  if (live.exit !== null) return false;
+  if (isSilent(live.template)) return pressOnce(deps, live);
+  if (!live.state.turnRuns) return false;
   // The next prompt is not typed before the composer is empty again.
   return live.outbox.hold(async () => {
     const stopped = await stopTurn(deps, live, signal);
     if (stopped && live.exit === null) await clearComposer(deps, live);
     return stopped;
   });
+}
+
+/** Of an agent that reports nothing and writes no transcript that we read, nobody knows whether a turn runs. */
+function isSilent({ hasHooks, transcriptFormat }: AgentTemplate): boolean {
+  return !hasHooks && transcriptFormat === null;
+}
+
+async function pressOnce({ host }: InterruptDeps, { terminalId, template }: LiveSession): Promise<boolean> {
+  await host.write(terminalId, template.interruptKeys);
+  return true;
 }
 
 async function stopTurn({ host }: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
