@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Accounts, Principal } from "./accounts/index.ts";
-import { type AgentRegistry, type CodingTool, createCoding, createCodingTools, hookCommand } from "./coding/index.ts";
+import { type AgentRegistry, type Coding, type CodingTool, createCoding, createCodingTools, hookCommand } from "./coding/index.ts";
 import { type Config, gatewaySocketPath } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import { createDisposer, type Disposer } from "./core/disposal.ts";
-import { isErrno } from "./core/errors.ts";
+import { isErrno, PosternError } from "./core/errors.ts";
 import { newUuid } from "./core/ids.ts";
 import type { Log } from "./core/log.ts";
 import { createEvents } from "./events/index.ts";
@@ -90,14 +90,19 @@ async function start(
   const { db, accounts, folders, agents, close: closeStores } = await openStores(config, { log, clock });
   disposer.add(closeStores);
   const host = await linking;
+  // Coding knows which directory is a worktree of which; it says so when it is there.
+  const seen = Promise.withResolvers<Coding["isVisibleDir"]>();
   const events = await createEvents({
     db,
     clock,
     log,
     fetch: createGuardedFetch({ clock, allowed: createAddressList(config.allowPrivateAddresses) }),
-    isVisible: (dir, within) => folders.isVisible(dir, { scope: "coding", within }),
+    isVisible: async (dir, within) => (await seen.promise)(dir, within),
   });
   disposer.add(() => events.close());
+  // A gateway that did not come to be sends nothing.
+  seen.promise.catch(() => undefined);
+  disposer.add(() => seen.reject(new PosternError("gateway_stopping", "The gateway did not start.")));
   const coding = await createCoding({
     db,
     host,
@@ -124,6 +129,7 @@ async function start(
     publisher: events.publisher,
   });
   disposer.add(() => coding.stop());
+  seen.resolve((dir, within) => coding.isVisibleDir(dir, within));
   const tools = createCodingTools(coding);
   const gateway = { id: await gatewayId(config.home), version: packageVersion };
   const server = createHttpServer({

@@ -64,6 +64,8 @@ export interface Coding {
   listAgents(): Promise<ListAgentsOutput>;
   /** What closed worktrees left behind. */
   readonly rescues: Rescues;
+  /** Whether sessions of this directory, a worktree perhaps, may be seen by who is limited to these folders. */
+  isVisibleDir(dir: string, within: readonly string[] | null): Promise<boolean>;
   /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
   startIndexing(): void;
   /** Stops following; agents live on in the terminal host. */
@@ -165,6 +167,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     spawn: createSpawn(asking),
     listAgents: () => agents.list(),
     rescues: createRescues({ locator, worktrees }),
+    isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
     startIndexing: () => catalog.start(),
     async stop() {
       await catalog.close();

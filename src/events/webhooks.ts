@@ -82,7 +82,7 @@ const defaultDeliveries = 100;
 
 /** @see Webhooks */
 export function createWebhooks(deps: WebhooksDeps): WebhookRoom {
-  const { db, clock, isVisible } = deps;
+  const { db, clock } = deps;
   const store = createWebhookStore(db);
   const queue = createDeliveryQueue(db);
   const sender = createWebhookSender({ random: Math.random, ...deps, webhooks: store, queue });
@@ -150,7 +150,7 @@ export function createWebhooks(deps: WebhooksDeps): WebhookRoom {
       const entries: { webhookId: string; event: SessionEvent }[] = [];
       for (const webhook of await store.enabled()) {
         for (const event of events) {
-          if (!takes(webhook, event) || !(await isVisible(event.dir, webhook.folders))) continue;
+          if (!takes(webhook, event)) continue;
           entries.push({ webhookId: webhook.webhookId, event });
           woken.add(webhook.webhookId);
         }
