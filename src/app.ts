@@ -1,7 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Accounts, Principal } from "./accounts/index.ts";
-import { type AgentRegistry, type Coding, type CodingTool, createCoding, createCodingTools, hookCommand } from "./coding/index.ts";
+import {
+  type AgentRegistry,
+  type Coding,
+  type CodingTool,
+  createCoding,
+  createCodingTools,
+  hookCommand,
+} from "./coding/index.ts";
 import { type Config, gatewaySocketPath } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import { createDisposer, type Disposer } from "./core/disposal.ts";

@@ -36,7 +36,9 @@ export const configFileSchema = z
       .describe("How long an agent's question can be answered from afar before it waits in its own terminal only."),
     privatePrompts: z.stringbool().or(z.boolean()).default(false).describe("Keep prompts off command lines."),
     allowPrivateAddresses: z
-      .array(z.string().refine(isAddressEntry, "A host name, an IP address or a network such as 10.1.0.0/16 is needed."))
+      .array(
+        z.string().refine(isAddressEntry, "A host name, an IP address or a network such as 10.1.0.0/16 is needed."),
+      )
       .max(100)
       .default([])
       .describe("Hosts, addresses and networks that webhooks may reach although they are private, also without TLS."),
