@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, lstat, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -89,6 +89,135 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
       rescue: { ref: `refs/postern/rescue/${sessionId}`, commit },
     });
     expect(await readFile(join(path, "README.md"), "utf8")).toBe("# Scratch\n");
-    await close(sessionId);
+    const restored = await api.post("/api/coding/rescue_restore", { sessionId });
+    expect(restored, JSON.stringify(restored.body)).toMatchObject({ status: 200, body: { path, restoredCount: 5 } });
+    expect(await readFile(join(path, "made.txt"), "utf8")).toContain("by the agent");
+    expect((await lstat(join(path, "run.sh"))).mode & 0o111).not.toBe(0);
+
+    await mkdir(join(path, "inner"));
+    await run("git", ["init", "--quiet", join(path, "inner")]);
+    expect((await close(sessionId)).worktree).toMatchObject({
+      removed: false,
+      reason: expect.stringContaining("inner"),
+    });
+    expect(await readFile(join(path, "made.txt"), "utf8")).toContain("by the agent");
+    await rm(join(path, "inner"), { recursive: true });
+    expect((await close(sessionId)).worktree, "closed again").toMatchObject({ removed: true, rescue: { commit } });
+    expect(await mainState()).toEqual(before);
   });
+});
+
+/** A session in a worktree with this branch; the agent is told nothing that takes long. */
+async function begin(branch: string, more: object = {}) {
+  const dir = used.world.repository;
+  const wanted = {
+    agent: "claude-code",
+    dir,
+    worktree: true,
+    baseBranch: "main",
+    branch,
+    prompt: "hello",
+    waitMs,
+    ...more,
+  };
+  return used.gateway.api.ask(wanted);
+}
+
+test("two sessions never share a worktree; one that the caller names is the session's own, or none", async () => {
+  const { api } = used.gateway;
+  const { sessionId, dir } = await begin("alone");
+  const prompt = "hello";
+  expect(await api.post("/api/coding/coding_ask", { agent: "codex", dir, prompt })).toMatchObject({
+    status: 409,
+    body: { code: "session_busy" },
+  });
+  expect(await api.post("/api/coding/spawn", { agent: "codex", dir: join(dir, ".") })).toMatchObject({ status: 409 });
+  const again = await api.ask({ dir, sessionId, worktree: true, baseBranch: "main", branch: "alone", prompt, waitMs });
+  expect(again).toMatchObject({ sessionId, started: "reconnect" });
+  const other = { dir, sessionId, worktree: true, baseBranch: "main", branch: "other", prompt };
+  expect(await api.post("/api/coding/coding_ask", other)).toMatchObject({
+    status: 409,
+    body: { code: "session_mismatch" },
+  });
+  await close(sessionId);
+});
+
+test("an agent that ends by itself leaves its worktree; coding_close_all removes those of running sessions", async () => {
+  const { api } = used.gateway;
+  const ended = await begin("ended");
+  await api.ask({ dir: ended.dir, sessionId: ended.sessionId, prompt: "/exit", allowCommands: true });
+  await expect.poll(async () => (await api.read(ended.sessionId)).status, { timeout: 20_000 }).toBe("completed");
+  expect((await api.read(ended.sessionId)).worktree).toMatchObject({ removed: false });
+  expect((await lstat(ended.dir)).isDirectory()).toBe(true);
+  const running = await begin("running");
+  await writeFile(join(running.dir, "new"), "new\n");
+  const all = await api.post<{ closed: CloseOutput[]; failed: unknown[] }>("/api/coding/coding_close_all", {});
+  expect(all.body.failed).toEqual([]);
+  const closed = all.body.closed.find(({ sessionId }) => sessionId === running.sessionId);
+  expect(closed?.worktree).toMatchObject({ removed: true, rescue: { files: 1 } });
+  expect((await lstat(ended.dir)).isDirectory()).toBe(true);
+  expect((await close(ended.sessionId)).worktree).toMatchObject({ removed: true, rescue: null });
+});
+
+test("after /clear the worktree belongs to the session that goes on in it", async () => {
+  const { api } = used.gateway;
+  const { sessionId, dir } = await begin("cleared");
+  await api.ask({ dir, sessionId, prompt: "/clear", allowCommands: true });
+  await expect.poll(async () => (await api.read(sessionId)).continuedBy, { timeout: 20_000 }).not.toBeNull();
+  const next = (await api.read(sessionId)).continuedBy ?? "";
+  expect((await api.read(next)).worktree).toMatchObject({ path: dir, removed: false });
+  expect((await close(sessionId)).worktree).toBeNull();
+  expect((await lstat(dir)).isDirectory()).toBe(true);
+  expect((await close(next)).worktree).toMatchObject({ removed: true });
+});
+
+test("a worktree counts as its repository for the folder rule, also when it is gone; another folder's does not", async () => {
+  const { api, app } = used.gateway;
+  const { repository, root } = used.world;
+  const elsewhere = join(root, "elsewhere");
+  await mkdir(elsewhere);
+  await app.folders.add(repository, ["coding"]);
+  const { sessionId, dir } = await begin("scoped");
+  expect(await api.read(sessionId)).toMatchObject({ dir });
+  await close(sessionId);
+  expect(await api.read(sessionId)).toMatchObject({ status: "completed" });
+  const again = await api.ask({ dir, sessionId, prompt: "go on", waitMs });
+  expect(again).toMatchObject({ started: "resumed", dir });
+  const all = { dir, sessionId, prompt: "x", permissionMode: "all" };
+  expect(await api.post("/api/coding/coding_ask", all), "no exec there").toMatchObject({ status: 403 });
+  await close(sessionId);
+  await app.folders.add(elsewhere, ["coding"]);
+  await app.folders.remove(repository);
+  expect(await api.post("/api/coding/coding_read_session", { sessionId })).toMatchObject({ status: 404 });
+  expect(await api.post("/api/coding/coding_ask", { dir, sessionId, prompt: "x" })).toMatchObject({ status: 403 });
+  await app.folders.remove(elsewhere);
+});
+
+test("fields that do not go together are refused, and a failed start leaves no worktree", async () => {
+  const { api } = used.gateway;
+  const dir = used.world.repository;
+  const base = { agent: "claude-code", dir, prompt: "hello" };
+  for (const more of [
+    { worktree: true, branch: "x" },
+    { worktree: true, baseBranch: "main" },
+    { branch: "x" },
+    { worktree: false, baseBranch: "main" },
+  ]) {
+    expect(await api.post("/api/coding/coding_ask", { ...base, ...more })).toMatchObject({ status: 400 });
+  }
+  const wanted = { ...base, worktree: true, baseBranch: "nowhere", branch: "x" };
+  expect(await api.post("/api/coding/coding_ask", wanted)).toMatchObject({
+    status: 422,
+    body: { code: "base_branch_not_found" },
+  });
+  expect(await git("branch", "--list", "x")).toBe("");
+});
+
+test("spawn opens a terminal in a worktree", async () => {
+  const { api } = used.gateway;
+  const dir = used.world.repository;
+  const wanted = { agent: "codex", dir, worktree: true, baseBranch: "main", branch: "spawned" };
+  const spawned = await api.post<{ sessionId: string }>("/api/coding/spawn", wanted);
+  expect(spawned, JSON.stringify(spawned.body)).toMatchObject({ status: 200, body: { status: "new" } });
+  expect((await close(spawned.body.sessionId)).worktree).toMatchObject({ removed: true, branchKept: "spawned" });
 });
