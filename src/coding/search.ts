@@ -1,7 +1,7 @@
-import type { SearchInput, SearchMatch, SearchOutput } from "../wire/coding.ts";
+import type { SearchInput, SearchOutput } from "../wire/coding.ts";
 import { findTerms, parseQuery, type QueryTerm } from "./catalog/query.ts";
-import { type FoundFilter, type FoundRow, headsOf, recordedTitles, rowsOf } from "./catalog/query-rows.ts";
-import { findTranscripts, type Hit, matchesOf } from "./catalog/query-search.ts";
+import { type FoundFilter, type RecordedTitle, recordedTitles, sessionsOf, wantedAmong } from "./catalog/query-rows.ts";
+import { findTranscripts, type HeadText, type Hit, matchesOf } from "./catalog/query-search.ts";
 import { sessionDirs } from "./catalog/session-rows.ts";
 import { createTextStore } from "./catalog/text-index.ts";
 import { codingError } from "./errors.ts";
@@ -11,12 +11,14 @@ import type { Caller } from "./ports.ts";
 const defaultLimit = 10;
 /** A catalog that is made for the first time has its newest page by then. */
 const firstPageMs = 200;
+const root = "/";
 
 /** A session that was found, and how well it fits. */
-interface Found extends FoundRow, Pick<Hit, "inTitle" | "score" | "partId"> {
-  /** The title on record, when the transcript has none. */
-  readonly recordedTitle: string | null;
-}
+type Found = Omit<Hit, "transcriptId"> & { readonly updatedAt: number } & (
+    | { readonly transcriptId: number; readonly recorded: null }
+    /** By its title on record: it has no transcript, or one without a title. */
+    | { readonly transcriptId: number | null; readonly recorded: RecordedTitle }
+  );
 
 /** What searching needs: what listing does. */
 export interface SearchDeps extends Omit<ListDeps, "catalog"> {
@@ -38,18 +40,17 @@ export function createSearch(deps: SearchDeps): (input: SearchInput, caller: Cal
     const agents = agentsOf(templates, input.agent);
     await catalog.firstPage(firstPageMs);
     const reader = await catalog.database();
-    const dirs = await sessionDirs(reader);
-    const visible = await visibleDirs.among(dirs, caller, input.dir);
+    const dirs = new Set([...(await sessionDirs(reader)), root]);
+    const visible = await visibleDirs.among([...dirs], caller, input.dir);
     const indexing = catalog.indexing();
-    const filter = { agents, dirs: visible.size === dirs.length ? null : visible };
+    // Only who may see the root and all there is may see what comes while we look.
+    const filter = { agents, dirs: visible.size === dirs.size ? null : visible };
     const found = await find(reader, { terms, where: input.in ?? "title", filter });
     const { limit = defaultLimit, offset = 0 } = input;
-    const page = found.toSorted(byFit).slice(offset, offset + limit);
-    const [summaries, matches] = await Promise.all([
-      pages.summaries(page, await pages.alive()),
-      matchesFor(reader, page, terms),
-    ]);
+    const page = await shown(reader, found.toSorted(byFit).slice(offset, offset + limit));
+    const matches = await matchesOf(createTextStore(reader.db, reader.dialect), page, terms);
     const matchOf = new Map(page.map(({ agent, sessionId }, at) => [`${agent} ${sessionId}`, matches[at]]));
+    const summaries = await pages.summaries(page, await pages.alive());
     const sessions = summaries.flatMap((summary) => {
       const match = matchOf.get(`${summary.agent} ${summary.sessionId}`);
       return match === undefined ? [] : [{ ...summary, match }];
@@ -80,16 +81,18 @@ async function find(
   },
 ): Promise<readonly Found[]> {
   const hits = await findTranscripts(createTextStore(reader.db, reader.dialect), { terms, where });
-  const hitOf = new Map(hits.map((hit) => [hit.transcriptId, hit]));
-  const rows = await rowsOf(reader, [...hitOf.keys()], filter);
-  const found = rows.flatMap((row): readonly Found[] => {
-    const hit = hitOf.get(row.transcriptId);
-    return hit === undefined ? [] : [{ ...row, ...hit, recordedTitle: null }];
+  const ids = hits.map(({ transcriptId }) => transcriptId);
+  const wanted = await wantedAmong(reader, ids, filter);
+  const found = hits.flatMap((hit): readonly Found[] => {
+    const updatedAt = wanted.get(hit.transcriptId);
+    return updatedAt === undefined ? [] : [{ ...hit, updatedAt, recorded: null }];
   });
-  const known = new Set(found.map(({ transcriptId }) => transcriptId));
   const recorded = (await recordedTitles(reader, filter))
-    .filter(({ transcriptId, title }) => !known.has(transcriptId) && holdsAll(title, terms))
-    .map(({ title, ...row }) => ({ ...row, inTitle: true, score: 0, partId: null, recordedTitle: title }));
+    .filter(({ transcriptId, title }) => !wanted.has(transcriptId ?? -1) && holdsAll(title, terms))
+    .map((one): Found => {
+      const { transcriptId, updatedAt } = one;
+      return { transcriptId, updatedAt, inTitle: true, score: 0, partId: null, recorded: one };
+    });
   return [...found, ...recorded];
 }
 
@@ -102,23 +105,28 @@ function byFit(one: Found, other: Found): number {
     Number(other.inTitle) - Number(one.inTitle) ||
     other.score - one.score ||
     other.updatedAt - one.updatedAt ||
-    (one.sessionId < other.sessionId ? -1 : 1)
+    (other.transcriptId ?? 0) - (one.transcriptId ?? 0)
   );
 }
 
-async function matchesFor(
-  reader: Reader,
-  page: readonly Found[],
-  terms: readonly QueryTerm[],
-): Promise<readonly SearchMatch[]> {
-  const heads = await headsOf(
+/** What a page needs of its sessions. */
+async function shown(reader: Reader, page: readonly Found[]): Promise<readonly Shown[]> {
+  const sessions = await sessionsOf(
     reader,
     page.flatMap(({ transcriptId }) => transcriptId ?? []),
   );
-  const none = { title: null, firstMessage: null };
-  const hits = page.map((found) => {
-    const head = found.transcriptId === null ? none : (heads.get(found.transcriptId) ?? none);
-    return { ...found, ...head, title: head.title ?? found.recordedTitle };
+  return page.flatMap((found): readonly Shown[] => {
+    const { transcriptId, inTitle, partId, recorded } = found;
+    const session = transcriptId === null ? undefined : sessions.get(transcriptId);
+    const named = recorded ?? session;
+    if (named === undefined) return []; // it went while we looked
+    const title = recorded?.title ?? session?.head.title ?? null;
+    const { sessionId, agent } = named;
+    return [
+      { sessionId, agent, transcriptId, inTitle, partId, title, firstMessage: session?.head.firstMessage ?? null },
+    ];
   });
-  return matchesOf(createTextStore(reader.db, reader.dialect), hits, terms);
 }
+
+type Shown = Pick<Hit, "inTitle" | "partId"> &
+  HeadText & { readonly sessionId: string; readonly agent: string; readonly transcriptId: number | null };

@@ -1,13 +1,6 @@
-import { type SqlBool, sql } from "kysely";
+import { type RawBuilder, type SqlBool, sql } from "kysely";
 import type { CatalogDatabase } from "./catalog-database.ts";
-
-/** A session that a search may show. */
-export interface FoundRow {
-  readonly sessionId: string;
-  readonly agent: string;
-  readonly transcriptId: number | null;
-  readonly updatedAt: number;
-}
+import type { HeadText } from "./query-search.ts";
 
 /** Which of the sessions that were found the caller wants, and may see. */
 export interface FoundFilter {
@@ -21,43 +14,68 @@ type Reader = Pick<CatalogDatabase, "db" | "dialect">;
 /** So many sessions without a title in a transcript are looked through, the newest. */
 const maxRecorded = 5_000;
 
-/** The sessions of these transcripts: of a transcript that is none's (a copy, a sub-agent's) there is none. */
-export async function rowsOf(
-  { db, dialect }: Reader,
+/**
+ * Those of the transcripts that the caller wants and may see, with the time of their last change. A transcript that is none of a session
+ * (a copy, a sub-agent's) is left out.
+ */
+export async function wantedAmong(
+  reader: Reader,
   transcriptIds: readonly number[],
-  filter: FoundFilter,
-): Promise<readonly (FoundRow & { readonly transcriptId: number })[]> {
-  if (transcriptIds.length === 0) return [];
-  const wanted =
-    dialect === "postgres"
-      ? sql<SqlBool>`t.transcript_id = any(${`{${transcriptIds.join(",")}}`}::bigint[])`
-      : sql<SqlBool>`t.transcript_id in (select value from json_each(${JSON.stringify(transcriptIds)}))`;
-  const rows = await db
+  { agents, dirs }: FoundFilter,
+): Promise<ReadonlyMap<number, number>> {
+  if (transcriptIds.length === 0) return new Map();
+  let query = reader.db
     .selectFrom("transcripts as t")
-    .leftJoin("sessions as s", (join) =>
-      join.onRef("s.session_id", "=", "t.session_id").onRef("s.agent", "=", "t.agent"),
-    )
-    .select(["t.session_id", "t.agent", "t.updated_at", "t.transcript_id", "t.dir", "s.dir as recorded_dir"])
-    .where("t.listed", "=", 1)
-    .where("t.agent", "in", [...filter.agents])
-    .where(wanted)
+    .where(sql<SqlBool>`t.listed = 1`)
+    .where("t.agent", "in", [...agents])
+    .where(isAmong(reader, transcriptIds));
+  if (dirs !== null) {
+    // The record knows better: an agent may have been told to work elsewhere than where it was started.
+    const dir = sql<string>`coalesce((select s.dir from sessions s where s.session_id = t.session_id and s.agent = t.agent), t.dir)`;
+    query = query.where(isDirAmong(reader, dir, [...dirs]));
+  }
+  const lists = reader.dialect === "postgres" ? sql.raw("json_agg") : sql.raw("json_group_array");
+  const row = await query
+    .select([sql<unknown>`${lists}(t.transcript_id)`.as("ids"), sql<unknown>`${lists}(t.updated_at)`.as("times")])
+    .executeTakeFirst();
+  const times = numbersIn(row?.times);
+  return new Map(numbersIn(row?.ids).map((id, at) => [id, times[at] ?? 0]));
+}
+
+/** The sessions of transcripts. */
+export async function sessionsOf(
+  { db }: Reader,
+  transcriptIds: readonly number[],
+): Promise<ReadonlyMap<number, { readonly sessionId: string; readonly agent: string; readonly head: HeadText }>> {
+  if (transcriptIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("transcripts")
+    .select(["transcript_id", "session_id", "agent", "title", "first_prompt"])
+    .where("transcript_id", "in", [...transcriptIds])
     .execute();
-  // The record knows better: an agent may have been told to work elsewhere than where it was started.
-  return rows
-    .filter((row) => isWanted(row.recorded_dir ?? row.dir, filter))
-    .map((row) => ({
-      sessionId: row.session_id,
-      agent: row.agent,
-      transcriptId: row.transcript_id,
-      updatedAt: row.updated_at,
-    }));
+  return new Map(
+    rows.map((row) => [
+      row.transcript_id,
+      {
+        sessionId: row.session_id,
+        agent: row.agent,
+        head: { title: row.title, firstMessage: row.first_prompt },
+      },
+    ]),
+  );
+}
+
+/** A session whose title only the record tells. */
+export interface RecordedTitle {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly transcriptId: number | null;
+  readonly updatedAt: number;
+  readonly title: string;
 }
 
 /** Sessions whose title only the record tells: they have no transcript, or one without a title. */
-export async function recordedTitles(
-  { db }: Reader,
-  filter: FoundFilter,
-): Promise<readonly (FoundRow & { readonly title: string })[]> {
+export async function recordedTitles({ db }: Reader, filter: FoundFilter): Promise<readonly RecordedTitle[]> {
   const rows = await db
     .selectFrom("sessions as s")
     .leftJoin("transcripts as t", (join) =>
@@ -89,20 +107,23 @@ export async function recordedTitles(
     }));
 }
 
-/** Titles and first messages, by transcript. */
-export async function headsOf(
-  { db }: Reader,
-  transcriptIds: readonly number[],
-): Promise<ReadonlyMap<number, { readonly title: string | null; readonly firstMessage: string | null }>> {
-  if (transcriptIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom("transcripts")
-    .select(["transcript_id", "title", "first_prompt"])
-    .where("transcript_id", "in", [...transcriptIds])
-    .execute();
-  return new Map(rows.map((row) => [row.transcript_id, { title: row.title, firstMessage: row.first_prompt }]));
-}
-
 function isWanted(dir: string | null, { dirs }: FoundFilter): boolean {
   return dir !== null && (dirs === null || dirs.has(dir));
+}
+
+/** SQLite gives a list as JSON, PostgreSQL as a list, or nothing when it is empty. */
+function numbersIn(list: unknown): readonly number[] {
+  const values: unknown = typeof list === "string" ? JSON.parse(list) : list;
+  return Array.isArray(values) ? values.filter((value) => typeof value === "number") : [];
+}
+
+/** One parameter, however many there are. */
+function isAmong({ dialect }: Reader, ids: readonly number[]): RawBuilder<SqlBool> {
+  if (dialect === "postgres") return sql`t.transcript_id = any(${`{${ids.join(",")}}`}::bigint[])`;
+  return sql`t.transcript_id in (select value from json_each(${JSON.stringify(ids)}))`;
+}
+
+function isDirAmong({ dialect }: Reader, dir: RawBuilder<string>, dirs: readonly string[]): RawBuilder<SqlBool> {
+  if (dialect === "postgres") return sql`${dir} = any(${dirs}::text[])`;
+  return sql`${dir} in (select value from json_each(${JSON.stringify(dirs)}))`;
 }

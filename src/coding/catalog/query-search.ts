@@ -16,8 +16,11 @@ export interface Hit {
   readonly partId: PartId | null;
 }
 
-/** Past so many rows with all terms, their ranks tell nothing that is worth the time: the newest come first. */
-const maxRanked = 3_000;
+/**
+ * Ranks come from terms in no more rows than this: how often a word occurs that is everywhere says nothing, and costs the most time.
+ * When all terms are so common, the newest sessions come first.
+ */
+const maxRanked = 2_000;
 
 /**
  * Finds the transcripts in which every term occurs, in no order. The store is asked for one term after the other, and the event loop
@@ -31,10 +34,10 @@ export async function findTranscripts(
 }
 
 async function inHeads(store: TextStore, terms: readonly QueryTerm[]): Promise<readonly Hit[]> {
-  const ids = await havingAll(store, "head", terms);
+  const { ids, rare } = await inAllHeads(store, terms);
   if (ids.size === 0) return [];
-  const inTitle = await havingAll(store, "title", terms);
-  const ranks = ids.size > maxRanked ? new Map<number, number>() : await store.ranks("head", terms);
+  const inTitle = new Set(await store.having("title", terms));
+  const ranks = await ranksOf(store, "head", rare);
   return [...ids].map((transcriptId) => ({
     transcriptId,
     inTitle: inTitle.has(transcriptId),
@@ -43,18 +46,26 @@ async function inHeads(store: TextStore, terms: readonly QueryTerm[]): Promise<r
   }));
 }
 
-async function havingAll(
+async function inAllHeads(
   store: TextStore,
-  field: SearchField,
   terms: readonly QueryTerm[],
-): Promise<ReadonlySet<number>> {
-  let all: ReadonlySet<number> | null = null;
-  for (const term of terms) {
-    all = inBoth(all, new Set(await store.having(field, term)));
-    if (all.size === 0) break;
+): Promise<{ readonly ids: ReadonlySet<number>; readonly rare: readonly QueryTerm[] }> {
+  let ids: ReadonlySet<number> | null = null;
+  const rare: QueryTerm[] = [];
+  for (const term of longestFirst(terms)) {
+    const having = await store.having("head", [term]);
+    if (having.length <= maxRanked) rare.push(term);
+    ids = inBoth(ids, new Set(having));
+    if (ids.size === 0) break;
     await setImmediate();
   }
-  return all ?? new Set();
+  return { ids: ids ?? new Set(), rare };
+}
+
+/** Long words are rare: the sooner there is little left to look at. */
+function longestFirst(terms: readonly QueryTerm[]): readonly QueryTerm[] {
+  const length = ({ words }: QueryTerm): number => words.join("").length;
+  return terms.toSorted((one, other) => length(other) - length(one));
 }
 
 /** What is in both; null is everything. */
@@ -62,59 +73,71 @@ function inBoth(one: ReadonlySet<number> | null, other: ReadonlySet<number>): Re
   return one === null ? other : new Set([...one].filter((id) => other.has(id)));
 }
 
+async function ranksOf(
+  store: TextStore,
+  field: SearchField,
+  rare: readonly QueryTerm[],
+): Promise<ReadonlyMap<number, number>> {
+  return rare.length === 0 ? new Map() : store.ranks(field, rare);
+}
+
 async function everywhere(store: TextStore, terms: readonly QueryTerm[]): Promise<readonly Hit[]> {
   /** How many terms occur in each part. */
   const counts = new Map<PartId, number>();
+  const rare: QueryTerm[] = [];
   let found: ReadonlySet<number> | null = null;
-  let inTitle: ReadonlySet<number> | null = null;
-  for (const term of terms) {
-    const titles = new Set(await store.having("title", term));
-    const parts = await store.having("parts", term);
-    const here = new Set(titles);
+  for (const term of longestFirst(terms)) {
+    const parts = await store.having("parts", [term]);
+    if (parts.length <= maxRanked) rare.push(term);
+    const here = new Set(await store.having("title", [term]));
     for (const partId of parts) {
+      const transcriptId = transcriptOfPart(partId);
+      if (found?.has(transcriptId) === false) continue;
       counts.set(partId, (counts.get(partId) ?? 0) + 1);
-      here.add(transcriptOfPart(partId));
+      here.add(transcriptId);
     }
-    inTitle = inBoth(inTitle, titles);
     found = inBoth(found, here);
     if (found.size === 0) return [];
     await setImmediate();
   }
-  return withBestPart(store, terms, { found: found ?? new Set(), inTitle: inTitle ?? new Set(), counts });
+  const inTitle = new Set(await store.having("title", terms));
+  const ranks = await ranksOf(store, "parts", rare);
+  return bestParts({ found: found ?? new Set(), counts, ranks }).map((hit) => ({
+    transcriptId: hit.transcriptId,
+    inTitle: inTitle.has(hit.transcriptId),
+    // All terms close together are worth more than any rank of some of them.
+    score: hit.count === terms.length ? 1 + Math.max(0, hit.rank) : hit.count / (terms.length + 1),
+    partId: hit.partId,
+  }));
 }
 
-async function withBestPart(
-  store: TextStore,
-  terms: readonly QueryTerm[],
-  {
-    found,
-    inTitle,
-    counts,
-  }: {
-    readonly found: ReadonlySet<number>;
-    readonly inTitle: ReadonlySet<number>;
-    readonly counts: ReadonlyMap<PartId, number>;
-  },
-): Promise<readonly Hit[]> {
-  let complete = 0;
-  for (const count of counts.values()) if (count === terms.length) complete++;
-  const ranks = complete === 0 || complete > maxRanked ? new Map<number, number>() : await store.ranks("parts", terms);
-  const best = new Map<number, { readonly partId: PartId; readonly count: number; readonly rank: number }>();
-  for (const [partId, count] of counts) {
+interface BestPart {
+  readonly transcriptId: number;
+  readonly partId: PartId | null;
+  /** How many of the terms are there. */
+  readonly count: number;
+  readonly rank: number;
+}
+
+/** Of each transcript the part with the most terms, and of those the one that ranks best. */
+function bestParts(all: {
+  readonly found: ReadonlySet<number>;
+  readonly counts: ReadonlyMap<PartId, number>;
+  readonly ranks: ReadonlyMap<PartId, number>;
+}): readonly BestPart[] {
+  const best = new Map<number, BestPart>();
+  for (const [partId, count] of all.counts) {
     const transcriptId = transcriptOfPart(partId);
-    if (!found.has(transcriptId)) continue;
-    const rank = ranks.get(partId) ?? 0;
+    if (!all.found.has(transcriptId)) continue;
+    const rank = all.ranks.get(partId) ?? 0;
     const other = best.get(transcriptId);
     if (other === undefined || count > other.count || (count === other.count && rank > other.rank)) {
-      best.set(transcriptId, { partId, count, rank });
+      best.set(transcriptId, { transcriptId, partId, count, rank });
     }
   }
-  return [...found].map((transcriptId) => {
-    const { partId = null, count = 0, rank = 0 } = best.get(transcriptId) ?? {};
-    // All terms close together are worth more than any rank of some of them.
-    const score = count === terms.length ? 1 + Math.max(0, rank) : count / (terms.length + 1);
-    return { transcriptId, inTitle: inTitle.has(transcriptId), score, partId };
-  });
+  return [...all.found].map(
+    (transcriptId) => best.get(transcriptId) ?? { transcriptId, partId: null, count: 0, rank: 0 },
+  );
 }
 
 /** The texts of a session that a match may be shown from. */

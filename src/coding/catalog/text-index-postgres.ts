@@ -48,10 +48,10 @@ export function createPostgresTextStore(db: Kysely<CatalogTables>): TextStore {
         and part_id < ${(transcriptId + 1) * maxParts}`.execute(db);
       await sql`delete from text_heads where transcript_id = ${transcriptId}`.execute(db);
     },
-    async having(field, term) {
+    async having(field, terms) {
       const { table, id, words } = columnsOf(field);
       const { rows } = await sql<{ ids: readonly number[] | null }>`select json_agg(${id}) as ids from ${table}
-        where ${words} @@ ${matchOf([term])}::tsquery`.execute(db);
+        where ${words} @@ ${matchOf(terms)}::tsquery`.execute(db);
       return rows[0]?.ids ?? [];
     },
     async ranks(field, terms) {

@@ -22,6 +22,9 @@ export function createSqliteTextStore(db: Kysely<CatalogTables>): TextStore {
         (words, content = '', contentless_delete = 1, tokenize = 'ascii')`.execute(db);
       await sql`create virtual table head_words using fts5
         (title, first_message, content = '', contentless_delete = 1, tokenize = 'ascii')`.execute(db);
+      // What is asked of each transcript that was found, without its row.
+      await sql`create index transcripts_found on transcripts (transcript_id, updated_at, agent, session_id, dir)
+        where listed = 1`.execute(db);
       await sql`insert into part_words (part_words, rank) values ('hashsize', ${sql.lit(hashBytes)})`.execute(db);
     },
     async lastPart(transcriptId) {
@@ -52,10 +55,10 @@ export function createSqliteTextStore(db: Kysely<CatalogTables>): TextStore {
       await sql`delete from text_parts where part_id >= ${first} and part_id < ${next}`.execute(db);
       await sql`delete from head_words where rowid = ${transcriptId}`.execute(db);
     },
-    async having(field, term) {
+    async having(field, terms) {
       const table = tableOf(field);
       const { rows } = await sql<{ ids: string }>`select json_group_array(rowid) as ids from ${table}
-        where ${table} match ${matchOf(field, [term])}`.execute(db);
+        where ${table} match ${matchOf(field, terms)}`.execute(db);
       return numbers(rows[0]?.ids);
     },
     async ranks(field, terms) {

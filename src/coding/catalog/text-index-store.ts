@@ -35,8 +35,8 @@ export interface TextStore {
   /** Drops parts and head of a transcript. */
   drop(transcriptId: number): Promise<void>;
 
-  /** Ids (of transcripts, or of parts) where the term occurs. */
-  having(field: SearchField, term: QueryTerm): Promise<readonly number[]>;
+  /** Ids (of transcripts, or of parts) where all terms occur. */
+  having(field: SearchField, terms: readonly QueryTerm[]): Promise<readonly number[]>;
   /** How well each of those where all terms occur fits; larger is better. */
   ranks(field: SearchField, terms: readonly QueryTerm[]): Promise<ReadonlyMap<number, number>>;
   contents(partIds: readonly PartId[]): Promise<ReadonlyMap<PartId, string>>;
