@@ -23,6 +23,19 @@ test("a transcript of Claude Code is found by its name in any project", async ()
   expect(await findInProjectFolders(join(root, "nowhere"), id)).toBeNull();
 });
 
+test("of a rollout that goes on in another file the newest part is found", async () => {
+  const root = await makeTempFolder();
+  const [id, part, later] = [newUuid(), newUuid(), newUuid()];
+  const day = [root, "2026", "11", "21"] as const;
+  await put(...day, `rollout-2026-11-21T10-00-00-${id}.jsonl`);
+  await put(...day, `rollout-2026-11-21T10-00-01-${id}_${part}.jsonl.zst`);
+  const newest = await put(...day, `rollout-2026-11-21T10-00-01-${id}_${part}.jsonl`);
+  expect(await findInDayFolders(root, id)).toBe(newest);
+  expect(await findInDayFolders(root, part)).toBeNull();
+  const nextDay = await put(root, "2026", "11", "22", `rollout-2026-11-22T00-00-00-${id}_${later}.jsonl`);
+  expect(await findInDayFolders(root, id)).toBe(nextDay);
+});
+
 test("of two files of one session the one written last is taken", async () => {
   const root = await makeTempFolder();
   const id = newUuid();

@@ -58,10 +58,13 @@ async function fileWithTime(path: string): Promise<{ readonly path: string; read
   }
 }
 
-/** Codex's layout: `<root>/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, or the same with `.zst`. Newest days first, matched by id only. */
+/**
+ * Codex's layout: `<root>/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, or the same with `.zst`. Newest days first, matched by id only. A session
+ * whose user went back to an earlier prompt goes on in `rollout-<time>-<id>_<part>.jsonl`: the newest part is its transcript.
+ */
 export async function findInDayFolders(root: string, agentSessionId: string): Promise<string | null> {
   if (!isUuid(agentSessionId)) return null;
-  const endings = [`-${agentSessionId}.jsonl`, `-${agentSessionId}.jsonl.zst`];
+  const isPart = new RegExp(`^rollout-(?:.*-)?${agentSessionId}(?:_[0-9a-f-]{36})?\\.jsonl(?:\\.zst)?$`, "i");
   let folders = 0;
   for (const year of numbered(await namesIn(root))) {
     for (const month of numbered(await namesIn(join(root, year)))) {
@@ -69,15 +72,18 @@ export async function findInDayFolders(root: string, agentSessionId: string): Pr
         folders += 1;
         if (folders > maxFolders) return null;
         const folder = join(root, year, month, day);
-        const names = await namesIn(folder);
-        for (const ending of endings) {
-          const name = names.find((candidate) => candidate.startsWith("rollout-") && candidate.endsWith(ending));
-          if (name !== undefined && (await isFile(join(folder, name)))) return join(folder, name);
-        }
+        const parts = (await namesIn(folder)).filter((name) => isPart.test(name));
+        for (const name of newestFirst(parts)) if (await isFile(join(folder, name))) return join(folder, name);
       }
     }
   }
   return null;
+}
+
+/** Their names begin with their times. Of a file and its compressed copy the file itself. */
+function newestFirst(names: readonly string[]): readonly string[] {
+  const rank = (name: string): string => (name.endsWith(".zst") ? name.slice(0, -".zst".length) : `${name}~`);
+  return names.toSorted((a, b) => (rank(a) < rank(b) ? 1 : -1));
 }
 
 function numbered(names: readonly string[]): readonly string[] {

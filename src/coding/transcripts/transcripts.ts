@@ -6,6 +6,7 @@ import { claudeReader } from "./claude-reader.ts";
 import { codexReader } from "./codex-reader.ts";
 import { type LineSource, openLineSource } from "./line-source.ts";
 import { createOpenTranscript, type OpenTranscript } from "./open-transcript.ts";
+import { withEarlierParts } from "./rollout-chain.ts";
 import type { TranscriptFormat, Transcripts } from "./transcript.ts";
 import { createTurnCache } from "./turn-cache.ts";
 import type { TranscriptReader } from "./turn-index.ts";
@@ -57,6 +58,18 @@ export function createTranscripts({ clock, log, maxOpen = defaultMaxOpen }: Tran
     log.warn({ path }, "a transcript may not be read by this user");
   }
 
+  async function open(path: string, format: TranscriptFormat): Promise<LineSource | null> {
+    const openFile = (at: string): Promise<LineSource | null> => openLineSource(at, () => tellForbidden(at));
+    const own = await openFile(path);
+    if (own === null || format !== "codex") return own;
+    try {
+      return await withEarlierParts(path, own, openFile);
+    } catch (error) {
+      await own.close();
+      throw error;
+    }
+  }
+
   /** One at a time for each file: who comes while it is scanned waits and then finds it scanned. */
   function withTranscript<T>(
     path: string,
@@ -64,7 +77,7 @@ export function createTranscripts({ clock, log, maxOpen = defaultMaxOpen }: Tran
     use: (transcript: OpenTranscript, source: LineSource) => Promise<T>,
   ): Promise<T | null> {
     return lock.run(`${format}:${path}`, async () => {
-      const source = await openLineSource(path, () => tellForbidden(path));
+      const source = await open(path, format);
       if (source === null) {
         opened.delete(`${format}:${path}`);
         return null;
