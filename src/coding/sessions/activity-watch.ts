@@ -15,7 +15,7 @@ import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts"
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PermissionDesk } from "./permission-desk.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
-import { limitEnd } from "./status.ts";
+import { limitIsOver } from "./status.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { transcriptNews } from "./transcript-news.ts";
 
@@ -70,7 +70,7 @@ export class ActivityWatch {
       onError: (error) => onError(error, "cannot follow a transcript"),
     });
     this.#desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
-    this.#agent = new AgentWord({ ...deps, ...input, reports: this.#reports, transcript: this.#transcript });
+    this.#agent = new AgentWord({ ...deps, ...input, transcript: this.#transcript });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
   }
 
@@ -187,6 +187,8 @@ export class ActivityWatch {
 
   async #observe(event: Observation, line?: ReportedLine): Promise<void> {
     const before = this.#state;
+    if (line !== undefined || event.kind === "permission_answered")
+      this.#agent.heard(line?.at ?? this.#deps.clock.now());
     this.#state = nextActivity(before, event, line ?? { at: this.#deps.clock.now(), permissionId: "" });
     this.#input.onMoved(line?.at ?? null);
     this.#desk.update(this.#state.permissions);
@@ -263,9 +265,7 @@ export class ActivityWatch {
     const held = this.#state.permissions.some(({ permissionId }) => this.#desk.isAnswerable(permissionId));
     const asked = { restingMs: this.#restingMs, held };
     for (const event of await this.#agent.news(this.#state, asked)) await this.#observe(event);
-    const limitEnds = limitEnd(this.#state, this.transcript);
-    if (limitEnds !== null && Date.parse(limitEnds) <= this.#deps.clock.now())
-      await this.#observe({ kind: "turn_over" });
+    if (limitIsOver(this.#state, this.transcript, this.#deps)) await this.#observe({ kind: "turn_over" });
     await this.outbox.tick();
     this.outbox.pump();
   }

@@ -7,26 +7,26 @@ export interface ToldLook {
   readonly told: ToldState;
   /** Whether an earlier look, a moment ago, found the same. */
   readonly repeated: boolean;
-  /** When the newest hook was written, epoch milliseconds. */
-  readonly hookAt: number;
-  /** Whether no hook came for a while. */
-  readonly hooksSilent: boolean;
+  /** When something else told last, a hook or an answer from here; epoch milliseconds. */
+  readonly toldAt: number;
+  /** Whether that is a while ago. */
+  readonly silent: boolean;
   /** How long no turn runs by other reports. */
   readonly restingMs: number;
 }
 
-// An agent writes "idle" within 0.2 s of its Stop hook.
-const idleLagMs = 700;
+// An agent writes "idle" within 0.2 s of its Stop hook, on a loaded machine in a second.
+const idleLagMs = 2_500;
 
 /**
- * What an agent's state file tells that its hooks did not: the newer of the two counts. A word that contradicts open questions, or is
- * older than the newest hook, has to be found twice: one dialog may follow another at once. Pure.
+ * What an agent's state file tells that nothing else did: the newer of two words counts. One that contradicts open questions, or is
+ * older, has to be found twice: one dialog may follow another at once. Pure.
  */
 export function toldNews(look: ToldLook): readonly Observation[] {
-  const { state, told, repeated, hookAt, hooksSilent } = look;
+  const { state, told, repeated, toldAt, silent } = look;
   const asks = state.permissions.length > 0;
-  const newer = told.since === null ? hooksSilent : told.since > hookAt;
-  const counts = newer || (hooksSilent && repeated);
+  const newer = told.since === null ? silent : told.since > toldAt;
+  const counts = newer || (silent && repeated);
   switch (told.activity) {
     case "working":
       if (isDialog(state.activity)) return counts && repeated ? [{ kind: "dialog_closed", activity: "working" }] : [];

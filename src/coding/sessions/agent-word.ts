@@ -4,7 +4,6 @@ import type { AgentTemplate, Environment, ToldState } from "../agents/template.t
 import type { ActivityState, Observation } from "./activity.ts";
 import { agrees, toldNews } from "./agent-word-news.ts";
 import { composerOnScreen } from "./deliver.ts";
-import type { HookReports } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
 import type { TranscriptFollower } from "./transcript-follower.ts";
 
@@ -15,12 +14,15 @@ export interface AgentWordDeps {
   readonly pid: number;
   readonly env: Environment;
   readonly identity: Identity;
-  readonly reports: HookReports;
   readonly transcript: TranscriptFollower;
   readonly host: TerminalHostClient;
   readonly clock: Clock;
 }
 
+// So long after something else told, the state file is believed though it is older.
+const silenceMs = 1_500;
+// The dialog of a sub-agent's question comes a second or two after its hook.
+const askedSilenceMs = 5_000;
 // Between two dialogs an agent may be busy for a moment.
 const sameWordMs = 200;
 // A dialog is painted within a second of its hook, on a loaded machine in some; one that was never seen was answered before.
@@ -33,6 +35,8 @@ export class AgentWord {
   #last: { readonly word: string; readonly at: number } | null = null;
   #agrees = true;
   #tells = false;
+  /** When a hook, or an answer from here, told last. */
+  #toldAt: number;
   /** When a question was last seen to wait in its hook: its dialog comes after that. */
   #heldAt = 0;
   /** Where no state file tells, how the composer stands since when, while a question is open. */
@@ -41,6 +45,12 @@ export class AgentWord {
 
   constructor(deps: AgentWordDeps) {
     this.#deps = deps;
+    this.#toldAt = deps.clock.now();
+  }
+
+  /** Something else told, at this time. */
+  heard(at: number): void {
+    this.#toldAt = at;
   }
 
   /** What the agent's own state file says, where it keeps one. */
@@ -81,16 +91,17 @@ export class AgentWord {
       return again ? this.#newsBySight(state, held) : [];
     }
     this.#tells = true;
-    const { clock, reports } = this.#deps;
-    const now = clock.now();
+    const now = this.#deps.clock.now();
+    if (held) this.#heldAt = now;
+    const quietMs = now - Math.max(this.#toldAt, this.#heldAt);
     const word = `${told.activity} ${told.since}`;
     if (this.#last?.word !== word) this.#last = { word, at: now };
     const news = toldNews({
       state,
       told,
       repeated: now - this.#last.at >= sameWordMs,
-      hookAt: reports.lastWrittenAt,
-      hooksSilent: reports.silent,
+      toldAt: this.#toldAt,
+      silent: quietMs > (state.permissions.length > 0 ? askedSilenceMs : silenceMs),
       restingMs,
     });
     this.#agrees = news.length === 0 && agrees(told, state);
@@ -99,7 +110,7 @@ export class AgentWord {
 
   /** An open question covers the composer. Once that was seen, a composer that is back tells that the question was answered. */
   async #newsBySight({ permissions }: ActivityState, held: boolean): Promise<readonly Observation[]> {
-    const { transcript, host, clock, reports } = this.#deps;
+    const { transcript, host, clock } = this.#deps;
     if (permissions.length === 0) {
       this.#sight = null;
       this.#wasCovered = false;
@@ -110,7 +121,7 @@ export class AgentWord {
     const now = clock.now();
     if (this.#sight?.covered !== covered) this.#sight = { covered, at: now };
     this.#wasCovered ||= covered;
-    const neverSeen = !this.#wasCovered && now - Math.max(reports.lastWrittenAt, this.#heldAt) > unseenDialogMs;
+    const neverSeen = !this.#wasCovered && now - Math.max(this.#toldAt, this.#heldAt) > unseenDialogMs;
     if (covered || now - this.#sight.at < sameWordMs || !(this.#wasCovered || neverSeen)) return [];
     await transcript.refresh();
     const runs = (transcript.summary?.lastTurn.kind ?? "open") === "open";

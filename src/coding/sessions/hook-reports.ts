@@ -56,11 +56,6 @@ export class HookReports {
     this.#replaying = false;
   }
 
-  /** When the newest hook was written; when we began, while there is none. */
-  get lastWrittenAt(): number {
-    return this.#lastAt;
-  }
-
   /** Whether no hook came for a while. */
   get silent(): boolean {
     return this.#deps.clock.now() - this.#lastAt > hookSilenceMs;

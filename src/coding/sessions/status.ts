@@ -1,3 +1,4 @@
+import type { Clock } from "../../core/clock.ts";
 import type { Activity, SessionStatus } from "../../wire/coding.ts";
 import type { ExternalHolder } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
@@ -19,6 +20,16 @@ export interface StatusFacts {
 export function statusOf({ alive, ready, hasTranscript }: StatusFacts): SessionStatus {
   if (alive) return ready || hasTranscript ? "running" : "initializing";
   return hasTranscript ? "completed" : "failed";
+}
+
+/** Whether a limit was reached that has ended since. */
+export function limitIsOver(
+  state: Pick<ActivityState, "activity">,
+  transcript: LastTurn | null,
+  { clock }: { readonly clock: Clock },
+): boolean {
+  const resetsAt = limitEnd(state, transcript);
+  return resetsAt !== null && Date.parse(resetsAt) <= clock.now();
 }
 
 type LastTurn = Pick<TranscriptSummary, "lastTurn">;

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, test } from "vitest";
+import type { TerminalHostClient } from "../../src/terminal-host/terminal-info.ts";
+import { hostOf, play, type Situation } from "../support/situations.ts";
+import { useGateway } from "../support/use-gateway.ts";
+import { lags } from "../support/witness.ts";
+import { claudeSituations } from "./activity/claude-situations.ts";
+import { codexSituations } from "./activity/codex-situations.ts";
+
+const used = useGateway({
+  agents: true,
+  env: {
+    // A subscription's token: only with one does Claude Code tell when a limit is reset.
+    ANTHROPIC_API_KEY: "",
+    CLAUDE_CODE_OAUTH_TOKEN: "sk-ant-oat01-scripted-000000000000000000000000",
+    CLAUDE_CODE_MAX_RETRIES: "2",
+    // Codex, and a sub-agent of Claude Code, open their own dialog only when the hook waits no longer.
+    POSTERN_PERMISSION_ANSWER_MS: "4000",
+  },
+});
+
+let host: TerminalHostClient;
+beforeAll(async () => {
+  host = await hostOf(used.world);
+});
+afterAll(async () => {
+  await host.close();
+  for (const { title, what, ms } of lags.filter(({ ms }) => ms > 700)) console.log(`${ms} ms: ${title}: ${what}`);
+});
+
+/** As many agents as this may run at a time; the machine has to keep up with them. */
+const atOnce = 6;
+let running = 0;
+const waiting: (() => void)[] = [];
+
+async function inTurn(task: () => Promise<void>): Promise<void> {
+  if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+  else running += 1;
+  try {
+    await task();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
+
+const rows: readonly (Situation & { readonly agent: string })[] = [
+  ...claudeSituations.map((situation) => ({ ...situation, agent: "claude-code" })),
+  ...codexSituations.map((situation) => ({ ...situation, agent: "codex" })),
+];
+
+test.concurrent.for(rows)("$agent: $title", { timeout: 240_000 }, async (row) => {
+  const word = `word${rows.indexOf(row) + 100}x`;
+  await inTurn(() => play({ world: used.world, api: used.gateway.api, agent: row.agent, host }, row, word));
+});
