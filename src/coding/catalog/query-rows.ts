@@ -24,20 +24,16 @@ export async function wantedAmong(
   { agents, dirs }: FoundFilter,
 ): Promise<ReadonlyMap<number, number>> {
   if (transcriptIds.length === 0) return new Map();
-  let query = reader.db
-    .selectFrom("transcripts as t")
-    .where(sql<SqlBool>`t.listed = 1`)
-    .where("t.agent", "in", [...agents])
-    .where(isAmong(reader, transcriptIds));
-  if (dirs !== null) {
-    // The record knows better: an agent may have been told to work elsewhere than where it was started.
-    const dir = sql<string>`coalesce((select s.dir from sessions s where s.session_id = t.session_id and s.agent = t.agent), t.dir)`;
-    query = query.where(isDirAmong(reader, dir, [...dirs]));
-  }
-  const lists = reader.dialect === "postgres" ? sql.raw("json_agg") : sql.raw("json_group_array");
-  const row = await query
-    .select([sql<unknown>`${lists}(t.transcript_id)`.as("ids"), sql<unknown>`${lists}(t.updated_at)`.as("times")])
-    .executeTakeFirst();
+  // The record knows better: an agent may have been told to work elsewhere than where it was started.
+  const dir = sql<string>`coalesce((select s.dir from sessions s where s.session_id = t.session_id and s.agent = t.agent), t.dir)`;
+  const postgres = reader.dialect === "postgres";
+  const lists = sql.raw(postgres ? "json_agg" : "json_group_array");
+  const from = sql.raw(postgres ? "transcripts t" : "transcripts t indexed by transcripts_found");
+  const { rows } = await sql<{ ids: unknown; times: unknown }>`
+    select ${lists}(t.transcript_id) as ids, ${lists}(t.updated_at) as times from ${from}
+    where t.listed = 1 and t.agent in (${sql.join(agents)}) and ${isAmong(reader, transcriptIds)}
+    and ${dirs === null ? sql`1 = 1` : isDirAmong(reader, dir, [...dirs])}`.execute(reader.db);
+  const [row] = rows;
   const times = numbersIn(row?.times);
   return new Map(numbersIn(row?.ids).map((id, at) => [id, times[at] ?? 0]));
 }
