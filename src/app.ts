@@ -152,6 +152,7 @@ async function start(
       tokenRoutes({ tokens: accounts.tokens }),
       webhookRoutes({ webhooks: events.webhooks }),
       eventRoutes({
+        log,
         stream: (options) => events.stream(options),
         async sessionIdsOf(sessionId, principal, signal) {
           const session = await coding.read({ sessionId, last: 1, blocks: false }, principal, signal);

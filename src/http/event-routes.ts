@@ -2,7 +2,8 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { hasCode, PosternError } from "../core/errors.ts";
+import { hasCode, messageOf, PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import type { StreamMessage, StreamOptions } from "../events/index.ts";
 import { eventsQuerySchema, sessionEventSchema } from "../wire/events.ts";
 import type { RouteModule } from "./route-server.ts";
@@ -12,7 +13,9 @@ export interface EventRoutesDeps {
   readonly stream: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;
   /** Every id of a session that the caller may see. @throws PosternError `session_not_found` */
   readonly sessionIdsOf: (sessionId: string, principal: Principal, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly log: Log;
   readonly clock?: Clock;
+  readonly maxStreams?: number;
 }
 
 // A revoked or expired token ends its streams within five seconds.
@@ -20,7 +23,7 @@ const recheckMs = 2_000;
 // A reader that takes nothing for so long is gone, or as good as; it reads on from its last event when it comes back.
 const stuckMs = 30_000;
 // Ours. Far more than a person's tools open, few enough that nobody fills the memory with them.
-const maxStreams = 100;
+const defaultMaxStreams = 100;
 const retryMs = 1_000;
 
 const description = `Server-sent events: \`event\` is the kind, \`id\` the event's id, \`data\` the event as JSON. Send the last id as \`Last-Event-ID\` to
@@ -29,7 +32,7 @@ state anew. An \`id\` alone is a place to go on from. Lines that begin with a co
 
 /** `GET /api/coding/events`: what happens to sessions, as it happens. */
 export function eventRoutes(deps: EventRoutesDeps): RouteModule {
-  const { clock = systemClock } = deps;
+  const { clock = systemClock, maxStreams = defaultMaxStreams } = deps;
   let open = 0;
   return ({ app, principalOf, principalNow, signalOf }) => {
     app.route({
@@ -71,6 +74,10 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
           const messages = deps.stream({ after, sessionIds, within: principal.folders, signal });
           for await (const message of messages) if (!(await send(raw, { message, signal, clock }))) break;
           raw.end();
+        } catch (error) {
+          // The answer has begun: nobody else can end it. The reader comes back with its last event.
+          deps.log.warn({ requestId: request.id, reason: messageOf(error) }, "an event stream broke off");
+          reply.raw.destroy();
         } finally {
           stopChecking();
           open -= 1;

@@ -32,6 +32,9 @@ const memoSchema = z.object({
 /** @see memoSchema */
 export type Memo = z.infer<typeof memoSchema>;
 
+// A name; what is longer comes from no agent that we know.
+const maxToolLength = 200;
+
 /** A session of which nothing was told. */
 export const nothingTold: Memo = { status: null, activity: null, turnRuns: false, asked: [], over: false, through: -1 };
 
@@ -98,7 +101,13 @@ export function newsOf(
   }
   for (const { permissionId, kind, tool } of facts.permissions) {
     if (memo.asked.includes(permissionId)) continue;
-    events.push({ kind: "session.permission_asked", ...head, permissionId, permission: kind, tool });
+    events.push({
+      kind: "session.permission_asked",
+      ...head,
+      permissionId,
+      permission: kind,
+      tool: tool.slice(0, maxToolLength),
+    });
   }
   if (created === null && activity !== null && memo.activity !== activity) {
     events.push({ kind: "session.activity", ...head, activity, previous: memo.activity });
