@@ -36,8 +36,8 @@ export async function findTranscripts(
 async function inHeads(store: TextStore, terms: readonly QueryTerm[]): Promise<readonly Hit[]> {
   const { ids, rare } = await inAllHeads(store, terms);
   if (ids.size === 0) return [];
-  const inTitle = new Set(await store.having("title", terms));
-  const ranks = await ranksOf(store, "head", rare);
+  const [titles, ranks] = await Promise.all([store.having("title", terms), ranksOf(store, "head", rare)]);
+  const inTitle = new Set(titles);
   return [...ids].map((transcriptId) => ({
     transcriptId,
     inTitle: inTitle.has(transcriptId),
@@ -87,9 +87,9 @@ async function everywhere(store: TextStore, terms: readonly QueryTerm[]): Promis
   const rare: QueryTerm[] = [];
   let found: ReadonlySet<number> | null = null;
   for (const term of longestFirst(terms)) {
-    const parts = await store.having("parts", [term]);
+    const [parts, titles] = await Promise.all([store.having("parts", [term]), store.having("title", [term])]);
     if (parts.length <= maxRanked) rare.push(term);
-    const here = new Set(await store.having("title", [term]));
+    const here = new Set(titles);
     for (const partId of parts) {
       const transcriptId = transcriptOfPart(partId);
       if (found?.has(transcriptId) === false) continue;
@@ -100,8 +100,8 @@ async function everywhere(store: TextStore, terms: readonly QueryTerm[]): Promis
     if (found.size === 0) return [];
     await setImmediate();
   }
-  const inTitle = new Set(await store.having("title", terms));
-  const ranks = await ranksOf(store, "parts", rare);
+  const [titles, ranks] = await Promise.all([store.having("title", terms), ranksOf(store, "parts", rare)]);
+  const inTitle = new Set(titles);
   return bestParts({ found: found ?? new Set(), counts, ranks }).map((hit) => ({
     transcriptId: hit.transcriptId,
     inTitle: inTitle.has(hit.transcriptId),
