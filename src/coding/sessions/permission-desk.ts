@@ -42,10 +42,15 @@ export class PermissionDesk {
     const { hooks, clock, changes, limitMs } = this.#deps;
     const now = clock.now();
     const leftMs = Date.parse(askedAt) + limitMs - now;
-    const cancel = clock.after(Math.max(0, leftMs), () => {
+    const cancelLimit = clock.after(Math.max(0, leftMs), () => {
       hooks.forget(permissionId);
       changes.notify();
     });
+    const cancelDue = clock.after(dueMs, () => changes.notify()); // one that did not come is missed from now on
+    const cancel = (): void => {
+      cancelLimit();
+      cancelDue();
+    };
     this.#open.set(permissionId, { cancel, dueUntil: now + Math.min(dueMs, leftMs) });
     if (leftMs > 0) hooks.expect(permissionId, () => changes.notify());
   }
