@@ -9,7 +9,7 @@ import type { VisibleDirs } from "./visible-dirs.ts";
 
 /** What listing needs. */
 export interface ListDeps {
-  readonly catalog: Catalog;
+  readonly catalog: Pick<Catalog, "database" | "firstPage" | "indexing">;
   readonly pages: SessionPages;
   readonly visibleDirs: VisibleDirs;
   readonly templates: readonly AgentTemplate[];

@@ -27,7 +27,7 @@ export interface AliveNow extends AliveSessions {
 
 /** What {@link createSessionPages} needs. */
 export interface SessionPagesDeps {
-  readonly catalog: Catalog;
+  readonly catalog: Pick<Catalog, "database" | "indexing">;
   readonly store: Pick<SessionStore, "findAll">;
   readonly queue: Pick<PromptQueue, "waitingIn">;
   readonly live: Pick<LiveSessions, "all">;

@@ -1,4 +1,4 @@
-import { type FSWatcher, watch } from "node:fs";
+import { existsSync, type FSWatcher, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
@@ -62,16 +62,13 @@ export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: Folder
     const waiting = awaited.get(above) ?? new Set();
     awaited.set(above, waiting.add(folder));
     add(above);
+    // It may have come before the one above was watched.
+    if (watchers.has(above) && existsSync(folder)) appeared(folder);
   }
 
   function onEvent(folder: string, name: string | null): void {
-    const waiting = [...(awaited.get(folder) ?? [])].filter((one) => name === null || basename(one) === name);
-    for (const one of waiting) {
-      awaited.get(folder)?.delete(one);
-      add(one);
-      onChange(one);
-      appeared(one);
-    }
+    const here = [...(awaited.get(folder) ?? [])];
+    for (const one of here) if (name === null || basename(one) === name) appeared(one);
     if (name === null) return onChange(folder);
     const path = join(folder, name);
     // Another folder may have taken the place of the one that is watched.
@@ -82,14 +79,14 @@ export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: Folder
     return onChange(path);
   }
 
-  /** What was waited for below a folder that is there now may be there too. */
+  /** A folder that was waited for may be there now, and with it what was waited for below it. */
   function appeared(folder: string): void {
-    for (const one of awaited.get(folder) ?? []) {
-      awaited.get(folder)?.delete(one);
-      add(one);
-      onChange(one);
-      appeared(one);
-    }
+    awaited.get(dirname(folder))?.delete(folder);
+    add(folder);
+    if (!watchers.has(folder)) return; // waits again
+    onChange(folder);
+    const below = [...(awaited.get(folder) ?? [])];
+    for (const one of below) appeared(one);
   }
 
   function drop(folder: string): void {

@@ -1,0 +1,314 @@
+import { mkdir, realpath, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
+import { errorCode } from "../../test/support/error-code.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { systemClock } from "../core/clock.ts";
+import { silentLog } from "../core/log.ts";
+import { createFolders } from "../folders/index.ts";
+import { type ListInput, type ListOutput, listInputSchema } from "../wire/coding.ts";
+import { claudeCode } from "./agents/claude-code.ts";
+import { codex } from "./agents/codex.ts";
+import type { ExternalHolder } from "./agents/template.ts";
+import { openCatalogDatabase, openCatalogReader } from "./catalog/catalog-database.ts";
+import type { TranscriptRow } from "./catalog/catalog-tables.ts";
+import { createList } from "./list.ts";
+import type { Caller } from "./ports.ts";
+import { createSessionPages } from "./session-pages.ts";
+import { createPromptQueue } from "./sessions/prompt-queue.ts";
+import { createSessionStore, type SessionRecord } from "./sessions/session-store.ts";
+import { createVisibleDirs } from "./visible-dirs.ts";
+
+const owner: Caller = { accountId: "owner", scopes: new Set(), folders: null };
+const day = 86_400_000;
+const base = Date.parse("2026-03-01T00:00:00.000Z");
+
+/** A list over a real store and a catalog whose rows the test writes. */
+async function openList(openStore: OpenTestStore) {
+  const store = await openStore();
+  const { url, path } = store.place;
+  const place = { url, path: `${path}.catalog`, storePath: path };
+  const writer = await openCatalogDatabase(place, silentLog);
+  onTestFinished(() => writer.close());
+  const reader = await openCatalogReader(place, silentLog);
+  onTestFinished(() => reader.close());
+  const sessions = createSessionStore(store.db, { nodeId: "local" });
+  const queue = createPromptQueue(store.db, systemClock);
+  const folders = createFolders({ db: store.db, clock: systemClock, home: "/nowhere" });
+  const external = new Map<string, ExternalHolder>();
+  const roots: { path: string; repository: string }[] = [];
+  let indexing: ListOutput["indexing"] = null;
+  const templates = [
+    { ...claudeCode, externalSessions: async () => external },
+    { ...codex, externalSessions: async () => new Map() },
+  ];
+  const catalog = { database: async () => reader, firstPage: async () => undefined, indexing: () => indexing };
+  const pages = createSessionPages({
+    catalog,
+    store: sessions,
+    queue,
+    live: { all: () => [] },
+    worktrees: { ofSession: async () => null },
+    templates,
+    environmentOf: () => ({}),
+  });
+  const visibleDirs = createVisibleDirs({
+    visibleAmong: (dirs, rule) => folders.visibleAmong(dirs, rule),
+    worktrees: { worktreeRoots: async () => roots },
+  });
+  const list = createList({ catalog, pages, visibleDirs, templates });
+  let written = 0;
+
+  return {
+    store,
+    folders,
+    external,
+    roots,
+    queue,
+    indexing: (now: ListOutput["indexing"]) => {
+      indexing = now;
+    },
+    list: (input: ListInput = {}, caller = owner) => list(listInputSchema.parse(input), caller),
+    ids: async (input: ListInput = {}, caller = owner) =>
+      (await list(listInputSchema.parse(input), caller)).sessions.map(({ sessionId }) => sessionId),
+    async transcript(sessionId: string, row: Partial<TranscriptRow> = {}): Promise<void> {
+      written += 1;
+      await writer.db
+        .insertInto("transcripts")
+        .values({
+          transcript_id: written,
+          path: `/t/${sessionId}-${written}.jsonl`,
+          agent: "claude-code",
+          format: "claude",
+          session_id: sessionId,
+          kind: "session",
+          listed: 1,
+          file_key: "",
+          size_bytes: 100,
+          modified_at: 0,
+          parsed_offset: 100,
+          inside_too_long: 0,
+          fingerprint: "",
+          reader_state: null,
+          complete: 1,
+          unreadable: 0,
+          skipped_lines: 0,
+          dir: "/work",
+          branch: "main",
+          model: "m",
+          title: `About ${sessionId}`,
+          first_prompt: null,
+          created_at: base,
+          updated_at: base,
+          turn_count: 2,
+          ...row,
+        })
+        .execute();
+    },
+    record: (sessionId: string, record: Partial<SessionRecord> = {}): Promise<void> =>
+      sessions.insert({
+        sessionId,
+        aliases: [],
+        agent: "claude-code",
+        dir: "/work",
+        title: null,
+        model: null,
+        permissionMode: "ask",
+        transcriptPath: null,
+        launchId: null,
+        terminalId: null,
+        createdAt: base,
+        updatedAt: base,
+        closedAt: null,
+        exitCode: null,
+        signal: null,
+        lastScreen: null,
+        continuedBy: null,
+        ...record,
+      }),
+  };
+}
+
+describeOnBothStores("the list of sessions", (openStore) => {
+  test("joins what is on disk and what is on record, each session once, the most recently updated first", async () => {
+    const { list, transcript, record, store } = await openList(openStore);
+    await transcript("old", { updated_at: base - day });
+    await transcript("both", { updated_at: base + day, dir: "/work/cwd" });
+    await record("both", {
+      dir: "/work",
+      closedAt: base,
+      updatedAt: base - 5 * day,
+      model: "record's",
+      continuedBy: "next",
+    });
+    await store.db.insertInto("session_aliases").values({ alias: "early", session_id: "both" }).execute();
+    await record("silent", { updatedAt: base, exitCode: 1, lastScreen: "No such model" });
+    await transcript("part", { listed: 0, updated_at: base + 9 * day });
+    const { sessions, total, limit, offset, hasMore, indexing } = await list();
+    expect({ total, limit, offset, hasMore, indexing }).toEqual({
+      total: 3,
+      limit: 20,
+      offset: 0,
+      hasMore: false,
+      indexing: null,
+    });
+    expect(sessions).toMatchObject([
+      {
+        sessionId: "both",
+        sessionAliases: ["early"],
+        title: "About both",
+        dir: "/work",
+        status: "completed",
+        model: "m",
+        turnCount: 2,
+        sizeBytes: 100,
+        updatedAt: "2026-03-02T00:00:00.000Z",
+        closedAt: "2026-03-01T00:00:00.000Z",
+        continuedBy: "next",
+      },
+      { sessionId: "silent", status: "failed", failure: { exitCode: 1, lastScreen: "No such model" }, turnCount: 0 },
+      { sessionId: "old", status: "completed", owner: null, branch: "main", createdAt: "2026-03-01T00:00:00.000Z" },
+    ]);
+  });
+
+  test("pages through all of them in one stable order, also where times are equal", async () => {
+    const { list, transcript, record } = await openList(openStore);
+    const names = Array.from({ length: 30 }, (_, at) => `s${String(at).padStart(2, "0")}`);
+    for (const name of names.toReversed()) await (name < "s20" ? transcript(name) : record(name));
+    const seen: string[] = [];
+    for (let offset = 0; offset < 30; offset += 7) {
+      const page = await list({ limit: 7, offset });
+      expect(page).toMatchObject({ total: 30, limit: 7, offset, hasMore: offset + 7 < 30 });
+      seen.push(...page.sessions.map(({ sessionId }) => sessionId));
+    }
+    expect(seen).toEqual(names);
+    expect(await list({ offset: 40 })).toMatchObject({ sessions: [], total: 30, hasMore: false });
+  });
+
+  test("filters by agent, by name or alias, and knows which there are", async () => {
+    const { ids, list, transcript, record } = await openList(openStore);
+    await transcript("a", { updated_at: base + 2 });
+    await transcript("b", { agent: "codex", updated_at: base + 1 });
+    await record("c", { agent: "codex" });
+    await record("gone", { agent: "an-agent-of-before" });
+    expect(await ids({ agent: "codex" })).toEqual(["b", "c"]);
+    expect(await ids({ agent: "agent_a" })).toEqual(["a"]);
+    expect(await list()).toMatchObject({ total: 3 });
+    expect(await errorCode(list({ agent: "nobody" }))).toBe("agent_unknown");
+  });
+
+  test("filters by time, at or after a date or a date-time with any offset", async () => {
+    const { ids, transcript, record } = await openList(openStore);
+    await transcript("exactly", { updated_at: base });
+    await transcript("before", { updated_at: base - 1 });
+    await record("after", { updatedAt: base + 1 });
+    expect(await ids({ since: "2026-03-01" })).toEqual(["after", "exactly"]);
+    expect(await ids({ since: "2026-03-01T01:00:00.001+01:00" })).toEqual(["after"]);
+    expect(await ids({ since: "2026-02-28T23:59:59.999Z" })).toEqual(["after", "exactly", "before"]);
+  });
+
+  test("filters by status: live ones of others run, ended ones have a transcript or failed", async () => {
+    const { ids, list, transcript, record, external, indexing } = await openList(openStore);
+    await transcript("running");
+    await transcript("ended");
+    await record("failed");
+    await record("unread", { transcriptPath: "/t/unread.jsonl" });
+    external.set("running", { pid: 4242, activity: null });
+    external.set("nowhere", { pid: 4243, activity: null });
+    expect((await list({ status: "running" })).sessions).toMatchObject([
+      { sessionId: "running", owner: "external", pid: 4242, status: "running" },
+    ]);
+    expect(await ids({ status: "completed" })).toEqual(["ended"]);
+    expect(await ids({ status: "failed" })).toEqual(["failed", "unread"]);
+    expect(await ids({ status: "initializing" })).toEqual([]);
+    indexing({ done: 2, total: 3 });
+    expect(await ids({ status: "completed" })).toEqual(["ended", "unread"]);
+    expect(await ids({ status: "failed" })).toEqual(["failed"]);
+    const partial = await list();
+    expect(partial.indexing).toEqual({ done: 2, total: 3 });
+    expect(partial.sessions.map(({ status }) => status)).toEqual(["completed", "failed", "running", "completed"]);
+  });
+
+  test("filters by directory, the resolved one and all below it, by whole names", async () => {
+    const { ids, list, transcript, record, roots } = await openList(openStore);
+    const root = await makeTempFolder();
+    await mkdir(join(root, "project/deep"), { recursive: true });
+    await symlink(join(root, "project"), join(root, "link"));
+    const project = await realpath(join(root, "project"));
+    await transcript("at", { dir: project, updated_at: base + 4 });
+    await transcript("below", { dir: join(project, "deep"), updated_at: base + 3 });
+    await transcript("gone", { dir: join(project, "was/here"), updated_at: base + 2 });
+    await transcript("beside", { dir: `${project}-2` });
+    await record("recorded", { dir: project, updatedAt: base + 1 });
+    await record("moved", { dir: project, updatedAt: base });
+    await transcript("moved", { dir: "/elsewhere", updated_at: base });
+    await transcript("left", { dir: project });
+    await record("left", { dir: "/elsewhere" });
+    expect(await ids({ dir: join(root, "link") })).toEqual(["at", "below", "gone", "recorded", "moved"]);
+    expect(await list({ dir: join(project, "..", "project", "deep") })).toMatchObject({ total: 1 });
+    expect(await ids({ dir: "/elsewhere" })).toEqual(["left"]);
+    expect(await ids({ dir: join(root, "nothing") })).toEqual([]);
+    expect(await errorCode(list({ dir: "project" }))).toBe("invalid_request");
+    roots.push({ path: join(root, "branch"), repository: project });
+    await transcript("worktree", { dir: join(root, "branch/deep"), updated_at: base + 9 });
+    expect(await ids({ dir: join(project, "deep") })).toEqual(["worktree", "below"]);
+    expect(await ids({ dir: join(root, "branch") })).toEqual(["worktree"]);
+  });
+
+  test("shows of registered folders, and of a token's, only what lies in them", async () => {
+    const { ids, list, transcript, record, folders, roots } = await openList(openStore);
+    const root = await makeTempFolder();
+    for (const name of ["open", "open/closed", "other", "repository"]) await mkdir(join(root, name));
+    await transcript("in", { dir: join(root, "open/x"), updated_at: base + 3 });
+    await transcript("closed", { dir: join(root, "open/closed") });
+    await transcript("out", { dir: join(root, "other") });
+    await record("recorded", { dir: join(root, "open"), updatedAt: base + 2 });
+    await record("hidden", { dir: "/root" });
+    await transcript("worktree", { dir: join(root, "branch"), updated_at: base + 1 });
+    roots.push({ path: join(root, "branch"), repository: join(root, "repository") });
+    expect(await list()).toMatchObject({ total: 6 });
+    await folders.add(join(root, "open"), ["coding"]);
+    await folders.add(join(root, "open/closed"), ["files"]);
+    expect(await ids()).toEqual(["in", "recorded"]);
+    expect(await list({ limit: 1 })).toMatchObject({ total: 2, hasMore: true });
+    await folders.add(join(root, "repository"), ["coding"]);
+    expect(await ids()).toEqual(["in", "recorded", "worktree"]);
+    expect(await ids({}, { ...owner, folders: [join(root, "repository")] })).toEqual(["worktree"]);
+    expect(await list({ dir: join(root, "other") })).toMatchObject({ sessions: [], total: 0 });
+    for (const { path } of await folders.list()) await folders.remove(path);
+    expect(await list()).toMatchObject({ total: 6 });
+  });
+
+  test("tells how many prompts wait", async () => {
+    const { list, record, queue } = await openList(openStore);
+    await record("busy");
+    for (const promptId of ["p1", "p2"]) {
+      await queue.add({
+        promptId,
+        sessionId: "busy",
+        prompt: "hi",
+        state: "queued",
+        started: "reconnect",
+        idempotency: null,
+      });
+    }
+    expect((await list()).sessions).toMatchObject([{ sessionId: "busy", queuedPrompts: 2 }]);
+  });
+});
+
+test.each([
+  [{ limit: 0 }],
+  [{ limit: 201 }],
+  [{ limit: 1.5 }],
+  [{ limit: "20" }],
+  [{ offset: -1 }],
+  [{ since: "yesterday" }],
+  [{ since: "2026-13-01" }],
+  [{ since: "2026-01-01T00:00:00" }],
+  [{ status: "asleep" }],
+  [{ dir: "" }],
+  [{ direction: "up" }],
+])("a request for %o does not fit", (input) => {
+  expect(listInputSchema.safeParse(input).success).toBe(false);
+});
