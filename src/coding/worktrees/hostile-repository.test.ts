@@ -125,8 +125,10 @@ test("what a worktree's own files claim leads git nowhere: `.git`, and its entry
 
 test("the environment of the gateway does not reach git", async () => {
   const world = await createWorktreeWorld();
-  const mark = join(world.root, "mark");
+  const mark = join(world.root, "mark"); // a trace is written into it
   const planted = {
+    GIT_TRACE: mark,
+    GIT_OBJECT_DIRECTORY: join(world.root, "nowhere"),
     GIT_DIR: join(world.root, "nowhere"),
     GIT_EXTERNAL_DIFF: `touch ${mark}`,
     GIT_CONFIG_COUNT: "1",
