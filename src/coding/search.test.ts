@@ -20,6 +20,7 @@ interface Written {
   readonly title?: string | null;
   readonly turns?: readonly string[];
   readonly listed?: number;
+  readonly updatedAt?: number;
 }
 
 /** A catalog with these sessions, updated one after the other, and a search in it. */
@@ -33,7 +34,7 @@ async function openSearch(openStore: OpenTestStore, sessions: Readonly<Record<st
   onTestFinished(() => reader.close());
   const index = createTextIndex(catalog.db, catalog.dialect);
   for (const [at, [sessionId, written]] of Object.entries(sessions).entries()) {
-    const { agent = "claude-code", dir = "/work", turns = [], listed = 1 } = written;
+    const { agent = "claude-code", dir = "/work", turns = [], listed = 1, updatedAt = at } = written;
     const firstMessage = turns[0] ?? null;
     const title = written.title === undefined ? firstMessage : written.title;
     await catalog.db
@@ -62,7 +63,7 @@ async function openSearch(openStore: OpenTestStore, sessions: Readonly<Record<st
         title,
         first_prompt: firstMessage,
         created_at: at,
-        updated_at: at,
+        updated_at: updatedAt,
         turn_count: turns.length,
       })
       .execute();
@@ -132,12 +133,13 @@ describeOnBothStores("a search", (openStore) => {
 
   test("puts titles first and, of equal ones, the most recently updated", async () => {
     const { ids } = await openSearch(openStore, {
-      early: { title: "Fix cache", turns: ["x"] },
-      often: { title: "Other", turns: ["cache cache cache cache"] },
-      late: { title: "Fix cache", turns: ["x"] },
+      middle: { title: "Fix cache", turns: ["x"], updatedAt: 50 },
+      often: { title: "Other", turns: ["cache cache cache cache"], updatedAt: 99 },
+      late: { title: "Fix cache", turns: ["x"], updatedAt: 70 },
+      early: { title: "Fix cache", turns: ["x"], updatedAt: 10 },
     });
-    expect(await ids({ query: "cache" })).toEqual(["late", "early", "often"]);
-    expect(await ids({ query: "cache", in: "all" })).toEqual(["late", "early", "often"]);
+    expect(await ids({ query: "cache" })).toEqual(["late", "middle", "early", "often"]);
+    expect(await ids({ query: "cache", in: "all" })).toEqual(["late", "middle", "early", "often"]);
   });
 
   test("pages through what it found, without a gap", async () => {
