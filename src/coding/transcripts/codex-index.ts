@@ -8,6 +8,7 @@ import {
   codexPromptText,
   codexTotalTokens,
   isOfOtherThread,
+  isUsersOwnAction,
 } from "./codex-lines.ts";
 import { codexNeeds, codexResetsAt } from "./failure.ts";
 import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
@@ -103,7 +104,8 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     if (marks.at(-1)?.role !== "assistant") {
       const line = parseLine(bytes);
       if (line === null) return false;
-      if (isOfOtherThread(codexPayload(line), facts.agentSessionId)) return true;
+      const payload = codexPayload(line);
+      if (isOfOtherThread(payload, facts.agentSessionId) || isUsersOwnAction(payload)) return true;
       settle();
       const { agentSessionId, model } = facts;
       const before = { agentSessionId, model, form, totalTokens };

@@ -51,6 +51,7 @@ const ofEvent: Readonly<Record<string, CodexLine>> = {
 
 const ofItem: Readonly<Record<string, CodexLine>> = {
   UserMessage: { kind: "prompt", form: "items" },
+  EnteredReviewMode: { kind: "prompt", form: "items" },
   AgentMessage: { kind: "answer", form: "items" },
   Reasoning: { kind: "thinking", form: "items" },
   Plan: { kind: "plan" },
@@ -185,6 +186,7 @@ const injected = [
   "<turn_aborted>",
   "<subagent_notification>",
   "<user_shell_command>",
+  "<user_action>",
   "<INSTRUCTIONS>",
   "# AGENTS.md instructions",
 ];
@@ -195,6 +197,7 @@ const editorRequest = "## My request for Codex:\n";
 /** What the user said in a prompt line of any form; null when it is injected context. */
 export function codexPromptText(payload: Fields): string | null {
   const item = fieldsAt(payload, "item");
+  if (item["type"] === "EnteredReviewMode") return `/review ${stringAt(item, "user_facing_hint") ?? ""}`.trim();
   const kind = stringAt(payload, "kind");
   if (kind === "user_instructions" || kind === "environment_context") return null;
   const typed = stringAt(payload, "message") ?? ("content" in item ? contentText(item) : null);
@@ -221,6 +224,11 @@ export function contentText(from: Fields): string {
   return listAt(from, "content")
     .map((part) => stringAt(part, "text") ?? "")
     .join("");
+}
+
+/** Whether an action is not the agent's: a command that the user ran in its terminal. */
+export function isUsersOwnAction(payload: Fields): boolean {
+  return fieldsAt(payload, "item")["source"] === "user_shell";
 }
 
 /** The session's token total in a `token_count`; null when it tells only rate limits. */

@@ -64,6 +64,21 @@ describe("a rollout of Codex", () => {
     expect(turns[7]?.model).toBe("some-model");
   });
 
+  test("with a review has what the user asked for as a turn, and no command that the user ran in the terminal", async () => {
+    const { outline, summary } = await read("0.169.0-review");
+    expect(outline).toEqual([
+      "user: first words",
+      "assistant: ECHO first words #78e561c8",
+      "user: /review look at the README",
+      "assistant: ECHO look at the README #2c2fca1c",
+      "user: after review",
+      "assistant: ECHO after review #6b725f31",
+      "user: after compact",
+      "assistant: ECHO after compact #1e307e08",
+    ]);
+    expect(summary).toMatchObject({ title: "first words", lastTurn: { kind: "ended" }, skippedLines: 0 });
+  });
+
   test("gives calls of MCP tools the name that the model uses", async () => {
     const { turns } = await read("0.169.0-mcp");
     expect(turns[3]?.blocks[0]).toMatchObject({

@@ -8,6 +8,7 @@ import {
   codexTotalTokens,
   contentText,
   isOfOtherThread,
+  isUsersOwnAction,
 } from "./codex-lines.ts";
 import { codexAction, codexCall, codexResult, createScripts } from "./codex-tools.ts";
 import { countAt, type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
@@ -81,7 +82,7 @@ function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
       const parsed = parseLine(bytes);
       if (parsed === null) return false;
       const payload = codexPayload(parsed);
-      if (isOfOtherThread(payload, mark.before?.agentSessionId ?? null)) return true;
+      if (isOfOtherThread(payload, mark.before?.agentSessionId ?? null) || isUsersOwnAction(payload)) return true;
       if (line.kind === "usage") usage.add(payload);
       else {
         draft.touch(timeOf(parsed));
