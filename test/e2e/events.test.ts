@@ -2,10 +2,15 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { loadConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { silentLog } from "../../src/core/log.ts";
+import { openStores } from "../../src/stores.ts";
+import { scopes } from "../../src/wire/access.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { readEvents } from "../support/event-reader.ts";
 import { createApiClient, createWorld, type World } from "../support/gateway.ts";
-import { runPostern, type ServingProcess, servePostern } from "../support/postern-process.ts";
+import { type ServingProcess, servePostern } from "../support/postern-process.ts";
 import { isSigned, startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
 
 let world: World;
@@ -15,6 +20,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const waitMs = 30_000;
+const patient = { timeout: 30_000 };
 
 /** A session's life with two turns, without the steps between. */
 const wholeLife = ["session.created", "session.turn_ended", "session.turn_ended", "session.exited", "session.closed"];
@@ -25,15 +31,21 @@ interface Serving {
   readonly api: ReturnType<typeof createApiClient>;
 }
 
+/** A token, and both agents configured: in the store that every gateway of this world opens. */
+async function prepareStore(): Promise<string> {
+  const stores = await openStores(loadConfig(world.env), { log: silentLog, clock: systemClock });
+  const { accountId } = await stores.accounts.owner();
+  const wanted = { name: "test", scopes, folders: null, expiresAt: null };
+  const { token } = await stores.accounts.tokens.create(accountId, wanted);
+  for (const agent of ["claude-code", "codex"]) await stores.agents.configure(agent);
+  await stores.close();
+  return token;
+}
+
 /** `postern serve` in a process of its own. */
-async function serve(): Promise<Serving> {
-  const env = { ...world.env };
-  const server = await servePostern(env);
+async function serve(token: string): Promise<Serving> {
+  const server = await servePostern({ ...world.env });
   onTestFinished(async () => void (await server.end("SIGKILL")));
-  const scopes = "coding:read,coding:write,coding:drive,admin";
-  const made = await runPostern(["token", "create", "--name", "test", "--scopes", scopes], { env });
-  await runPostern(["coding", "setup", "--yes"], { env });
-  const token = made.stdout.trim();
   return { server, token, api: createApiClient(server.url, token) };
 }
 
@@ -77,28 +89,29 @@ async function untilReported(hook: "UserPromptSubmit" | "Stop", count: number): 
     const inboxes = (await readdir(sessions)).map((launch) => readFile(join(sessions, launch, "inbox.jsonl"), "utf8"));
     return (await Promise.all(inboxes)).join("").split(`"hook_event_name":"${hook}"`).length - 1;
   };
-  await expect.poll(reports, { timeout: 30_000 }).toBe(count);
+  await expect.poll(reports, patient).toBe(count);
 }
 
 describe.for(["claude-code", "codex"])("%s", (agent) => {
   test("a gateway that is killed in mid-turn loses no event: stream and webhook get each one once, in order", async () => {
-    const first = await serve();
+    const token = await prepareStore();
+    const first = await serve(token);
     const receiver = await addReceiver(first);
     const before = await readEvents(first.server.url, { token: first.token });
     const { sessionId } = await first.api.ask({ agent, dir: world.repository, prompt: "say one", waitMs });
     await first.api.ask({ dir: world.repository, sessionId, prompt: "slow 2500\nsay two" });
     await untilReported("UserPromptSubmit", 2);
-    await expect.poll(() => lastActivity(before.events), { timeout: 10_000 }).toBe("working");
+    await expect.poll(() => lastActivity(before.events), patient).toBe("working");
     await first.server.end("SIGKILL");
     await before.ended;
     await untilReported("Stop", 2);
 
-    const second = await serve();
+    const second = await serve(token);
     const after = await readEvents(second.server.url, { token: second.token, lastEventId: before.lastId });
-    await expect.poll(() => kindsOf(after.events), { timeout: 15_000 }).toContain("session.turn_ended");
+    await expect.poll(() => kindsOf(after.events), patient).toContain("session.turn_ended");
     await second.api.post("/api/coding/coding_close_session", { sessionId });
-    await expect.poll(() => kindsOf(after.events), { timeout: 10_000 }).toContain("session.closed");
-    await expect.poll(() => kindsOf(received(receiver)), { timeout: 10_000 }).toContain("session.closed");
+    await expect.poll(() => kindsOf(after.events), patient).toContain("session.closed");
+    await expect.poll(() => kindsOf(received(receiver)), patient).toContain("session.closed");
 
     const told = [...before.events, ...after.events];
     expect(milestones(told)).toEqual(wholeLife);
@@ -111,27 +124,25 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
   });
 
   test("an agent that ends while no gateway runs is told of by the next one, once", async () => {
-    const first = await serve();
+    const token = await prepareStore();
+    const first = await serve(token);
     const before = await readEvents(first.server.url, { token: first.token });
     const { sessionId, pid } = await first.api.ask({ agent, dir: world.repository, prompt: "say one", waitMs });
-    await expect.poll(() => lastActivity(before.events), { timeout: 10_000 }).toBe("idle");
+    await expect.poll(() => lastActivity(before.events), patient).toBe("idle");
     await sleep(100); // what is told is written already; this is for what was only just read
     await first.server.end("SIGKILL");
     await before.ended;
     process.kill(pid ?? 0, "SIGKILL");
     await sleep(500);
-    const second = await serve();
+    const second = await serve(token);
     const after = await readEvents(second.server.url, { token: second.token, lastEventId: before.lastId });
-    await expect.poll(() => after.events.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => after.events.length, patient).toBe(2);
     expect(after.events).toMatchObject([
       { kind: "session.exited", sessionId, status: "completed", exitCode: 137, signal: "SIGKILL" },
       { kind: "session.status", sessionId, status: "completed", previous: "running" },
     ]);
-    await second.server.end("SIGKILL");
-    const third = await serve();
-    const later = await readEvents(third.server.url, { token: third.token, lastEventId: after.lastId });
-    await third.api.post("/api/coding/coding_close_session", { sessionId });
-    await expect.poll(() => kindsOf(later.events), { timeout: 10_000 }).toEqual(["session.closed"]);
-    await third.server.end("SIGTERM");
+    await second.api.post("/api/coding/coding_close_session", { sessionId });
+    await expect.poll(() => milestones(after.events), patient).toEqual(["session.exited", "session.closed"]);
+    await second.server.end("SIGTERM");
   });
 });

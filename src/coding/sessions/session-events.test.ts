@@ -200,6 +200,25 @@ test("a second restart tells nothing of what the first has told", async () => {
   }
 });
 
+test("an end that the transcript told first is not told again by the report that came late", async () => {
+  const { memos, at } = await inTurn();
+  for (const late of [false, true]) {
+    const all = setUp(memos);
+    const teller = all.events.tell(all.session, "found");
+    await teller.begin();
+    move(all, teller, working, at);
+    if (late) move(all, teller, idle, at + 1);
+    teller.caughtUp();
+    if (!late) {
+      all.session.state = { ...all.session.state, ...idle };
+      teller.moved(null);
+      teller.look();
+    }
+    expect(all.kinds()).toEqual(late ? [] : ["session.turn_ended", "session.activity idle"]);
+    teller.close();
+  }
+});
+
 test("a turn that was told to run and was ended by no report is told as ended, unless the transcript says it goes on", async () => {
   for (const [kind, expected] of [
     ["ended", ["session.turn_ended", "session.activity idle"]],
@@ -259,8 +278,9 @@ test("an agent that never tells its id is told of all the same, after a while or
   const second = ending.events.tell(ending.session, "launched");
   await second.begin();
   await second.ending();
+  expect(ending.kinds(), "before the record says that the process is gone").toEqual(["session.created"]);
   second.ended();
-  expect(ending.kinds()).toEqual(["session.created", "session.exited", "session.status"]);
+  expect(ending.kinds()).toEqual(["session.exited", "session.status"]);
 });
 
 test("a session that goes on with another ends, and the other begins where it was", async () => {
