@@ -1,0 +1,141 @@
+import { appendFile, copyFile, mkdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../../test/support/database.ts";
+import { makeTempFolder } from "../../../test/support/temp-folder.ts";
+import { systemClock } from "../../core/clock.ts";
+import { newUuid } from "../../core/ids.ts";
+import { type Log, silentLog } from "../../core/log.ts";
+import { claudeCode } from "../agents/claude-code.ts";
+import { type Catalog, createCatalog } from "./catalog.ts";
+import type { CatalogSource } from "./transcript-walk.ts";
+
+const fixture = join(import.meta.dirname, "../transcripts/fixtures/claude-2.1.329-tools.jsonl");
+const patience = { timeout: 30_000, interval: 20 };
+
+// A thread takes its time on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
+
+interface World {
+  readonly root: string;
+  readonly store: TestStore;
+  path(project: string, id?: string): string;
+  open(log?: Log): Catalog;
+}
+
+async function makeWorld(store: TestStore): Promise<World> {
+  const root = await makeTempFolder();
+  const sources = claudeCode
+    .transcriptPlaces({ CLAUDE_CONFIG_DIR: root })
+    .map((place): CatalogSource => ({ agent: "claude-code", format: "claude", ...place }));
+  const place = {
+    url: store.place.url,
+    path: join(dirname(store.place.path), "catalog.db"),
+    storePath: store.place.path,
+  };
+  return {
+    root,
+    store,
+    path: (project, id = newUuid()) => join(root, "projects", project, `${id}.jsonl`),
+    open(log = silentLog) {
+      const catalog = createCatalog({ place, sources, clock: systemClock, log });
+      onTestFinished(() => catalog.close());
+      return catalog;
+    },
+  };
+}
+
+async function add(path: string): Promise<string> {
+  await mkdir(dirname(path), { recursive: true });
+  await copyFile(fixture, path);
+  return path;
+}
+
+async function rows(catalog: Catalog) {
+  const { db } = await catalog.database();
+  return db.selectFrom("transcripts").selectAll().orderBy("path").execute();
+}
+
+const paths = async (catalog: Catalog): Promise<readonly string[]> => (await rows(catalog)).map(({ path }) => path);
+
+describeOnBothStores("the catalog in its thread", (openStore) => {
+  test("indexes in the background, says how far it is, and follows what agents write", async () => {
+    const world = await makeWorld(await openStore());
+    const first = await add(world.path("one"));
+    const catalog = world.open();
+    expect(catalog.indexing()).toEqual({ done: 0, total: 0 });
+    await catalog.firstPage(10_000);
+    expect(await paths(catalog)).toEqual([first]);
+    await expect.poll(() => catalog.indexing(), patience).toBeNull();
+    const turns = (await rows(catalog))[0]?.turn_count ?? 0;
+    await appendFile(first, await readFile(fixture));
+    await expect.poll(async () => (await rows(catalog))[0]?.turn_count, patience).toBe(2 * turns);
+    const second = await add(world.path("two"));
+    await expect.poll(() => paths(catalog), patience).toEqual([first, second].toSorted());
+    await rm(dirname(first), { recursive: true });
+    await expect.poll(() => paths(catalog), patience).toEqual([second]);
+  });
+
+  test("rebuilds while it is read", async () => {
+    const world = await makeWorld(await openStore());
+    for (let count = 0; count < 5; count += 1) await add(world.path("one"));
+    const catalog = world.open();
+    catalog.start();
+    await expect.poll(() => catalog.indexing(), patience).toBeNull();
+    const content = async () => (await rows(catalog)).map(({ transcript_id: _, ...row }) => row);
+    const before = await content();
+    expect(before).toHaveLength(5);
+    const rebuilding = catalog.rebuild();
+    expect(catalog.indexing()).not.toBeNull();
+    await rebuilding;
+    expect(catalog.indexing()).toBeNull();
+    expect(await content()).toEqual(before);
+  });
+});
+
+test("an agent that writes its first transcript after the start is noticed", async () => {
+  const world = await makeWorld(await openSqliteTestStore());
+  const catalog = world.open();
+  catalog.start();
+  await expect.poll(() => catalog.indexing(), patience).toBeNull();
+  const id = newUuid();
+  const path = await add(world.path("one", id));
+  await expect.poll(() => paths(catalog), patience).toEqual([path]);
+  expect(await catalog.find(id, "claude-code")).toBe(path);
+  expect(await catalog.find(id, "codex")).toBeNull();
+});
+
+test("a catalog that is there already answers at once, and reads nothing again", async () => {
+  const world = await makeWorld(await openSqliteTestStore());
+  await add(world.path("one"));
+  const first = world.open();
+  first.start();
+  await expect.poll(() => first.indexing(), patience).toBeNull();
+  const before = await rows(first);
+  await first.close();
+  const told: Readonly<Record<string, unknown>>[] = [];
+  const again = world.open({ ...silentLog, info: (fields) => void told.push(fields) });
+  expect(await rows(again)).toEqual(before);
+  again.start();
+  await expect.poll(() => again.indexing(), patience).toBeNull();
+  expect(told).toMatchObject([{ done: 1, total: 1, unreadable: 0, readBytes: 0 }]);
+});
+
+test("closing in the middle of a long file leaves a catalog that goes on where it was", async () => {
+  const world = await makeWorld(await openSqliteTestStore());
+  const path = await add(world.path("long"));
+  const lines = (await readFile(fixture, "utf8")).repeat(20);
+  for (let megabytes = 0; megabytes < 24; megabytes += lines.length / 2 ** 20) await appendFile(path, lines);
+  const first = world.open();
+  first.start();
+  await expect.poll(() => paths(first), { ...patience, interval: 2 }).toEqual([path]);
+  await first.close();
+  const again = world.open();
+  again.start();
+  await expect.poll(() => again.indexing(), patience).toBeNull();
+  const resumed = await rows(again);
+  await again.rebuild();
+  expect((await rows(again)).map(({ transcript_id: _, ...row }) => row)).toEqual(
+    resumed.map(({ transcript_id: _, ...row }) => row),
+  );
+});
