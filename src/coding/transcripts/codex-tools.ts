@@ -163,13 +163,19 @@ export interface Scripts {
   ended(id: string, result: ToolResult): boolean;
 }
 
+/** Scripts that never ended are forgotten beyond these: each action is looked for in all that run. */
+const maxRunning = 32;
+
 /** No scripts yet. */
 export function createScripts(): Scripts {
   const running = new Map<string, string>();
   const told = new Set<string>();
   return {
     called(call) {
-      if (call.name === "exec" && typeof call.input === "string") running.set(call.id, call.input);
+      if (call.name !== "exec" || typeof call.input !== "string") return;
+      running.set(call.id, call.input);
+      const [oldest] = running.keys();
+      if (running.size > maxRunning && oldest !== undefined) running.delete(oldest);
     },
     didAction(action) {
       const command = isFields(action.input) ? action.input["command"] : undefined;
