@@ -49,7 +49,9 @@ const rows: readonly (Situation & { readonly agent: string })[] = [
   ...codexSituations.map((situation) => ({ ...situation, agent: "codex" })),
 ];
 
-test.concurrent.for(rows)("$agent: $title", { timeout: 240_000 }, async (row) => {
-  const word = `word${rows.indexOf(row) + 100}x`;
-  await inTurn(() => play({ world: used.world, api: used.gateway.api, agent: row.agent, host }, row, word));
-});
+for (const [index, row] of rows.entries()) {
+  test.concurrent(`${row.agent}: ${row.title}`, { timeout: 240_000 }, async () => {
+    const stage = { world: used.world, api: used.gateway.api, agent: row.agent, host };
+    await inTurn(() => play(stage, row, `word${index + 100}x`));
+  });
+}

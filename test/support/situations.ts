@@ -1,14 +1,17 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect } from "vitest";
+import { expect, inject } from "vitest";
+import { claudeCode } from "../../src/coding/agents/claude-code.ts";
+import { codex } from "../../src/coding/agents/codex.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { startTimeOf } from "../../src/platform/processes.ts";
 import { connectTerminalHost } from "../../src/terminal-host/client.ts";
 import type { TerminalHostClient } from "../../src/terminal-host/terminal-info.ts";
-import type { AskOutput } from "../../src/wire/coding.ts";
+import type { AskOutput, ReadOutput } from "../../src/wire/coding.ts";
 import type { ApiClient, World } from "./gateway.ts";
+import { type OutsideAgent, startOutside } from "./outside-agent.ts";
 import { createWitness, type Expected, type Witness } from "./witness.ts";
 
 /** Something that happens to a session, or that it has to say. `$` in texts is a word of this situation alone. */
@@ -17,6 +20,8 @@ export type Step =
   | { readonly ask: string }
   /** A terminal without a prompt. */
   | { readonly spawn: true }
+  /** A person starts the agent in a terminal of their own, with this prompt. */
+  | { readonly outside: string }
   /** What a person pastes into the terminal, with Enter. */
   | { readonly paste: string }
   /** Keys that a person presses. */
@@ -78,13 +83,22 @@ class Player {
   #sessionId: string | null = null;
   #pid = 0;
   #terminalId = "";
+  #outside: OutsideAgent | null = null;
 
   constructor(stage: Stage, title: string, word: string) {
     this.#stage = stage;
     this.#word = word;
-    this.#witness = createWitness(`${stage.agent}: ${title}`, async () =>
-      this.#sessionId === null ? null : stage.api.read(this.#sessionId, { last: 1, blocks: false }),
-    );
+    this.#witness = createWitness(`${stage.agent}: ${title}`, () => this.#read());
+  }
+
+  /** Null while the session is not known: one from outside is found by its first lines. */
+  async #read(): Promise<ReadOutput | null> {
+    if (this.#sessionId === null) return null;
+    const request = { sessionId: this.#sessionId, last: 1, blocks: false };
+    const { status, body } = await this.#stage.api.post<ReadOutput>("/api/coding/coding_read_session", request);
+    if (status === 404 && this.#outside !== null) return null;
+    expect(status).toBe(200);
+    return body;
   }
 
   async play(steps: readonly Step[]): Promise<void> {
@@ -97,6 +111,7 @@ class Player {
       });
     } finally {
       this.#witness.stop();
+      await this.#outside?.close();
       // One that was ended by then is closed all the same.
       if (this.#sessionId !== null) {
         await this.#stage.api.post("/api/coding/coding_close_session", { sessionId: this.#sessionId });
@@ -114,7 +129,33 @@ class Player {
   }
 
   async #screen(): Promise<string> {
+    if (this.#outside !== null) return this.#outside.screen().join("\n");
     return (await this.#stage.host.snapshot(this.#terminalId)).lines.join("\n");
+  }
+
+  async #write(data: string): Promise<void> {
+    if (this.#outside === null) await this.#stage.host.write(this.#terminalId, data);
+    else this.#outside.write(data);
+  }
+
+  async #startOutside(prompt: string): Promise<void> {
+    const { world, agent } = this.#stage;
+    const claude = agent === "claude-code";
+    const template = claude ? claudeCode : codex;
+    const outside = await startOutside(
+      world,
+      { template, binary: inject("agents")[claude ? "claude" : "codex"] },
+      prompt,
+    );
+    this.#outside = outside;
+    this.#pid = outside.pid;
+    await until(
+      async () =>
+        (await outside.sessionId()) !== null &&
+        (await template.findTranscript((await outside.sessionId()) ?? "", world.env)) !== null,
+      Boolean,
+    );
+    this.#sessionId = await outside.sessionId();
   }
 
   async #begun({ sessionId, pid }: Pick<AskOutput, "sessionId" | "pid">): Promise<void> {
@@ -126,11 +167,12 @@ class Player {
   }
 
   async #take(step: Step): Promise<void> {
-    const { api, agent, world, host } = this.#stage;
+    const { api, agent, world } = this.#stage;
     if ("says" in step) return this.#witness.expects(step.says);
     if ("forMs" in step) return sleep(step.forMs);
     this.#witness.act();
-    if ("ask" in step) {
+    if ("outside" in step) await this.#startOutside(this.#text(step.outside));
+    else if ("ask" in step) {
       const known = this.#sessionId === null ? { agent } : { sessionId: this.#sessionId };
       await this.#begun(await api.ask({ ...known, dir: world.repository, prompt: this.#text(step.ask) }));
     } else if ("spawn" in step) {
@@ -138,10 +180,10 @@ class Player {
       const { body } = await api.post<{ sessionId: string; pid: number }>("/api/coding/spawn", request);
       await this.#begun(body);
     } else if ("paste" in step) {
-      await host.write(this.#terminalId, `\u001b[200~${this.#text(step.paste)} \u001b[201~`);
+      await this.#write(`\u001b[200~${this.#text(step.paste)} \u001b[201~`);
       await sleep(pasteToEnterMs);
-      await host.write(this.#terminalId, "\r");
-    } else if ("keys" in step) await host.write(this.#terminalId, step.keys);
+      await this.#write("\r");
+    } else if ("keys" in step) await this.#write(step.keys);
     else if ("answer" in step) await this.#answer(step.answer);
     else if ("signal" in step) process.kill(this.#pid, step.signal);
     else await this.#until(step);

@@ -63,7 +63,10 @@ export function createWitness(title: string, look: () => Promise<ReadOutput | nu
     }
   }
   const running = run();
-  running.catch(() => undefined); // told by `end`
+  let trouble: unknown = null;
+  running.catch((error: unknown) => {
+    trouble = error;
+  });
 
   return {
     act() {
@@ -79,6 +82,7 @@ export function createWitness(title: string, look: () => Promise<ReadOutput | nu
           lags.push({ title, what: show(what), ms: Math.round(seen.to - moment) });
           return;
         }
+        if (trouble !== null) throw trouble;
         allowedMs += latenessMs;
         latenessMs = 0;
         const waitedMs = performance.now() - moment;

@@ -8,6 +8,9 @@ const gone = { activity: null, status: "completed", owner: null, asks: [] } as c
 /** Seconds since the epoch, some hours from now. */
 export const limitResets = Math.floor(Date.now() / 1000) + 3 * 3600;
 
+/** Empty, below whatever was said before. */
+const composer = /^❯\s*$/m;
+
 /** Both agents show it while a turn runs, its hooks included. */
 const busy = /esc to interrupt/;
 
@@ -220,7 +223,7 @@ export const claudeSituations: readonly Situation[] = [
     title: "a prompt that a person types",
     steps: [
       { spawn: true },
-      { untilScreen: /^❯/m },
+      { untilScreen: composer },
       { says: { activity: "idle" } },
       { paste: "say $ says\nslow 2500\nlines 9" },
       { untilAsked: "$ says" },
@@ -305,7 +308,7 @@ export const claudeSituations: readonly Situation[] = [
   {
     title: "a command in the background",
     steps: [
-      { ask: `say $ says\ncall Bash {"command":"sleep 6","run_in_background":true,"description":"x"}` },
+      { ask: `say $ says\ncall Bash {"command":"sleep 60","run_in_background":true,"description":"x"}` },
       { untilScreen: /RESULT 1/ },
       { untilScreenLacks: busy },
       { says: idle },
@@ -338,7 +341,7 @@ export const claudeSituations: readonly Situation[] = [
       { says: gone },
       { forMs: 1_000 },
       { spawn: true },
-      { untilScreen: /^❯/m },
+      { untilScreen: composer },
       { says: idle },
       { ask: "say $ is back\nslow 1500\nlines 9" },
       { untilAsked: "$ is back" },
@@ -358,6 +361,28 @@ export const claudeSituations: readonly Situation[] = [
       { keys: "/exit" },
       { forMs: 300 },
       { keys: "\r" },
+      { untilGone: true },
+      { says: gone },
+    ],
+  },
+  {
+    title: "a session that a person runs in a terminal of their own, with a permission and a question",
+    steps: [
+      { outside: "say $ says\nslow 3000\nlines 9\nwrite $.txt with x\nask Which way?" },
+      { untilScreen: /Do you want to/ },
+      { says: { activity: "needs_permission", status: "running", owner: "external" } },
+      { forMs: 1_500 },
+      { keys: "\r" },
+      { untilScreen: /Enter to select/ },
+      { says: { activity: "needs_answer", status: "running", owner: "external" } },
+      { forMs: 1_500 },
+      { keys: "\r" },
+      { untilScreenLacks: /Enter to select/ },
+      { says: { activity: "working", status: "running", owner: "external" } },
+      { untilScreen: /Line 9 of 9/ },
+      { untilScreenLacks: busy },
+      { says: { activity: "idle", status: "running", owner: "external" } },
+      { signal: "SIGKILL" },
       { untilGone: true },
       { says: gone },
     ],

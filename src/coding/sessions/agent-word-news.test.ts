@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import type { ToldActivity } from "../agents/template.ts";
+import { initialActivity, type OpenPermission } from "./activity.ts";
+import { agrees, type ToldLook, toldNews } from "./agent-word-news.ts";
+
+const hookAt = 1_000;
+const permission: OpenPermission = {
+  permissionId: "1",
+  kind: "permission",
+  tool: "Bash",
+  input: {},
+  askedAt: "2026-01-01T00:00:00.000Z",
+  answerable: false,
+  callKey: "k",
+  subagent: null,
+};
+
+/** The agent says this, newer than everything else and found twice, but for the changes. */
+function look(activity: ToldActivity, state: Partial<ToldLook["state"]>, changes: Partial<ToldLook> = {}) {
+  return toldNews({
+    state: { ...initialActivity, ...state },
+    told: { activity, since: hookAt + 1 },
+    repeated: true,
+    toldAt: hookAt,
+    silent: false,
+    restingMs: 10_000,
+    ...changes,
+  });
+}
+
+const asked = { activity: "needs_permission", permissions: [permission] } as const;
+const older = { activity: "working", since: hookAt - 1 } as const;
+
+test("a turn of which no hook told, such as a prompt that the agent itself had queued, is seen at once", () => {
+  expect(look("working", { activity: "idle" }, { repeated: false })).toEqual([{ kind: "turn_seen" }]);
+  expect(look("working", { activity: "limited" }, { repeated: false })).toEqual([{ kind: "turn_seen" }]);
+  expect(look("working", { activity: "working" })).toEqual([]);
+});
+
+test("an agent that was busy before its turn ended, and still is, goes on in the background", () => {
+  expect(look("working", { activity: "idle" }, { told: older })).toEqual([{ kind: "background_seen" }]);
+  expect(look("working", { activity: "idle" }, { told: older, restingMs: 300 })).toEqual([]);
+});
+
+test("a turn that ended without a hook is over at once; an idle that is older than the newest prompt says nothing", () => {
+  expect(look("idle", { activity: "working" }, { repeated: false })).toEqual([{ kind: "turn_over" }]);
+  const before = { activity: "idle", since: hookAt - 1 } as const;
+  expect(look("idle", { activity: "working" }, { told: before })).toEqual([]);
+  expect(look("idle", { activity: "working" }, { told: before, silent: true })).toEqual([{ kind: "turn_over" }]);
+  expect(look("idle", { activity: "working", inBackground: true })).toEqual([{ kind: "turn_over" }]);
+});
+
+test("a question is closed only when the agent was found without a dialog twice: another one may follow", () => {
+  expect(look("working", asked, { repeated: false })).toEqual([]);
+  expect(look("working", asked)).toEqual([{ kind: "dialog_closed", activity: "working" }]);
+  expect(look("idle", asked)).toEqual([{ kind: "dialog_closed", activity: "idle" }]);
+  expect(look("working", asked, { told: older }), "its dialog is still to come").toEqual([]);
+});
+
+test("a dialog of which no hook tells needs an answer, until it is gone", () => {
+  expect(look("needs_answer", { activity: "idle" }, { repeated: false })).toEqual([]);
+  expect(look("needs_answer", { activity: "idle" })).toEqual([{ kind: "dialog_seen", activity: "needs_answer" }]);
+  expect(look("needs_permission", asked)).toEqual([]);
+  expect(look("needs_answer", { activity: "needs_answer" })).toEqual([]);
+  expect(look("idle", { activity: "needs_answer" })).toEqual([{ kind: "dialog_closed", activity: "idle" }]);
+});
+
+test("an agent whose hooks are forbidden is idle by its own word", () => {
+  expect(look("idle", { activity: "starting" })).toEqual([{ kind: "composer_painted" }]);
+});
+
+test("without a time of its own the word counts when everything else is silent", () => {
+  const told = { activity: "idle", since: null } as const;
+  expect(look("idle", { activity: "working" }, { told })).toEqual([]);
+  expect(look("idle", { activity: "working" }, { told, silent: true })).toEqual([{ kind: "turn_over" }]);
+});
+
+test("what is known and what the agent says agree, or have to be looked at again", () => {
+  const told = (activity: ToldActivity) => ({ activity, since: null });
+  expect(agrees(told("idle"), { activity: "limited", inBackground: false })).toBe(true);
+  expect(agrees(told("idle"), { activity: "working", inBackground: true })).toBe(false);
+  expect(agrees(told("working"), { activity: "idle", inBackground: false })).toBe(false);
+});
