@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
@@ -16,24 +17,35 @@ async function list(input: ListInput = {}): Promise<ListOutput> {
   return body;
 }
 
-/** An agent in a terminal of its own, with the state folder of the gateway's agents. */
-async function startElsewhere(agent: "claude" | "codex", prompt: string): Promise<RawAgent> {
+/** An agent that a person runs in a terminal, with the state folder of the gateway's. */
+async function startCodexElsewhere(prompt: string): Promise<RawAgent> {
   const { world } = here;
-  const stateDir = agent === "claude" ? world.env["CLAUDE_CONFIG_DIR"] : world.env["CODEX_HOME"];
   const raw = await startRawAgent({
-    agent,
-    binary: inject("agents")[agent],
+    agent: "codex",
+    binary: inject("agents").codex,
+    modelServerUrl: world.modelServer.url,
+    prompt,
+    env: { CODEX_HOME: world.env["CODEX_HOME"] ?? "" },
+  });
+  onTestFinished(() => raw.close());
+  return raw;
+}
+
+/** The same, whose transcript comes to the gateway's state folder as one of before: the folder's first-run dialogs were not answered. */
+async function startClaudeElsewhere(prompt: string): Promise<RawAgent> {
+  const { world } = here;
+  const raw = await startRawAgent({
+    agent: "claude",
+    binary: inject("agents").claude,
     modelServerUrl: world.modelServer.url,
     prompt,
   });
   onTestFinished(() => raw.close());
-  // Its transcripts appear where the gateway's agents have theirs.
-  const [from, to] = agent === "claude" ? ["projects", "projects"] : ["sessions", "sessions"];
+  const theirs = join(raw.stateDir, "projects");
+  const ours = join(world.env["CLAUDE_CONFIG_DIR"] ?? "", "projects");
   await expect
     .poll(async () => {
-      await cp(join(raw.stateDir, from), join(stateDir ?? "", to), { recursive: true, force: true }).catch(
-        () => undefined,
-      );
+      if (existsSync(theirs)) await cp(theirs, ours, { recursive: true, force: true });
       return (await list()).sessions.some(({ title, turnCount }) => title === prompt && turnCount === 2);
     }, patience)
     .toBe(true);
@@ -45,8 +57,10 @@ test("sessions of the gateway and of others are listed, with what each does", as
   const dir = world.repository;
   const mine = await gateway.api.ask({ agent: "claude-code", dir, prompt: "say one of mine", waitMs });
   const other = await gateway.api.ask({ agent: "codex", dir, prompt: "say two of mine", waitMs });
-  const claude = await startElsewhere("claude", "say three of a person");
-  await startElsewhere("codex", "say four of a person");
+  const claude = await startClaudeElsewhere("say three of a person");
+  const codex = await startCodexElsewhere("say four of a person");
+  const theirs = { title: "say four of a person", turnCount: 2, status: "running", owner: "external", dir: codex.dir };
+  await expect.poll(async () => (await list({ dir: codex.dir })).sessions, patience).toMatchObject([theirs]);
   await expect.poll(async () => (await list()).indexing, patience).toBeNull();
 
   const all = await list();

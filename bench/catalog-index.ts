@@ -1,0 +1,142 @@
+// The catalog on a corpus of transcripts (10,000 files, 1 GB): the first page from a cold start, the whole index beside a bare loop that
+// parses every line of the same files, the list when all is warm, and what watching costs. Targets: 300 ms, ratio 1, 300 MB, p50 5 ms and
+// p99 20 ms, 1 % of a processor.
+//
+// `node bench/catalog-index.ts [files] [megabytes]`
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { claudeCode } from "../src/coding/agents/claude-code.ts";
+import { codex } from "../src/coding/agents/codex.ts";
+import { createCatalog } from "../src/coding/catalog/catalog.ts";
+import { systemClock } from "../src/core/clock.ts";
+import { silentLog } from "../src/core/log.ts";
+import { openDatabase } from "../src/storage/database.ts";
+import { createWorld, startGateway } from "../test/support/gateway.ts";
+import { makeCorpus } from "./corpus.ts";
+import { median, quantile } from "./measure.ts";
+
+const idleMs = 20_000;
+const mebibyte = 1024 * 1024;
+
+const [first = "10000", second = "1000"] = process.argv.slice(2);
+if (first === "--bare") bareLoop(second);
+else if (first === "--index") await index(second);
+else await main(Number(first), Number(second) * 1_000_000);
+
+async function main(files: number, bytes: number): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), "postern-bench-"));
+  try {
+    const corpus = await makeCorpus({ dir, seed: 7, files, bytes });
+    console.log(`${corpus.files.length} transcripts`);
+    const bare: { ms: number } = child("--bare", dir);
+    const ours: { firstMs: number; fullMs: number; maxRssMb: number; addedRssMb: number } = child("--index", dir);
+    const times = `${(ours.fullMs / 1000).toFixed(1)} s of ${(bare.ms / 1000).toFixed(1)} s`;
+    console.log(
+      `catalog first page: ratio ${(ours.firstMs / 300).toFixed(2)} of the allowed 300 ms (${ours.firstMs.toFixed(0)} ms)`,
+    );
+    console.log(`catalog full index: ratio ${(ours.fullMs / bare.ms).toFixed(2)} of a bare loop (${times})`);
+    console.log(
+      `catalog memory: ratio ${(ours.maxRssMb / 300).toFixed(2)} of the allowed 300 MB (${ours.maxRssMb} MB at most, ${ours.addedRssMb} MB kept)`,
+    );
+    await warm(corpus);
+  } finally {
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Through HTTP, as a caller has it; and what the gateway takes while nothing happens. */
+async function warm(corpus: { readonly claudeHome: string; readonly codexHome: string }): Promise<void> {
+  const env = { CLAUDE_CONFIG_DIR: corpus.claudeHome, CODEX_HOME: corpus.codexHome };
+  const world = await createWorld({ agents: false, env });
+  const gateway = await startGateway(world);
+  try {
+    const call = (body: object) =>
+      gateway.api.post<{ indexing: unknown; sessions: unknown[] }>("/api/coding/coding_list_sessions", body);
+    const startedAt = performance.now();
+    const { body } = await call({});
+    const coldMs = performance.now() - startedAt;
+    console.log(
+      `first answer over HTTP: ratio ${(coldMs / 300).toFixed(2)} of the allowed 300 ms (${coldMs.toFixed(0)} ms, ${body.sessions.length} sessions)`,
+    );
+    while ((await call({ limit: 1 })).body.indexing !== null) await sleep(200);
+    await sleep(2_000);
+    const times: number[] = [];
+    for (let round = 0; round < 500; round += 1) {
+      const at = performance.now();
+      await call({ offset: (round % 5) * 20 });
+      times.push(performance.now() - at);
+    }
+    const [p50, p99] = [median(times), quantile(times, 0.99)];
+    console.log(
+      `warm list: ratio ${(p50 / 5).toFixed(2)} of the allowed 5 ms at p50 (${p50.toFixed(1)} ms), ${(p99 / 20).toFixed(2)} of 20 ms at p99 (${p99.toFixed(1)} ms)`,
+    );
+    await sleep(3_000);
+    const before = process.cpuUsage();
+    await sleep(idleMs);
+    const { user, system } = process.cpuUsage(before);
+    const percent = (user + system) / 10 / idleMs;
+    console.log(`idle: ratio ${percent.toFixed(2)} of the allowed 1 % of a processor (${percent.toFixed(2)} %)`);
+  } finally {
+    await gateway.close();
+    await world.close();
+  }
+}
+
+/** In a process of its own: its memory is what the catalog takes. */
+async function index(dir: string): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), "postern-bench-"));
+  const storePath = join(home, "postern.db");
+  const store = await openDatabase({ url: null, path: storePath, log: silentLog });
+  const env = { CLAUDE_CONFIG_DIR: join(dir, "claude"), CODEX_HOME: join(dir, "codex") };
+  const sources = [claudeCode, codex].flatMap((template) =>
+    template.transcriptPlaces(env).map((place) => ({
+      agent: template.name,
+      format: template === codex ? ("codex" as const) : ("claude" as const),
+      ...place,
+    })),
+  );
+  const before = process.memoryUsage().rss;
+  const startedAt = performance.now();
+  const place = { url: null, path: join(home, "catalog.db"), storePath };
+  const catalog = createCatalog({ place, sources, clock: systemClock, log: silentLog });
+  await catalog.firstPage(60_000);
+  const firstMs = performance.now() - startedAt;
+  while (catalog.indexing() !== null) await sleep(5);
+  const fullMs = performance.now() - startedAt;
+  const maxRssMb = Math.round(process.resourceUsage().maxRSS / 1024);
+  await sleep(2_000);
+  const addedRssMb = Math.round((process.memoryUsage().rss - before) / mebibyte);
+  await catalog.close();
+  await store.close();
+  rmSync(home, { recursive: true, force: true });
+  console.log(JSON.stringify({ firstMs, fullMs, maxRssMb, addedRssMb }));
+}
+
+/** The plainest reader: each file read whole and each of its lines parsed. A file of 300 MB is read in pieces, as no string is so long. */
+function bareLoop(dir: string): void {
+  const startedAt = performance.now();
+  let lines = 0;
+  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !entry.name.endsWith(".jsonl") || entry.parentPath === dir) continue;
+    const bytes = readFileSync(join(entry.parentPath, entry.name));
+    for (let at = 0; at < bytes.length; ) {
+      const newline = bytes.indexOf(10, at);
+      const end = newline === -1 ? bytes.length : newline;
+      try {
+        JSON.parse(bytes.toString("utf8", at, end));
+      } catch {
+        // garbage is part of the corpus
+      }
+      lines += 1;
+      at = end + 1;
+    }
+  }
+  console.log(JSON.stringify({ ms: performance.now() - startedAt, lines }));
+}
+
+function child<T>(what: string, dir: string): T {
+  return JSON.parse(execFileSync(process.execPath, [import.meta.filename, what, dir], { encoding: "utf8" }));
+}
