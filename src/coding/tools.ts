@@ -88,7 +88,8 @@ export function createCodingTools(coding: Coding): readonly CodingTool[] {
     tool({
       name: "coding_close_session",
       description:
-        "Stops a session's agent and all its processes. The transcript stays, so the session can be resumed later.",
+        "Stops a session's agent and all its processes, and removes its worktree after its uncommitted work was kept as a commit. The " +
+        "transcript and the branch stay, so the session can be resumed later.",
       input: closeInputSchema,
       output: closeOutputSchema,
       scope: "coding:write",

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { dirname } from "node:path";
 import { findExecutable } from "./executables.ts";
+import type { EnvironmentMarker } from "./processes.ts";
 
 /** On which repository, work tree and index a git command acts. All from the caller's own record: git finds nothing by itself. */
 export interface GitPlace {
@@ -83,9 +84,15 @@ const inert = [
  * Git that runs nobody's code: by argv, with none of this process's environment, no configuration of the system or the user, no
  * hooks, monitors, helpers, pagers or transports.
  *
- * @param pathVariable where git is looked for
+ * @param options `pathVariable` is where git is looked for; `marker` is put into its environment, so that what outlives us is known
  */
-export function createGit(pathVariable: string): Git {
+export function createGit({
+  pathVariable,
+  marker,
+}: {
+  readonly pathVariable: string;
+  readonly marker: EnvironmentMarker;
+}): Git {
   let found: Promise<string | null> | null = null;
 
   async function run(args: readonly string[], options: GitOptions): Promise<GitResult> {
@@ -95,7 +102,8 @@ export function createGit(pathVariable: string): Git {
       found = null; // it may be installed later
       return { exitCode: null, stdout: Buffer.alloc(0), stderr: "`git` is not on PATH. Install it." };
     }
-    return spawnGit(program, args, options);
+    const env = { ...options.env, [marker.name]: marker.value };
+    return spawnGit(program, args, { ...options, env });
   }
 
   return {

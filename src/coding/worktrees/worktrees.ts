@@ -7,6 +7,7 @@ import { newUuid } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { createKeyedLock } from "../../core/single-flight.ts";
 import { createGit } from "../../platform/git-command.ts";
+import { endGroup } from "../../platform/processes.ts";
 import type { Tables } from "../../storage/schema.ts";
 import { codingError } from "../errors.ts";
 import { type ClosedWorktree, closeWorktree } from "./close-worktree.ts";
@@ -91,10 +92,11 @@ export interface WorktreesOptions {
 export function createWorktrees(options: WorktreesOptions): Worktrees {
   const { db, clock, log, nodeId } = options;
   const scratchRoot = join(options.home, "worktrees");
+  const gitMarker = { name: "POSTERN_GIT", value: scratchRoot };
   const store = createWorktreeStore(db, { nodeId, clock });
   const lock = createKeyedLock();
   const deps: WorktreeDeps = {
-    git: createGit(options.pathVariable),
+    git: createGit({ pathVariable: options.pathVariable, marker: gitMarker }),
     store,
     clock,
     log,
@@ -213,6 +215,8 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     },
 
     async reconcile(sessionExists) {
+      // Git of a gateway that was killed may still be at work on what is looked at now.
+      await endGroup({ leader: null, marker: gitMarker }, { graceMs: 2_000, clock });
       await removeTree(scratchRoot);
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
       for (const record of await store.list(["creating", "recreating", "ready", "closing", "removing"])) {

@@ -1,0 +1,15 @@
+import { createWorktrees } from "../../src/coding/worktrees/worktrees.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { silentLog } from "../../src/core/log.ts";
+import { openDatabase } from "../../src/storage/database.ts";
+
+/** For tests that kill it: makes a worktree, or closes one, in a process of its own. */
+const [task = "", storePath = "", home = "", sessionId = "", dir = "", branch = ""] = process.argv.slice(2);
+const { db } = await openDatabase({ url: null, path: storePath, log: silentLog });
+const pathVariable = process.env["PATH"] ?? "";
+const worktrees = createWorktrees({ db, clock: systemClock, log: silentLog, nodeId: "local", home, pathVariable });
+process.stdout.write("begun\n");
+if (task === "make") await worktrees.make({ sessionId, dir, baseBranch: "main", branch }, async () => true);
+else await worktrees.close(sessionId, { discard: false });
+process.stdout.write("done\n");
+process.exit(0);
