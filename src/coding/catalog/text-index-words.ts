@@ -119,14 +119,17 @@ interface Character {
   readonly folded: string;
 }
 
-/** What was found out about characters: a text uses few. Those outside the basic plane are looked at each time. */
-const known: (Character | undefined)[] = [];
+/** What was found out about characters: a text uses few. */
+const known = new Map<number, Character>();
+/** More than a text in all scripts of the world uses; then the finding out begins anew. */
+const maxKnown = 20_000;
 
 function characterOf(code: number, text: string): Character {
-  const found = known[code];
+  const found = known.get(code);
   if (found !== undefined) return found;
   const character = { place: placeOf(text), folded: foldCharacter(text) };
-  if (code <= 0xffff) known[code] = character;
+  if (known.size >= maxKnown) known.clear();
+  known.set(code, character);
   return character;
 }
 

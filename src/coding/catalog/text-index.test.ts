@@ -252,7 +252,7 @@ describe("any text and any query", () => {
           for (const { index } of both) for (const id of ids) await index.remove(id);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 });
