@@ -4,6 +4,7 @@ import { hostOf, play, type Situation } from "../support/situations.ts";
 import { useGateway } from "../support/use-gateway.ts";
 import { lags } from "../support/witness.ts";
 import { claudeSituations } from "./activity/claude-situations.ts";
+import { claudeTerminalSituations } from "./activity/claude-terminal-situations.ts";
 import { codexSituations } from "./activity/codex-situations.ts";
 
 const used = useGateway({
@@ -45,7 +46,7 @@ async function inTurn(task: () => Promise<void>): Promise<void> {
 }
 
 const rows: readonly (Situation & { readonly agent: string })[] = [
-  ...claudeSituations.map((situation) => ({ ...situation, agent: "claude-code" })),
+  ...[...claudeSituations, ...claudeTerminalSituations].map((situation) => ({ ...situation, agent: "claude-code" })),
   ...codexSituations.map((situation) => ({ ...situation, agent: "codex" })),
 ];
 

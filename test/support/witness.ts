@@ -82,7 +82,7 @@ export function createWitness(title: string, look: () => Promise<ReadOutput | nu
           lags.push({ title, what: show(what), ms: Math.round(seen.to - moment) });
           return;
         }
-        if (trouble !== null) throw trouble;
+        if (trouble !== null) expect.fail(`${title}: ${String(trouble)}`);
         allowedMs += latenessMs;
         latenessMs = 0;
         const waitedMs = performance.now() - moment;

@@ -25,8 +25,8 @@ const silenceMs = 1_500;
 const askedSilenceMs = 5_000;
 // Between two dialogs an agent may be busy for a moment.
 const sameWordMs = 200;
-// A dialog is painted within a second of its hook, on a loaded machine in some; one that was never seen was answered before.
-const unseenDialogMs = 8_000;
+// A dialog is painted within a second of its hook's end, on a loaded machine in some; one that was never seen was answered before.
+const unseenDialogMs = 5_000;
 
 /** What an agent itself says of its state, beside its hooks: its state file, or its screen where it keeps none. */
 export class AgentWord {

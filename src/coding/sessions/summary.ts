@@ -73,6 +73,7 @@ export function summarize({
   };
 }
 
-function toPending(live: LiveSession, { callKey: _, subagent: _of, ...pending }: OpenPermission): PendingPermission {
-  return { ...pending, answerable: live.isAnswerable(pending.permissionId) };
+function toPending(live: LiveSession, permission: OpenPermission): PendingPermission {
+  const { permissionId, kind, tool, input, askedAt } = permission;
+  return { permissionId, kind, tool, input, askedAt, answerable: live.isAnswerable(permissionId) };
 }
