@@ -72,8 +72,7 @@ function state({ status, activity, owner }: Session): string {
 
 function title(session: Session): string {
   const line = plainLine(session.title ?? "-");
-  const characters = [...line];
-  return characters.length <= titleCharacters ? line : `${characters.slice(0, titleCharacters - 1).join("")}…`;
+  return line.length <= titleCharacters ? line : `${line.slice(0, titleCharacters - 1).toWellFormed()}…`;
 }
 
 const steps = [

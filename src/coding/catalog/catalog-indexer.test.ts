@@ -260,7 +260,7 @@ describeOnBothStores("the catalog", (openStore) => {
     await indexer.look([grown]);
     await appendFile(grown, await readFile(claudeFixture));
     await indexer.look([grown]);
-    const content = async () => (await rows()).map(({ transcript_id: _, ...row }) => row);
+    const content = async () => (await rows()).map(({ transcript_id: _id, ...row }) => row);
     const before = await content();
     expect(before).toHaveLength(5);
     await indexer.rebuild();

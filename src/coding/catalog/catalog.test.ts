@@ -82,7 +82,7 @@ describeOnBothStores("the catalog in its thread", (openStore) => {
     const catalog = world.open();
     catalog.start();
     await expect.poll(() => catalog.indexing(), patience).toBeNull();
-    const content = async () => (await rows(catalog)).map(({ transcript_id: _, ...row }) => row);
+    const content = async () => (await rows(catalog)).map(({ transcript_id: _id, ...row }) => row);
     const before = await content();
     expect(before).toHaveLength(5);
     const rebuilding = catalog.rebuild();
@@ -135,7 +135,7 @@ test("closing in the middle of a long file leaves a catalog that goes on where i
   await expect.poll(() => again.indexing(), patience).toBeNull();
   const resumed = await rows(again);
   await again.rebuild();
-  expect((await rows(again)).map(({ transcript_id: _, ...row }) => row)).toEqual(
-    resumed.map(({ transcript_id: _, ...row }) => row),
+  expect((await rows(again)).map(({ transcript_id: _id, ...row }) => row)).toEqual(
+    resumed.map(({ transcript_id: _id, ...row }) => row),
   );
 });

@@ -66,7 +66,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   let cancelSettle: (() => void) | null = null;
   let cancelSweep: (() => void) | null = null;
   let waiters: (() => void)[] = [];
-  let rebuilds: { resolve(): void; reject(error: unknown): void }[] = [];
+  const rebuilds: { resolve(): void; reject(error: unknown): void }[] = [];
 
   const watch = createFolderWatch({ log, onChange });
   const thread = createIndexingThread({

@@ -48,10 +48,10 @@ export function createIndexingThread(deps: IndexingThreadDeps): IndexingThread {
   function start(): Running {
     const here = import.meta.url;
     const worker = new Worker(new URL(`./catalog-worker${extname(here)}`, here), {
-      workerData: { ...deps.order, compileCache: getCompileCacheDir() ?? null } satisfies IndexingOrder,
       // What a reader of transcripts may need; a leak ends the thread and not the gateway.
       resourceLimits: { maxOldGenerationSizeMb: 512 },
     });
+    worker.postMessage({ ...deps.order, compileCache: getCompileCacheDir() ?? null } satisfies IndexingOrder);
     const started: Running = { worker, task: null };
     const fail = (error: Error): void => {
       if (running === started) running = null;

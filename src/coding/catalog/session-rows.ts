@@ -123,7 +123,7 @@ function catalogued(
     const here = isAmong(reader, dir, dirs);
     const allowed = new Set(dirs);
     const ids = (some: readonly MovedSession[]) => sql.join([-1, ...some.map(({ transcriptId }) => transcriptId)]);
-    const come = moved.filter(({ dir }) => allowed.has(dir));
+    const come = moved.filter((session) => allowed.has(session.dir));
     query = query.where(
       moved.length === 0
         ? here
