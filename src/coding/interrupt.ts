@@ -21,8 +21,9 @@ const maxAttempts = 3;
 // A prompt on its way is taken within a second.
 const takenMs = 10_000;
 const repaintMs = 150;
-// One clears what the screen shows of it.
-const maxClears = 20;
+const comesBackMs = 4_000;
+// With the mark in the transcript nothing comes back, unless the mark is still the one of the turn before.
+const markedMs = 400;
 
 /**
  * `coding_interrupt`: stops the running turn and keeps the session. An open permission is denied by it, as by Esc in the terminal;
@@ -53,11 +54,7 @@ async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: Abo
   if (isSilent(live.template)) return pressOnce(deps, live);
   if (!live.state.turnRuns) return false;
   // The next prompt is not typed before the composer is empty again.
-  return live.outbox.hold(async () => {
-    const stopped = await stopTurn(deps, live, signal);
-    if (stopped && live.exit === null) await clearComposer(deps, live);
-    return stopped;
-  });
+  return live.outbox.hold(() => stopTurn(deps, live, signal));
 }
 
 /** Of an agent that reports nothing and writes no transcript that we read, nobody knows whether a turn runs. */
@@ -70,22 +67,34 @@ async function pressOnce({ host }: InterruptDeps, { terminalId, template }: Live
   return true;
 }
 
-async function stopTurn({ host }: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
-  const { turnsEnded } = live.state;
-  const stopped = (): boolean => live.state.turnsEnded > turnsEnded || live.exit !== null;
-  for (let attempt = 0; attempt < maxAttempts && !stopped() && !signal.aborted; attempt += 1) {
-    await host.write(live.terminalId, live.template.interruptKeys);
-    await live.changes.until(stopped, { timeoutMs: stopMs, signal });
+async function stopTurn(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
+  const over = (): boolean => live.exit !== null || !live.state.turnRuns;
+  for (let attempt = 0; attempt < maxAttempts && !over() && !signal.aborted; attempt += 1) {
+    await deps.host.write(live.terminalId, live.template.interruptKeys);
+    await live.changes.until(over, { timeoutMs: stopMs, signal });
+    // What was taken for the end of the turn may turn out to be none meanwhile.
+    if (over() && live.exit === null) await clearComposer(deps, live);
   }
-  return stopped();
+  return over();
 }
 
-/** An agent that had not answered yet puts the prompt back into its composer. */
-async function clearComposer({ host, clock }: InterruptDeps, { terminalId, template }: LiveSession): Promise<void> {
-  for (let attempt = 0; attempt < maxClears; attempt += 1) {
+/**
+ * An agent that had not answered yet puts the prompt back into its composer, a moment after it says that it is idle. One that had leaves
+ * a mark in its transcript.
+ */
+async function clearComposer({ host, clock }: InterruptDeps, live: LiveSession): Promise<void> {
+  const keysFor = live.template.clearComposer;
+  if (keysFor === null) return;
+  const began = clock.now();
+  for (let cleared = false; ; ) {
     await clock.sleep(repaintMs);
-    const keys = template.clearComposer((await host.snapshot(terminalId)).lines);
-    if (keys === null) return;
-    await host.write(terminalId, keys);
+    const keys = keysFor((await host.snapshot(live.terminalId)).lines);
+    const waitedMs = clock.now() - began;
+    if (keys !== null) {
+      await host.write(live.terminalId, keys);
+      cleared = true;
+    } else if (cleared) return;
+    if (waitedMs > comesBackMs) return;
+    if (!cleared && waitedMs > markedMs && live.transcriptSummary?.lastTurn.kind === "aborted") return;
   }
 }

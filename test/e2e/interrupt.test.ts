@@ -7,8 +7,6 @@ const used = useGateway({ agents: true });
 const waitMs = 30_000;
 const patience = { timeout: 30_000, interval: 100 };
 
-const ask = (agent: string, prompt: string) => used.gateway.api.ask({ agent, dir: used.world.repository, prompt });
-
 async function interrupt(sessionId: string): Promise<InterruptOutput> {
   const { status, body } = await used.gateway.api.post<InterruptOutput>("/api/coding/coding_interrupt", { sessionId });
   expect(status, JSON.stringify(body)).toBe(200);
@@ -25,34 +23,32 @@ async function expectNextWorks(sessionId: string, prompt: string): Promise<void>
 }
 
 describe.for(["claude-code", "codex"])("%s", (agent) => {
-  test("an answer that streams is stopped, and the session goes on", async () => {
-    const { sessionId, pid } = await ask(agent, "slow 60000");
-    await expect.poll(async () => (await used.gateway.api.read(sessionId)).activity, patience).toBe("working");
+  test("an answer that streams, a command, a turn that has not answered: each is stopped, and what comes next works", async () => {
+    const { api } = used.gateway;
+    const dir = used.world.repository;
+    const { sessionId, pid } = await api.ask({ agent, dir, prompt: "slow 60000", permissionMode: "all" });
+    const untilWorking = () =>
+      expect.poll(async () => (await api.read(sessionId, { last: 1 })).activity, patience).toBe("working");
+    await untilWorking();
     const began = performance.now();
     const stopped = await interrupt(sessionId);
     expect(stopped).toMatchObject({ interrupted: true, status: "running", activity: "idle", pid, queuedPrompts: 0 });
-    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(performance.now() - began).toBeLessThan(20_000);
     expect(await interrupt(sessionId), "no turn runs").toMatchObject({ interrupted: false, activity: "idle" });
-    await expectNextWorks(sessionId, `after the stop of ${agent}`);
-  });
 
-  test("a command that runs is stopped; a prompt that waited goes next", async () => {
-    const { api } = used.gateway;
-    const dir = used.world.repository;
-    const { sessionId } = await api.ask({ agent, dir, prompt: "run sleep 30", permissionMode: "all" });
-    await expect.poll(async () => (await api.read(sessionId)).activity, patience).toBe("working");
+    await api.ask({ dir, sessionId, prompt: "run sleep 30" });
+    await untilWorking();
     const queued = await api.ask({ dir, sessionId, prompt: "what waited" });
     expect(queued.queuedPrompts).toBe(1);
     expect(await interrupt(sessionId)).toMatchObject({ interrupted: true });
     await expect
       .poll(async () => (await api.read(sessionId, { last: 1 })).turns.at(-1)?.text, patience)
       .toBe(echoOf("what waited"));
-    await expectNextWorks(sessionId, "and one more");
-  });
+    await expect.poll(async () => (await api.read(sessionId, { last: 1 })).activity, patience).toBe("idle");
 
-  test("a turn that has not answered yet is stopped, and its prompt does not come again before the next", async () => {
-    const { sessionId } = await ask(agent, "fail 529\n\nof several lines");
-    await expect.poll(async () => (await used.gateway.api.read(sessionId)).activity, patience).toBe("working");
+    // Claude Code puts the prompt of such a turn back into its composer.
+    await api.ask({ dir, sessionId, prompt: "fail 529\n\nof several lines" });
+    await untilWorking();
     expect(await interrupt(sessionId)).toMatchObject({ interrupted: true, activity: "idle" });
     await expectNextWorks(sessionId, `not behind the other in ${agent}`);
   });

@@ -55,7 +55,7 @@ export const codex: AgentTemplate = {
   plan,
   parseHook: (payload) => parsePayload(payload, sharedEvent),
   composerPainted,
-  clearComposer: () => null,
+  clearComposer: null,
   transcriptRoots: (env) => [join(homeOf(env), "sessions")],
   transcriptPlaces: (env) => [
     {

@@ -168,10 +168,10 @@ export interface AgentTemplate {
   /** Whether the visible screen shows the painted composer: ready for a paste. Readiness only, never activity. */
   composerPainted(lines: readonly string[]): boolean;
   /**
-   * The keys that empty the composer on this screen; null when it is empty, or nothing is known. An agent that is stopped before it
-   * answered may put the prompt back there (Claude Code, measured), where the next one would be typed behind it.
+   * For an agent that puts a prompt back into its composer when it is stopped before it answered (Claude Code, measured), where the next
+   * one would be typed behind it: the keys that empty the composer on this screen, null when it is empty. Null for other agents.
    */
-  clearComposer(lines: readonly string[]): string | null;
+  readonly clearComposer: ((lines: readonly string[]) => string | null) | null;
   /** The folders under which this agent's transcripts lie, given its environment. */
   transcriptRoots(env: Environment): readonly string[];
   /** The same, with the names of folders and files: what {@link findTranscript} would find for any id. */
