@@ -48,8 +48,9 @@ export function createInterrupt(
 }
 
 async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
-  const onItsWay = (): boolean => live.outbox.unconfirmed !== null && !live.state.turnRuns && live.exit === null;
-  await live.changes.until(() => !onItsWay(), { timeoutMs: takenMs, signal });
+  // A turn that is stopped before its hook has told of the prompt would leave the prompt on its way.
+  const settled = (): boolean => live.outbox.unconfirmed === null || live.exit !== null;
+  await live.changes.until(settled, { timeoutMs: takenMs, signal });
   if (live.exit !== null) return false;
   if (isSilent(live.template)) return pressOnce(deps, live);
   if (!live.state.turnRuns) return false;

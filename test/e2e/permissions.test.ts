@@ -177,7 +177,10 @@ test("the right to answer is coding:drive, and each session answers for its own 
   const other = await used.gateway.api.ask({ agent: "codex", dir: used.world.repository, prompt: "beside it", waitMs });
   expect(await answer(other.sessionId, permissionId, { decision: "allow" })).toMatchObject({ status: 404 });
   const both = await Promise.all([1, 2].map(() => answer(sessionId, permissionId, { decision: "deny" })));
-  expect(both.map(({ status }) => status).toSorted(), "one answer, once").toEqual([200, 404]);
+  expect(
+    both.map(({ status }) => status).toSorted((a, b) => a - b),
+    "one answer, once",
+  ).toEqual([200, 404]);
   expect(existsSync(inProject("guarded.txt"))).toBe(false);
   await close(sessionId);
   await close(other.sessionId);
