@@ -58,9 +58,12 @@ test("a stream tells what comes, and goes on after the last event that was seen"
   await publish({ sessionId: "one" }, { sessionId: "two" });
   await expect.poll(() => reader.events.map(({ sessionId }) => sessionId), patient).toEqual(["one", "two"]);
   expect(reader.lastId).toBe(reader.events[1]?.id);
-  const second = await readEvents(url, { token: bearer, lastEventId: reader.events[0]?.id ?? "" });
-  await expect.poll(() => second.events.map(({ sessionId }) => sessionId), patient).toEqual(["two"]);
-  expect(second.events[0]?.id).toBe(reader.events[1]?.id);
+  const lastEventId = reader.events[0]?.id ?? "";
+  for (const lastEventIdIn of ["header", "query"] as const) {
+    const second = await readEvents(url, { token: bearer, lastEventId, lastEventIdIn });
+    await expect.poll(() => second.events.map(({ sessionId }) => sessionId), patient).toEqual(["two"]);
+    expect(second.events[0]?.id).toBe(reader.events[1]?.id);
+  }
 });
 
 test("a stream without events says where to go on from, so that nothing is lost when it breaks", async () => {

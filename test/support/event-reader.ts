@@ -15,16 +15,25 @@ export interface EventReader {
 /** Reads `GET /api/coding/events` in the background until it ends or the test does. */
 export async function readEvents(
   url: string,
-  options: { readonly token: string | null; readonly lastEventId?: string | null; readonly sessionId?: string },
+  options: {
+    readonly token: string | null;
+    readonly lastEventId?: string | null;
+    /** `header` by default. */
+    readonly lastEventIdIn?: "header" | "query";
+    readonly sessionId?: string;
+  },
 ): Promise<EventReader> {
-  const { token, lastEventId = null, sessionId } = options;
+  const { token, lastEventId = null, lastEventIdIn = "header", sessionId } = options;
   const ending = new AbortController();
   onTestFinished(() => ending.abort());
-  const query = sessionId === undefined ? "" : `?sessionId=${encodeURIComponent(sessionId)}`;
-  const response = await fetch(`${url}/api/coding/events${query}`, {
+  const query = new URLSearchParams({
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(lastEventId === null || lastEventIdIn === "header" ? {} : { lastEventId }),
+  });
+  const response = await fetch(`${url}/api/coding/events?${query}`, {
     headers: {
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-      ...(lastEventId === null ? {} : { "last-event-id": lastEventId }),
+      ...(lastEventId === null || lastEventIdIn === "query" ? {} : { "last-event-id": lastEventId }),
     },
     signal: ending.signal,
   });

@@ -1,0 +1,121 @@
+import type { EventPublisher } from "../../src/coding/ports.ts";
+import { type ActivityState, initialActivity, type OpenPermission } from "../../src/coding/sessions/activity.ts";
+import { createSessionEvents, type SessionTeller } from "../../src/coding/sessions/session-events.ts";
+import type { ToldSession } from "../../src/coding/sessions/session-news.ts";
+import type { SessionRecord, SessionStore } from "../../src/coding/sessions/session-store.ts";
+import type { TranscriptSummary } from "../../src/coding/transcripts/transcript.ts";
+import type { NewSessionEvent } from "../../src/wire/events.ts";
+import { createFakeClock } from "./fake-clock.ts";
+
+/** The time of all that is told here. */
+export const clock = createFakeClock();
+
+/** The record of a session that was just made. */
+export function recordOf(differs: Partial<SessionRecord> = {}): SessionRecord {
+  return {
+    sessionId: "s1",
+    aliases: [],
+    agent: "claude-code",
+    dir: "/srv/code",
+    title: null,
+    model: null,
+    permissionMode: "ask",
+    transcriptPath: null,
+    launchId: "l1",
+    terminalId: "t1",
+    createdAt: clock.now(),
+    updatedAt: clock.now(),
+    closedAt: null,
+    exitCode: null,
+    signal: null,
+    lastScreen: null,
+    continuedBy: null,
+    ...differs,
+  };
+}
+
+/** A permission that the agent waits for. */
+export function permission(permissionId: string): OpenPermission {
+  return {
+    permissionId,
+    kind: "permission",
+    tool: "Bash",
+    input: { command: "cat secret" },
+    askedAt: "2025-01-01T00:00:00.000Z",
+    answerable: true,
+    callKey: "k",
+    subagent: null,
+  };
+}
+
+/** A publisher that remembers, and a session whose state the test sets. */
+export function setUpTold(memos = new Map<string, string>()) {
+  const told: NewSessionEvent[] = [];
+  const publisher: EventPublisher = {
+    publish({ events, memos: changed }) {
+      told.push(...events);
+      for (const [sessionId, memo] of changed) {
+        if (memo === null) memos.delete(sessionId);
+        else memos.set(sessionId, memo);
+      }
+    },
+    flush: async () => undefined,
+    memoOf: async (sessionId) => memos.get(sessionId) ?? null,
+    memos: async () => new Map(memos),
+  };
+  const records = new Map<string, SessionRecord>();
+  const store: Pick<SessionStore, "find"> = { find: async (sessionId) => records.get(sessionId) ?? null };
+  const events = createSessionEvents({ publisher, store, clock });
+  const session: { -readonly [Key in keyof ToldSession]: ToldSession[Key] } = {
+    record: recordOf(),
+    state: initialActivity,
+    outbox: { unconfirmed: null },
+    transcriptSummary: null,
+    provisional: false,
+  };
+  /** What was told since the last call. */
+  const news = (): readonly NewSessionEvent[] => told.splice(0);
+  const kinds = (): readonly string[] =>
+    news().map((event) => (event.kind === "session.activity" ? `${event.kind} ${event.activity}` : event.kind));
+  /** The session is so now, by a report of its agent at that time. */
+  function move(teller: SessionTeller, state: Partial<ActivityState>, at: number): void {
+    session.state = { ...session.state, ...state };
+    teller.moved(at);
+    teller.look();
+  }
+  return { events, session, records, memos, news, kinds, move };
+}
+
+/** A turn runs. */
+export const working: Partial<ActivityState> = { activity: "working", started: true, turnRuns: true, promptsTaken: 1 };
+/** A turn has ended. */
+export const idle: Partial<ActivityState> = { activity: "idle", turnRuns: false, turnsEnded: 1 };
+
+/** A transcript whose last turn stands so. */
+export function transcriptOf(kind: "open" | "ended"): TranscriptSummary {
+  return {
+    path: "/t",
+    agentSessionId: null,
+    cwd: null,
+    branch: null,
+    model: null,
+    title: null,
+    createdAt: null,
+    updatedAt: null,
+    turnCount: 2,
+    lastTurn: { kind },
+    turnLines: 2,
+    sizeBytes: 1,
+    skippedLines: 0,
+  };
+}
+
+/** A session whose first turn runs, told as far as that; its gateway is gone. */
+export async function inTurn(): Promise<{ readonly memos: Map<string, string>; readonly at: number }> {
+  const before = setUpTold();
+  const teller = before.events.tell(before.session, "launched");
+  await teller.begin();
+  const at = clock.now();
+  before.move(teller, working, at);
+  return { memos: before.memos, at };
+}
