@@ -47,7 +47,7 @@ const codexRows: readonly Row[] = [
     title: "was allowed what takes long",
     prompt: "escalate sleep 60",
     at: dialog,
-    meanwhile: { keys: "\r", until: /Running sleep/ },
+    meanwhile: { keys: "\r", until: /You approved/ },
     says: { activity: "working", permissions: [] },
   },
   {

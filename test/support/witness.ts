@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
+import { messageOf } from "../../src/core/errors.ts";
 import type { ReadOutput, SessionSummary } from "../../src/wire/coding.ts";
 
 /** What a summary has to say: the fields that matter. */
@@ -63,9 +64,9 @@ export function createWitness(title: string, look: () => Promise<ReadOutput | nu
     }
   }
   const running = run();
-  let trouble: unknown = null;
+  let trouble: string | null = null;
   running.catch((error: unknown) => {
-    trouble = error;
+    trouble = messageOf(error);
   });
 
   return {
@@ -82,7 +83,7 @@ export function createWitness(title: string, look: () => Promise<ReadOutput | nu
           lags.push({ title, what: show(what), ms: Math.round(seen.to - moment) });
           return;
         }
-        if (trouble !== null) expect.fail(`${title}: ${String(trouble)}`);
+        if (trouble !== null) expect.fail(`${title}: ${trouble}`);
         allowedMs += latenessMs;
         latenessMs = 0;
         const waitedMs = performance.now() - moment;
