@@ -149,12 +149,7 @@ test("what is not there is 404, what does not fit is 400, and each says its code
     ["coding_ask", { dir: join(dir, "missing"), agent: "codex", prompt: "x" }, 422, "dir_not_found"],
     ["coding_ask", { dir: "relative", agent: "codex", prompt: "x" }, 400, "invalid_request"],
     ["coding_ask", { dir, agent: "codex", prompt: "x", typo: 1 }, 400, "invalid_request"],
-    [
-      "coding_ask",
-      { dir, agent: "codex", prompt: "x", worktree: true, branch: "b", baseBranch: "main" },
-      400,
-      "invalid_request",
-    ],
+    ["coding_ask", { dir, agent: "codex", prompt: "x", worktree: true, branch: "b" }, 400, "invalid_request"],
     ["coding_ask", { agent: "codex", prompt: "x" }, 400, "invalid_request"],
   ] as const;
   for (const [tool, body, status, code] of cases) {
