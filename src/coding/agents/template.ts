@@ -109,7 +109,7 @@ export interface ExternalHolder {
   readonly activity: ToldActivity | null;
 }
 
-/** Where transcripts lie, as data that can be sent to a thread. */
+/** Where transcripts lie, as data that can be sent to a process. */
 export interface TranscriptPlace {
   /** Absolute. */
   readonly root: string;

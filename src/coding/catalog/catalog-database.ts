@@ -15,7 +15,7 @@ export interface CatalogPlace {
   readonly storePath: string;
 }
 
-/** A connection to the catalog. The indexing thread writes over one, the gateway reads over another ({@link openCatalogReader}). */
+/** A connection to the catalog. The indexing process writes over one, the gateway reads over another ({@link openCatalogReader}). */
 export interface CatalogDatabase {
   readonly db: Kysely<CatalogTables>;
   readonly dialect: "sqlite" | "postgres";
@@ -28,7 +28,7 @@ export interface CatalogDatabase {
 /** In PostgreSQL the catalog has a schema of its own: dropped with it, and never in the way of the store's tables. */
 const schemaName = "catalog";
 const connections = 3;
-/** Processes and threads that open an empty catalog together take turns. */
+/** Processes that open an empty catalog together take turns. */
 const lockKey = 7_177_001;
 
 /**
@@ -75,7 +75,8 @@ async function open(place: CatalogPlace, log: Log): Promise<CatalogDatabase> {
   };
   let closing: Promise<void> | undefined;
   try {
-    if (!(await isOfThisVersion(db))) await makeTables(database, async (tx) => !(await isOfThisVersion(tx)));
+    const isCurrent = (on: Kysely<CatalogTables>) => isOfThisVersion({ db: on, dialect: database.dialect });
+    if (!(await isCurrent(db))) await makeTables(database, async (tx) => !(await isCurrent(tx)));
     return database;
   } catch (error) {
     await database.close();
@@ -98,10 +99,14 @@ async function openPostgres(url: string, log: Log): Promise<Kysely<CatalogTables
   });
 }
 
-async function isOfThisVersion(db: Kysely<CatalogTables>): Promise<boolean> {
-  const found = await db.introspection.getTables();
-  if (!found.some(({ name, schema }) => name === "catalog_format" && (schema ?? schemaName) === schemaName))
-    return false;
+async function isOfThisVersion({ db, dialect }: Pick<CatalogDatabase, "db" | "dialect">): Promise<boolean> {
+  const name =
+    dialect === "postgres"
+      ? sql`to_regclass(${`${schemaName}.catalog_format`})`
+      : sql`(
+    select name from main.sqlite_master where type = 'table' and name = 'catalog_format')`;
+  const { rows } = await sql<{ found: string | null }>`select cast(${name} as text) as found`.execute(db);
+  if ((rows[0]?.found ?? null) === null) return false;
   const row = await db.selectFrom("catalog_format").select("version").executeTakeFirst();
   return row?.version === catalogVersion;
 }

@@ -50,7 +50,7 @@ export interface CatalogIndexerDeps extends Pick<CatalogWriterDeps, "createTextI
   onFolder(path: string): void;
 }
 
-/** Reading files holds the thread; while one waits for the store another is read. */
+/** Reading files holds the process; while one waits for the store another is read. */
 const scansAtOnce = 2;
 /** So many files of each agent are looked at for the first page of an empty catalog, before all are. */
 const quickLookFiles = 200;
@@ -63,7 +63,7 @@ interface Wanted {
   readonly isNew: boolean;
 }
 
-/** An indexer without a timer or a thread of its own. */
+/** An indexer without a timer or a process of its own. */
 export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   const { database, sources, clock, log } = deps;
   const writer = createCatalogWriter({ ...deps, onStored: deps.onProgress });

@@ -2,20 +2,18 @@ import type { CatalogPlace } from "./catalog-database.ts";
 import type { CatalogProgress } from "./catalog-indexer.ts";
 import type { CatalogSource } from "./transcript-walk.ts";
 
-/** What the indexing thread is given at its start. */
+/** What the indexing process is given at its start. */
 export interface IndexingOrder {
   readonly place: CatalogPlace;
   readonly sources: readonly CatalogSource[];
-  /** Where compiled code is kept; null compiles anew. */
-  readonly compileCache: string | null;
 }
 
-/** One thing for the thread to do; it says `done` before it gets the next. */
+/** One thing for the process to do; it says `done` before it gets the next. */
 export type IndexingTask =
   | { readonly kind: "sweep" | "rebuild" | "stop" }
   | { readonly kind: "look"; readonly paths: readonly string[] };
 
-/** What the thread says. */
+/** What the process says. */
 export type IndexingNews =
   | { readonly kind: "progress"; readonly progress: CatalogProgress }
   | { readonly kind: "folders"; readonly paths: readonly string[] }
@@ -25,5 +23,5 @@ export type IndexingNews =
       readonly fields: Readonly<Record<string, unknown>>;
       readonly message: string;
     }
-  | { readonly kind: "done"; readonly progress: CatalogProgress }
+  | { readonly kind: "done"; readonly progress: CatalogProgress; readonly peakRssBytes: number }
   | { readonly kind: "failed"; readonly reason: string };

@@ -1,25 +1,24 @@
-// The indexing thread: neither its reading nor its writing holds up the gateway. The first message is its order, all others are tasks.
-import { enableCompileCache } from "node:module";
-import { parentPort } from "node:worker_threads";
+// The indexing process: neither its reading and writing nor its memory is the gateway's. The first message is its order, all others
+// are tasks. It ends when it is told to, and when the gateway is gone.
 import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messages.ts";
-import type { Indexing } from "./run-indexing.ts";
+import { type Indexing, runIndexing } from "./run-indexing.ts";
 
-const port = parentPort;
-if (port === null) throw new Error("This file is run as a thread.");
 let indexing: Promise<Indexing> | undefined;
 
-async function begin(order: IndexingOrder): Promise<Indexing> {
-  if (order.compileCache !== null) enableCompileCache(order.compileCache);
-  const { runIndexing } = await import("./run-indexing.ts");
-  return runIndexing(order, (news: IndexingNews) => port?.postMessage(news));
+function tell(news: IndexingNews): void {
+  if (process.connected) process.send?.(news);
 }
 
 async function work(task: IndexingTask): Promise<void> {
   await (await indexing)?.run(task);
-  if (task.kind === "stop") port?.close();
+  if (task.kind === "stop" && process.connected) process.disconnect();
 }
 
-port.on("message", (message: IndexingOrder | IndexingTask) => {
-  if ("place" in message) indexing = begin(message);
+process.on("message", (message: IndexingOrder | IndexingTask) => {
+  if ("place" in message) indexing = runIndexing(message, tell);
   else void work(message);
+});
+// In the middle of something nobody waits for the rest: what is stored is whole.
+process.on("disconnect", () => {
+  process.kill(process.pid, "SIGKILL");
 });

@@ -13,7 +13,7 @@ import type { CatalogSource } from "./transcript-walk.ts";
 const fixture = join(import.meta.dirname, "../transcripts/fixtures/claude-2.1.329-tools.jsonl");
 const patience = { timeout: 30_000, interval: 20 };
 
-// A thread takes its time on a busy machine.
+// A process takes its time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 interface World {
@@ -58,7 +58,7 @@ async function rows(catalog: Catalog) {
 
 const paths = async (catalog: Catalog): Promise<readonly string[]> => (await rows(catalog)).map(({ path }) => path);
 
-describeOnBothStores("the catalog in its thread", (openStore) => {
+describeOnBothStores("the catalog in its process", (openStore) => {
   test("indexes in the background, says how far it is, and follows what agents write", async () => {
     const world = await makeWorld(await openStore());
     const first = await add(world.path("one"));

@@ -4,7 +4,7 @@ import type { Log } from "../../core/log.ts";
 import { createFolderWatch } from "../../platform/folder-watch.ts";
 import { type CatalogDatabase, type CatalogPlace, openCatalogReader } from "./catalog-database.ts";
 import type { CatalogProgress } from "./catalog-indexer.ts";
-import { createIndexingThread } from "./indexing-thread.ts";
+import { createIndexingProcess, type IndexingReport } from "./indexing-process.ts";
 import { type CatalogSource, pathKind } from "./transcript-walk.ts";
 
 /**
@@ -39,11 +39,11 @@ export interface CatalogDeps {
 const settleMs = 200;
 /** More changes than this at once, and everything is looked at instead. */
 const maxChanges = 2_000;
-/** So often every file is looked at, for what the kernel did not tell; 10,000 take a tenth of a second of a thread. */
+/** So often every file is looked at, for what the kernel did not tell; 10,000 take a tenth of a second of another processor. */
 const sweepMs = 5 * 60_000;
 /** The same where the kernel does not tell everything. */
 const frequentSweepMs = 60_000;
-/** An agent that writes goes on writing: until it is quiet for this long, no new thread for each line. */
+/** An agent that writes goes on writing: until it is quiet for this long, no new process for each line. */
 const keepBusyMs = 20_000;
 const keepIdleMs = 200;
 const retryMinMs = 1_000;
@@ -69,7 +69,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   const rebuilds: { resolve(): void; reject(error: unknown): void }[] = [];
 
   const watch = createFolderWatch({ log, onChange });
-  const thread = createIndexingThread({
+  const worker = createIndexingProcess({
     order: { place, sources },
     clock,
     log,
@@ -126,9 +126,10 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       try {
         // Another connection must not find the catalog half made.
         await database();
-        progress = await thread.run(kind === null ? { kind: "look", paths } : { kind });
+        const report = await worker.run(kind === null ? { kind: "look", paths } : { kind });
+        progress = report;
         retryMs = retryMinMs;
-        if (kind !== null) finished(kind, performance.now() - startedAt);
+        if (kind !== null) finished(kind, report, performance.now() - startedAt);
       } catch (error) {
         if (closed) break;
         log.error({ reason: messageOf(error) }, "indexing transcripts failed and begins again later");
@@ -141,13 +142,12 @@ export function createCatalog(deps: CatalogDeps): Catalog {
         retryMs = Math.min(retryMaxMs, retryMs * 2);
         break;
       }
-      thread.rest({ keepMs: kind === null ? keepBusyMs : keepIdleMs });
+      worker.rest({ keepMs: kind === null ? keepBusyMs : keepIdleMs });
     }
   }
 
-  function finished(kind: "sweep" | "rebuild", durationMs: number): void {
-    const { readBytes, ...counts } = progress;
-    const fields = { ...counts, readBytes, durationMs: Math.round(durationMs) };
+  function finished(kind: "sweep" | "rebuild", report: IndexingReport, durationMs: number): void {
+    const fields = { ...report, durationMs: Math.round(durationMs) };
     if (complete && kind === "sweep") log.debug(fields, "looked at all transcripts");
     else log.info(fields, "all transcripts are indexed");
     complete = true;
@@ -223,7 +223,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       cancelSweep?.();
       watch.close();
       wake();
-      await thread.close();
+      await worker.close();
       for (const { reject } of rebuilds.splice(0)) reject(new Error("The catalog was closed."));
       const reader = await opened?.catch(() => null); // who asked for it was told
       await reader?.close();

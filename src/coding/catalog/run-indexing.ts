@@ -7,7 +7,7 @@ import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messag
 import { createTextIndex } from "./text-index.ts";
 import { createTextCollector } from "./turn-collector.ts";
 
-/** The indexing thread's work, without the thread. */
+/** The indexing process's work, without the process. */
 export interface Indexing {
   /** Never rejects: `done` or `failed` is told. */
   run(task: IndexingTask): Promise<void>;
@@ -63,7 +63,7 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
         toldAt = Number.NEGATIVE_INFINITY;
         await perform(task);
         tellFolders();
-        tell({ kind: "done", progress: indexer.progress() });
+        tell({ kind: "done", progress: indexer.progress(), peakRssBytes: process.resourceUsage().maxRSS * 1024 });
       } catch (error) {
         tell({ kind: "failed", reason: messageOf(error) });
       }

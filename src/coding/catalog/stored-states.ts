@@ -21,7 +21,7 @@ export interface StoredStates {
   all(): Promise<Map<string, StoredState>>;
   of(paths: readonly string[]): Promise<ReadonlyMap<string, StoredState>>;
   row(path: string): Promise<TranscriptRow | null>;
-  /** For a transcript that has no row yet. One thread writes a catalog, so it alone counts. */
+  /** For a transcript that has no row yet. One process writes a catalog, so it alone counts. */
   newId(): Promise<number>;
   /** The catalog was emptied. */
   forget(): void;

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import type { TranscriptFormat } from "../transcripts/transcript.ts";
 
-/** Where one agent's transcripts lie. Can be sent to a thread. */
+/** Where one agent's transcripts lie. Can be sent to a process. */
 export interface CatalogSource {
   readonly agent: string;
   readonly format: TranscriptFormat;
@@ -76,7 +76,7 @@ function idIn({ names }: CatalogSource, parts: readonly string[]): string | null
 }
 
 /**
- * Visits every transcript below the source's root, or below a folder in it. Synchronous, for a thread of its own: a look at 10,000
+ * Visits every transcript below the source's root, or below a folder in it. Synchronous, for a process of its own: a look at 10,000
  * files takes 50 ms this way and 300 ms of CPU the other.
  */
 export function walkTranscripts(source: CatalogSource, visitor: WalkVisitor, options: WalkOptions = {}): void {

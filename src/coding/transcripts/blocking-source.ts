@@ -3,11 +3,11 @@ import { isErrno, PosternError } from "../../core/errors.ts";
 import { type LineSource, openLineSource } from "./line-source.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 
-/** One buffer for all files of a thread: nothing else runs between a read and the end of its lines. */
+/** One buffer for all files of a process: nothing else runs between a read and the end of its lines. */
 const buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
- * The same as {@link openLineSource}, for a thread that reads many transcripts and answers nobody meanwhile: calls that wait for the disk
+ * The same as {@link openLineSource}, for a process that reads many transcripts and answers nobody meanwhile: calls that wait for the disk
  * cost a small file a tenth of what the others do. A compressed one is opened as there.
  * @throws PosternError `transcript_unreadable`
  */
@@ -15,7 +15,7 @@ export async function openBlockingSource(path: string, onForbidden: () => void):
   if (path.endsWith(".zst")) return openLineSource(path, onForbidden);
   let file: number;
   try {
-    // Without O_NONBLOCK a named pipe in the place of a transcript would hold the thread for ever.
+    // Without O_NONBLOCK a named pipe in the place of a transcript would hold the process for ever.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR", "ENXIO", "ELOOP", "ENAMETOOLONG")) return null;
