@@ -100,7 +100,6 @@ export const codexSituations: readonly Situation[] = [
       { says: working },
       { keys: "\u001b" },
       { untilScreen: /interrupted/ },
-      { untilScreen: ended },
       { says: idle },
     ],
   },
