@@ -30,7 +30,7 @@ export async function readEvents(
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(lastEventId === null || lastEventIdIn === "header" ? {} : { lastEventId }),
   });
-  const response = await fetch(`${url}/api/coding/events?${query}`, {
+  const response = await fetch(`${url}/api/coding/events?${query.toString()}`, {
     headers: {
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       ...(lastEventId === null || lastEventIdIn === "query" ? {} : { "last-event-id": lastEventId }),
