@@ -97,7 +97,9 @@ export const claudeCode: AgentTemplate = {
   async liveState(agentSessionId, { pid, env }) {
     const state = await liveClaudeState(sessionsDir(env), pid);
     const activity = state?.sessionId === agentSessionId ? claudeActivity(state) : null;
-    return activity === null ? null : { activity, since: state?.statusUpdatedAt ?? null };
+    return activity === null
+      ? null
+      : { activity, since: state?.statusUpdatedAt ?? null, hooked: state?.waitingFor !== "dialog open" };
   },
   liveStatePath: ({ pid, env }) => join(sessionsDir(env), `${pid}.json`),
   loginState,

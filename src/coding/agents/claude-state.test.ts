@@ -23,6 +23,7 @@ test("a live process that runs the session is found, with what it is doing", asy
   expect(await claudeCode.liveState(sessionId, { pid: process.pid, env })).toEqual({
     activity: "working",
     since: null,
+    hooked: true,
   });
   expect(await claudeCode.discoverSessionId({ pid: process.pid, env })).toBe(sessionId);
 });
@@ -41,7 +42,7 @@ test.each([
     { pid: process.pid, sessionId, procStart: myTicks, status, waitingFor, statusUpdatedAt: 7 },
   ]);
   const told = await claudeCode.liveState(sessionId, { pid: process.pid, env });
-  expect(told).toEqual(activity === null ? null : { activity, since: 7 });
+  expect(told).toEqual(activity === null ? null : { activity, since: 7, hooked: waitingFor !== "dialog open" });
 });
 
 test("another session, a process that is gone, and a later process with the same pid are no holders", async () => {

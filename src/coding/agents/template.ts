@@ -100,6 +100,8 @@ export interface ToldState {
   readonly activity: ToldActivity;
   /** When it became so, epoch milliseconds; null where the file does not tell. */
   readonly since: number | null;
+  /** Whether a hook tells the same at about this time, and more. */
+  readonly hooked: boolean;
 }
 
 /** A live process that runs a session, by the agent's own files. */

@@ -19,8 +19,9 @@ const permission: OpenPermission = {
 function look(activity: ToldActivity, state: Partial<ToldLook["state"]>, changes: Partial<ToldLook> = {}) {
   return toldNews({
     state: { ...initialActivity, ...state },
-    told: { activity, since: hookAt + 1 },
+    told: { activity, since: hookAt + 1, hooked: false },
     repeated: true,
+    toldForMs: 500,
     toldAt: hookAt,
     silent: false,
     restingMs: 10_000,
@@ -29,7 +30,7 @@ function look(activity: ToldActivity, state: Partial<ToldLook["state"]>, changes
 }
 
 const asked = { activity: "needs_permission", permissions: [permission] } as const;
-const older = { activity: "working", since: hookAt - 1 } as const;
+const older = { activity: "working", since: hookAt - 1, hooked: true } as const;
 
 test("a turn of which no hook told, such as a prompt that the agent itself had queued, is seen at once", () => {
   expect(look("working", { activity: "idle" }, { repeated: false })).toEqual([{ kind: "turn_seen" }]);
@@ -44,7 +45,7 @@ test("an agent that was busy before its turn ended, and still is, goes on in the
 
 test("a turn that ended without a hook is over at once; an idle that is older than the newest prompt says nothing", () => {
   expect(look("idle", { activity: "working" }, { repeated: false })).toEqual([{ kind: "turn_over" }]);
-  const before = { activity: "idle", since: hookAt - 1 } as const;
+  const before = { activity: "idle", since: hookAt - 1, hooked: true } as const;
   expect(look("idle", { activity: "working" }, { told: before })).toEqual([]);
   expect(look("idle", { activity: "working" }, { told: before, silent: true })).toEqual([{ kind: "turn_over" }]);
   expect(look("idle", { activity: "working", inBackground: true })).toEqual([{ kind: "turn_over" }]);
@@ -65,18 +66,26 @@ test("a dialog of which no hook tells needs an answer, until it is gone", () => 
   expect(look("idle", { activity: "needs_answer" })).toEqual([{ kind: "dialog_closed", activity: "idle" }]);
 });
 
+test("a dialog of which a hook tells waits a while for that hook, which knows what is asked", () => {
+  const told = { activity: "needs_permission", since: hookAt + 1, hooked: true } as const;
+  expect(look("needs_permission", { activity: "working" }, { told })).toEqual([]);
+  expect(look("needs_permission", { activity: "working" }, { told, toldForMs: 2_500 })).toEqual([
+    { kind: "dialog_seen", activity: "needs_permission" },
+  ]);
+});
+
 test("an agent whose hooks are forbidden is idle by its own word", () => {
   expect(look("idle", { activity: "starting" })).toEqual([{ kind: "composer_painted" }]);
 });
 
 test("without a time of its own the word counts when everything else is silent", () => {
-  const told = { activity: "idle", since: null } as const;
+  const told = { activity: "idle", since: null, hooked: true } as const;
   expect(look("idle", { activity: "working" }, { told })).toEqual([]);
   expect(look("idle", { activity: "working" }, { told, silent: true })).toEqual([{ kind: "turn_over" }]);
 });
 
 test("what is known and what the agent says agree, or have to be looked at again", () => {
-  const told = (activity: ToldActivity) => ({ activity, since: null });
+  const told = (activity: ToldActivity) => ({ activity, since: null, hooked: true });
   expect(agrees(told("idle"), { activity: "limited", inBackground: false })).toBe(true);
   expect(agrees(told("idle"), { activity: "working", inBackground: true })).toBe(false);
   expect(agrees(told("working"), { activity: "idle", inBackground: false })).toBe(false);

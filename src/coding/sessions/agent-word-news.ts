@@ -7,6 +7,8 @@ export interface ToldLook {
   readonly told: ToldState;
   /** Whether an earlier look, a moment ago, found the same. */
   readonly repeated: boolean;
+  /** How long it has been found to say the same. */
+  readonly toldForMs: number;
   /** When something else told last, a hook or an answer from here; epoch milliseconds. */
   readonly toldAt: number;
   /** Whether that is a while ago. */
@@ -38,11 +40,15 @@ export function toldNews(look: ToldLook): readonly Observation[] {
       if (state.activity === "starting") return repeated ? [{ kind: "composer_painted" }] : [];
       return state.activity === "working" && counts ? [{ kind: "turn_over" }] : [];
     default:
-      // The hook that asks comes at about the same time.
       if (asks || state.activity === told.activity || !repeated || !counts) return [];
+      // The hook comes, on a loaded machine late, with what is asked.
+      if (told.hooked && look.toldForMs < hookLagMs) return [];
       return [{ kind: "dialog_seen", activity: told.activity }];
   }
 }
+
+// A hook is a start of Node: 0.1 s, on a loaded machine a second.
+const hookLagMs = 2_000;
 
 function isDialog(activity: ActivityState["activity"]): boolean {
   return activity === "needs_permission" || activity === "needs_answer";

@@ -100,6 +100,7 @@ export class AgentWord {
       state,
       told,
       repeated: now - this.#last.at >= sameWordMs,
+      toldForMs: now - this.#last.at,
       toldAt: this.#toldAt,
       silent: quietMs > (state.permissions.length > 0 ? askedSilenceMs : silenceMs),
       restingMs,
