@@ -32,8 +32,9 @@ export function claudeActivity({ status, waitingFor }: ClaudeState): ToldActivit
       return "idle";
     case "waiting":
       return waitingFor === "permission prompt" ? "needs_permission" : "needs_answer";
+    default:
+      return null;
   }
-  return null;
 }
 
 /** The sessions whose state file was written by a process that lives. */
