@@ -23,5 +23,5 @@ export type IndexingNews =
       readonly fields: Readonly<Record<string, unknown>>;
       readonly message: string;
     }
-  | { readonly kind: "done"; readonly progress: CatalogProgress; readonly peakRssBytes: number }
+  | { readonly kind: "done"; readonly progress: CatalogProgress; readonly peakRssBytes: number; readonly cpuMs: number }
   | { readonly kind: "failed"; readonly reason: string };

@@ -27,6 +27,8 @@ export interface IndexingProcess {
 export interface IndexingReport extends CatalogProgress {
   /** Of memory, at most, since the process began. */
   readonly peakRssBytes: number;
+  /** Of a processor, since the process began. */
+  readonly cpuMs: number;
 }
 
 /** What {@link createIndexingProcess} needs. */
@@ -90,7 +92,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
       case "log":
         return log[news.level](news.fields, news.message);
       case "done":
-        from.task?.resolve({ ...news.progress, peakRssBytes: news.peakRssBytes });
+        from.task?.resolve({ ...news.progress, peakRssBytes: news.peakRssBytes, cpuMs: news.cpuMs });
         from.task = null;
         return undefined;
       case "failed":

@@ -1,7 +1,7 @@
 import { systemClock } from "../../core/clock.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import { openCatalogDatabase } from "./catalog-database.ts";
+import { openCatalogDatabase, prepareForWriting } from "./catalog-database.ts";
 import { createCatalogIndexer } from "./catalog-indexer.ts";
 import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messages.ts";
 import { createTextIndex } from "./text-index.ts";
@@ -20,6 +20,7 @@ const progressMs = 50;
 export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNews) => void): Promise<Indexing> {
   const log = toldLog(tell);
   const database = await openCatalogDatabase(order.place, log);
+  await prepareForWriting(database);
   let folders: string[] = [];
   let toldAt = Number.NEGATIVE_INFINITY;
 
@@ -63,7 +64,9 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
         toldAt = Number.NEGATIVE_INFINITY;
         await perform(task);
         tellFolders();
-        tell({ kind: "done", progress: indexer.progress(), peakRssBytes: process.resourceUsage().maxRSS * 1024 });
+        const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
+        const cpuMs = Math.round((userCPUTime + systemCPUTime) / 1000);
+        tell({ kind: "done", progress: indexer.progress(), peakRssBytes: maxRSS * 1024, cpuMs });
       } catch (error) {
         tell({ kind: "failed", reason: messageOf(error) });
       }
