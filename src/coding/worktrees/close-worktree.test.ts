@@ -206,3 +206,11 @@ test("main checkout, index and stash are untouched; a second rescue keeps the fi
   expect(await world.git("show", `${second?.rescue?.commit}:two`)).toBe("2");
   expect(await world.git("log", "--format=%H", `refs/postern/rescue/${sessionId}`)).toContain(first?.rescue?.commit);
 });
+
+test("a file that could be taken for git's own by its name keeps the worktree", async () => {
+  const world = await createWorktreeWorld();
+  const { dir, sessionId } = await world.make("b");
+  await writeFile(join(dir, ".GIT"), "mine\n");
+  expect(await world.worktrees.close(sessionId, keep)).toMatchObject({ removed: false });
+  expect(await readFile(join(dir, ".GIT"), "utf8")).toBe("mine\n");
+});

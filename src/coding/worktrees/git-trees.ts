@@ -84,11 +84,15 @@ export function lineOf(bytes: Buffer): string {
   return bytes.toString("utf8").trimEnd();
 }
 
-/** A commit's id by an exact name, or null. Never a revision expression: `name` is a full ref, `HEAD` or an id. */
+/**
+ * A commit's id by an exact name, or null when there is none. Never a revision expression: `name` is a full ref, `HEAD` or an id.
+ * @throws GitError when git cannot tell: what it could not look for is not taken for gone
+ */
 export async function commitOf(git: Git, at: GitPlace, name: string): Promise<string | null> {
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
-  const { exitCode, stdout } = await git.run(args, { at });
-  return exitCode === 0 ? lineOf(stdout) : null;
+  const result = await git.run(args, { at });
+  if (result.exitCode !== 0 && result.exitCode !== 1) throw new GitError(args, result);
+  return result.exitCode === 0 ? lineOf(result.stdout) : null;
 }
 
 /** Which of these untracked paths are ignored. */

@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import type { GitPlace } from "../../platform/git-command.ts";
+import { readPointer } from "../../platform/git-repository.ts";
 import { branchCommit } from "./branch-rules.ts";
 import { commitOf, durable, lineOf } from "./git-trees.ts";
 import type { NotTaken, Snapshot } from "./snapshot.ts";
@@ -35,10 +37,12 @@ export async function rescue(
   const { git } = deps;
   const { commonDir, gitDir, path, included, branch } = record;
   const own = { gitDir, commonDir };
-  const head = await commitOf(git, own, "HEAD");
+  const gone = (await inodeOf(path)) === null;
+  // Where git's entry went with the folder nothing is left to keep.
+  const nothingLeft = gone && (await readPointer(join(gitDir, "HEAD"))) === null;
+  const head = nothingLeft ? null : await commitOf(git, own, "HEAD");
   const scratchFolder = deps.scratchFolder();
   try {
-    const gone = (await inodeOf(path)) === null;
     const snapshot = gone
       ? await emptySnapshot(deps, own, head)
       : await takeSnapshot({

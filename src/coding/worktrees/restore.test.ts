@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorCode } from "../../../test/support/error-code.ts";
@@ -134,4 +134,35 @@ test("commits that were on no branch are named as the rescue's parent, and their
   await world.worktrees.close(sessionId, { discard: false });
   await world.worktrees.restore(await recordOf(world, sessionId), { force: false });
   expect(await readFile(join(dir, "committed"), "utf8")).toBe("1");
+});
+
+test("a rescue that git cannot be asked for at the moment is not forgotten", async () => {
+  const world = await createWorktreeWorld();
+  const { sessionId } = await rescued(world);
+  const withoutGit = world.again({ pathVariable: join(world.root, "nowhere") });
+  await expect(withoutGit.rescueOf(await recordOf(world, sessionId))).rejects.toThrow(/git/);
+  expect((await world.worktrees.rescueOf(await recordOf(world, sessionId))).paths).toHaveLength(4);
+});
+
+test("a worktree that could not be removed entirely is not gone on with, since the next close would take what is new in it", async () => {
+  const world = await createWorktreeWorld();
+  const { dir, sessionId } = await world.make("b");
+  await writeFile(join(dir, "README.md"), "changed\n");
+  const far = "d".repeat(200);
+  const half = Array.from({ length: 12 }, () => far).join("/");
+  // Too deep to be removed by its path, as other files are by their owner.
+  const worktrees = world.again({
+    onStep: async (step) => {
+      if (step !== "removing") return;
+      await mkdir(join(dir, half), { recursive: true });
+      await mkdir(join(world.root, "other", half), { recursive: true });
+      await rename(join(world.root, "other"), join(dir, half, "other"));
+    },
+  });
+  expect(await worktrees.close(sessionId, { discard: false })).toMatchObject({ removed: false, rescue: { files: 1 } });
+  const refused = worktrees.revive(sessionId);
+  expect(await errorCode(refused)).toBe("worktree_failed");
+  await rename(join(dir, half, "other"), join(world.root, "other"));
+  await worktrees.revive(sessionId);
+  expect(await readFile(join(dir, "README.md"), "utf8")).toBe("# Scratch\n");
 });

@@ -52,7 +52,7 @@ export async function walkTree(root: string): Promise<Walk> {
     for (const entry of found) {
       const base = entry.name.toString("latin1");
       const name = folder === "" ? base : `${folder}/${base}`;
-      const isPointer = folder === "" && !entry.isDirectory();
+      const isPointer = folder === "" && base === ".git" && !entry.isDirectory();
       if (base.toLowerCase() === ".git") {
         if (!isPointer) repositories.push(folder === "" ? "." : folder);
       } else if (entry.isDirectory()) folders.push(name);

@@ -108,6 +108,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     return lock.run(record.commonDir, async () => {
       const now = await finished(record);
       if (now.state === "removed") return remakeWorktree(deps, now);
+      if (now.state !== "ready") throw unfinished(now);
       if ((await inodeOf(now.path)) !== null) return now;
       // Somebody removed the directory: as if we had.
       await closeWorktree(deps, now, { discard: false });
@@ -116,10 +117,13 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     });
   }
 
-  /** A close that could not be ended is gone on with. */
+  /** A close that could not be ended is gone on with, and a making that could not be undone is undone. */
   async function finished(record: WorktreeRecord): Promise<WorktreeRecord> {
-    if (record.state !== "removing" && record.state !== "closing") return record;
-    await closeWorktree(deps, record, { discard: record.closing === "discard" });
+    const { state, closing } = record;
+    if (state === "recreating") await undoRemaking(deps, record);
+    else if (state === "removing" || state === "closing") {
+      await closeWorktree(deps, record, { discard: closing === "discard" });
+    } else return record;
     return (await store.ofSession(record.sessionId)) ?? record;
   }
 
@@ -133,9 +137,8 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
   async function reconcileOne(record: WorktreeRecord, exists: (sessionId: string) => Promise<boolean>): Promise<void> {
     const { state, path } = record;
     if (state === "creating") await undoCreation(deps, record);
-    else if (state === "recreating") await undoRemaking(deps, record);
     else if (state === "ready" && !(await exists(record.sessionId))) await undoCreation(deps, record);
-    else if (state === "closing" || state === "removing") await finished(record);
+    else if (state !== "ready") await finished(record);
     else return;
     log.info({ path, state }, "finished or undid what was left of a worktree");
   }
@@ -226,6 +229,14 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       }
     },
   };
+}
+
+/** What is written into such a one would go with it, unrescued, when its removal is gone on with. */
+function unfinished({ path }: WorktreeRecord): Error {
+  return codingError(
+    "worktree_failed",
+    `What is left of the worktree ${path} cannot be removed, so it cannot be made anew. Remove it, then go on.`,
+  );
 }
 
 /** Links resolved; what is not there is taken by its name. */
