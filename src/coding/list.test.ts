@@ -38,6 +38,7 @@ async function openList(openStore: OpenTestStore) {
   const folders = createFolders({ db: store.db, clock: systemClock, home: "/nowhere" });
   const external = new Map<string, ExternalHolder>();
   const roots: { path: string; repository: string }[] = [];
+  let meanwhile = async (): Promise<void> => undefined;
   let indexing: ListOutput["indexing"] = null;
   const templates = [
     { ...claudeCode, externalSessions: async () => external },
@@ -55,7 +56,12 @@ async function openList(openStore: OpenTestStore) {
   });
   const visibleDirs = createVisibleDirs({
     visibleAmong: (dirs, rule) => folders.visibleAmong(dirs, rule),
-    worktrees: { worktreeRoots: async () => roots },
+    worktrees: {
+      async worktreeRoots() {
+        await meanwhile();
+        return roots;
+      },
+    },
   });
   const list = createList({ catalog, pages, visibleDirs, templates });
   let written = 0;
@@ -68,6 +74,10 @@ async function openList(openStore: OpenTestStore) {
     queue,
     indexing: (now: ListOutput["indexing"]) => {
       indexing = now;
+    },
+    /** Happens in the middle of each list, while it is found out what the caller may see. */
+    meanwhile: (happens: () => Promise<void>) => {
+      meanwhile = happens;
     },
     list: (input: ListInput = {}, caller = owner) => list(listInputSchema.parse(input), caller),
     ids: async (input: ListInput = {}, caller = owner) =>
@@ -278,6 +288,16 @@ describeOnBothStores("the list of sessions", (openStore) => {
     expect(await list({ dir: join(root, "other") })).toMatchObject({ sessions: [], total: 0 });
     for (const { path } of await folders.list()) await folders.remove(path);
     expect(await list()).toMatchObject({ total: 6 });
+  });
+
+  test("shows a limited caller nothing that comes from elsewhere while it is looked", async () => {
+    const { list, transcript, meanwhile } = await openList(openStore);
+    const limited = { ...owner, folders: ["/work"] };
+    meanwhile(() => transcript("early", { dir: "/secret" }));
+    expect(await list({}, limited), "of a catalog that was empty").toMatchObject({ sessions: [], total: 0 });
+    await transcript("mine", { dir: "/work/mine" });
+    meanwhile(() => transcript("late", { dir: "/secret/two" }));
+    expect(await list({}, limited)).toMatchObject({ sessions: [{ sessionId: "mine" }], total: 1 });
   });
 
   test("tells how many prompts wait", async () => {

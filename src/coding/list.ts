@@ -18,6 +18,7 @@ export interface ListDeps {
 const defaultLimit = 20;
 /** A catalog that is made for the first time has its newest page by then. */
 const firstPageMs = 200;
+const root = "/";
 
 /**
  * `coding_list_sessions`: every session that any agent wrote on this machine, and those of this gateway that wrote nothing, the most
@@ -30,8 +31,9 @@ export function createList(deps: ListDeps): (input: ListInput, caller: Caller) =
     const agents = agentsOf(templates, input.agent);
     await catalog.firstPage(firstPageMs);
     const reader = await catalog.database();
-    const [dirs, alive] = await Promise.all([sessionDirs(reader), pages.alive()]);
-    const visible = await visibleDirs.among(dirs, caller, input.dir);
+    const [known, alive] = await Promise.all([sessionDirs(reader), pages.alive()]);
+    const dirs = new Set([...known, root]);
+    const visible = await visibleDirs.among([...dirs], caller, input.dir);
     const indexing = catalog.indexing();
     const { limit = defaultLimit, offset = 0 } = input;
     const { rows, total } = await findSessions(
@@ -39,7 +41,8 @@ export function createList(deps: ListDeps): (input: ListInput, caller: Caller) =
       {
         agents,
         anyAgent: input.agent === undefined,
-        dirs: visible.size === dirs.length ? null : [...visible],
+        // Only who may see the root and all there is may see what comes while we look.
+        dirs: visible.size === dirs.size ? null : [...visible],
         since: input.since === undefined ? null : Date.parse(input.since),
         status: input.status ?? null,
         alive,
