@@ -111,7 +111,7 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   }
 
   /** The newest page, read before all files are even found. */
-  async function indexNewest(): Promise<ReadonlySet<string>> {
+  async function indexNewest(): Promise<void> {
     const found: Wanted[] = [];
     for (const source of sources) {
       const file = (one: TranscriptFile, state: FileState): void => void found.push({ file: one, state, isNew: true });
@@ -120,22 +120,25 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
     }
     const newest = found.toSorted((one, other) => other.state.modifiedAt - one.state.modifiedAt).slice(0, quickPage);
     await indexAll(newest);
-    return new Set(newest.map(({ file }) => file.path));
   }
 
   async function sweep(): Promise<void> {
-    const known = await stored.all();
-    const quick = known.size === 0 ? await indexNewest() : new Set<string>();
+    Object.assign(counts, { done: 0, total: 0, unreadable: 0 });
+    let known = await stored.all();
+    if (known.size === 0) {
+      await indexNewest();
+      known = await stored.all(); // one that has grown since is read on
+    }
     const closed: string[] = [];
     const wanted: Wanted[] = [];
-    Object.assign(counts, { done: 0, total: 0, unreadable: 0 });
+    Object.assign(counts, { done: 0, unreadable: 0 }); // those of the first page are met again
     for (const source of sources) {
       walkTranscripts(source, {
         file(file, state) {
           const row = known.get(file.path);
           known.delete(file.path);
           counts.total += 1;
-          if (quick.has(file.path) || (row !== undefined && isUnchanged(row, file, state))) counts.done += 1;
+          if (row !== undefined && isUnchanged(row, file, state)) counts.done += 1;
           else wanted.push({ file, state, isNew: row === undefined });
         },
         folder: deps.onFolder,
