@@ -76,6 +76,24 @@ test("a reader that is so slow that its events are removed is told so, and goes 
   expect(await next).toMatchObject([{ kind: "event", event: { sessionId: "s0" } }]);
 });
 
+test("a reader that may see nothing of what happens is told its place all the same", async () => {
+  const { clock, log, publish } = await setUp(100);
+  const stopping = new AbortController();
+  const reader = streamEvents(
+    { log, isVisible: async () => false, clock },
+    { after: null, sessionIds: null, within: ["/work"], signal: stopping.signal },
+  );
+  const first = idOf((await take(reader, 1))[0]);
+  let told: StreamMessage | null = null;
+  const next = take(reader, 1).then(([message]) => (told = message ?? null));
+  for (let at = 0; at < 6; at += 1) {
+    await publish(1);
+    await clock.advance(5_000);
+  }
+  await expect.poll(() => told).toMatchObject({ kind: "position" });
+  expect(idOf((await next) ?? undefined) > first).toBe(true);
+});
+
 test("a stream ends when its signal is aborted, also while it waits", async () => {
   const { stream, stopping } = await setUp(10);
   const reader = stream(null);

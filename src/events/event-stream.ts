@@ -36,6 +36,7 @@ export async function* streamEvents(
   const { signal, within } = options;
   const sessions = options.sessionIds === null ? null : new Set(options.sessionIds);
   let position = options.after ?? log.newest;
+  let toldAt = clock.now();
 
   function reset(reason: string): StreamMessage {
     position = log.newest;
@@ -61,11 +62,18 @@ export async function* streamEvents(
     }
     for (const event of page) {
       position = event.id;
-      if (isWanted(event) && (await isVisible(event.dir, within))) yield { kind: "event", event };
+      if (isWanted(event) && (await isVisible(event.dir, within))) {
+        toldAt = clock.now();
+        yield { kind: "event", event };
+      }
       if (signal.aborted) return;
     }
-    if (page.length > 0) continue;
-    const news = await log.changes.until(() => log.newest > position, { timeoutMs: heartbeatMs, signal });
-    if (!news && !signal.aborted) yield { kind: "position", id: position };
+    const timeoutMs = Math.min(heartbeatMs, heartbeatMs - (clock.now() - toldAt));
+    const news = page.length > 0 || (await log.changes.until(() => log.newest > position, { timeoutMs, signal }));
+    if (signal.aborted) return;
+    // Events that it may not see are silence too.
+    if (news && clock.now() - toldAt < heartbeatMs) continue;
+    toldAt = clock.now();
+    yield { kind: "position", id: position };
   }
 }

@@ -71,6 +71,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   }
 
   function wakeAt(webhookId: string, at: number): void {
+    if (stopping.signal.aborted) return;
     timers.get(webhookId)?.();
     const delayMs = Math.max(0, at - clock.now());
     timers.set(

@@ -90,7 +90,9 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
 /** Calls `onEnd` when the caller may not call any more. */
 function whileValid(clock: Clock, check: () => Promise<unknown>, onEnd: () => void): () => void {
   let cancel = (): void => undefined;
+  let over = false;
   const later = (): void => {
+    if (over) return; // it ended while the caller was looked up
     cancel = clock.after(recheckMs, () => {
       check().then(later, (error: unknown) => {
         // Only what says so ends it: a store that does not answer for a moment does not.
@@ -100,7 +102,10 @@ function whileValid(clock: Clock, check: () => Promise<unknown>, onEnd: () => vo
     });
   };
   later();
-  return () => cancel();
+  return () => {
+    over = true;
+    cancel();
+  };
 }
 
 /** @returns false when the reader takes nothing more */
