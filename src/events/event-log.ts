@@ -5,7 +5,7 @@ import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { NewSessionEvent, SessionEvent } from "../wire/events.ts";
-import { createEventIds, firstIdAt } from "./event-id.ts";
+import { createEventIds, firstIdAt, isEventId } from "./event-id.ts";
 import type { EventStore } from "./event-store.ts";
 
 /** What changed in one session: its events, and what to remember of it beside them; null forgets. */
@@ -168,6 +168,7 @@ export async function createEventLog(deps: EventLogDeps): Promise<EventLog> {
       return from < 0 ? [] : recent.slice(from, from + limit);
     },
     async covers(eventId) {
+      if (!isEventId(eventId)) return false;
       if (eventId === recentFrom || recent.some(({ id }) => id === eventId)) return true;
       return eventId === (await store.pruned()) || (await store.has(eventId));
     },

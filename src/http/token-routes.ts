@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { PersonalTokens } from "../accounts/index.ts";
 import { createdTokenSchema, createTokenInputSchema, tokenSchema } from "../wire/access.ts";
+import { textSchema } from "../wire/text.ts";
 import type { RouteModule } from "./route-server.ts";
 
 const tags = ["tokens"];
@@ -49,7 +50,7 @@ export function tokenRoutes(deps: { readonly tokens: PersonalTokens }): RouteMod
         operationId: "revokeToken",
         tags,
         summary: "Revokes a token, at once.",
-        params: z.strictObject({ tokenId: z.string().min(1).max(200) }),
+        params: z.strictObject({ tokenId: textSchema(200) }),
         response: { 204: z.undefined().describe("Revoked") },
       },
       handler: async (request, reply) => {

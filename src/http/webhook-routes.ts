@@ -9,10 +9,11 @@ import {
   retryDeliveriesInputSchema,
   webhookSchema,
 } from "../wire/events.ts";
+import { textSchema } from "../wire/text.ts";
 import type { RouteModule } from "./route-server.ts";
 
 const tags = ["webhooks"];
-const params = z.object({ webhookId: z.string().min(1).max(200) });
+const params = z.object({ webhookId: textSchema(200) });
 const config = { access: "admin" } as const;
 
 const about = `Each event is sent as a POST with the event as JSON until the receiver answers 2xx, with growing pauses over about twenty hours, in

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textSchema } from "./text.ts";
 
 /** What a token may do. `coding:drive` is everything that acts without the agent asking; it is never a default. */
 export const scopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write", "admin"] as const;
@@ -35,7 +36,7 @@ export const addFolderInputSchema = z
 /** `POST /api/tokens` */
 export const createTokenInputSchema = z
   .strictObject({
-    name: z.string().min(1).max(100),
+    name: textSchema(100),
     scopes: z.array(scopeSchema).min(1),
     expiresAt: z.iso.datetime({ offset: true }).nullable().optional().describe("Null or left out never expires."),
     folders: z

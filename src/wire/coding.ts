@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textSchema } from "./text.ts";
 import { turnSchema } from "./turn.ts";
 
 /** The seed's four states, by facts alone. */
@@ -77,7 +78,7 @@ export const sessionSummarySchema = z
 /** Longest wait of a call, in milliseconds. */
 export const maxWaitMs = 600_000;
 const waitMsSchema = z.int().min(0).max(maxWaitMs);
-const sessionIdSchema = z.string().min(1).max(200);
+const sessionIdSchema = textSchema(200);
 const agentSchema = z.string().min(1).max(100).describe("Agent name or alias; the default agent when left out.");
 const dirSchema = z.string().min(1).max(4096).describe("Absolute path of the directory to work in.");
 
@@ -87,14 +88,14 @@ export const askInputSchema = z
     dir: dirSchema,
     prompt: z.string().min(1).describe("What to tell the agent, as plain text."),
     sessionId: sessionIdSchema.optional().describe("Continues this session; a new one starts when left out."),
-    model: z.string().min(1).max(200).optional(),
-    systemPrompt: z.string().min(1).optional().describe("Only for new sessions."),
+    model: textSchema(200).optional(),
+    systemPrompt: textSchema().optional().describe("Only for new sessions."),
     worktree: z.boolean().optional().describe("True makes an isolated git worktree for `branch` from `baseBranch`."),
-    baseBranch: z.string().min(1).max(250).optional(),
-    branch: z.string().min(1).max(250).optional(),
+    baseBranch: textSchema(250).optional(),
+    branch: textSchema(250).optional(),
     permissionMode: permissionModeSchema.optional(),
     waitMs: waitMsSchema.optional().describe("Wait until the turn ends or somebody is needed, at most this long."),
-    idempotencyKey: z.string().min(1).max(200).optional(),
+    idempotencyKey: textSchema(200).optional(),
     allowCommands: z.boolean().optional().describe("Let a first `/` or `!` be the agent's command."),
   })
   .meta({ id: "AskInput" });
@@ -268,13 +269,13 @@ export const spawnInputSchema = z
     sessionId: sessionIdSchema.optional(),
     agent: agentSchema.optional(),
     dir: dirSchema.optional().describe("Needed without `sessionId`."),
-    model: z.string().min(1).max(200).optional(),
-    systemPrompt: z.string().min(1).optional(),
+    model: textSchema(200).optional(),
+    systemPrompt: textSchema().optional(),
     cols: colsSchema.optional().describe("Clamped to 2 to 1000."),
     rows: colsSchema.optional().describe("Clamped to 1 to 500."),
     worktree: z.boolean().optional(),
-    baseBranch: z.string().min(1).max(250).optional(),
-    branch: z.string().min(1).max(250).optional(),
+    baseBranch: textSchema(250).optional(),
+    branch: textSchema(250).optional(),
   })
   .meta({ id: "SpawnInput" });
 

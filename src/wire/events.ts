@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { activitySchema, pendingPermissionSchema, sessionStatusSchema } from "./coding.ts";
+import { textSchema } from "./text.ts";
 
 /** What can happen to a session. Ours: the seed has no events. */
 export const eventKinds = [
@@ -107,7 +108,7 @@ export const streamResetSchema = z
 
 /** `GET /api/coding/events` */
 export const eventsQuerySchema = z.strictObject({
-  sessionId: z.string().min(1).max(200).optional().describe("Only events of this session."),
+  sessionId: textSchema(200).optional().describe("Only events of this session."),
   lastEventId: z
     .string()
     .max(200)

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textSchema } from "./text.ts";
 
 /** Work that a removed worktree would have taken with it, kept as a commit in its repository. */
 export const rescueSchema = z
@@ -16,7 +17,7 @@ export const rescueSchema = z
   })
   .meta({ id: "Rescue" });
 
-const sessionIdSchema = z.string().min(1).max(200);
+const sessionIdSchema = textSchema(200);
 
 export const rescueListOutputSchema = z.object({ rescues: z.array(rescueSchema).describe("Latest first.") });
 
