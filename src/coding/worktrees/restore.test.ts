@@ -144,6 +144,19 @@ test("a rescue that git cannot be asked for at the moment is not forgotten", asy
   expect((await world.worktrees.rescueOf(await recordOf(world, sessionId))).paths).toHaveLength(4);
 });
 
+test("where a worktree was removed only its own session begins", async () => {
+  const world = await createWorktreeWorld();
+  const { dir, sessionId } = await rescued(world);
+  await world.worktrees.requireNotAnothers(dir, sessionId);
+  for (const other of [null, "another"]) {
+    const refused = world.worktrees.requireNotAnothers(join(dir, "src"), other);
+    await expect(refused).rejects.toThrow(sessionId);
+    expect(await errorCode(refused)).toBe("dir_not_found");
+  }
+  await mkdir(join(dir, "src"), { recursive: true });
+  await world.worktrees.requireNotAnothers(join(dir, "src"), null);
+});
+
 test("a worktree that could not be removed entirely is not gone on with, since the next close would take what is new in it", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");

@@ -46,7 +46,7 @@ export interface Worktrees {
   /** Rescues and removes; null for a session without a worktree. Never throws for what is in it: then it stays. */
   close(sessionId: string, options: { readonly discard: boolean }): Promise<ClosedWorktree | null>;
   ofSession(sessionId: string): Promise<WorktreeRecord | null>;
-  /** Refuses a directory in another session's worktree. @throws PosternError `session_busy` */
+  /** Refuses a directory in another session's worktree. @throws PosternError `session_busy` | `dir_not_found` when that one is removed */
   requireNotAnothers(dir: string, sessionId: string | null): Promise<void>;
   /** For the folder rule: a directory in a worktree, also in one that is gone, counts as the same one of its repository. */
   countedAs(dir: string): Promise<CountedDir>;
@@ -180,10 +180,12 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     ofSession: (sessionId) => store.ofSession(sessionId),
 
     async requireNotAnothers(dir, sessionId) {
-      const other = (await store.holding(dir)).find(
-        (record) => record.state !== "removed" && record.sessionId !== sessionId,
-      );
-      if (other === undefined) return;
+      const held = await store.holding(dir);
+      const other = held.find((record) => record.state !== "removed" && record.sessionId !== sessionId);
+      if (other === undefined) {
+        if (held.some((record) => record.sessionId === sessionId)) return; // made anew when it goes on
+        return requireThere(dir, held[0]);
+      }
       throw codingError(
         "session_busy",
         `${dir} is the worktree of session ${other.sessionId}, and two sessions never share one. Go on with that session, or ask for a worktree of your own.`,
@@ -229,6 +231,14 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       }
     },
   };
+}
+
+async function requireThere(dir: string, gone: WorktreeRecord | undefined): Promise<void> {
+  if (gone === undefined || (await inodeOf(dir)) !== null) return;
+  throw codingError(
+    "dir_not_found",
+    `${dir} was the worktree of session ${gone.sessionId} and is removed. Go on with that session, or name another directory.`,
+  );
 }
 
 /** What is written into such a one would go with it, unrescued, when its removal is gone on with. */
