@@ -140,7 +140,11 @@ test("a rescue that git cannot be asked for at the moment is not forgotten", asy
   const world = await createWorktreeWorld();
   const { sessionId } = await rescued(world);
   const withoutGit = world.again({ pathVariable: join(world.root, "nowhere") });
-  await expect(withoutGit.rescueOf(await recordOf(world, sessionId))).rejects.toThrow(/git/);
+  const refused = withoutGit.rescueOf(await recordOf(world, sessionId));
+  await expect(refused).rejects.toThrow(/git/);
+  expect(await errorCode(refused)).toBe("worktree_failed");
+  const wanted = { sessionId: "other", dir: world.repository, baseBranch: "main", branch: "c" };
+  expect(await errorCode(withoutGit.make(wanted, async () => true))).toBe("worktree_failed");
   expect((await world.worktrees.rescueOf(await recordOf(world, sessionId))).paths).toHaveLength(4);
 });
 

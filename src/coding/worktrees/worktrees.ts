@@ -6,7 +6,7 @@ import { isErrno } from "../../core/errors.ts";
 import { newUuid } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { createKeyedLock } from "../../core/single-flight.ts";
-import { createGit } from "../../platform/git-command.ts";
+import { createGit, GitError } from "../../platform/git-command.ts";
 import { endGroup } from "../../platform/processes.ts";
 import type { Tables } from "../../storage/schema.ts";
 import { codingError } from "../errors.ts";
@@ -154,7 +154,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
         );
       }
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      const { path, subFolder } = await lock.run(place.commonDir, () => makeWorktree(deps, place, wanted));
+      const { path, subFolder } = await lock.run(place.commonDir, () => told(makeWorktree(deps, place, wanted)));
       return realpath(join(path, subFolder));
     },
 
@@ -167,7 +167,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       const record = await store.ofSession(sessionId);
       if (record === null) return;
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      await revive(record);
+      await told(revive(record));
     },
 
     async close(sessionId, { discard }) {
@@ -204,18 +204,18 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 
     worktreeRoots: () => store.roots(),
     rescued: () => store.withRescue(),
-    rescueOf,
+    rescueOf: (record) => told(rescueOf(record)),
 
     async restore(record, { force }) {
-      const rescue = await rescueOf(record);
+      const rescue = await told(rescueOf(record));
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      return restoreRescue(deps, await revive(record), { rescue, force });
+      return told(revive(record).then((standing) => restoreRescue(deps, standing, { rescue, force })));
     },
 
     async drop(record) {
-      const { commit } = await rescueOf(record);
+      const { commit } = await told(rescueOf(record));
       if (record.rescueRef === null) return;
-      await deps.git.must(["update-ref", "-d", record.rescueRef, commit], { at: { gitDir: record.commonDir } });
+      await told(deps.git.must(["update-ref", "-d", record.rescueRef, commit], { at: { gitDir: record.commonDir } }));
       await store.update(record, { rescueRef: null, rescueCommit: null });
     },
 
@@ -231,6 +231,13 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       }
     },
   };
+}
+
+/** What git said is for the caller: it is their repository. @throws PosternError `worktree_failed` */
+async function told<T>(task: Promise<T>): Promise<T> {
+  return task.catch((error: unknown) => {
+    throw error instanceof GitError ? codingError("worktree_failed", `${error.message}.`, { cause: error }) : error;
+  });
 }
 
 async function requireThere(dir: string, gone: WorktreeRecord | undefined): Promise<void> {
