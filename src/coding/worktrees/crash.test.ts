@@ -56,6 +56,21 @@ describe("a gateway that is killed while it makes a worktree leaves no trace aft
     await expectNoTrace(world, "b");
   });
 
+  test("but what is in a worktree without a session is kept: somebody may have worked there", async () => {
+    const world = await createWorktreeWorld();
+    for (const [branch, end] of [
+      ["b", (): Promise<void> => world.again().reconcile(async () => false)],
+      ["c", (id: string): Promise<void> => world.again().takeBack(id)],
+    ] as const) {
+      const { dir, sessionId } = await world.make(branch);
+      await writeFile(join(dir, "README.md"), "changed\n");
+      await end(sessionId);
+      expect(existsSync(dir)).toBe(false);
+      expect(await world.git("show", `refs/postern/rescue/${sessionId}:README.md`)).toBe("changed\n");
+      expect((await world.worktrees.rescued()).map((record) => record.sessionId)).toContain(sessionId);
+    }
+  });
+
   test("what somebody put in the way meanwhile is not touched", async () => {
     const world = await createWorktreeWorld();
     const wanted = { sessionId: newUuid(), dir: world.repository, baseBranch: "main", branch: "b" };

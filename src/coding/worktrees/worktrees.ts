@@ -134,10 +134,17 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     throw codingError("rescue_not_found", `Session ${record.sessionId} has no rescue.`);
   }
 
+  /** Of a session that did not come to be. What is in it all the same is kept, as at a close. */
+  async function withdraw(record: WorktreeRecord): Promise<void> {
+    const { removed, rescue } = await closeWorktree(deps, record, { discard: false });
+    const left = await store.ofSession(record.sessionId);
+    if (removed && rescue === null && left !== null) await undoCreation(deps, left);
+  }
+
   async function reconcileOne(record: WorktreeRecord, exists: (sessionId: string) => Promise<boolean>): Promise<void> {
     const { state, path } = record;
     if (state === "creating") await undoCreation(deps, record);
-    else if (state === "ready" && !(await exists(record.sessionId))) await undoCreation(deps, record);
+    else if (state === "ready" && !(await exists(record.sessionId))) await withdraw(record);
     else if (state !== "ready") await finished(record);
     else return;
     log.info({ path, state }, "finished or undid what was left of a worktree");
@@ -160,7 +167,11 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 
     async takeBack(sessionId) {
       const record = await store.ofSession(sessionId);
-      if (record !== null) await lock.run(record.commonDir, () => undoCreation(deps, record));
+      if (record !== null) await {
+        await lock.run(record.commonDir, () => withdraw(record)).catch((error: unknown) =>
+          log.error({ path: record.path, error }, "cannot take a worktree back; its session has it until it is closed"),
+        );
+      }
     },
 
     async revive(sessionId) {
