@@ -167,11 +167,12 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 
     async takeBack(sessionId) {
       const record = await store.ofSession(sessionId);
-      if (record !== null) await {
-        await lock.run(record.commonDir, () => withdraw(record)).catch((error: unknown) =>
+      if (record === null) return;
+      await lock
+        .run(record.commonDir, () => withdraw(record))
+        .catch((error: unknown) =>
           log.error({ path: record.path, error }, "cannot take a worktree back; its session has it until it is closed"),
         );
-      }
     },
 
     async revive(sessionId) {
