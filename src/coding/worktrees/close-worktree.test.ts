@@ -207,6 +207,19 @@ test("main checkout, index and stash are untouched; a second rescue keeps the fi
   expect(await world.git("log", "--format=%H", `refs/postern/rescue/${sessionId}`)).toContain(first?.rescue?.commit);
 });
 
+test("the rescue of the session before stays reachable when another one goes on in the worktree", async () => {
+  const world = await createWorktreeWorld();
+  const { dir, sessionId } = await world.make("b");
+  await writeFile(join(dir, "README.md"), "first\n");
+  const first = await world.worktrees.close(sessionId, keep);
+  await world.worktrees.revive(sessionId);
+  await world.store.db.updateTable("worktrees").set({ session_id: "next" }).execute();
+  await writeFile(join(dir, "README.md"), "second\n");
+  const { rescue } = (await world.worktrees.close("next", keep)) ?? {};
+  expect(rescue?.ref).toBe("refs/postern/rescue/next");
+  expect(await world.git("rev-list", rescue?.commit ?? "")).toContain(first?.rescue?.commit ?? "none");
+});
+
 test("a file that could be taken for git's own by its name keeps the worktree", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");

@@ -97,21 +97,22 @@ async function isOnNoBranch({ git }: WorktreeDeps, at: GitPlace, head: string): 
   return holding.length === 0;
 }
 
-/** An earlier rescue of the session stays reachable, as the last parent. */
+/** An earlier rescue of the session, or of the one that it goes on from, stays reachable, as the last parent. */
 async function commitRescue(
   { git }: WorktreeDeps,
-  { commonDir, sessionId, path, branch }: WorktreeRecord,
+  { commonDir, sessionId, path, branch, rescueCommit }: WorktreeRecord,
   { snapshot, head }: { readonly snapshot: Snapshot; readonly head: string | null },
 ): Promise<string> {
   const at = { gitDir: commonDir };
   const ref = rescueRefOf(sessionId);
-  const earlier = await commitOf(git, at, ref);
+  const own = await commitOf(git, at, ref);
+  const earlier = own ?? (rescueCommit === null ? null : await commitOf(git, at, rescueCommit));
   const commit = async (tree: string, parents: readonly (string | null)[], message: string): Promise<string> => {
     const flags = parents.flatMap((parent) => (parent === null ? [] : ["-p", parent]));
     const args = [...durable, "commit-tree", "--no-gpg-sign", ...flags, "-m", message, tree];
     return lineOf(await git.must(args, { at, env: identity }));
   };
-  if (earlier !== null && (await isSame({ git, at, earlier }, snapshot, head))) return earlier;
+  if (own !== null && (await isSame({ git, at, earlier: own }, snapshot, head))) return own;
   const { stagedTree } = snapshot;
   const staged =
     stagedTree === null ? null : await commit(stagedTree, [head], `Staged in the worktree of session ${sessionId}`);
