@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { hasCode, isPosternError } from "../core/errors.ts";
 import type { CloseAllOutput, CloseInput, CloseOutput } from "../wire/coding.ts";
 import { codingError } from "./errors.ts";
-import type { SessionLocator } from "./locate.ts";
+import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { Caller } from "./ports.ts";
 import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
@@ -18,7 +18,7 @@ export interface CloseDeps {
   readonly queue: PromptQueue;
   readonly clock: Clock;
   readonly events: Pick<SessionEvents, "closed">;
-  readonly worktrees: Pick<Worktrees, "close">;
+  readonly worktrees: Pick<Worktrees, "close" | "ofSession">;
 }
 
 /**
@@ -37,6 +37,7 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
         );
       }
       if (!session.stored) return null;
+      await refuseUnderSuccessor(deps, session);
       if (session.live !== null) await deps.live.end(session.live);
       const { sessionId } = session.live?.record ?? session.record;
       await deps.queue.loseAll(sessionId);
@@ -46,6 +47,24 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
     const summary = await deps.locator.summaryOf(await deps.locator.locate(input.sessionId, caller));
     return { ...summary, worktree: worktree && { ...worktree, ignoredLost: listed(worktree.ignoredLost) } };
   };
+}
+
+/**
+ * A process that went on with a session which has a worktree of its own stays in the worktree of the one before: that one's is not taken
+ * from under it.
+ */
+async function refuseUnderSuccessor({ live, worktrees }: CloseDeps, { record }: LocatedSession): Promise<void> {
+  const { sessionId, launchId } = record;
+  const worktree = await worktrees.ofSession(sessionId);
+  if (worktree === null || worktree.state === "removed" || launchId === null) return;
+  const successor = live
+    .all()
+    .find(({ exit, record: other }) => exit === null && other.launchId === launchId && other.sessionId !== sessionId);
+  if (successor === undefined) return;
+  throw codingError(
+    "session_busy",
+    `Session ${sessionId} goes on as ${successor.record.sessionId}, whose process works in its worktree. Close that one first.`,
+  );
 }
 
 async function noteClosed({ store, events, clock }: CloseDeps, sessionId: string): Promise<void> {
