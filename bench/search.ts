@@ -12,6 +12,7 @@ import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { builtInTemplates } from "../src/coding/agents/templates.ts";
+import { createBatchStore } from "../src/coding/catalog/batch-store.ts";
 import { openCatalogDatabase } from "../src/coding/catalog/catalog-database.ts";
 import { createCatalogIndexer } from "../src/coding/catalog/catalog-indexer.ts";
 import { createTextIndex } from "../src/coding/catalog/text-index.ts";
@@ -98,7 +99,7 @@ async function build(corpus: string, path: string, withText: boolean): Promise<n
         format: template.transcriptFormat ?? "claude",
       })),
     ),
-    createTextIndex: (tx) => (withText ? createTextIndex(tx, "sqlite") : none),
+    store: createBatchStore({ database, createTextIndex: (tx) => (withText ? createTextIndex(tx, "sqlite") : none) }),
     createCollector: withText ? createTextCollector : () => nothing,
     clock: systemClock,
     log: silentLog,

@@ -21,6 +21,7 @@ import { silentLog } from "../../core/log.ts";
 import { claudeCode } from "../agents/claude-code.ts";
 import { codex } from "../agents/codex.ts";
 import { createTranscripts } from "../transcripts/index.ts";
+import { createBatchStore } from "./batch-store.ts";
 import { type CatalogPlace, openCatalogDatabase } from "./catalog-database.ts";
 import { type CatalogIndexer, createCatalogIndexer } from "./catalog-indexer.ts";
 import { createTextIndex } from "./text-index.ts";
@@ -59,7 +60,7 @@ async function makeWorld(openStore: OpenTestStore) {
       database,
       sources,
       createCollector: createTextCollector,
-      createTextIndex: (tx) => createTextIndex(tx, database.dialect),
+      store: createBatchStore({ database, createTextIndex: (tx) => createTextIndex(tx, database.dialect) }),
       clock: systemClock,
       log: silentLog,
       onProgress: () => undefined,

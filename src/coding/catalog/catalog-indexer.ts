@@ -1,8 +1,9 @@
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import type { BatchStore } from "./batch-store.ts";
 import type { CatalogDatabase } from "./catalog-database.ts";
-import { type CatalogWriterDeps, createCatalogWriter } from "./catalog-writer.ts";
+import { createCatalogWriter } from "./catalog-writer.ts";
 import { createStoredStates, isUnchanged } from "./stored-states.ts";
 import { type CreateCollector, rowOf, scanTranscript } from "./transcript-scan.ts";
 import {
@@ -38,8 +39,11 @@ export interface CatalogIndexer {
 }
 
 /** What {@link createCatalogIndexer} needs. */
-export interface CatalogIndexerDeps extends Pick<CatalogWriterDeps, "createTextIndex"> {
+export interface CatalogIndexerDeps {
+  /** Read from, and emptied. */
   readonly database: CatalogDatabase;
+  /** Written to. */
+  readonly store: BatchStore;
   readonly sources: readonly CatalogSource[];
   readonly createCollector: CreateCollector;
   readonly clock: Clock;
@@ -66,7 +70,7 @@ interface Wanted {
 /** An indexer without a timer or a process of its own. */
 export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   const { database, sources, clock, log } = deps;
-  const writer = createCatalogWriter({ ...deps, onStored: deps.onProgress });
+  const writer = createCatalogWriter({ store: deps.store, onStored: deps.onProgress });
   const stored = createStoredStates(database.db);
   const counts = { done: 0, total: 0, unreadable: 0, readBytes: 0 };
 

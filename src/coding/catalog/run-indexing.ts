@@ -1,11 +1,14 @@
 import { systemClock } from "../../core/clock.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import { openCatalogDatabase, prepareForWriting } from "./catalog-database.ts";
+import { createBatchStore } from "./batch-store.ts";
+import { type CatalogDatabase, openCatalogDatabase, prepareForWriting } from "./catalog-database.ts";
 import { createCatalogIndexer } from "./catalog-indexer.ts";
 import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messages.ts";
+import { createThreadedStore } from "./store-thread.ts";
 import { createTextIndex } from "./text-index.ts";
 import { createTextCollector } from "./turn-collector.ts";
+import type { TextIndex } from "./turn-text.ts";
 
 /** The indexing process's work, without the process. */
 export interface Indexing {
@@ -21,6 +24,8 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
   const log = toldLog(tell);
   const database = await openCatalogDatabase(order.place, log);
   await prepareForWriting(database);
+  const createIndex = (tx: CatalogDatabase["db"]): TextIndex => createTextIndex(tx, database.dialect);
+  const store = createThreadedStore(order.place, createBatchStore({ database, createTextIndex: createIndex }));
   let folders: string[] = [];
   let toldAt = Number.NEGATIVE_INFINITY;
 
@@ -33,7 +38,7 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
     database,
     sources: order.sources,
     createCollector: createTextCollector,
-    createTextIndex: (tx) => createTextIndex(tx, database.dialect),
+    store,
     clock: systemClock,
     log,
     onProgress() {
@@ -54,6 +59,7 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
       case "look":
         return indexer.look(task.paths);
       case "stop":
+        await store.close();
         return database.close();
     }
   }
