@@ -250,4 +250,13 @@ describeOnBothStores("a search", (openStore) => {
       expect(error).toMatchObject({ code: "invalid_request", message: expect.stringContaining("at least one letter") });
     },
   );
+
+  test("takes 32 different words and phrases, and refuses more", async () => {
+    const { run } = await openSearch(openStore, {});
+    const words = Array.from({ length: 33 }, (_, at) => `w${at}`);
+    expect(await run({ query: [...words.slice(0, 32), "w0 w1."].join(" ") })).toMatchObject({ total: 0 });
+    expect(await run({ query: `"${words.join(" ")}"` }), "one phrase").toMatchObject({ total: 0 });
+    const error = await run({ query: words.join(" ") }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "invalid_request", message: expect.stringContaining("at most 32") });
+  });
 });

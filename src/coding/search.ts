@@ -12,6 +12,8 @@ const defaultLimit = 10;
 /** A catalog that is made for the first time has its newest page by then. */
 const firstPageMs = 200;
 const root = "/";
+/** The store is asked for each of them, and what is found is looked through for all. */
+const maxTerms = 32;
 
 /** A session that was found, and how well it fits. */
 type Found = Omit<Hit, "transcriptId"> & { readonly updatedAt: number } & (
@@ -60,9 +62,13 @@ export function createSearch(deps: SearchDeps): (input: SearchInput, caller: Cal
   };
 }
 
-/** @throws PosternError `invalid_request` when there is nothing to search for */
+/** @throws PosternError `invalid_request` when there is nothing to search for, or too much */
 function termsOf(query: string): readonly QueryTerm[] {
   const terms = parseQuery(query);
+  if (terms.length > maxTerms) {
+    const message = `The query has ${terms.length} different words and phrases; at most ${maxTerms} can be searched for at once. Leave some out, or put words that stand together in quotes.`;
+    throw codingError("invalid_request", message);
+  }
   if (terms.length > 0) return terms;
   const message = `There is no word in the query ${JSON.stringify(query)}. Give at least one letter, digit or emoji to search for.`;
   throw codingError("invalid_request", message);

@@ -219,7 +219,7 @@ export const searchInputSchema = z
       .string()
       .min(1)
       .max(1_000)
-      .describe('Words that all have to occur; "quoted words" as a phrase; the last word also as a prefix.'),
+      .describe('At most 32 words or "quoted phrases" that all have to occur; the last word also as a prefix.'),
     in: z
       .enum(["title", "all"])
       .optional()

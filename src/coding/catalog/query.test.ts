@@ -67,3 +67,37 @@ test("a text is found by each of its own words, and by itself", () => {
     { numRuns: 500 },
   );
 });
+
+test("every term is found in every place where its words follow each other", () => {
+  const word = fc.constantFrom("a", "ab", "b");
+  const term = fc.record({ words: fc.array(word, { minLength: 1, maxLength: 3 }), prefix: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 12 }), fc.array(term, { maxLength: 4 }), (text, wanted) => {
+      const expected = text.flatMap((_word, at) =>
+        wanted.flatMap(({ words, prefix }, number) => {
+          const there = text.slice(at, at + words.length);
+          const plain = there.join(" ") === words.join(" ");
+          const begun = prefix && there.length === words.length && there.join(" ").startsWith(words.join(" "));
+          return plain || begun ? [`${text.slice(0, at).join(" ").length + (at > 0 ? 1 : 0)} ${number}`] : [];
+        }),
+      );
+      const found = findTerms(text.join(" "), wanted).map(({ start, term: number }) => `${start} ${number}`);
+      expect(found.toSorted()).toEqual(expected.toSorted());
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("looking through a large text for many terms takes hardly longer than for one", () => {
+  const text = Array.from({ length: 40_000 }, (_, at) => `w${(at * 7_919) % 5_000}`).join(" ");
+  const many = parseQuery(Array.from({ length: 400 }, (_, at) => `x${at}`).join(" "));
+  const quickest = (terms: typeof many): number => {
+    const times = [1, 2, 3].map(() => {
+      const startedAt = performance.now();
+      findTerms(text, terms);
+      return performance.now() - startedAt;
+    });
+    return Math.min(...times);
+  };
+  expect(quickest(many)).toBeLessThan(15 * quickest(many.slice(0, 1)));
+});

@@ -39,21 +39,44 @@ export interface TermPlace {
   readonly end: number;
 }
 
-/** Where the terms occur in a text, in the order of the text. */
+/** Where the terms occur in a text, in the order of the text. A word is compared only with terms that begin with it. */
 export function findTerms(text: string, terms: readonly QueryTerm[]): readonly TermPlace[] {
   const words = placedWords(text);
+  const { byFirst, open } = startsOf(terms);
   const places: TermPlace[] = [];
-  for (let at = 0; at < words.length; at++) {
-    for (const [term, { words: wanted, prefix }] of terms.entries()) {
-      const last = words[at + wanted.length - 1];
-      const first = words[at];
-      if (first === undefined || last === undefined) continue;
-      const found = wanted.every((word, step) => {
-        const there = words[at + step]?.word;
-        return prefix && step === wanted.length - 1 ? there?.startsWith(word) === true : there === word;
+  for (const [at, { word, start, end }] of words.entries()) {
+    for (const { term, rest, prefix } of byFirst.get(word) ?? []) {
+      const last = words[at + rest.length];
+      if (last === undefined) continue;
+      const found = rest.every((wanted, step) => {
+        const there = words[at + step + 1]?.word;
+        return prefix && step === rest.length - 1 ? there?.startsWith(wanted) === true : there === wanted;
       });
-      if (found) places.push({ term, start: first.start, end: last.end });
+      if (found) places.push({ term, start, end: last.end });
+    }
+    for (const { term, begin } of open) {
+      if (word.startsWith(begin)) places.push({ term, start, end });
     }
   }
   return places;
+}
+
+/** A term after its first word. */
+interface TermRest {
+  readonly term: number;
+  readonly rest: readonly string[];
+  readonly prefix: boolean;
+}
+
+/** The terms by their first word; those that are only the beginning of a word, which no query has more than one of, apart. */
+function startsOf(terms: readonly QueryTerm[]) {
+  const byFirst = new Map<string, TermRest[]>();
+  const open: { readonly term: number; readonly begin: string }[] = [];
+  for (const [term, { words, prefix }] of terms.entries()) {
+    const [first, ...rest] = words;
+    if (first === undefined) continue;
+    if (prefix && rest.length === 0) open.push({ term, begin: first });
+    else byFirst.set(first, [...(byFirst.get(first) ?? []), { term, rest, prefix }]);
+  }
+  return { byFirst, open };
 }
