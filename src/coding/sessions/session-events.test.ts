@@ -222,3 +222,21 @@ test("what was told of a session that nobody knows any more is forgotten", async
   expect(all.kinds()).toEqual([]);
   expect(memos.size).toBe(0);
 });
+
+test.each(["", "{", "null", "[]", '{"status":"dreaming"}', '{"status":"running","asked":[]}'])(
+  "the memo %j, of another version, counts as none",
+  async (memo) => {
+    const all = setUpTold(new Map([["s1", memo]]));
+    const ended = recordOf({ terminalId: null, exitCode: 0, closedAt: clock.now() });
+    all.records.set("s1", ended);
+    await all.events.reconcile();
+    expect(all.kinds()).toEqual(["session.closed"]);
+    expect(all.memos.size).toBe(0);
+    all.memos.set("s1", memo);
+    const teller = all.events.tell(all.session, "found");
+    await teller.begin();
+    teller.caughtUp();
+    expect(all.kinds()).toEqual(["session.created"]);
+    expect(all.memos.get("s1")).toContain('"through"');
+  },
+);

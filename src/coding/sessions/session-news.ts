@@ -161,6 +161,13 @@ export function endNews(
   };
 }
 
+/** Null also for what another version wrote and this one cannot read: then nothing was told. */
 export function parseMemo(text: string | null): Memo | null {
-  return text === null ? null : memoSchema.parse(JSON.parse(text));
+  if (text === null) return null;
+  try {
+    return memoSchema.safeParse(JSON.parse(text)).data ?? null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }
