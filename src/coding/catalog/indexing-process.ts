@@ -110,10 +110,12 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
     if (child === undefined) return;
     ending = new Promise((resolve) => {
       const cancel = clock.after(stopMs, () => void child.kill("SIGKILL"));
-      child.on("exit", () => {
+      const gone = (): void => {
         cancel();
         resolve();
-      });
+      };
+      child.on("exit", gone);
+      child.on("error", gone); // one that never began has no exit
       // In the middle of something: what is stored is whole.
       if (task === null || task === undefined) send(child, { kind: "stop" });
       else child.kill("SIGKILL");
