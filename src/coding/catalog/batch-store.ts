@@ -41,14 +41,17 @@ async function store(
   const rows = new Map(batch.map(({ row }) => [row.path, { ...row, listed: 0 }]));
   await upsert(tx, [...rows.values()]);
   await relist(tx, [...new Set([...rows.values()].map((row) => row.session_id))]);
-  for (const { row, texts: pieces, restarted } of batch) {
-    if (restarted) await texts.remove(row.transcript_id);
+  const added = new Set<number>();
+  for (const { row, texts: pieces, from } of batch) {
+    if (from === "new") added.add(row.transcript_id);
+    if (from === "again") await texts.remove(row.transcript_id);
     if (row.kind === "part") continue;
-    await texts.add(row.transcript_id, pieces);
+    await texts.add(row.transcript_id, pieces, { isNew: from === "new" });
   }
   for (const row of rows.values()) {
     if (row.kind === "part" || row.unreadable === 1) continue;
-    await texts.setHead(row.transcript_id, { title: row.title, firstMessage: row.first_prompt });
+    const head = { title: row.title, firstMessage: row.first_prompt };
+    await texts.setHead(row.transcript_id, head, { isNew: added.has(row.transcript_id) });
   }
 }
 

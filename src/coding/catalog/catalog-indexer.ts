@@ -82,10 +82,11 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
     const end = await scanTranscript(file, {
       transcriptId,
       known: usable,
+      isNew: known === null,
       now: clock.now(),
       createCollector: deps.createCollector,
       async put(checkpoint) {
-        if (checkpoint.restarted) readTo = 0;
+        if (checkpoint.from !== "on") readTo = 0;
         counts.readBytes += checkpoint.row.parsed_offset - readTo;
         readTo = checkpoint.row.parsed_offset;
         await writer.put(checkpoint);
@@ -98,7 +99,7 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
     if (end !== "unreadable") return;
     counts.unreadable += 1;
     const row = { ...rowOf(file, { transcriptId, state }), unreadable: 1 };
-    await writer.put({ row, texts: [], restarted: true });
+    await writer.put({ row, texts: [], from: "again" });
   }
 
   /** Reads the files, newest first. */

@@ -29,24 +29,30 @@ export function createCatalogWriter({ store, onStored }: CatalogWriterDeps): Cat
   let waiting: Checkpoint[] = [];
   let characters = 0;
   let stored = 0;
-  let writing: Promise<void> = Promise.resolve();
+  /** The newest transaction, which comes after all before; the error of one that failed is for whoever waits for it next. */
+  let newest: Promise<void> = Promise.resolve();
 
   function write(task: () => Promise<void>): Promise<void> {
-    const mine = writing.then(async () => {
-      await task();
-      onStored();
-    });
-    writing = mine.catch(() => undefined); // whoever asked hears of it; the next one begins anew
-    return mine;
+    newest = newest.then(task).then(onStored);
+    newest.catch(() => undefined); // until somebody waits for it
+    return newest;
   }
 
-  async function flush(): Promise<void> {
+  function writeWaiting(): Promise<void> {
     const batch = waiting;
     waiting = [];
     characters = 0;
-    if (batch.length === 0) return writing;
+    if (batch.length === 0) return newest;
     stored += batch.length;
     return write(() => store.put(batch));
+  }
+
+  async function flush(): Promise<void> {
+    try {
+      await writeWaiting();
+    } finally {
+      newest = newest.catch(() => undefined); // it was told; the next one begins anew
+    }
   }
 
   return {
@@ -54,7 +60,11 @@ export function createCatalogWriter({ store, onStored }: CatalogWriterDeps): Cat
       waiting.push(checkpoint);
       for (const { text } of checkpoint.texts) characters += text.length;
       const most = stored === 0 ? firstCheckpoints : maxCheckpoints;
-      if (waiting.length >= most || characters >= maxCharacters) await flush();
+      if (waiting.length < most && characters < maxCharacters) return;
+      // One batch is written while the next one is read: more than that would fill the memory.
+      const before = newest;
+      void writeWaiting();
+      await before;
     },
     flush,
     async remove(paths) {

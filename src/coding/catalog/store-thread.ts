@@ -2,7 +2,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { BatchStore } from "./batch-store.ts";
 import type { CatalogPlace } from "./catalog-database.ts";
-import type { StoreAnswer, StoreTask, StoreThreadOrder } from "./store-messages.ts";
+import type { StoreAnswer, StoreTask } from "./store-messages.ts";
 
 /** A batch store that has something to let go of. */
 export interface ClosableStore extends BatchStore {
@@ -35,8 +35,8 @@ export function createThreadedStore(place: CatalogPlace, direct: BatchStore): Cl
 /** Opens a connection of its own. */
 function startStoreThread(place: CatalogPlace): Omit<ClosableStore, "remove"> {
   const here = import.meta.url;
-  const workerData: StoreThreadOrder = { place };
-  const worker = new Worker(new URL(`./store-worker${extname(here)}`, here), { workerData });
+  const worker = new Worker(new URL(`./store-worker${extname(here)}`, here));
+  worker.postMessage({ kind: "open", place } satisfies StoreTask);
   let pending: PromiseWithResolvers<void> | null = null;
   let ended: Error | null = null;
   let closing: Promise<void> | null = null;

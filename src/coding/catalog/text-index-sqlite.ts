@@ -43,8 +43,8 @@ export function createSqliteTextStore(db: Kysely<CatalogTables>): TextStore {
       await sql`delete from part_words where rowid = ${partId}`.execute(db);
       await sql`delete from text_parts where part_id = ${partId}`.execute(db);
     },
-    async putHead(transcriptId, { title, firstMessage }) {
-      await sql`delete from head_words where rowid = ${transcriptId}`.execute(db);
+    async putHead(transcriptId, { title, firstMessage, isNew }) {
+      if (!isNew) await sql`delete from head_words where rowid = ${transcriptId}`.execute(db);
       await sql`insert into head_words (rowid, title, first_message)
         values (${transcriptId}, ${foldText(title)}, ${foldText(firstMessage)})`.execute(db);
     },

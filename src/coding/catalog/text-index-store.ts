@@ -31,7 +31,10 @@ export interface TextStore {
     part: { readonly content: string; readonly folded: string; readonly isNew: boolean },
   ): Promise<void>;
   dropPart(partId: PartId): Promise<void>;
-  putHead(transcriptId: number, head: { readonly title: string; readonly firstMessage: string }): Promise<void>;
+  putHead(
+    transcriptId: number,
+    head: { readonly title: string; readonly firstMessage: string; readonly isNew: boolean },
+  ): Promise<void>;
   /** Drops parts and head of a transcript. */
   drop(transcriptId: number): Promise<void>;
 

@@ -38,8 +38,9 @@ export function createTextIndex(db: Kysely<CatalogTables>, dialect: "sqlite" | "
   const store = createTextStore(db, dialect);
 
   return {
-    async add(transcriptId, texts) {
-      let part = await openLastPart(store, transcriptId);
+    async add(transcriptId, texts, { isNew } = { isNew: false }) {
+      if (texts.length === 0) return;
+      let part = isNew ? emptyPart(partIdOf(transcriptId, 0)) : await openLastPart(store, transcriptId);
       for (const { turnIndex, text, restarts } of texts) {
         if (restarts === true) {
           await writePart(store, part);
@@ -60,10 +61,11 @@ export function createTextIndex(db: Kysely<CatalogTables>, dialect: "sqlite" | "
       }
       await writePart(store, part);
     },
-    async setHead(transcriptId, { title, firstMessage }) {
+    async setHead(transcriptId, { title, firstMessage }, { isNew } = { isNew: false }) {
       await store.putHead(transcriptId, {
         title: clean((title ?? "").slice(0, maxHeadCharacters)),
         firstMessage: clean((firstMessage ?? "").slice(0, maxHeadCharacters)),
+        isNew,
       });
     },
     remove: (transcriptId) => store.drop(transcriptId),

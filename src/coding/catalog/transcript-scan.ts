@@ -22,8 +22,11 @@ export type ScannedRow = Omit<TranscriptRow, "listed">;
 export interface Checkpoint {
   readonly row: ScannedRow;
   readonly texts: readonly TurnText[];
-  /** The file was read from its beginning: what was stored of it before is void. */
-  readonly restarted: boolean;
+  /**
+   * `new`: the first of a transcript of which nothing is stored. `again`: the file was read from its beginning, what was stored of it
+   * before is void. `on`: what comes after the last checkpoint.
+   */
+  readonly from: "new" | "again" | "on";
 }
 
 /** Makes the collector of one scan, which goes on where an earlier one stood. */
@@ -32,8 +35,10 @@ export type CreateCollector = (format: TranscriptFormat, from?: CollectorState) 
 /** What a scan works with. */
 export interface ScanOptions {
   readonly transcriptId: number;
-  /** What is stored of this path. */
+  /** What is stored of this path and can be gone on with. */
   readonly known: TranscriptRow | null;
+  /** Nothing at all is stored of it. */
+  readonly isNew: boolean;
   readonly createCollector: CreateCollector;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -80,7 +85,7 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
   const indexer = readers[file.format].createIndexer(resumed?.saved.indexer);
   const collector = options.createCollector(file.format, resumed?.saved.collector);
   let { position, skippedLines, kind } = resumed ?? { position: start, skippedLines: 0, kind: "session" as const };
-  let restarted = resumed === null;
+  let from: Checkpoint["from"] = resumed !== null ? "on" : options.isNew ? "new" : "again";
   let window = source.seekable ? windowBytes : archiveWindowBytes;
   for (;;) {
     const texts: TurnText[] = [];
@@ -103,7 +108,7 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
     const stuck = reached.offset === position.offset;
     position = reached;
     const complete = source.seekable ? to >= source.stamp.sizeBytes : to - reached.offset > maxLineBytes || stuck;
-    if (complete || !stuck || restarted) {
+    if (complete || !stuck || from !== "on") {
       const row = {
         ...rowOf(file, { transcriptId: options.transcriptId, state: stateOf(source) }),
         ...factsOf(indexer, source),
@@ -115,8 +120,8 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
         complete: complete ? 1 : 0,
         skipped_lines: skippedLines,
       };
-      await put({ row, texts, restarted });
-      restarted = false;
+      await put({ row, texts, from });
+      from = "on";
     }
     if (complete) return;
     // A line that is longer than the window.

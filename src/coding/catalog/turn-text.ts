@@ -48,12 +48,13 @@ export interface TextCollector {
 
 /** Where titles and the text of turns are kept to be found. Writes happen in the caller's transaction. */
 export interface TextIndex {
-  /** Adds pieces of a transcript's turns, in order; a turn that grew is added to. */
-  add(transcriptId: number, texts: readonly TurnText[]): Promise<void>;
+  /** Adds pieces of a transcript's turns, in order; a turn that grew is added to. Of a new transcript nothing is looked for. */
+  add(transcriptId: number, texts: readonly TurnText[], options?: { readonly isNew: boolean }): Promise<void>;
   /** Sets what a search in titles looks at, when it is new or has changed. */
   setHead(
     transcriptId: number,
     head: { readonly title: string | null; readonly firstMessage: string | null },
+    options?: { readonly isNew: boolean },
   ): Promise<void>;
   /** Forgets all of a transcript. */
   remove(transcriptId: number): Promise<void>;
