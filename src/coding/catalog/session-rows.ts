@@ -41,15 +41,15 @@ const fewDirs = 20;
 
 const countAll = sql<number>`count(*)`.as("count");
 
-/** Every directory of a session. */
+/** Every directory of a session. There are far fewer than sessions: the index is asked for the next one after each. */
 export async function sessionDirs({ db }: CatalogReader): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom("transcripts")
-    .select(sql<string>`dir`.as("dir"))
-    .where(sql<SqlBool>`listed = 1`)
-    .groupBy("dir")
-    .union(db.selectFrom("sessions").select("dir"))
-    .execute();
+  const { rows } = await sql<{ dir: string }>`
+    with recursive dirs (dir) as (
+      select min(dir) from transcripts where listed = 1
+      union all
+      select (select min(t.dir) from transcripts t where t.listed = 1 and t.dir > dirs.dir) from dirs where dirs.dir is not null
+    )
+    select dir from dirs where dir is not null union select dir from sessions`.execute(db);
   return rows.map(({ dir }) => dir);
 }
 
