@@ -48,7 +48,7 @@ describe.skipIf(process.platform !== "linux")("locks of Codex", () => {
     await mkdir(join(home, "thread-writer-locks"));
     const path = join(home, "thread-writer-locks", `${id}.lock`);
     await writeFile(path, "");
-    const reader = spawn("sh", ["-c", `exec 3<"$1"; echo ready; sleep 60`, "sh", path], {
+    const reader = spawn("sh", ["-c", `exec 3<"$1"; echo ready; exec sleep 60`, "sh", path], {
       stdio: ["ignore", "pipe", "ignore"],
     });
     onTestFinished(() => void reader.kill("SIGKILL"));
