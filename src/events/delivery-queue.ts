@@ -23,7 +23,7 @@ export interface AttemptOutcome {
 
 /** SQL of deliveries: durable, in order for each webhook, and bounded. */
 export interface DeliveryQueue {
-  /** Puts events in, in the transaction that writes them. */
+  /** Puts events in, in the transaction that writes them. Every so often prunes with it: a receiver may be away for long. */
   add(
     transaction: Kysely<Tables>,
     entries: readonly { readonly webhookId: string; readonly event: SessionEvent }[],
@@ -49,23 +49,58 @@ export interface DeliveryQueue {
 /** Deliveries kept of each webhook, by state. Ours. */
 export const deliveryLimits = { waiting: 10_000, dead: 1_000, delivered: 200 } as const;
 
+// What is too much is looked for after so many events of a webhook, and not at each.
+const pruneEvery = 100;
+
 /** A {@link DeliveryQueue} over `webhook_deliveries`. */
-export function createDeliveryQueue(db: Kysely<Tables>): DeliveryQueue {
+export function createDeliveryQueue(
+  db: Kysely<Tables>,
+  limits: Readonly<Record<keyof typeof deliveryLimits, number>> = deliveryLimits,
+): DeliveryQueue {
+  /** Events of each webhook since it was pruned. */
+  const added = new Map<string, number>();
   const waiting = (webhookId: string) =>
     db.selectFrom("webhook_deliveries").where("webhook_id", "=", webhookId).where("state", "=", "waiting");
-  const change = (webhookId: string) => db.updateTable("webhook_deliveries").where("webhook_id", "=", webhookId);
+  const change = (webhookId: string, on = db) =>
+    on.updateTable("webhook_deliveries").where("webhook_id", "=", webhookId);
 
-  async function surplus(webhookId: string, state: keyof typeof deliveryLimits): Promise<string | null> {
-    const row = await db
+  async function surplus(
+    on: Kysely<Tables>,
+    webhookId: string,
+    state: keyof typeof deliveryLimits,
+  ): Promise<string | null> {
+    const row = await on
       .selectFrom("webhook_deliveries")
       .select("event_id")
       .where("webhook_id", "=", webhookId)
       .where("state", "=", state)
       .orderBy("event_id", "desc")
-      .offset(deliveryLimits[state])
+      .offset(limits[state])
       .limit(1)
       .executeTakeFirst();
     return row?.event_id ?? null;
+  }
+
+  async function prune(on: Kysely<Tables>, webhookId: string): Promise<void> {
+    added.delete(webhookId);
+    const tooMany = await surplus(on, webhookId, "waiting");
+    if (tooMany !== null) {
+      await change(webhookId, on)
+        .set({ state: "dead", last_error: `More than ${limits.waiting} events waited.` })
+        .where("state", "=", "waiting")
+        .where("event_id", "<=", tooMany)
+        .execute();
+    }
+    for (const state of ["dead", "delivered"] as const) {
+      const last = await surplus(on, webhookId, state);
+      if (last === null) continue;
+      await on
+        .deleteFrom("webhook_deliveries")
+        .where("webhook_id", "=", webhookId)
+        .where("state", "=", state)
+        .where("event_id", "<=", last)
+        .execute();
+    }
   }
 
   return {
@@ -87,7 +122,9 @@ export function createDeliveryQueue(db: Kysely<Tables>): DeliveryQueue {
             last_error: null,
           })
           .execute();
+        added.set(webhookId, (added.get(webhookId) ?? 0) + 1);
       }
+      for (const [webhookId, count] of added) if (count >= pruneEvery) await prune(transaction, webhookId);
     },
 
     async next(webhookId, now) {
@@ -156,26 +193,7 @@ export function createDeliveryQueue(db: Kysely<Tables>): DeliveryQueue {
       return Number((await query.executeTakeFirst()).numUpdatedRows);
     },
 
-    async prune(webhookId) {
-      const tooMany = await surplus(webhookId, "waiting");
-      if (tooMany !== null) {
-        await change(webhookId)
-          .set({ state: "dead", last_error: `More than ${deliveryLimits.waiting} events waited.` })
-          .where("state", "=", "waiting")
-          .where("event_id", "<=", tooMany)
-          .execute();
-      }
-      for (const state of ["dead", "delivered"] as const) {
-        const last = await surplus(webhookId, state);
-        if (last === null) continue;
-        await db
-          .deleteFrom("webhook_deliveries")
-          .where("webhook_id", "=", webhookId)
-          .where("state", "=", state)
-          .where("event_id", "<=", last)
-          .execute();
-      }
-    },
+    prune: (webhookId) => prune(db, webhookId),
   };
 }
 

@@ -126,6 +126,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
     const reason = "The receiver answered 410: it wants no more.";
     await webhooks.disable(webhookId, reason, clock.now());
     await queue.giveUpAll(webhookId, reason);
+    await queue.prune(webhookId);
     log.warn({ webhookId }, "a webhook's receiver wants no more; it is disabled");
   }
 
