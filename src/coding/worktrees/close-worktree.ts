@@ -4,7 +4,7 @@ import { findRepository, readPointer } from "../../platform/git-repository.ts";
 import { rescue } from "./rescue.ts";
 import { shownName } from "./tree-walk.ts";
 import type { WorktreeDeps } from "./worktree-deps.ts";
-import { inodeOf, lockReason, removeGitDir, removeTree } from "./worktree-files.ts";
+import { inodeOf, isSameFolder, lockReason, removeGitDir, removeTree } from "./worktree-files.ts";
 import type { IgnoredLost, WorktreeRecord } from "./worktree-store.ts";
 
 /** What became of a worktree when its session was closed. */
@@ -65,7 +65,8 @@ async function obstacleTo({ path, gitDir, commonDir, inode, repository }: Worktr
       ? null
       : "The repository does not know it any more, so git cannot say what is changed in it.";
   }
-  if (present !== null && present !== inode) return "It is not the directory that was made for this session.";
+  if (present !== null && !isSameFolder(present, inode))
+    return "It is not the directory that was made for this session.";
   if ((await readPointer(join(gitDir, "gitdir"))) !== join(path, ".git")) return "It was moved to another place.";
   const common = await readPointer(join(gitDir, "commondir"));
   if (common === null || resolve(gitDir, common) !== commonDir) {
@@ -87,7 +88,7 @@ export async function finishRemoval(
   const shown = { ...record, ...rescued };
   try {
     // A folder that was put into its place since is not ours to remove.
-    if ((await inodeOf(record.path)) === record.inode) await removeTree(record.path);
+    if (isSameFolder(await inodeOf(record.path), record.inode)) await removeTree(record.path);
     await deps.onStep("folder removed");
     await removeGitDir(record);
     await deps.onStep("entry removed");

@@ -1,3 +1,4 @@
+import type { BigIntStats } from "node:fs";
 import { chmod, lstat, mkdir, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
@@ -10,21 +11,45 @@ import type { WorktreeRecord } from "./worktree-store.ts";
 // Long enough for a large repository on a slow disk.
 const checkoutMs = 600_000;
 
-/** What tells a folder from a later one in its place; null when there is none. */
+const noFolder = "no folder";
+
+/** All that is known of which folder stands there, for {@link isSameFolder}; null when nothing does. */
 export async function inodeOf(path: string): Promise<string | null> {
+  const stats = await statsOf(path);
+  if (stats === null) return null;
+  return stats.isDirectory() ? `${stats.ino}:d${stats.dev}:b${stats.birthtimeNs}` : noFolder;
+}
+
+async function statsOf(path: string): Promise<BigIntStats | null> {
   try {
-    const stats = await lstat(path, { bigint: true });
-    return stats.isDirectory() ? String(stats.ino) : "no folder";
+    return await lstat(path, { bigint: true });
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR")) return null;
     throw error;
   }
 }
 
-/** Makes the folder of a worktree, which must not be there. @throws the operating system's error */
+/** Whether what stands there ({@link inodeOf}) is the folder that was made ({@link makeFolder}), and not a later one in its place. */
+export function isSameFolder(present: string | null, made: string | null): boolean {
+  if (present === null || present === noFolder || made === null) return false;
+  const parts = new Set(present.split(":"));
+  return made.split(":").every((part) => parts.has(part));
+}
+
+/**
+ * Makes the folder of a worktree, which must not be there.
+ * @returns what tells it from a later one: an inode is used again soon, so with it the time of birth, or where the system tells none
+ *   the device, which may have another number after a restart
+ * @throws the operating system's error
+ */
 export async function makeFolder(path: string): Promise<string> {
   await mkdir(path);
-  return (await inodeOf(path)) ?? "";
+  const stats = await statsOf(path);
+  if (stats === null) return "";
+  const parent = await statsOf(dirname(path));
+  // Where Node knows no time of birth it gives 0, or the time of the last change: the parent's is now.
+  const isBorn = stats.birthtimeNs > 0n && parent !== null && parent.birthtimeNs !== parent.ctimeNs;
+  return isBorn ? `${stats.ino}:b${stats.birthtimeNs}` : `${stats.ino}:d${stats.dev}`;
 }
 
 /**
@@ -121,11 +146,11 @@ async function openFolders(root: string, name: string): Promise<void> {
   }
 }
 
-/** Removes a folder that is ours: the one with this inode, or one that is empty. */
-export async function removeOwnFolder(path: string, inode: string | null): Promise<void> {
+/** Removes a folder that is ours: the one that was made, or one that is empty. */
+export async function removeOwnFolder(path: string, made: string | null): Promise<void> {
   const present = await inodeOf(path);
   if (present === null) return;
-  if (present === inode) return removeTree(path);
+  if (isSameFolder(present, made)) return removeTree(path);
   try {
     await rmdir(path);
   } catch (error) {

@@ -31,6 +31,7 @@ export interface WorktreeRecord {
   readonly baseCommit: string;
   /** Its own git dir, inside `commonDir`; null until git has made it. */
   readonly gitDir: string | null;
+  /** Which folder it is, as `makeFolder` tells it. */
   readonly inode: string | null;
   /** Files that `.worktreeinclude` brought in, as {@link toName} writes them. */
   readonly included: readonly string[];

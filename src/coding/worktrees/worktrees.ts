@@ -22,7 +22,7 @@ import {
 import { type Rescue, readRescue, restoreRescue } from "./restore.ts";
 import type { TreeName } from "./tree-walk.ts";
 import type { NewWorktree, WorktreeDeps, WorktreeStep } from "./worktree-deps.ts";
-import { inodeOf, removeTree } from "./worktree-files.ts";
+import { inodeOf, isSameFolder, removeTree } from "./worktree-files.ts";
 import { createWorktreeStore, type WorktreeRecord } from "./worktree-store.ts";
 
 /** The worktrees that the gateway makes for sessions, and what becomes of them. */
@@ -210,7 +210,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       if (record === undefined) return { dir, counted: given, place: "elsewhere" };
       const counted = join(record.repository, relative(record.path, dir));
       const present = await inodeOf(record.path);
-      const standing = present !== null && present === record.inode;
+      const standing = isSameFolder(present, record.inode);
       return { dir, counted, place: present === null ? "gone" : standing ? "standing" : "replaced" };
     },
 
