@@ -42,7 +42,8 @@ export function createSearch(deps: SearchDeps): (input: SearchInput, caller: Cal
     const agents = agentsOf(templates, input.agent);
     await catalog.firstPage(firstPageMs);
     const reader = await catalog.database();
-    const dirs = new Set([...(await sessionDirs(reader)), root]);
+    const [known, alive] = await Promise.all([sessionDirs(reader), pages.alive()]);
+    const dirs = new Set([...known, root]);
     const visible = await visibleDirs.among([...dirs], caller, input.dir);
     const indexing = catalog.indexing();
     // Only who may see the root and all there is may see what comes while we look.
@@ -52,7 +53,7 @@ export function createSearch(deps: SearchDeps): (input: SearchInput, caller: Cal
     const page = await shown(reader, found.toSorted(byFit).slice(offset, offset + limit));
     const matches = await matchesOf(createTextStore(reader.db, reader.dialect), page, terms);
     const matchOf = new Map(page.map(({ agent, sessionId }, at) => [`${agent} ${sessionId}`, matches[at]]));
-    const summaries = await pages.summaries(page, await pages.alive());
+    const summaries = await pages.summaries(page, alive);
     const sessions = summaries.flatMap((summary) => {
       const match = matchOf.get(`${summary.agent} ${summary.sessionId}`);
       return match === undefined ? [] : [{ ...summary, match }];
