@@ -90,7 +90,10 @@ export async function checkGrowth(format: TranscriptFormat, effort: Effort): Pro
       const grown = await transcripts.read(path, format, all);
       await transcripts.close();
       const whole = await readWhole(path, format);
-      expect(grown).toEqual(whole);
+      // A damaged line inside a turn counts when that turn is read, so how many were met depends on the looks in between.
+      const skippedLines = grown?.summary.skippedLines ?? 0;
+      expect(skippedLines).toBeLessThanOrEqual(splitLines(bytes).length);
+      expect(grown).toEqual({ ...whole, summary: { ...whole.summary, skippedLines } });
       // A rollout of Codex may take back what only its oldest form had told.
       if (format === "claude") for (const turn of seen) expect(whole.turns[turn.index]).toEqual(turn);
     }),

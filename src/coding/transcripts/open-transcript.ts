@@ -83,7 +83,8 @@ export function createOpenTranscript(
       mark.role === "user" ? mark.start + mark.firstLineBytes + 1 : (marks[index + 1]?.start ?? known.position.offset);
     const turn = cache.get(cacheKey(known, { mark, end }));
     if (turn !== undefined) return { turn };
-    const begun = known.lastTurn?.mark === mark ? known.lastTurn : null;
+    // A line that was taken for part of this turn may since have begun the next one: then the turn is put together anew.
+    const begun = known.lastTurn?.mark === mark && known.lastTurn.fedTo <= end ? known.lastTurn : null;
     const builder = begun?.builder ?? reader.createTurnBuilder(mark);
     return { job: { index, mark, builder, start: begun?.fedTo ?? mark.start, end } };
   }
