@@ -122,7 +122,7 @@ function filler(turn: number, step: number): string {
 function* claudeTurn(turn: number): Generator<string> {
   const common = {
     userType: "external",
-    cwd: "/work/project",
+    cwd: "/code/project",
     sessionId: "7e331baa-5715-4a38-9016-9f9ed7b1c1ec",
     version: "2.1.329",
     gitBranch: "main",
@@ -197,7 +197,7 @@ function* codexTurn(turn: number): Generator<string> {
   if (turn === 0)
     yield line("session_meta", {
       id: thread,
-      cwd: "/work/project",
+      cwd: "/code/project",
       cli_version: "0.169.0",
       history_mode: "paginated",
       base_instructions: { text: filler(0, 5) },
@@ -205,7 +205,7 @@ function* codexTurn(turn: number): Generator<string> {
   yield line("event_msg", { type: "task_started", turn_id: `${turn}` });
   yield line("turn_context", {
     turn_id: `${turn}`,
-    cwd: "/work/project",
+    cwd: "/code/project",
     model: "gpt-6.1-sol",
     collaboration_mode: filler(turn, 98),
   });
@@ -233,7 +233,7 @@ function* codexTurn(turn: number): Generator<string> {
       type: "CommandExecution",
       id,
       command: ["/bin/bash", "-lc", `cat file-${step}.ts`],
-      cwd: "file:///work/project",
+      cwd: "file:///code/project",
       status: "completed",
       aggregated_output: text,
       exit_code: 0,

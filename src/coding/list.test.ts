@@ -144,7 +144,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
   test("joins what is on disk and what is on record, each session once, the most recently updated first", async () => {
     const { list, transcript, record, store } = await openList(openStore);
     await transcript("old", { updated_at: base - day });
-    await transcript("both", { updated_at: base + day, dir: "/work/cwd" });
+    await transcript("both", { updated_at: base + day, dir: "/code/cwd" });
     await record("both", {
       dir: "/work",
       closedAt: base,
@@ -295,7 +295,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
     const limited = { ...owner, folders: ["/work"] };
     meanwhile(() => transcript("early", { dir: "/secret" }));
     expect(await list({}, limited), "of a catalog that was empty").toMatchObject({ sessions: [], total: 0 });
-    await transcript("mine", { dir: "/work/mine" });
+    await transcript("mine", { dir: "/code/mine" });
     meanwhile(() => transcript("late", { dir: "/secret/two" }));
     expect(await list({}, limited)).toMatchObject({ sessions: [{ sessionId: "mine" }], total: 1 });
   });

@@ -161,9 +161,9 @@ describeOnBothStores("a search", (openStore) => {
 
   test("never counts, pages or shows what the caller may not see", async () => {
     const { run, ids, hide } = await openSearch(openStore, {
-      open1: { dir: "/work/a", turns: ["secret plan"] },
+      open1: { dir: "/code/a", turns: ["secret plan"] },
       hidden1: { dir: "/private", title: "secret plan", turns: ["secret plan secret"] },
-      open2: { dir: "/work/a/deep", turns: ["secret plan"] },
+      open2: { dir: "/code/a/deep", turns: ["secret plan"] },
       hidden2: { dir: "/private", turns: ["secret only here"] },
     });
     expect(await ids({ query: "secret" })).toHaveLength(4);
@@ -174,19 +174,19 @@ describeOnBothStores("a search", (openStore) => {
       expect(await ids({ query: "secret", in: where })).toEqual(["open2", "open1"]);
       expect(await run({ query: "secret only here", in: where })).toMatchObject({ sessions: [], total: 0 });
     }
-    const guest = { ...owner, folders: ["/work/a/deep"] };
+    const guest = { ...owner, folders: ["/code/a/deep"] };
     expect(await run({ query: "secret" }, guest)).toMatchObject({ sessions: [{ sessionId: "open2" }], total: 1 });
   });
 
   test("is limited to an agent and to a folder", async () => {
     const { ids, run } = await openSearch(openStore, {
-      one: { dir: "/work/a", turns: ["word"] },
-      two: { dir: "/work/ab", turns: ["word"], agent: "codex" },
-      three: { dir: "/work/a/b", turns: ["word"], agent: "codex" },
+      one: { dir: "/code/a", turns: ["word"] },
+      two: { dir: "/code/ab", turns: ["word"], agent: "codex" },
+      three: { dir: "/code/a/b", turns: ["word"], agent: "codex" },
     });
-    expect(await ids({ query: "word", dir: "/work/a" })).toEqual(["three", "one"]);
+    expect(await ids({ query: "word", dir: "/code/a" })).toEqual(["three", "one"]);
     expect(await ids({ query: "word", agent: "agent_b" })).toEqual(["three", "two"]);
-    expect(await ids({ query: "word", agent: "codex", dir: "/work/a" })).toEqual(["three"]);
+    expect(await ids({ query: "word", agent: "codex", dir: "/code/a" })).toEqual(["three"]);
     expect(await ids({ query: "word", dir: "/nowhere" })).toEqual([]);
     expect(await errorCode(run({ query: "word", agent: "nobody" }))).toBe("agent_unknown");
     expect(await errorCode(run({ query: "word", dir: "here" }))).toBe("invalid_request");

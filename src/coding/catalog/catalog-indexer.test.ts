@@ -48,7 +48,7 @@ async function makeWorld(openStore: OpenTestStore) {
       .map((one) => ({ agent: template.name, format: template === codex ? "codex" : "claude", ...one })),
   );
   const day = join(env.CODEX_HOME, "sessions/2026/01/02");
-  const project = join(env.CLAUDE_CONFIG_DIR, "projects/-work-project");
+  const project = join(env.CLAUDE_CONFIG_DIR, "projects/-code-project");
   await mkdir(day, { recursive: true });
   await mkdir(project, { recursive: true });
 
@@ -160,11 +160,11 @@ describeOnBothStores("the catalog", (openStore) => {
     const shrunk = await only();
     expect(shrunk.turn_count).toBeLessThan(whole.turn_count);
     expect(shrunk).toMatchObject({ transcript_id: whole.transcript_id, complete: 1 });
-    await writeFile(`${path}.new`, `${text.replaceAll("/work/project", "/work/other")}${text.split("\n")[0]}\n`);
+    await writeFile(`${path}.new`, `${text.replaceAll("/code/project", "/code/other")}${text.split("\n")[0]}\n`);
     await rename(`${path}.new`, path);
     await indexer.look([path]);
-    expect(await only()).toMatchObject({ dir: "/work/other", turn_count: whole.turn_count });
-    const other = text.slice(text.indexOf("\n") + 1).replaceAll("/work/project", "/else/where");
+    expect(await only()).toMatchObject({ dir: "/code/other", turn_count: whole.turn_count });
+    const other = text.slice(text.indexOf("\n") + 1).replaceAll("/code/project", "/else/where");
     await writeFile(path, `${other}${other}`);
     await indexer.look([path]);
     expect(await only()).toMatchObject({ dir: "/else/where" });
@@ -203,7 +203,7 @@ describeOnBothStores("the catalog", (openStore) => {
     await chmod(path, 0o600);
     await indexer.sweep();
     expect(indexer.progress()).toMatchObject({ unreadable: 0 });
-    expect(await only()).toMatchObject({ unreadable: 0, listed: 1, dir: "/work/project" });
+    expect(await only()).toMatchObject({ unreadable: 0, listed: 1, dir: "/code/project" });
   });
 
   test("survives garbage, giant and empty lines, and folders in the place of files", async () => {

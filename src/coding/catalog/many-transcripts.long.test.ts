@@ -21,7 +21,7 @@ test("100,000 transcripts are indexed, found again after a restart, and listed",
     if (at % perFolder === 0) mkdirSync(folder, { recursive: true });
     const id = newUuid();
     const message = { role: "user", content: `Task ${at}` };
-    const line = { type: "user", message, cwd: `/work/${at % 50}`, sessionId: id, timestamp: new Date(at * 60_000) };
+    const line = { type: "user", message, cwd: `/code/${at % 50}`, sessionId: id, timestamp: new Date(at * 60_000) };
     writeFileSync(join(folder, `${id}.jsonl`), `${JSON.stringify(line)}\n`);
   }
   const store = await openSqliteTestStore();

@@ -4,14 +4,14 @@ import { judgeClaim } from "./claims.ts";
 
 const own = "11111111-1111-4111-8111-111111111111";
 const other = "22222222-2222-4222-8222-222222222222";
-const session = { sessionId: own, dir: "/work/project", transcriptRoots: ["/home/me/.agent/projects"] };
+const session = { sessionId: own, dir: "/code/project", transcriptRoots: ["/home/me/.agent/projects"] };
 
 function claim(change: Partial<HookClaim> = {}): HookClaim {
   return {
     event: { kind: "turn_ended" },
     agentSessionId: own,
-    transcriptPath: `/home/me/.agent/projects/-work-project/${own}.jsonl`,
-    cwd: "/work/project",
+    transcriptPath: `/home/me/.agent/projects/-code-project/${own}.jsonl`,
+    cwd: "/code/project",
     ...change,
   };
 }
@@ -19,7 +19,7 @@ function claim(change: Partial<HookClaim> = {}): HookClaim {
 test("a line of the session's own id and transcript is its own", () => {
   expect(judgeClaim(claim(), session)).toBe("own");
   expect(judgeClaim(claim({ transcriptPath: null }), session)).toBe("own");
-  expect(judgeClaim(claim({ cwd: "/work/project/deeper" }), session), "the agent may change its directory").toBe("own");
+  expect(judgeClaim(claim({ cwd: "/code/project/deeper" }), session), "the agent may change its directory").toBe("own");
 });
 
 test("a transcript outside the agent's roots, or of another name, is refused", () => {
@@ -27,7 +27,7 @@ test("a transcript outside the agent's roots, or of another name, is refused", (
     `/etc/${own}.jsonl`,
     `/home/me/.agent/projects/../secrets/${own}.jsonl`,
     `/home/me/.agent/projects-of-others/${own}.jsonl`,
-    `/home/me/.agent/projects/-work-project/${other}.jsonl`,
+    `/home/me/.agent/projects/-code-project/${other}.jsonl`,
     `projects/${own}.jsonl`,
     "/home/me/.agent/projects",
   ]) {
@@ -36,7 +36,7 @@ test("a transcript outside the agent's roots, or of another name, is refused", (
 });
 
 test("another id is only a name to be verified, and not even that from another directory", () => {
-  const transcriptPath = `/home/me/.agent/projects/-work-project/${other}.jsonl`;
+  const transcriptPath = `/home/me/.agent/projects/-code-project/${other}.jsonl`;
   expect(judgeClaim(claim({ agentSessionId: other, transcriptPath }), session)).toBe("names_id");
   expect(judgeClaim(claim({ agentSessionId: other, transcriptPath, cwd: "/work" }), session)).toBe("refused");
   expect(judgeClaim(claim({ agentSessionId: other, transcriptPath, cwd: null }), session)).toBe("refused");

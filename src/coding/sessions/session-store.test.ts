@@ -10,7 +10,7 @@ const record: SessionRecord = {
   sessionId: "provisional",
   aliases: [],
   agent: "codex",
-  dir: "/work/project",
+  dir: "/code/project",
   title: "Fix it",
   model: null,
   permissionMode: "edits",

@@ -38,13 +38,13 @@ describe("a rollout of Codex", () => {
       model: "gpt-6.1-sol",
       usage: { inputTokens: 200, outputTokens: 40, cacheReadTokens: 80 },
     });
-    expect(turns[5]?.blocks[1]).toMatchObject({ input: { command: "echo hello from bash", cwd: "/work/project" } });
+    expect(turns[5]?.blocks[1]).toMatchObject({ input: { command: "echo hello from bash", cwd: "/code/project" } });
     expect(turns[9]?.blocks[0]).toMatchObject({
-      input: { changes: { "/work/project/note.txt": { type: "add", content: "a note\n" } } },
+      input: { changes: { "/code/project/note.txt": { type: "add", content: "a note\n" } } },
     });
     expect(summary).toMatchObject({
       agentSessionId: "01a1fde4-2810-7942-bffd-15defe0880ad",
-      cwd: "/work/project",
+      cwd: "/code/project",
       branch: null,
       model: "gpt-6.1-sol",
       title: "hello there",

@@ -48,7 +48,7 @@ describe("a rollout that goes on from an earlier part", () => {
     expect(read?.turns.map(({ index }) => index)).toEqual([5]);
     expect(read?.summary).toMatchObject({
       agentSessionId: session,
-      cwd: "/work/project",
+      cwd: "/code/project",
       title: "first words",
       turnCount: 6,
       lastTurn: { kind: "ended" },
