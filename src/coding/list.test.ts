@@ -104,7 +104,7 @@ async function openList(openStore: OpenTestStore) {
           complete: 1,
           unreadable: 0,
           skipped_lines: 0,
-          dir: "/work",
+          dir: "/code",
           branch: "main",
           model: "m",
           title: `About ${sessionId}`,
@@ -121,7 +121,7 @@ async function openList(openStore: OpenTestStore) {
         sessionId,
         aliases: [],
         agent: "claude-code",
-        dir: "/work",
+        dir: "/code",
         title: null,
         model: null,
         permissionMode: "ask",
@@ -146,7 +146,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
     await transcript("old", { updated_at: base - day });
     await transcript("both", { updated_at: base + day, dir: "/code/cwd" });
     await record("both", {
-      dir: "/work",
+      dir: "/code",
       closedAt: base,
       updatedAt: base - 5 * day,
       model: "record's",
@@ -168,7 +168,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
         sessionId: "both",
         sessionAliases: ["early"],
         title: "About both",
-        dir: "/work",
+        dir: "/code",
         status: "completed",
         model: "m",
         turnCount: 2,
@@ -292,7 +292,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
 
   test("shows a limited caller nothing that comes from elsewhere while it is looked", async () => {
     const { list, transcript, meanwhile } = await openList(openStore);
-    const limited = { ...owner, folders: ["/work"] };
+    const limited = { ...owner, folders: ["/code"] };
     meanwhile(() => transcript("early", { dir: "/secret" }));
     expect(await list({}, limited), "of a catalog that was empty").toMatchObject({ sessions: [], total: 0 });
     await transcript("mine", { dir: "/code/mine" });

@@ -34,7 +34,7 @@ async function openSearch(openStore: OpenTestStore, sessions: Readonly<Record<st
   onTestFinished(() => reader.close());
   const index = createTextIndex(catalog.db, catalog.dialect);
   for (const [at, [sessionId, written]] of Object.entries(sessions).entries()) {
-    const { agent = "claude-code", dir = "/work", turns = [], listed = 1, updatedAt = at } = written;
+    const { agent = "claude-code", dir = "/code", turns = [], listed = 1, updatedAt = at } = written;
     const firstMessage = turns[0] ?? null;
     const title = written.title === undefined ? firstMessage : written.title;
     await catalog.db
@@ -199,8 +199,8 @@ describeOnBothStores("a search", (openStore) => {
 
   test("finds sessions on record that have written nothing, by their title", async () => {
     const { store, ids, run, hide } = await openSearch(openStore, {
-      written: { dir: "/work", turns: ["started well"] },
-      untitled: { dir: "/work", title: null, turns: [] },
+      written: { dir: "/code", turns: ["started well"] },
+      untitled: { dir: "/code", title: null, turns: [] },
     });
     const record = {
       node_id: "n",
@@ -219,11 +219,11 @@ describeOnBothStores("a search", (openStore) => {
       continued_by: null,
     };
     for (const [session_id, title, dir] of [
-      ["new", "Started just now", "/work"],
-      ["other", "Stopped", "/work"],
+      ["new", "Started just now", "/code"],
+      ["other", "Stopped", "/code"],
       ["far", "Started elsewhere", "/private"],
-      ["untitled", "Started untitled", "/work"],
-      ["written", "Started and titled by its transcript", "/work"],
+      ["untitled", "Started untitled", "/code"],
+      ["written", "Started and titled by its transcript", "/code"],
     ]) {
       if (session_id === undefined || dir === undefined) continue;
       await store.db
