@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
 import { dirname } from "node:path";
 import { findExecutable } from "./executables.ts";
 import type { EnvironmentMarker } from "./processes.ts";
+import { runForOutput } from "./run-command.ts";
 
 /** On which repository, work tree and index a git command acts. All from the caller's own record: git finds nothing by itself. */
 export interface GitPlace {
@@ -144,54 +144,14 @@ function environmentOf({ at, env }: GitOptions, program: string): Record<string,
   };
 }
 
-function spawnGit(program: string, args: readonly string[], options: GitOptions): Promise<GitResult> {
-  return new Promise((resolve) => {
-    const child = spawn(program, ["--no-pager", ...inert, ...args], {
-      cwd: options.at.workTree ?? options.at.gitDir,
-      env: environmentOf(options, program),
-      stdio: ["pipe", "pipe", "pipe"],
-      detached: true, // a group of its own, so that what it started ends with it
-    });
-    const out = collect(options.maxOutputBytes ?? defaultMaxOutputBytes, kill);
-    const err = collect(maxErrorBytes, () => undefined);
-    let cutShort = false;
-    function kill(): void {
-      cutShort = true;
-      if (child.pid === undefined) return;
-      try {
-        process.kill(-child.pid, "SIGKILL");
-      } catch {
-        // the group ended by itself in this moment: nothing is left to kill
-      }
-    }
-    const timer = setTimeout(kill, options.timeoutMs ?? defaultTimeoutMs);
-    const finish = (exitCode: number | null, failed = ""): void => {
-      clearTimeout(timer);
-      resolve({
-        exitCode: cutShort ? null : exitCode,
-        stdout: out.bytes(),
-        stderr: `${err.bytes().toString("utf8")}${failed}`,
-      });
-    };
-    child.stdout.on("data", out.add);
-    child.stderr.on("data", err.add);
-    child.stdin.on("error", () => undefined); // it ended before it had read all: its exit code says why
-    child.once("error", (error) => finish(null, error.message));
-    child.once("close", (exitCode) => finish(exitCode));
-    child.stdin.end(options.input ?? "");
+async function spawnGit(program: string, args: readonly string[], options: GitOptions): Promise<GitResult> {
+  const { exitCode, stdout, stderr, startError } = await runForOutput([program, "--no-pager", ...inert, ...args], {
+    cwd: options.at.workTree ?? options.at.gitDir,
+    env: environmentOf(options, program),
+    input: options.input ?? "",
+    timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
+    maxOutputBytes: options.maxOutputBytes ?? defaultMaxOutputBytes,
+    maxErrorBytes,
   });
-}
-
-function collect(maxBytes: number, overflow: () => void): { add(chunk: Buffer): void; bytes(): Buffer } {
-  const chunks: Buffer[] = [];
-  let sizeBytes = 0;
-  return {
-    add(chunk) {
-      if (sizeBytes >= maxBytes) return;
-      chunks.push(chunk.subarray(0, maxBytes - sizeBytes));
-      sizeBytes += chunk.length;
-      if (sizeBytes >= maxBytes) overflow();
-    },
-    bytes: () => Buffer.concat(chunks),
-  };
+  return { exitCode, stdout, stderr: `${stderr.toString("utf8")}${startError?.message ?? ""}` };
 }
