@@ -20,7 +20,7 @@ import { createTextCollector } from "../src/coding/catalog/turn-collector.ts";
 import type { TextCollector, TextIndex } from "../src/coding/catalog/turn-text.ts";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
-import type { SearchInput, SearchOutput } from "../src/wire/coding.ts";
+import type { SearchInput, SearchOutput } from "../src/wire/session-lists.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
 import { makeCorpus } from "./corpus.ts";
 import { quantile } from "./measure.ts";

@@ -6,7 +6,7 @@ import {
   sessionSummary,
   startScriptedGateway,
 } from "../../test/support/scripted-gateway.ts";
-import type { ListOutput } from "../wire/coding.ts";
+import type { ListOutput } from "../wire/session-lists.ts";
 
 let gateway: ScriptedGateway | undefined;
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type ListInput, type ListOutput, listInputSchema, listOutputSchema } from "../wire/coding.ts";
+import { type ListInput, type ListOutput, listInputSchema, listOutputSchema } from "../wire/session-lists.ts";
 import { createGatewayClient } from "./gateway-client.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type SearchInput, type SearchOutput, searchInputSchema, searchOutputSchema } from "../wire/coding.ts";
+import { type SearchInput, type SearchOutput, searchInputSchema, searchOutputSchema } from "../wire/session-lists.ts";
 import { createGatewayClient } from "./gateway-client.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";

@@ -14,15 +14,12 @@ import type {
   InterruptInput,
   InterruptOutput,
   ListAgentsOutput,
-  ListInput,
-  ListOutput,
   ReadInput,
   ReadOutput,
-  SearchInput,
-  SearchOutput,
   SpawnInput,
   SpawnOutput,
 } from "../wire/coding.ts";
+import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import type { AgentTemplate, Environment } from "./agents/template.ts";
 import { createAnswer } from "./answer.ts";
 import { createAsk } from "./ask.ts";

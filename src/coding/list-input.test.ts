@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listInputSchema } from "../wire/coding.ts";
+import { listInputSchema } from "../wire/session-lists.ts";
 
 test.each([
   [{ limit: 0 }],

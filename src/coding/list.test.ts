@@ -7,7 +7,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createFolders } from "../folders/index.ts";
-import { type ListInput, type ListOutput, listInputSchema } from "../wire/coding.ts";
+import { type ListInput, type ListOutput, listInputSchema } from "../wire/session-lists.ts";
 import { claudeCode } from "./agents/claude-code.ts";
 import { codex } from "./agents/codex.ts";
 import type { ExternalHolder } from "./agents/template.ts";

@@ -1,4 +1,4 @@
-import type { ListInput, ListOutput } from "../wire/coding.ts";
+import type { ListInput, ListOutput } from "../wire/session-lists.ts";
 import type { AgentTemplate } from "./agents/template.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { findSessions, sessionDirs } from "./catalog/session-rows.ts";

@@ -3,7 +3,7 @@ import { describeOnBothStores, type OpenTestStore } from "../../test/support/dat
 import { errorCode } from "../../test/support/error-code.ts";
 import { sessionSummary } from "../../test/support/scripted-gateway.ts";
 import { silentLog } from "../core/log.ts";
-import type { SearchInput, SearchOutput } from "../wire/coding.ts";
+import type { SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import { claudeCode } from "./agents/claude-code.ts";
 import { codex } from "./agents/codex.ts";
 import { openCatalogDatabase, openCatalogReader } from "./catalog/catalog-database.ts";

@@ -1,4 +1,4 @@
-import type { SearchInput, SearchOutput } from "../wire/coding.ts";
+import type { SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import { findTerms, parseQuery, type QueryTerm } from "./catalog/query.ts";
 import { type FoundFilter, type RecordedTitle, recordedTitles, sessionsOf, wantedAmong } from "./catalog/query-rows.ts";
 import { findTranscripts, type HeadText, type Hit, matchesOf } from "./catalog/query-search.ts";

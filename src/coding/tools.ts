@@ -12,13 +12,10 @@ import {
   interruptInputSchema,
   interruptOutputSchema,
   listAgentsOutputSchema,
-  listInputSchema,
-  listOutputSchema,
   readInputSchema,
   readOutputSchema,
-  searchInputSchema,
-  searchOutputSchema,
 } from "../wire/coding.ts";
+import { listInputSchema, listOutputSchema, searchInputSchema, searchOutputSchema } from "../wire/session-lists.ts";
 import type { Coding } from "./coding.ts";
 import type { Caller } from "./ports.ts";
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
-import type { ListInput, ListOutput } from "../../src/wire/coding.ts";
+import type { ListInput, ListOutput } from "../../src/wire/session-lists.ts";
 import { runPostern } from "../support/postern-process.ts";
 import { type RawAgent, startRawAgent } from "../support/raw-agent.ts";
 import { useGateway } from "../support/use-gateway.ts";

@@ -2,7 +2,7 @@ import { appendFile, copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newUuid } from "../../src/core/ids.ts";
-import type { SearchInput, SearchOutput } from "../../src/wire/coding.ts";
+import type { SearchInput, SearchOutput } from "../../src/wire/session-lists.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { createTestDatabaseUrl } from "../support/postgres.ts";
 

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { SearchMatch } from "../../wire/coding.ts";
+import type { SearchMatch } from "../../wire/session-lists.ts";
 import { findTerms, type QueryTerm } from "./query.ts";
 import { snippetOf } from "./snippet.ts";
 import { type Piece, piecesOf } from "./text-index.ts";

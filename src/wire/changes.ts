@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { textSchema } from "./text.ts";
+
+/** A file that differs. */
+export const changedFileSchema = z.object({
+  path: z.string(),
+  previousPath: z.string().nullable().describe("Of a renamed file."),
+  status: z.enum(["added", "modified", "deleted", "renamed", "untracked"]),
+  additions: z.int().nullable().describe("Null of a binary file."),
+  deletions: z.int().nullable(),
+  patch: z.string().nullable().describe("Unified diff; null of a binary file, and of one that is too large to show."),
+});
+
+/** `GET /api/coding/sessions/{id}/diff`: the session's directory against where it began, uncommitted and untracked files included. */
+export const sessionDiffSchema = z
+  .object({
+    root: z.string().describe("The worktree, or the repository's."),
+    base: z.object({ name: z.string(), commit: z.string() }).describe("The base branch of a worktree; else HEAD."),
+    files: z.array(changedFileSchema),
+    truncated: z.boolean().describe("More files differ than are listed, or more text than is shown."),
+  })
+  .meta({ id: "SessionDiff" });
+
+/** `GET /api/folders/complete?path=` */
+export const completePathQuerySchema = z.strictObject({ path: textSchema(4096) });
+
+export const completedPathsSchema = z
+  .object({
+    directories: z.array(z.object({ path: z.string(), isRepository: z.boolean() })),
+    truncated: z.boolean(),
+  })
+  .meta({ id: "CompletedPaths" });
+
+/** `GET /api/coding/branches?dir=` */
+export const branchesQuerySchema = z.strictObject({ dir: textSchema(4096) });
+
+export const branchesSchema = z
+  .object({
+    repository: z.string().nullable().describe("Null: the directory is in no repository, and can have no worktree."),
+    current: z.string().nullable(),
+    branches: z.array(z.string()).describe("Local ones, the most recently committed first; at most 500."),
+    suggested: z.string().describe("A name that is free."),
+  })
+  .meta({ id: "Branches" });
+
+/** `POST /api/agents/{name}`: configures an agent, or changes what is configured. */
+export const configureAgentInputSchema = z
+  .strictObject({
+    binary: textSchema(4096).nullable().optional().describe("Absolute path; null or left out is looked up on PATH."),
+    isDefault: z.literal(true).optional(),
+  })
+  .meta({ id: "ConfigureAgentInput" });
+
+/** `POST /api/agents/{name}/login`: the agent's own log-in in a terminal, which is attached to like a session's. */
+export const agentLoginSchema = z.object({ sessionId: z.string() }).meta({ id: "AgentLogin" });
+
+export type ChangedFile = z.infer<typeof changedFileSchema>;
+export type SessionDiff = z.infer<typeof sessionDiffSchema>;
+export type CompletedPaths = z.infer<typeof completedPathsSchema>;
+export type Branches = z.infer<typeof branchesSchema>;
+export type ConfigureAgentInput = z.infer<typeof configureAgentInputSchema>;
+export type AgentLogin = z.infer<typeof agentLoginSchema>;
