@@ -168,9 +168,9 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     async forget(terminalId) {
       await (await connected()).request("forget", { terminalId });
     },
-    async attach(terminalId) {
+    async attach(terminalId, { from } = {}) {
       await connected();
-      return openTerminalStream({ socketPath, clock }, terminalId);
+      return openTerminalStream({ socketPath, clock }, { terminalId, from });
     },
     onExit(listener) {
       listeners.add(listener);

@@ -1,7 +1,7 @@
 import { type Fields, isFields, numberField, objectField, textField, textListField } from "./fields.ts";
 import type { HostStatus } from "./host.ts";
 import { unavailable } from "./host-connection.ts";
-import type { TerminalExit, TerminalInfo, TerminalSnapshot } from "./terminal-info.ts";
+import type { TerminalExit, TerminalInfo, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
 
 /** Readers of what a host answers; fields that an older or newer host has beside these are ignored. @throws PosternError `terminal_host_unavailable` */
 
@@ -46,6 +46,13 @@ export function readSnapshot(value: unknown): TerminalSnapshot {
     lines: need(textListField(fields, "lines"), "lines"),
     offset: number(fields, "offset"),
   };
+}
+
+/** The answer to an attach that goes on where its reader was; null when it is a screen. */
+export function readContinued(value: unknown): { readonly offset: number; readonly size: TerminalSize } | null {
+  const fields = need(isFields(value) ? value : undefined, "attach");
+  if (textField(fields, "ansi") !== undefined) return null;
+  return { offset: number(fields, "offset"), size: { cols: number(fields, "cols"), rows: number(fields, "rows") } };
 }
 
 /** An answer that is the host's own state. */

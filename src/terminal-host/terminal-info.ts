@@ -65,12 +65,25 @@ export interface TerminalSnapshot {
   readonly offset: number;
 }
 
+/** Columns and rows of a terminal. */
+export interface TerminalSize {
+  readonly cols: number;
+  readonly rows: number;
+}
+
 /** Live output of one terminal over a connection of its own; its reader's pace holds back the program. */
 export interface TerminalStream {
-  /** The screen at `snapshot.offset`; the bytes of {@link output} follow it with nothing lost and nothing twice. */
-  readonly snapshot: TerminalSnapshot;
-  /** Raw bytes, then the end. Not reading pauses the program (within the host's bounds). */
-  readonly output: AsyncIterable<Uint8Array>;
+  /** The screen at `offset`; null when output goes on at the offset that was asked for. */
+  readonly snapshot: TerminalSnapshot | null;
+  /** Where {@link output} begins: bytes since the start. */
+  readonly offset: number;
+  /** The terminal's size at `offset`. */
+  readonly size: TerminalSize;
+  /**
+   * Raw bytes, with nothing lost and nothing twice, and between them each new size of the terminal at its place; then the end. Not
+   * reading pauses the program (within the host's bounds).
+   */
+  readonly output: AsyncIterable<Uint8Array | TerminalSize>;
   /**
    * Resolves when the program has ended and all its output was delivered. Rejects when the stream ended before that:
    * `terminal_host_unavailable`, or `reader_behind` (attach again for the screen as it is by then).
@@ -103,8 +116,11 @@ export interface TerminalHostClient {
   renameLease(terminalId: string, leaseKey: string): Promise<void>;
   /** Drops an ended terminal's screen and raw log. */
   forget(terminalId: string): Promise<void>;
-  /** @throws PosternError `terminal_gone` */
-  attach(terminalId: string): Promise<TerminalStream>;
+  /**
+   * `from` goes on at this offset, when the raw log still has what follows it; else, and without it, the screen comes first.
+   * @throws PosternError `terminal_gone`
+   */
+  attach(terminalId: string, options?: { readonly from?: number }): Promise<TerminalStream>;
   /** Called for every exit and, with `null`, when the connection to the host was lost. Returns the unsubscribe function. */
   onExit(listener: (ended: { readonly terminalId: string; readonly exit: TerminalExit } | null) => void): () => void;
   /** Lets go of the connection; the host and its terminals live on. */

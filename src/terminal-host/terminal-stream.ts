@@ -1,24 +1,24 @@
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
-import { textField } from "./fields.ts";
+import { numberField, textField } from "./fields.ts";
 import { openHostConnection, unavailable } from "./host-connection.ts";
-import { readExit, readSnapshot } from "./replies.ts";
-import type { TerminalExit, TerminalStream } from "./terminal-info.ts";
+import { readContinued, readExit, readSnapshot } from "./replies.ts";
+import type { TerminalExit, TerminalSize, TerminalStream } from "./terminal-info.ts";
 
 /** Above this the connection is not read any more until the consumer took something; then the host holds back. */
 const QUEUE_HIGH_BYTES = 256 * 1024;
 
 interface Taker {
-  resolve(result: IteratorResult<Uint8Array>): void;
+  resolve(result: IteratorResult<Uint8Array | TerminalSize>): void;
   reject(error: Error): void;
 }
 
 /** Attaches to a terminal over a connection of its own. @throws PosternError `terminal_gone` | `terminal_host_unavailable` */
 export async function openTerminalStream(
   { socketPath, clock }: { readonly socketPath: string; readonly clock: Clock },
-  terminalId: string,
+  { terminalId, from }: { readonly terminalId: string; readonly from?: number | undefined },
 ): Promise<TerminalStream> {
-  const queue: Buffer[] = [];
+  const queue: (Buffer | TerminalSize)[] = [];
   let queuedBytes = 0;
   let ended: { readonly error: Error | null } | undefined;
   const takers: Taker[] = [];
@@ -36,7 +36,7 @@ export async function openTerminalStream(
   function settle(taker: Taker): boolean {
     const data = queue.shift();
     if (data !== undefined) {
-      queuedBytes -= data.byteLength;
+      if (data instanceof Buffer) queuedBytes -= data.byteLength;
       if (queuedBytes <= QUEUE_HIGH_BYTES / 2) connection.socket.resume();
       taker.resolve({ done: false, value: data });
       return true;
@@ -62,7 +62,13 @@ export async function openTerminalStream(
       },
       onMessage(message) {
         const type = textField(message, "type");
-        if (type === "exit") {
+        const cols = numberField(message, "cols");
+        const rows = numberField(message, "rows");
+        if (type === "size" && cols !== undefined && rows !== undefined) {
+          queue.push({ cols, rows });
+          const taker = takers.shift();
+          if (taker !== undefined) settle(taker);
+        } else if (type === "exit") {
           exit.resolve(readExit(message["exit"]));
           end(null);
         } else if (type === "end") {
@@ -74,7 +80,7 @@ export async function openTerminalStream(
   );
 
   // By hand, not as a generator: the echo of a keystroke goes through here, and each promise in between costs.
-  const output: AsyncIterableIterator<Uint8Array> = {
+  const output: AsyncIterableIterator<Uint8Array | TerminalSize> = {
     [Symbol.asyncIterator]: () => output,
     next: () =>
       new Promise((resolve, reject) => {
@@ -90,8 +96,14 @@ export async function openTerminalStream(
   };
 
   try {
-    const snapshot = readSnapshot(await connection.request("attach", { terminalId }));
-    return { snapshot, output, exit: exit.promise, close: () => connection.close() };
+    const place = from === undefined ? {} : { from };
+    const answer = await connection.request("attach", { terminalId, ...place });
+    const close = (): void => connection.close();
+    const continued = readContinued(answer);
+    if (continued !== null) return { snapshot: null, ...continued, output, exit: exit.promise, close };
+    const snapshot = readSnapshot(answer);
+    const { cols, rows, offset } = snapshot;
+    return { snapshot, offset, size: { cols, rows }, output, exit: exit.promise, close };
   } catch (error) {
     connection.close();
     throw error;
