@@ -37,7 +37,7 @@ const terminalId = newUuid();
 await client.spawn({ terminalId, leaseKey: terminalId, argv: ["/bin/cat"], cwd: "/", env: { TERM: "xterm" }, ...size });
 const stream = await client.attach(terminalId);
 const reading = (async () => {
-  for await (const data of stream.output) if (data.byteLength > 0) echoed();
+  for await (const data of stream.output) if (data instanceof Uint8Array && data.byteLength > 0) echoed();
 })();
 
 async function keystroke(write: (data: Buffer) => Promise<void>, key: string): Promise<number> {

@@ -64,8 +64,8 @@ async function hostRun(client: TerminalHostClient, path: string): Promise<{ byte
     ...size,
   });
   const stream = await client.attach(terminalId);
-  let bytes = stream.snapshot.offset;
-  for await (const data of stream.output) bytes += data.byteLength;
+  let bytes = stream.offset;
+  for await (const data of stream.output) bytes += data instanceof Uint8Array ? data.byteLength : 0;
   const seconds = (performance.now() - startedAt) / 1000;
   await stream.exit;
   await client.snapshot(terminalId); // the model catches up outside the measured time, and before the next run

@@ -75,8 +75,13 @@ export function scriptSpec(script: string, more: Partial<SpawnSpec> = {}): Spawn
 /** All output of a stream, as bytes. */
 export async function readAll(stream: TerminalStream): Promise<Buffer> {
   const parts: Uint8Array[] = [];
-  for await (const part of stream.output) parts.push(part);
+  for await (const part of outputBytes(stream)) parts.push(part);
   return Buffer.concat(parts);
+}
+
+/** The output of a stream, without its sizes. */
+export async function* outputBytes(stream: TerminalStream): AsyncGenerator<Uint8Array> {
+  for await (const part of stream.output) if (part instanceof Uint8Array) yield part;
 }
 
 /** Resolves when the program has ended, whenever that was. */
