@@ -39,6 +39,8 @@ const dialogLagMs = 2_000;
 /** What a live agent is doing: moved by its hooks, its transcript, its own state file and its screen, in this order. */
 export class ActivityWatch {
   readonly outbox: Outbox;
+  /** Which permissions can be answered from here. */
+  readonly desk: PermissionDesk;
   /** Asks what tells nothing by itself: the agent's own files, and its screen. */
   readonly look = oneAtATime(() => this.#look());
   readonly #deps: LiveSessionDeps;
@@ -46,7 +48,6 @@ export class ActivityWatch {
   readonly #agent: AgentWord;
   readonly #transcript: TranscriptFollower;
   readonly #reports: HookReports;
-  readonly #desk: PermissionDesk;
   #unwatchState = (): void => undefined;
   #state: ActivityState = initialActivity;
   #restingSince = 0;
@@ -69,7 +70,7 @@ export class ActivityWatch {
       onChange: () => this.#onTranscript(),
       onError: (error) => onError(error, "cannot follow a transcript"),
     });
-    this.#desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
+    this.desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
     this.#agent = new AgentWord({ ...deps, ...input, transcript: this.#transcript });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
   }
@@ -102,11 +103,6 @@ export class ActivityWatch {
   get transcript(): TranscriptSummary | null {
     return this.#transcript.summary;
   }
-  /** Whether a hook waits for the decision, so that it can be given from here. */
-  isAnswerable(permissionId: string): boolean {
-    return this.#desk.isAnswerable(permissionId);
-  }
-
   /** @returns whether the agent was told; not when it was answered in the terminal, or waits there in a dialog only */
   async answerPermission(
     { permissionId, kind, askedAt }: PendingPermission,
@@ -116,7 +112,7 @@ export class ActivityWatch {
     const dialogIsDue = this.#deps.clock.now() - Date.parse(askedAt) > dialogLagMs;
     const dialogIsOpen = told?.activity === "needs_permission" || told?.activity === "needs_answer";
     if (told !== null && !dialogIsOpen && dialogIsDue) return false;
-    const taken = await this.#desk.decide(permissionId, toHookDecision(kind, answer));
+    const taken = await this.desk.decide(permissionId, toHookDecision(kind, answer));
     if (taken) await this.#observe({ kind: "permission_answered", permissionId, decision: answer.decision });
     return taken;
   }
@@ -191,7 +187,7 @@ export class ActivityWatch {
       this.#agent.heard(line?.at ?? this.#deps.clock.now());
     this.#state = nextActivity(before, event, line ?? { at: this.#deps.clock.now(), permissionId: "" });
     this.#input.onMoved(line?.at ?? null);
-    this.#desk.update(this.#state.permissions);
+    this.desk.update(this.#state.permissions);
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
     if (taken !== null) {
       this.#turnsBefore = this.#transcript.turnsWhenIdle;
@@ -262,7 +258,7 @@ export class ActivityWatch {
       await this.#transcript.refresh();
       await this.#onTranscript();
     }
-    const held = this.#state.permissions.some(({ permissionId }) => this.#desk.isAnswerable(permissionId));
+    const held = this.#state.permissions.some(({ permissionId }) => this.desk.isAnswerable(permissionId));
     const asked = { restingMs: this.#restingMs, held };
     for (const event of await this.#agent.news(this.#state, asked)) await this.#observe(event);
     if (limitIsOver(this.#state, this.transcript, this.#deps)) await this.#observe({ kind: "turn_over" });
@@ -286,14 +282,14 @@ export class ActivityWatch {
   /** The last hooks and lines of a process that has ended. */
   async readLast(): Promise<void> {
     await this.#reports.drain();
-    this.#desk.dismissAll();
+    this.desk.dismissAll();
     await this.#findTranscript();
     await this.#transcript.refresh();
   }
 
   async close(): Promise<void> {
     this.#unwatchState();
-    this.#desk.close();
+    this.desk.close();
     this.#transcript.close();
     await this.#reports.close();
   }

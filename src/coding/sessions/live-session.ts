@@ -80,11 +80,19 @@ export class LiveSession {
 
   /** Whether the decision on this permission can be given from here. */
   isAnswerable(permissionId: string): boolean {
-    return this.#watch.isAnswerable(permissionId);
+    return this.#watch.desk.isAnswerable(permissionId);
   }
   /** @returns whether the agent was told */
   answerPermission(permission: PendingPermission, answer: PermissionAnswer): Promise<boolean> {
     return this.#watch.answerPermission(permission, answer);
+  }
+
+  /**
+   * While on, permissions are asked in the agent's own terminal: hooks that wait for a decision are let go at once, later ones as they
+   * come. Counted: it goes off when all who turned it on have turned it off.
+   */
+  askInTerminal(on: boolean): void {
+    this.#watch.desk.askInTerminal(on);
   }
 
   /** Begins to follow the agent. */

@@ -20,12 +20,16 @@ interface Wait {
 
 // A hook asks a few milliseconds after its line is there, and after a lost gateway every 200 ms.
 const dueMs = 2_000;
+/** Its hook was let go: it is answered in the terminal only. */
+const leftToTerminal: Wait = { dueUntil: 0, cancel: () => undefined };
 
 /** The open permissions of one live session, and the hooks that wait for their decisions. */
 export class PermissionDesk {
   readonly #deps: PermissionDeskDeps;
   readonly #open = new Map<string, Wait>();
   readonly #deciding = new Map<string, Promise<boolean>>();
+  /** How many want the questions in the terminal. */
+  #terminalAskers = 0;
 
   constructor(deps: PermissionDeskDeps) {
     this.#deps = deps;
@@ -38,8 +42,27 @@ export class PermissionDesk {
     for (const permission of permissions) if (!this.#open.has(permission.permissionId)) this.#expect(permission);
   }
 
+  /**
+   * Whether somebody sits at the terminal and wants to be asked there: then hooks that wait are let go at once, and later ones as they
+   * come. Counted: as often as it was wanted it has to be given back. What was let go stays in the terminal.
+   */
+  askInTerminal(on: boolean): void {
+    this.#terminalAskers = Math.max(0, this.#terminalAskers + (on ? 1 : -1));
+    if (!on || this.#terminalAskers > 1) return;
+    for (const [permissionId, { cancel }] of this.#open) {
+      cancel();
+      this.#open.set(permissionId, leftToTerminal);
+      this.#deps.hooks.forget(permissionId);
+    }
+    this.#deps.changes.notify();
+  }
+
   #expect({ permissionId, askedAt }: OpenPermission): void {
     const { hooks, clock, changes, limitMs } = this.#deps;
+    if (this.#terminalAskers > 0) {
+      this.#open.set(permissionId, leftToTerminal);
+      return hooks.forget(permissionId);
+    }
     const now = clock.now();
     const leftMs = Date.parse(askedAt) + limitMs - now;
     const cancelLimit = clock.after(Math.max(0, leftMs), () => {
@@ -62,7 +85,7 @@ export class PermissionDesk {
   }
 
   isAnswerable(permissionId: string): boolean {
-    if (this.#deciding.has(permissionId)) return false;
+    if (this.#deciding.has(permissionId) || this.#open.get(permissionId) === leftToTerminal) return false;
     return this.#deps.hooks.isWaiting(permissionId) || this.#isDue(permissionId);
   }
 
