@@ -27,6 +27,7 @@ import {
   manifestRoutes,
   openApiRoutes,
   rescueRoutes,
+  ticketRoutes,
   tokenRoutes,
   webhookRoutes,
 } from "./http/index.ts";
@@ -150,6 +151,7 @@ async function start(
       docsRoutes,
       folderRoutes({ folders }),
       tokenRoutes({ tokens: accounts.tokens }),
+      ticketRoutes({ tickets: accounts.tickets }),
       webhookRoutes({ webhooks: events.webhooks }),
       eventRoutes({
         log,

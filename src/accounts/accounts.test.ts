@@ -54,7 +54,14 @@ describeOnBothStores("accounts", (openStore) => {
     const { accounts, accountId } = await setUp(openStore);
     for (const kind of ["socket", "open"] as const) {
       const principal = await accounts.authenticate({ kind });
-      expect(principal).toEqual({ accountId, kind, scopes: new Set(scopes), folders: null, tokenId: null });
+      expect(principal).toEqual({
+        accountId,
+        kind,
+        scopes: new Set(scopes),
+        folders: null,
+        tokenId: null,
+        browserSessionId: null,
+      });
     }
   });
 
@@ -69,6 +76,7 @@ describeOnBothStores("accounts", (openStore) => {
       scopes: new Set(["coding:read", "coding:write"]),
       folders: null,
       tokenId: record.tokenId,
+      browserSessionId: null,
     });
     expect(() => requireScope(principal, "coding:write")).not.toThrow();
     expect(() => requireScope(principal, "coding:drive")).toThrow(/coding:drive/);

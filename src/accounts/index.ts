@@ -4,16 +4,19 @@ import { PosternError } from "../core/errors.ts";
 import type { Tables } from "../storage/schema.ts";
 import { scopes } from "../wire/access.ts";
 import { type Account, createAccountStore } from "./account-store.ts";
-import { createPersonalTokens, type PersonalTokens } from "./personal-tokens.ts";
+import { createPersonalTokens, type PersonalTokens, type ValidToken } from "./personal-tokens.ts";
 import type { Credentials, Principal } from "./principal.ts";
+import { createTerminalTickets, type TerminalTickets } from "./terminal-tickets.ts";
 
 export type { Account } from "./account-store.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
 export { type AccountsErrorCode, type Credentials, type Principal, requireScope } from "./principal.ts";
+export type { RedeemedTicket, TerminalTickets } from "./terminal-tickets.ts";
 
 /** Who is calling, and the tokens that say so. */
 export interface Accounts {
   readonly tokens: PersonalTokens;
+  readonly tickets: TerminalTickets;
   /** The account that owns this gateway, made when it is first asked for. */
   owner(): Promise<Account>;
   /**
@@ -21,6 +24,11 @@ export interface Accounts {
    * @throws PosternError `unauthenticated`
    */
   authenticate(credentials: Credentials): Promise<Principal>;
+  /**
+   * The same caller looked up again, without its credentials: for what stays open long after it was let in.
+   * @throws PosternError `unauthenticated` when its token or browser session is revoked or expired
+   */
+  refresh(principal: Principal): Promise<Principal>;
 }
 
 const allScopes = new Set(scopes);
@@ -32,22 +40,30 @@ export function createAccounts(deps: { readonly db: Kysely<Tables>; readonly clo
 
   async function ownerAs(kind: "socket" | "open"): Promise<Principal> {
     const { accountId } = await accounts.owner();
-    return { accountId, kind, scopes: allScopes, folders: null, tokenId: null };
+    return { accountId, kind, scopes: allScopes, folders: null, tokenId: null, browserSessionId: null };
+  }
+
+  function withToken(valid: ValidToken | null): Principal {
+    if (valid !== null) return { kind: "token", browserSessionId: null, ...valid };
+    throw new PosternError("unauthenticated", "The token is unknown, expired or revoked.", {
+      details: { error: "invalid_token" },
+    });
+  }
+
+  async function refresh({ kind, tokenId }: Principal): Promise<Principal> {
+    if (kind === "socket" || kind === "open") return ownerAs(kind);
+    return withToken(tokenId === null ? null : await tokens.findAgain(tokenId));
   }
 
   return {
     tokens,
+    tickets: createTerminalTickets({ clock: deps.clock, refresh }),
     owner: () => accounts.owner(),
     async authenticate(credentials) {
       if (credentials.kind !== "header") return ownerAs(credentials.kind);
-      const valid = await tokens.find(bearerOf(credentials.authorization));
-      if (valid === null) {
-        throw new PosternError("unauthenticated", "The token is unknown, expired or revoked.", {
-          details: { error: "invalid_token" },
-        });
-      }
-      return { kind: "token", ...valid };
+      return withToken(await tokens.find(bearerOf(credentials.authorization)));
     },
+    refresh,
   };
 }
 

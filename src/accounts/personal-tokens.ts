@@ -49,6 +49,8 @@ export interface PersonalTokens {
   revoke(accountId: string, tokenId: string): Promise<void>;
   /** @returns null when the token is unknown, expired or revoked */
   find(token: string): Promise<ValidToken | null>;
+  /** The same token looked up again, by its id. @returns null when it is expired or revoked */
+  findAgain(tokenId: string): Promise<ValidToken | null>;
 }
 
 const storedScopesSchema = z.array(scopeSchema);
@@ -69,6 +71,18 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
     const now = clock.now();
     if (lastUsedAt !== null && now - lastUsedAt < lastUsedStepMs) return;
     await db.updateTable("personal_tokens").set({ last_used_at: now }).where("token_id", "=", tokenId).execute();
+  }
+
+  async function whileValid(row: Selectable<Tables["personal_tokens"]>): Promise<ValidToken | null> {
+    if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= clock.now())) return null;
+    // Not knowing when a token was last used is no reason to refuse it, for example when the disk is full.
+    await noteUse(row.token_id, row.last_used_at).catch(() => undefined);
+    return {
+      tokenId: row.token_id,
+      accountId: row.account_id,
+      scopes: new Set(storedScopesSchema.parse(JSON.parse(row.scopes))),
+      folders: toFolders(row.folders),
+    };
   }
 
   return {
@@ -119,15 +133,12 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
       const hash = sha256(token);
       const row = await db.selectFrom("personal_tokens").selectAll().where("token_hash", "=", hash).executeTakeFirst();
       if (row === undefined || !timingSafeEqual(Buffer.from(row.token_hash), Buffer.from(hash))) return null;
-      if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= clock.now())) return null;
-      // Not knowing when a token was last used is no reason to refuse it, for example when the disk is full.
-      await noteUse(row.token_id, row.last_used_at).catch(() => undefined);
-      return {
-        tokenId: row.token_id,
-        accountId: row.account_id,
-        scopes: new Set(storedScopesSchema.parse(JSON.parse(row.scopes))),
-        folders: toFolders(row.folders),
-      };
+      return whileValid(row);
+    },
+
+    async findAgain(tokenId) {
+      const row = await db.selectFrom("personal_tokens").selectAll().where("token_id", "=", tokenId).executeTakeFirst();
+      return row === undefined ? null : whileValid(row);
     },
   };
 }

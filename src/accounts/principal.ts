@@ -4,12 +4,16 @@ import type { Scope } from "../wire/access.ts";
 /** Who is calling, and what they may do. */
 export interface Principal {
   readonly accountId: string;
-  /** `socket`: over the owner's Unix socket. `token`: with a personal token. `open`: anybody, with `POSTERN_AUTH=none`. */
-  readonly kind: "socket" | "token" | "open";
+  /**
+   * `socket`: over the owner's Unix socket. `token`: with a personal token. `browser`: a page of a signed-in browser. `open`: anybody,
+   * with `POSTERN_AUTH=none`.
+   */
+  readonly kind: "socket" | "token" | "browser" | "open";
   readonly scopes: ReadonlySet<Scope>;
   /** Real paths of the folders that the caller is limited to; null is no limit. */
   readonly folders: readonly string[] | null;
   readonly tokenId: string | null;
+  readonly browserSessionId: string | null;
 }
 
 /** What a caller shows to say who they are. */

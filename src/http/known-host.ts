@@ -63,6 +63,14 @@ export function checkOrigin(request: {
   throw new PosternError("origin_not_allowed", "A page of another origin may not do this.");
 }
 
+/**
+ * For a WebSocket: a browser sends its page's origin with it and lets that page read what comes, whoever it is.
+ * @throws PosternError `origin_not_allowed` when it comes from a page of another origin
+ */
+export function checkSocketOrigin(request: Pick<Parameters<typeof checkOrigin>[0], "origin" | "ownOrigin">): void {
+  checkOrigin({ ...request, method: "CONNECT" });
+}
+
 /** Whether `host` reaches this machine only. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
