@@ -7,7 +7,7 @@ const globalSetup = ["test/support/postgres-setup.ts"];
 const unit: TestProjectInlineConfiguration = {
   test: {
     name: "unit",
-    include: ["{src,test/model-server,test/support,tools,bench}/**/*.test.ts"],
+    include: ["{src,web,test/model-server,test/support,tools,bench}/**/*.test.ts"],
     exclude: [longTests],
     globalSetup,
     testTimeout: 20_000,

@@ -30,6 +30,7 @@ import {
   ticketRoutes,
   tokenRoutes,
   webhookRoutes,
+  webRoutes,
 } from "./http/index.ts";
 import { createManifest } from "./manifest.ts";
 import { writeFileAtomic } from "./platform/files.ts";
@@ -149,6 +150,7 @@ async function start(
       manifestRoutes({ manifest: createManifestSource({ gateway, tools, folders, agents }) }),
       openApiRoutes({ version: packageVersion }),
       docsRoutes,
+      webRoutes(),
       folderRoutes({ folders }),
       tokenRoutes({ tokens: accounts.tokens }),
       ticketRoutes({ tickets: accounts.tickets }),

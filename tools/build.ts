@@ -24,6 +24,7 @@ for (const file of globSync("**/*.{mjs,sh}", { cwd: join(root, "src") })) {
 }
 await bundlePackages(join(out, "packages"));
 for (const file of globSync("**/*.js", { cwd: out, exclude: ["packages/**"] })) usePackages(join(out, file));
+execFileSync(process.execPath, [join(root, "tools/build-web.ts"), join(out, "web")], { stdio: ["ignore", 2, 2] });
 
 /** One file for each package, what they share in a further one; their licenses' notices stay in them. */
 async function bundlePackages(dir: string): Promise<void> {

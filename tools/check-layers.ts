@@ -2,8 +2,9 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { cruise, type ICruiseResult, type IModule } from "dependency-cruiser";
 import { hasRoom, layerRules } from "./layers.ts";
+import { checkWebImports } from "./web-imports.ts";
 
-/** What a look at the imports of `src/` found. */
+/** What a look at the imports of `src/` and `web/` found. */
 export interface LayerReport {
   readonly modules: number;
   readonly imports: number;
@@ -15,7 +16,7 @@ export interface LayerReport {
  * Checks the import rules of `tools/layers.ts`, and first that every file was looked at: without a parser that knows this TypeScript,
  * dependency-cruiser reports no modules, no violations, and success.
  *
- * @param root folder that holds `src/`
+ * @param root folder that holds `src/`, and `web/` if there is one
  */
 export async function checkLayers(root: string): Promise<LayerReport> {
   const onDisk = globSync("src/**/*.ts", { cwd: root }).toSorted();
@@ -27,9 +28,10 @@ export async function checkLayers(root: string): Promise<LayerReport> {
     return `${from} imports ${to} (${rule.name}): ${comment}`;
   });
   const seen = onDisk.filter((file) => cruised.has(file));
+  const web = checkWebImports(root);
   return {
-    modules: seen.length,
-    imports: seen.reduce((sum, file) => sum + (cruised.get(file)?.dependencies.length ?? 0), 0),
+    modules: seen.length + web.modules,
+    imports: seen.reduce((sum, file) => sum + (cruised.get(file)?.dependencies.length ?? 0), web.imports),
     problems: [
       ...(onDisk.length === 0 ? [`no TypeScript file under ${join(root, "src")}`] : []),
       ...(seen.length < onDisk.length ? [`too few modules: looked at ${seen.length} of ${onDisk.length} files`] : []),
@@ -38,6 +40,7 @@ export async function checkLayers(root: string): Promise<LayerReport> {
         .map((file) => `${file} lies in a folder that tools/layers.ts has no rule for`),
       ...blind,
       ...violations,
+      ...web.problems,
     ],
   };
 }

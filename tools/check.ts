@@ -17,6 +17,7 @@ interface Step {
 const steps: readonly Step[] = [
   { name: "lint", argv: [bin("oxlint")] },
   { name: "types", argv: [bin("tsc"), "--project", "."] },
+  { name: "web types", argv: [bin("tsc"), "--project", "web"] },
   { name: "dead code", argv: [bin("knip"), "--no-progress"] },
   { name: "layers", argv: [process.execPath, join(root, "tools/check-layers.ts"), root] },
   { name: "formatting", argv: [bin("biome"), "check", "--colors=off"] },

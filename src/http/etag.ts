@@ -20,7 +20,7 @@ export async function tagOrNotModified(
  *
  * @see RFC 9110 section 13.1.2 (weak comparison)
  */
-function isFresh(ifNoneMatch: string | undefined, etag: string): boolean {
+export function isFresh(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === "*") return true;
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);

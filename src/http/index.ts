@@ -11,3 +11,4 @@ export { ticketRoutes } from "./ticket-routes.ts";
 export { tokenRoutes } from "./token-routes.ts";
 export { registerTool, type Tool } from "./tool-routes.ts";
 export { webhookRoutes } from "./webhook-routes.ts";
+export { webRoutes } from "./web-routes.ts";

@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { PosternError } from "../core/errors.ts";
+import { isFresh } from "./etag.ts";
+import type { RouteModule } from "./route-server.ts";
+import { readWebBuild, type WebBuild, type WebFile, webBuildFolder } from "./web-build.ts";
+
+/** Addresses of pages: the web application itself tells them apart. */
+const pages = ["/", "/sign-in", "/sessions/:sessionId", "/new", "/agents", "/folders", "/tokens", "/settings"] as const;
+
+/** Files with fixed names, beside the ones in `/assets/`, whose names tell their content. */
+const namedFiles = [
+  "/favicon.svg",
+  "/icon-180.png",
+  "/icon-192.png",
+  "/icon-512.png",
+  "/icon-maskable-512.png",
+  "/manifest.webmanifest",
+  "/theme.js",
+] as const;
+
+const yearSeconds = 31_536_000;
+
+/**
+ * The web application's pages and files. They hold nothing of anybody's and are for everybody: what a page shows, it asks the API for.
+ * The build is read when the first page is asked for, and then stays what it was, so that a page always finds the parts it was built with.
+ */
+export function webRoutes({ folder = webBuildFolder }: { readonly folder?: string } = {}): RouteModule {
+  let reading: Promise<WebBuild | null> | undefined;
+
+  async function currentBuild(): Promise<WebBuild | null> {
+    const mine = (reading ??= readWebBuild(folder));
+    const build = await mine.catch((error: unknown) => {
+      reading = undefined;
+      throw error;
+    });
+    // It may be built while the gateway runs.
+    if (build === null && reading === mine) reading = undefined;
+    return build;
+  }
+
+  async function servePage(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const build = await currentBuild();
+    const nonce = randomBytes(16).toString("base64");
+    void reply
+      .code(build === null ? 503 : 200)
+      .type("text/html; charset=utf-8")
+      .headers({
+        "cache-control": "no-store",
+        "content-security-policy": policy(nonce, request.headers.host),
+        "cross-origin-opener-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+      });
+    return reply.send(build === null ? missingPage : build.page(nonce));
+  }
+
+  async function serveFile(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const [path = ""] = request.url.split("?", 1);
+    const file = (await currentBuild())?.files.get(path);
+    if (file === undefined) throw new PosternError("route_not_found", "The web application has no such file.");
+    const cache = file.immutable ? `public, max-age=${yearSeconds}, immutable` : "no-cache";
+    void reply.headers({ "cache-control": cache, etag: file.etag, vary: "accept-encoding" }).type(file.type);
+    if (isFresh(request.headers["if-none-match"], file.etag)) return reply.code(304).send();
+    const { encoding, content } = encoded(file, request.headers["accept-encoding"]);
+    if (encoding !== null) void reply.header("content-encoding", encoding);
+    return reply.send(content);
+  }
+
+  return ({ app }) => {
+    const get = (url: string, handler: typeof servePage): void => {
+      app.route({ method: "GET", url, config: { access: "public" }, schema: { hide: true }, handler });
+    };
+    for (const url of pages) get(url, servePage);
+    for (const url of namedFiles) get(url, serveFile);
+    get("/assets/:file", serveFile);
+  };
+}
+
+/**
+ * Only this gateway's own files and calls. Style elements need the page's nonce (the terminal and the scroll lock of dialogs make some):
+ * HTML that somebody smuggles into the page can neither run nor disguise anything.
+ */
+function policy(nonce: string, host = ""): string {
+  // Some browsers do not count a WebSocket of the same host as 'self'. The name was compared with the gateway's own before.
+  const sockets = /^[\w.:[\]-]+$/.test(host) ? ` ws://${host} wss://${host}` : "";
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    `connect-src 'self'${sockets}`,
+    "manifest-src 'self'",
+    "worker-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+  ].join("; ");
+}
+
+function encoded(
+  { plain, brotli, gzip }: WebFile,
+  accepted = "",
+): { readonly encoding: "br" | "gzip" | null; readonly content: Buffer } {
+  if (brotli !== null && accepts(accepted, "br")) return { encoding: "br", content: brotli };
+  if (gzip !== null && accepts(accepted, "gzip")) return { encoding: "gzip", content: gzip };
+  return { encoding: null, content: plain };
+}
+
+/** @see RFC 9110 section 12.5.3; `;q=0` refuses a coding */
+function accepts(accepted: string, coding: string): boolean {
+  const parts = accepted.split(",").map((part) => part.replaceAll(/\s/g, "").toLowerCase());
+  return parts.some((part) => part === coding || (part.startsWith(`${coding};q=`) && Number(part.split("=")[1]) > 0));
+}
+
+const missingPage = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Postern: the web application is not built</title>
+  </head>
+  <body>
+    <h1>The web application is not built</h1>
+    <p>The gateway runs, but this checkout has no pages to show. In its folder:</p>
+    <pre>npm run build:web</pre>
+    <p>Then load this page again. The API works without it: <a href="/docs">/docs</a></p>
+  </body>
+</html>
+`;

@@ -1,0 +1,91 @@
+// `npm run build:web [folder]`: the web application, ready to be served by a gateway, with the sizes of what a browser loads.
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { build } from "vite";
+import { webConfig } from "./web-config.ts";
+
+const out = resolve(process.argv[2] ?? join(import.meta.dirname, "../dist/web"));
+/** The issue's limit for what is loaded before a terminal is opened. */
+const maxFirstLoadBytes = 250_000;
+
+// Beside its place and then moved there, so that no gateway ever reads half a build.
+mkdirSync(dirname(out), { recursive: true });
+const fresh = mkdtempSync(join(dirname(out), `.${basename(out)}-`));
+try {
+  await buildInto(fresh);
+  compressIn(fresh);
+  const bytes = report(fresh);
+  if (bytes > maxFirstLoadBytes)
+    throw new Error(`The first load is ${bytes} bytes of JavaScript, over ${maxFirstLoadBytes}.`);
+  rmSync(out, { recursive: true, force: true });
+  renameSync(fresh, out);
+} finally {
+  rmSync(fresh, { recursive: true, force: true });
+}
+
+async function buildInto(outDir: string): Promise<void> {
+  await build({
+    ...webConfig,
+    logLevel: "warn",
+    build: {
+      outDir,
+      emptyOutDir: false,
+      target: "es2024",
+      // Inline data and inline scripts have no place under the pages' policy.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      chunkSizeWarningLimit: 1_000,
+    },
+  });
+}
+
+/** A `.br` and a `.gz` beside every file that gets smaller by it, so that the gateway compresses nothing. */
+function compressIn(dir: string): void {
+  for (const file of filesIn(dir)) {
+    if (file.endsWith(".png") || file === "index.html") continue;
+    const content = readFileSync(join(dir, file));
+    writeFileSync(join(dir, `${file}.gz`), gzipSync(content, { level: 9 }));
+    writeFileSync(join(dir, `${file}.br`), brotli(content));
+  }
+}
+
+function brotli(content: Buffer): Buffer {
+  return brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } });
+}
+
+function filesIn(dir: string): readonly string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(dir.length + 1));
+}
+
+/** Says what a browser loads. Returns the first load's JavaScript in bytes, compressed with gzip, which every browser takes. */
+function report(dir: string): number {
+  const html = readFileSync(join(dir, "index.html"), "utf8");
+  const linked = new Set([...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].flatMap(([, file = ""]) => [file]));
+  const rows = filesIn(dir)
+    .filter((file) => /\.(js|css)$/.test(file))
+    .map((file) => ({
+      file,
+      first: linked.has(file),
+      gzip: readFileSync(join(dir, `${file}.gz`)).length,
+      brotli: readFileSync(join(dir, `${file}.br`)).length,
+    }))
+    .toSorted((a, b) => Number(b.first) - Number(a.first) || b.gzip - a.gzip);
+  for (const row of rows) {
+    console.log(
+      `${row.first ? "first " : "later "} ${kilobytes(row.gzip)} gzip ${kilobytes(row.brotli)} br  ${row.file}`,
+    );
+  }
+  const first = rows.filter((row) => row.first && row.file.endsWith(".js"));
+  const gzip = first.reduce((sum, row) => sum + row.gzip, 0);
+  const br = first.reduce((sum, row) => sum + row.brotli, 0);
+  console.log(`first load of JavaScript: ${kilobytes(gzip).trim()} gzip, ${kilobytes(br).trim()} br`);
+  return gzip;
+}
+
+function kilobytes(bytes: number): string {
+  return `${(bytes / 1000).toFixed(1)} KB`.padStart(9);
+}

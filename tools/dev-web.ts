@@ -1,0 +1,23 @@
+// `npm run dev:web [gateway]`: the web application from its source, each edit shown at once, in front of a gateway that runs.
+import { createServer, type ProxyOptions } from "vite";
+import { webConfig } from "./web-config.ts";
+
+const gateway = new URL(process.argv[2] ?? "http://localhost:7177").origin;
+
+/** To the gateway these are calls of its own page: it refuses names and origins that are not its own. */
+const proxy: ProxyOptions = {
+  target: gateway,
+  changeOrigin: true,
+  ws: true,
+  configure(server) {
+    server.on("proxyReq", (request) => request.setHeader("origin", gateway));
+    server.on("proxyReqWs", (request) => request.setHeader("origin", gateway));
+  },
+};
+
+const server = await createServer({
+  ...webConfig,
+  server: { host: "localhost", port: 7178, proxy: { "/api": proxy, "/docs": proxy, "/openapi.json": proxy } },
+});
+await server.listen();
+server.printUrls();

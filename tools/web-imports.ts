@@ -1,0 +1,38 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+
+/**
+ * The rule for `web/`: it runs in a browser, so it imports its own files, `src/wire` and packages, and nothing of Node. Read from the
+ * text, because the parser that serves `src/` knows no JSX.
+ *
+ * @returns what breaks it, one line each, and how much was looked at
+ */
+export function checkWebImports(root: string): {
+  readonly modules: number;
+  readonly imports: number;
+  readonly problems: readonly string[];
+} {
+  const files = globSync("web/**/*.{ts,tsx}", { cwd: root }).toSorted();
+  const imports = files.flatMap((file) =>
+    importsIn(readFileSync(join(root, file), "utf8")).map((specifier) => ({ file, specifier })),
+  );
+  const problems = imports
+    .filter(({ file, specifier }) => !allowed(file, specifier))
+    .map(
+      ({ file, specifier }) => `${file} imports ${specifier}: web/ may import src/wire, packages, and its own files.`,
+    );
+  return { modules: files.length, imports: imports.length, problems };
+}
+
+function allowed(file: string, specifier: string): boolean {
+  if (!specifier.startsWith(".")) return !specifier.startsWith("node:") && !specifier.startsWith("/");
+  const target = normalize(join(dirname(file), specifier));
+  const isTest = /\.test\.tsx?$/;
+  if (target.startsWith("src/wire/")) return true;
+  return target.startsWith("web/") && (isTest.test(file) || !isTest.test(target));
+}
+
+function importsIn(text: string): readonly string[] {
+  const written = text.matchAll(/^(?:import|export|\})\s(?:[^"';]*\sfrom\s)?"([^"]+)";?$|\bimport\("([^"]+)"\)/gm);
+  return [...written].flatMap(([, statement, call]) => statement ?? call ?? []);
+}

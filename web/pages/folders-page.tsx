@@ -1,0 +1,3 @@
+export function FoldersPage() {
+  return <h1>Folders</h1>;
+}

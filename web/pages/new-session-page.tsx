@@ -1,0 +1,3 @@
+export function NewSessionPage() {
+  return <h1>NewSession</h1>;
+}
