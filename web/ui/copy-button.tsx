@@ -1,0 +1,63 @@
+import { Check, Copy } from "lucide-react";
+import { useEffect, useState } from "react";
+import { Button, IconButton } from "./button.tsx";
+
+const shownMs = 1_500;
+
+/** Puts a text on the clipboard, and says that it did. With `children` it has words, else it is a sign named `label`. */
+export function CopyButton({
+  text,
+  label = "Copy",
+  children,
+  className,
+}: {
+  readonly text: string;
+  readonly label?: string;
+  readonly children?: string;
+  readonly className?: string;
+}) {
+  const [state, setState] = useState<"ready" | "copied" | "failed">("ready");
+  useEffect(() => {
+    if (state === "ready") return;
+    const timer = setTimeout(() => setState("ready"), shownMs);
+    return () => clearTimeout(timer);
+  }, [state]);
+  const copy = (): void => {
+    void copyText(text).then((copied) => setState(copied ? "copied" : "failed"));
+  };
+  const said = state === "ready" ? label : state === "copied" ? "Copied" : "Could not copy";
+  const icon = state === "copied" ? Check : Copy;
+  if (children === undefined)
+    return <IconButton label={said} icon={icon} onClick={copy} {...(className === undefined ? {} : { className })} />;
+  return (
+    <Button icon={icon} onClick={copy} {...(className === undefined ? {} : { className })}>
+      {state === "ready" ? children : said}
+    </Button>
+  );
+}
+
+/** Also where the clipboard's own interface is missing: it needs https, or localhost. */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyThroughSelection(text);
+  }
+}
+
+function copyThroughSelection(text: string): boolean {
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.readOnly = true;
+  area.className = "fixed top-0 left-0 opacity-0";
+  const host = document.querySelector('[role="dialog"]') ?? document.body;
+  host.append(area);
+  const before = document.activeElement;
+  area.select();
+  // The one way to the clipboard on a plain-http address of another machine.
+  const copied = document.execCommand("copy");
+  area.remove();
+  if (before instanceof HTMLElement) before.focus();
+  return copied;
+}

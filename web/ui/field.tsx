@@ -1,0 +1,173 @@
+import { Switch as RadixSwitch } from "radix-ui";
+import { type ComponentProps, type ReactNode, useId } from "react";
+import { classNames } from "./class-names.ts";
+
+const control =
+  "w-full min-w-0 rounded-md border border-line-strong bg-raised px-2.5 text-sm text-ink placeholder:text-ink-faint aria-invalid:border-danger disabled:opacity-60";
+
+interface FieldProps {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  /** What is wrong with it; read out with the field. */
+  readonly error?: string | undefined;
+  readonly className?: string | undefined;
+}
+
+function Field({
+  id,
+  label,
+  hint,
+  error,
+  className,
+  children,
+}: FieldProps & { readonly id: string; readonly children: ReactNode }) {
+  return (
+    <div className={classNames("flex min-w-0 flex-col gap-1", className)}>
+      <label htmlFor={id} className="text-xs font-medium text-ink-soft">
+        {label}
+      </label>
+      {children}
+      {error !== undefined && (
+        <p id={`${id}-error`} className="text-xs text-danger">
+          {error}
+        </p>
+      )}
+      {hint !== undefined && (
+        <p id={`${id}-hint`} className="text-xs text-ink-faint">
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function described(id: string, { hint, error }: Pick<FieldProps, "hint" | "error">) {
+  const names = [error !== undefined && `${id}-error`, hint !== undefined && `${id}-hint`].filter(
+    (name) => name !== false,
+  );
+  return {
+    id,
+    "aria-invalid": error === undefined ? undefined : true,
+    "aria-describedby": names.length === 0 ? undefined : names.join(" "),
+  };
+}
+
+/** A line of text with its label. */
+export function TextField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<"input">) {
+  const id = useId();
+  return (
+    <Field {...{ id, label, hint, error, className }}>
+      <input
+        type="text"
+        autoComplete="off"
+        {...rest}
+        {...described(id, { hint, error })}
+        className={`${control} h-9`}
+      />
+    </Field>
+  );
+}
+
+/** Several lines of text with their label. */
+export function TextArea({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<"textarea">) {
+  const id = useId();
+  return (
+    <Field {...{ id, label, hint, error, className }}>
+      <textarea rows={4} {...rest} {...described(id, { hint, error })} className={`${control} resize-y py-2`} />
+    </Field>
+  );
+}
+
+/** One of a few. */
+export function SelectField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<"select">) {
+  const id = useId();
+  return (
+    <Field {...{ id, label, hint, error, className }}>
+      <select {...rest} {...described(id, { hint, error })} className={`${control} h-9`} />
+    </Field>
+  );
+}
+
+/** One of a few, named by `label` without showing it: for filters in a row. */
+export function SelectFilter({ label, className, ...rest }: ComponentProps<"select"> & { readonly label: string }) {
+  return (
+    <select
+      aria-label={label}
+      title={label}
+      {...rest}
+      className={classNames(
+        "h-8 max-w-full min-w-0 rounded-md border border-line bg-raised px-2 text-xs text-ink-soft hover:border-line-strong pointer-coarse:h-10",
+        className,
+      )}
+    />
+  );
+}
+
+/** On or off, at once. */
+export function SwitchField({
+  label,
+  hint,
+  checked,
+  onChange,
+  disabled = false,
+}: {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+  readonly disabled?: boolean;
+}) {
+  const id = useId();
+  return (
+    <div className="flex items-start gap-3">
+      <RadixSwitch.Root
+        {...described(id, { hint, error: undefined })}
+        checked={checked}
+        disabled={disabled}
+        onCheckedChange={onChange}
+        className="relative mt-0.5 h-5 w-9 shrink-0 rounded-full border border-line-strong bg-well data-[state=checked]:border-transparent data-[state=checked]:bg-accent-fill disabled:opacity-50"
+      >
+        <RadixSwitch.Thumb className="block size-3.5 translate-x-0.5 rounded-full bg-ink-faint transition-transform data-[state=checked]:translate-x-[1.1rem] data-[state=checked]:bg-accent-ink" />
+      </RadixSwitch.Root>
+      <div className="min-w-0">
+        <label htmlFor={id} className="text-sm font-medium">
+          {label}
+        </label>
+        {hint !== undefined && (
+          <p id={`${id}-hint`} className="text-xs text-ink-faint">
+            {hint}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** One of a set, each with what it means. */
+export function CheckField({
+  label,
+  hint,
+  ...rest
+}: ComponentProps<"input"> & { readonly label: ReactNode; readonly hint?: ReactNode }) {
+  const id = useId();
+  return (
+    <div className="flex items-start gap-2.5 py-1">
+      <input
+        type="checkbox"
+        {...rest}
+        {...described(id, { hint, error: undefined })}
+        className="mt-1 size-4 shrink-0 accent-accent-fill"
+      />
+      <div className="min-w-0">
+        <label htmlFor={id} className="text-sm font-medium">
+          {label}
+        </label>
+        {hint !== undefined && (
+          <p id={`${id}-hint`} className="text-xs text-ink-faint">
+            {hint}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,69 @@
+import { CircleAlert, Info, type LucideIcon } from "lucide-react";
+import type { ReactNode } from "react";
+import { messageOf } from "../api/api-error.ts";
+import { Button } from "./button.tsx";
+import { classNames } from "./class-names.ts";
+
+const tones = {
+  info: "border-line bg-panel text-ink-soft",
+  lamp: "border-lamp-fill/40 bg-lamp-soft text-lamp",
+  danger: "border-danger/30 bg-danger-soft text-danger",
+} as const;
+
+/** A remark that stays in the page. */
+export function Notice({
+  tone = "info",
+  icon: Icon = Info,
+  children,
+}: {
+  readonly tone?: keyof typeof tones;
+  readonly icon?: LucideIcon;
+  readonly children: ReactNode;
+}) {
+  return (
+    <div className={classNames("flex items-start gap-2.5 rounded-lg border px-3 py-2 text-sm", tones[tone])}>
+      <Icon aria-hidden className="mt-0.5 size-4 shrink-0" />
+      <div className="min-w-0 flex-1">{children}</div>
+    </div>
+  );
+}
+
+/** What went wrong, read out as it appears, with another try where one makes sense. */
+export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+  return (
+    <div role="alert">
+      <Notice tone="danger" icon={CircleAlert}>
+        <div className="flex flex-wrap items-center justify-between gap-2">
+          <span>{messageOf(error)}</span>
+          {onRetry !== undefined && (
+            <Button size="sm" onClick={onRetry}>
+              Try again
+            </Button>
+          )}
+        </div>
+      </Notice>
+    </div>
+  );
+}
+
+/** In the place of a list that has nothing in it. */
+export function EmptyState({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
+  return (
+    <div className="flex flex-col items-center gap-2 px-4 py-12 text-center">
+      <span aria-hidden className="h-9 w-7 rounded-door border-2 border-line-strong" />
+      <p className="text-sm font-medium">{title}</p>
+      {children !== undefined && <div className="max-w-md text-sm text-ink-faint">{children}</div>}
+    </div>
+  );
+}
+
+/** While the first answer is on its way. */
+export function LoadingRows({ label, rows = 4 }: { readonly label: string; readonly rows?: number }) {
+  return (
+    <div role="status" aria-label={label} className="flex flex-col gap-2">
+      {Array.from({ length: rows }, (_, index) => (
+        <div key={index} className="h-11 animate-pulse rounded-lg bg-well" />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,28 @@
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** How long ago, in few letters: `now`, `4 min`, `3 h`, `2 d`, then the date. */
+export function ago(at: string, nowMs: number): string {
+  const time = Date.parse(at);
+  if (Number.isNaN(time)) return "";
+  const passed = nowMs - time;
+  if (passed < minuteMs) return "now";
+  if (passed < hourMs) return `${Math.floor(passed / minuteMs)} min`;
+  if (passed < dayMs) return `${Math.floor(passed / hourMs)} h`;
+  if (passed < 7 * dayMs) return `${Math.floor(passed / dayMs)} d`;
+  const sameYear = new Date(time).getFullYear() === new Date(nowMs).getFullYear();
+  return new Date(time).toLocaleDateString(undefined, {
+    day: "numeric",
+    month: "short",
+    ...(sameYear ? {} : { year: "numeric" }),
+  });
+}
+
+/** The whole date and time. */
+export function exactTime(at: string): string {
+  const time = new Date(at);
+  return Number.isNaN(time.getTime())
+    ? at
+    : time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
