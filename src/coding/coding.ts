@@ -20,6 +20,7 @@ import type {
   SpawnOutput,
 } from "../wire/coding.ts";
 import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
+import { type AgentLogins, createAgentLogins } from "./agent-logins.ts";
 import type { AgentTemplate, Environment } from "./agents/template.ts";
 import { createAnswer } from "./answer.ts";
 import { createAsk } from "./ask.ts";
@@ -42,7 +43,10 @@ import { createSessionEvents } from "./sessions/session-events.ts";
 import { createSessionStore } from "./sessions/session-store.ts";
 import { createSpawn } from "./spawn.ts";
 import { createStarter } from "./start.ts";
+import { createTerminalViews } from "./terminals/terminal-views.ts";
+import type { Viewer, ViewerLink, ViewRequest } from "./terminals/viewer.ts";
 import { createTranscripts } from "./transcripts/index.ts";
+import { createSessionTerminals } from "./view-terminal.ts";
 import { createVisibleDirs } from "./visible-dirs.ts";
 import { countWorktrees } from "./worktree-scope.ts";
 import { createWorktrees } from "./worktrees/index.ts";
@@ -59,8 +63,12 @@ export interface Coding {
   answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
   spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   listAgents(): Promise<ListAgentsOutput>;
+  /** The live terminal of a session, for as long as the viewer stays. Whatever is in the way closes its link. */
+  viewTerminal(request: ViewRequest, caller: Caller, link: ViewerLink): Viewer;
   /** What closed worktrees left behind. */
   readonly rescues: Rescues;
+  /** Agents' own log-ins, in terminals. */
+  readonly logins: AgentLogins;
   /** Whether sessions of this directory, a worktree perhaps, may be seen by who is limited to these folders. */
   isVisibleDir(dir: string, within: readonly string[] | null): Promise<boolean>;
   /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
@@ -76,6 +84,7 @@ export interface Agents {
   resolve(name: string | undefined): Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
   list(): Promise<ListAgentsOutput>;
   environmentOf(template: AgentTemplate): Environment;
+  loginChanged(name: string): void;
 }
 
 /** What {@link createCoding} needs. */
@@ -122,7 +131,18 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
-  const live = createLiveSessions({ ...deps, hooks, store, queue, transcripts, events, templateOf, environmentOf });
+  const logins = createAgentLogins({ host: deps.host, agents, clock, log });
+  const live = createLiveSessions({
+    ...deps,
+    hooks,
+    store,
+    queue,
+    transcripts,
+    events,
+    templateOf,
+    environmentOf,
+    isOthers: (terminalId) => logins.owns(terminalId),
+  });
   const catalog = createCatalog({
     place: deps.catalog,
     sources: templates.flatMap((template) => catalogSources(template, environmentOf(template))),
@@ -148,6 +168,9 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const resolveAgent = (name: string | undefined): ReturnType<Agents["resolve"]> => agents.resolve(name);
   const asking = { ...deps, ...folderRule, worktrees, locator, starter, queue, transcripts, resolveAgent };
   const close = createClose({ locator, live, store, queue, clock, events, worktrees });
+  const spawn = createSpawn(asking);
+  const terminals = createSessionTerminals({ locator, host: deps.host, spawn });
+  const views = createTerminalViews({ ...deps, sources: [terminals.find], gone: terminals.gone });
   await live.reconcile();
   await worktrees.reconcile(async (sessionId) => (await store.find(sessionId)) !== null);
   await events.reconcile();
@@ -161,13 +184,17 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     closeAll: createCloseAll({ locator, live, store, queue, clock, events, worktrees }, close),
     interrupt: createInterrupt({ ...deps, locator }),
     answerPermission: createAnswer({ locator }),
-    spawn: createSpawn(asking),
+    spawn,
+    viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
     rescues: createRescues({ locator, worktrees }),
+    logins,
     isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
     startIndexing: () => catalog.start(),
     async stop() {
+      views.close();
       await catalog.close();
+      await logins.close();
       await live.close();
       await hooks.close();
       await transcripts.close();

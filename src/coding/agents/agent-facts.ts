@@ -15,6 +15,8 @@ export interface AgentFacts {
   version(binary: string, env: Environment): Promise<string | null>;
   /** Asked anew after half a minute. */
   login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;
+  /** The next answer on this agent's log-in is asked anew. */
+  forgetLogin(name: string): void;
 }
 
 const versionTimeoutMs = 10_000;
@@ -28,6 +30,8 @@ export function createAgentFacts(clock: Clock): AgentFacts {
   const versionFlights = createSingleFlight<string | null>();
   const logins = new Map<string, { readonly state: LoginState; readonly until: number }>();
   const loginFlights = createSingleFlight<LoginState>();
+  /** Counts what may have changed an agent's log-in: an answer that was asked for before is not kept. */
+  const loginChanges = new Map<string, number>();
   return {
     async binary(template, configured, env) {
       const wanted = configured ?? template.binaryName;
@@ -44,7 +48,8 @@ export function createAgentFacts(clock: Clock): AgentFacts {
       return version;
     },
     async login(template, binary, env) {
-      const key = JSON.stringify([template.name, binary]);
+      const changes = loginChanges.get(template.name) ?? 0;
+      const key = JSON.stringify([template.name, binary, changes]);
       const known = logins.get(key);
       if (known !== undefined && known.until > clock.now()) return known.state;
       const state = await loginFlights(key, () => template.loginState(binary, env));
@@ -52,6 +57,7 @@ export function createAgentFacts(clock: Clock): AgentFacts {
       logins.set(key, { state, until: clock.now() + loginCacheMs });
       return state;
     },
+    forgetLogin: (name) => void loginChanges.set(name, (loginChanges.get(name) ?? 0) + 1),
   };
 }
 

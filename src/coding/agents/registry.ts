@@ -28,6 +28,8 @@ export interface AgentRegistry {
   /** The environment that this agent gets, as of now. */
   environmentOf(template: AgentTemplate): Environment;
   list(): Promise<ListAgentsOutput>;
+  /** Somebody may have logged this agent in or out: the next list asks it. */
+  loginChanged(name: string): void;
   /**
    * Configures an agent, or changes its binary. The first one configured becomes no default by itself.
    * @throws PosternError `agent_unknown` | `agent_binary_missing`
@@ -140,6 +142,8 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
         default: agents.find(({ isDefault }) => isDefault)?.name ?? null,
       };
     },
+
+    loginChanged: (name) => facts.forgetLogin(name),
 
     async configure(nameOrAlias, options = {}) {
       const agent = template(nameOrAlias);

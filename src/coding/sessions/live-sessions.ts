@@ -43,6 +43,8 @@ export interface LiveSessionsDeps extends LiveSessionDeps {
   /** Templates by primary name, and the environment of their processes. */
   readonly templateOf: (agent: string) => AgentTemplate | null;
   readonly environmentOf: (template: AgentTemplate) => Environment;
+  /** Whether a terminal belongs to somebody else here: it is none of a session, and no stray. */
+  readonly isOthers: (terminalId: string) => boolean;
 }
 
 // No process has it: of a terminal that went with its host, only the end is left to note.
@@ -185,6 +187,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     }
     for (const stray of known.values()) {
       if (byTerminal.has(stray.terminalId) || fresh.has(stray.terminalId)) continue;
+      if (deps.isOthers(stray.terminalId)) continue;
       deps.log.warn({ pid: stray.pid }, "ending a terminal that no session knows");
       await endStray(stray.terminalId).catch((error: unknown) =>
         deps.log.warn({ pid: stray.pid, error }, "cannot end a terminal that no session knows"),
