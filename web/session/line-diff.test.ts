@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { countOfDiff, type DiffLine, diffOfPatch, diffOfTexts, filesOfApplyPatch } from "./line-diff.ts";
+
+const outline = (lines: readonly DiffLine[]): readonly string[] =>
+  lines.map(
+    ({ kind, text, number }) => `${{ added: "+", removed: "-", context: " ", hunk: "" }[kind]}${text}|${number}`,
+  );
+
+describe("a diff", () => {
+  it("of two texts shows what was removed and added between what stayed", () => {
+    expect(outline(diffOfTexts("a\nb\nc\n", "a\nB\nB2\nc\n"))).toEqual([" a|1", "-b|2", "+B|2", "+B2|3", " c|4"]);
+  });
+
+  it("of two texts holds both of them, whatever they are", () => {
+    const text = fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 30 }).map((lines) => lines.join("\n"));
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const lines = diffOfTexts(before, after);
+        const of = (kind: string): string =>
+          lines
+            .filter((line) => line.kind === "context" || line.kind === kind)
+            .map((line) => line.text)
+            .join("\n");
+        expect(of("removed")).toBe(before.replace(/\n$/, ""));
+        expect(of("added")).toBe(after.replace(/\n$/, ""));
+      }),
+    );
+  });
+
+  it("of huge texts is made without comparing each line with each", () => {
+    const many = Array.from({ length: 20_000 }, (_, at) => `${at}`).join("\n");
+    expect(countOfDiff(diffOfTexts(many, many.replaceAll("1", "x"))).added).toBeGreaterThan(1_000);
+  });
+
+  it("of a patch numbers the lines", () => {
+    const patch =
+      "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -3,2 +3,3 @@ f()\n one\n-two\n+2\n+3\n\\ No newline at end of file\n";
+    expect(outline(diffOfPatch(patch))).toEqual(["@@ -3,2 +3,3 @@ f()|null", " one|3", "-two|4", "+2|4", "+3|5"]);
+    expect(countOfDiff(diffOfPatch(patch))).toEqual({ added: 2, removed: 1 });
+  });
+
+  it("of an apply_patch has its files", () => {
+    const patch =
+      "*** Begin Patch\n*** Add File: a.md\n+one\n+two\n*** Update File: b.ts\n@@ f()\n x\n-y\n+z\n*** Delete File: c\n*** End Patch\n";
+    const files = filesOfApplyPatch(patch);
+    expect(files?.map(({ path, action }) => [path, action])).toEqual([
+      ["a.md", "added"],
+      ["b.ts", "modified"],
+      ["c", "deleted"],
+    ]);
+    expect(outline(files?.[0]?.lines ?? [])).toEqual(["+one|null", "+two|null"]);
+    expect(outline(files?.[1]?.lines ?? [])).toEqual(["@@ f()|null", " x|null", "-y|null", "+z|null"]);
+    expect(filesOfApplyPatch("ls")).toBeNull();
+  });
+});

@@ -1,0 +1,135 @@
+/** A line of a diff. `number` is the line's in the new text; of a removed one, in the old. */
+export interface DiffLine {
+  readonly kind: "context" | "added" | "removed" | "hunk";
+  readonly text: string;
+  readonly number: number | null;
+}
+
+/** Above so many lines on both sides, no line is looked for on the other side: all is removed, all is added. */
+const maxCompared = 1_500;
+
+/** What differs between two texts, line by line, with everything in between: the longest common subsequence. */
+export function diffOfTexts(before: string, after: string): readonly DiffLine[] {
+  const old = linesOf(before);
+  const now = linesOf(after);
+  let head = 0;
+  while (head < old.length && head < now.length && old[head] === now[head]) head += 1;
+  let tail = 0;
+  while (tail < old.length - head && tail < now.length - head && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
+  const middle = compare(old.slice(head, old.length - tail), now.slice(head, now.length - tail), head);
+  return [
+    ...now.slice(0, head).map((text, at) => context(text, at + 1)),
+    ...middle,
+    ...now.slice(now.length - tail).map((text, at) => context(text, now.length - tail + at + 1)),
+  ];
+}
+
+/** The lines of a unified diff, or of the form that `apply_patch` takes; what stands before its first hunk is left out. */
+export function diffOfPatch(patch: string): readonly DiffLine[] {
+  const lines: DiffLine[] = [];
+  let oldNumber: number | null = null;
+  let newNumber: number | null = null;
+  let inHunk = false;
+  for (const line of linesOf(patch)) {
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line);
+    if (hunk !== null || line.startsWith("@@")) {
+      inHunk = true;
+      oldNumber = hunk === null ? null : Number(hunk[1]);
+      newNumber = hunk === null ? null : Number(hunk[2]);
+      lines.push({ kind: "hunk", text: line, number: null });
+    } else if (!inHunk || line.startsWith("\\")) {
+      continue;
+    } else if (line.startsWith("+")) {
+      lines.push({ kind: "added", text: line.slice(1), number: newNumber });
+      if (newNumber !== null) newNumber += 1;
+    } else if (line.startsWith("-")) {
+      lines.push({ kind: "removed", text: line.slice(1), number: oldNumber });
+      if (oldNumber !== null) oldNumber += 1;
+    } else {
+      lines.push({ kind: "context", text: line.slice(1), number: newNumber });
+      if (oldNumber !== null) oldNumber += 1;
+      if (newNumber !== null) newNumber += 1;
+    }
+  }
+  return lines;
+}
+
+/** A file in the text that `apply_patch` takes. */
+export interface PatchedFile {
+  readonly path: string;
+  readonly action: "added" | "modified" | "deleted";
+  readonly lines: readonly DiffLine[];
+}
+
+/** The files of an `apply_patch`, or null when the text is none. */
+export function filesOfApplyPatch(text: string): readonly PatchedFile[] | null {
+  if (!text.includes("*** Begin Patch")) return null;
+  const sections = text.split(/^\*\*\* (?=(?:Add|Update|Delete) File: )/m).slice(1);
+  return sections.map((section) => {
+    const [, verb = "", path = ""] = /^(Add|Update|Delete) File: (.*)/.exec(section) ?? [];
+    const body = section
+      .slice(section.indexOf("\n") + 1)
+      .split(/^\*\*\* (?:End Patch|Move to: .*)$/m)
+      .join("")
+      .replace(/\n+$/, "");
+    const action = verb === "Add" ? "added" : verb === "Delete" ? "deleted" : "modified";
+    const hunks = body.startsWith("@@") ? body : `@@\n${body}`;
+    return {
+      path,
+      action,
+      lines: diffOfPatch(hunks).filter(({ kind, text: words }) => kind !== "hunk" || words !== "@@"),
+    };
+  });
+}
+
+/** How many lines were added and removed. */
+export function countOfDiff(lines: readonly DiffLine[]): { readonly added: number; readonly removed: number } {
+  let added = 0;
+  let removed = 0;
+  for (const { kind } of lines) {
+    if (kind === "added") added += 1;
+    if (kind === "removed") removed += 1;
+  }
+  return { added, removed };
+}
+
+function linesOf(text: string): readonly string[] {
+  if (text === "") return [];
+  const lines = text.split("\n");
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+}
+
+function context(text: string, number: number): DiffLine {
+  return { kind: "context", text, number };
+}
+
+function compare(old: readonly string[], now: readonly string[], before: number): readonly DiffLine[] {
+  const removed = (at: number): DiffLine => ({ kind: "removed", text: old[at] ?? "", number: before + at + 1 });
+  const added = (at: number): DiffLine => ({ kind: "added", text: now[at] ?? "", number: before + at + 1 });
+  if (old.length + now.length > maxCompared) {
+    return [...old.map((_, at) => removed(at)), ...now.map((_, at) => added(at))];
+  }
+  const width = now.length + 1;
+  const common = new Uint16Array((old.length + 1) * width);
+  for (let i = old.length - 1; i >= 0; i--) {
+    for (let j = now.length - 1; j >= 0; j--) {
+      const down = common[(i + 1) * width + j] ?? 0;
+      const right = common[i * width + j + 1] ?? 0;
+      common[i * width + j] = old[i] === now[j] ? (common[(i + 1) * width + j + 1] ?? 0) + 1 : Math.max(down, right);
+    }
+  }
+  const lines: DiffLine[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < old.length || j < now.length) {
+    const down = i < old.length ? (common[(i + 1) * width + j] ?? 0) : -1;
+    const right = j < now.length ? (common[i * width + j + 1] ?? 0) : -1;
+    if (i < old.length && j < now.length && old[i] === now[j]) {
+      lines.push(context(now[j] ?? "", before + j + 1));
+      i += 1;
+      j += 1;
+    } else if (down >= right) lines.push(removed(i++));
+    else lines.push(added(j++));
+  }
+  return lines;
+}

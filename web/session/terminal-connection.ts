@@ -1,0 +1,280 @@
+import {
+  binaryFrameKinds,
+  type ClientFrame,
+  outputFrameHeadBytes,
+  type ServerFrame,
+  type TerminalMode,
+  terminalCloseCodes,
+  terminalProtocol,
+} from "../../src/wire/terminal.ts";
+import { type Backoff, createBackoff } from "./backoff.ts";
+import {
+  type ConnectionState,
+  reasonOfClose,
+  type StopReason,
+  stopOfClose,
+  type TicketAnswer,
+} from "./connection-state.ts";
+import type { TerminalFeed, TerminalSize } from "./terminal-feed.ts";
+import { inputParts, parseServerFrame } from "./terminal-frames.ts";
+
+export interface TerminalConnectionOptions {
+  /** The address of `/api/coding/coding_xterm_session`, `ws:` or `wss:`, without a query. */
+  readonly url: string;
+  readonly sessionId: string;
+  /** Undefined: drive if allowed, else observe. */
+  readonly mode: TerminalMode | undefined;
+  /** Null never says a size: the viewer takes the terminal as it is. */
+  readonly size: TerminalSize | null;
+  readonly requestTicket: (mode: TerminalMode | undefined) => Promise<TicketAnswer>;
+  readonly feed: Pick<TerminalFeed, "write" | "repaint" | "resize" | "whenDrained">;
+  readonly onState: (state: ConnectionState) => void;
+  /** The first pause and the longest, in milliseconds. */
+  readonly backoff?: { readonly firstMs: number; readonly longestMs: number };
+}
+
+/** A viewer's way to a terminal: it finds back by itself, goes on where it was, and types only while it is connected. */
+export interface TerminalConnection {
+  readonly state: () => ConnectionState;
+  /** Sends what was typed. False: there is no connection (or it is choked), and it was not sent, nor will it be later. */
+  type(data: string | Uint8Array): boolean;
+  /** Says what size this viewer would have. Null: none from now on. */
+  resize(size: TerminalSize | null): void;
+  /** Connects at once instead of at the end of a pause: the network is back, or the page is seen again. */
+  retryNow(): void;
+  close(): void;
+}
+
+/** A gateway that says nothing for so long after it was called is called again. */
+const helloTimeoutMs = 15_000;
+/** Unsent input above it is refused: the connection is choked. */
+const maxUnsentBytes = 1024 * 1024;
+
+const defaultBackoff = { firstMs: 250, longestMs: 10_000 } as const;
+
+/** Where the viewer is in the terminal's output; null when it has to begin with a screen. */
+interface Position {
+  readonly terminalId: string;
+  readonly offset: number;
+}
+
+/** One attempt, from its ticket to the end of its socket. */
+interface Attempt {
+  socket: WebSocket | null;
+  /** Its hello came. */
+  greeted: boolean;
+  exit: Extract<ServerFrame, { kind: "exit" }> | null;
+  timer: ReturnType<typeof setTimeout> | null;
+}
+
+export function createTerminalConnection(options: TerminalConnectionOptions): TerminalConnection {
+  const { feed, onState } = options;
+  const backoff: Backoff = createBackoff(options.backoff ?? defaultBackoff);
+  let { mode, size } = options;
+  let state: ConnectionState = { kind: "connecting", again: false };
+  /** The attempt whose socket carries what is typed. */
+  let live: Attempt | null = null;
+  /** The attempt that is under way; the live one when it was greeted. */
+  let current: Attempt | null = null;
+  let position: Position | null = null;
+  /** Output is dropped until the feed has drained, and then comes a screen. */
+  let skipping = false;
+  let retryTimer: ReturnType<typeof setTimeout> | null = null;
+  let closed = false;
+
+  function become(next: ConnectionState): void {
+    state = next;
+    onState(next);
+  }
+
+  function over(): boolean {
+    return closed || state.kind === "ended" || state.kind === "stopped";
+  }
+
+  async function connect(): Promise<void> {
+    const attempt: Attempt = { socket: null, greeted: false, exit: null, timer: null };
+    current = attempt;
+    const answer = await options.requestTicket(mode);
+    if (current !== attempt || closed) return;
+    if (answer.kind === "stop") return stop(answer.why, answer.reason);
+    if (answer.kind === "retry") return retry(attempt, answer.reason);
+    const socket = new WebSocket(`${options.url}?${queryOf(answer.ticket)}`, [terminalProtocol]);
+    socket.binaryType = "arraybuffer";
+    attempt.socket = socket;
+    attempt.timer = setTimeout(() => socket.close(), helloTimeoutMs);
+    socket.addEventListener("message", ({ data }: MessageEvent<unknown>) => {
+      if (closed || (attempt !== current && attempt !== live)) return;
+      if (typeof data === "string") receiveFrame(attempt, data);
+      else if (data instanceof ArrayBuffer && attempt === live) receiveBinary(attempt, new Uint8Array(data));
+    });
+    socket.addEventListener("close", ({ code, reason }) => lost(attempt, { code, reason }));
+  }
+
+  function queryOf(ticket: string): string {
+    const query = new URLSearchParams({ session_id: options.sessionId, ticket });
+    if (mode !== undefined) query.set("mode", mode);
+    if (size !== null) {
+      query.set("cols", String(size.cols));
+      query.set("rows", String(size.rows));
+    }
+    if (position !== null) {
+      query.set("terminal", position.terminalId);
+      query.set("from", String(position.offset));
+    }
+    return query.toString();
+  }
+
+  function receiveFrame(attempt: Attempt, text: string): void {
+    const frame = parseServerFrame(text);
+    if (frame === null) return; // of a later version
+    switch (frame.kind) {
+      case "hello":
+        return greet(attempt, frame);
+      case "size":
+        if (attempt === live && !skipping) feed.resize(frame);
+        return;
+      case "viewers":
+        if (state.kind === "live" && attempt === live) become({ ...state, viewers: frame });
+        return;
+      case "exit":
+        attempt.exit = frame;
+    }
+  }
+
+  function greet(attempt: Attempt, hello: Extract<ServerFrame, { kind: "hello" }>): void {
+    if (attempt.timer !== null) clearTimeout(attempt.timer);
+    attempt.timer = null;
+    const before = live;
+    live = attempt;
+    if (before !== attempt) before?.socket?.close(terminalCloseCodes.ended);
+    attempt.greeted = true;
+    skipping = false;
+    const { terminalId, offset, continued } = hello;
+    // A gateway that goes on elsewhere than was asked would leave a gap or repeat something: a screen is asked for.
+    if (continued && (position?.terminalId !== terminalId || position.offset !== offset)) return startOver(attempt);
+    position = { terminalId, offset };
+    feed.resize(hello);
+    backoff.succeeded();
+    become({ kind: "live", mode: hello.mode, viewers: null });
+  }
+
+  function receiveBinary(attempt: Attempt, frame: Uint8Array): void {
+    if (frame.byteLength < outputFrameHeadBytes || position === null || skipping) return;
+    const offset = Number(new DataView(frame.buffer, frame.byteOffset).getBigUint64(1));
+    const data = frame.subarray(outputFrameHeadBytes);
+    if (frame[0] === binaryFrameKinds.screen) {
+      feed.repaint(data);
+      position = { ...position, offset };
+    } else if (frame[0] === binaryFrameKinds.output) {
+      if (offset > position.offset) return startOver(attempt);
+      const fresh = data.subarray(position.offset - offset);
+      if (!feed.write(fresh)) return skipAhead(attempt);
+      position = { ...position, offset: position.offset + fresh.byteLength };
+    }
+  }
+
+  /** Something is missing: the next connection begins with a screen. */
+  function startOver(attempt: Attempt): void {
+    position = null;
+    attempt.socket?.close(4000, "starting over");
+  }
+
+  /** More comes than can be shown: it is dropped until what waits has been shown, then the screen is taken anew. Typing goes on. */
+  function skipAhead(attempt: Attempt): void {
+    skipping = true;
+    position = null;
+    feed.whenDrained(() => {
+      if (!skipping || over() || live !== attempt) return;
+      void connect();
+    });
+  }
+
+  function lost(attempt: Attempt, { code, reason }: { readonly code: number; readonly reason: string }): void {
+    if (attempt.timer !== null) clearTimeout(attempt.timer);
+    if (over() || (attempt !== current && attempt !== live)) return;
+    if (attempt === live) live = null;
+    if (attempt !== current) return; // its successor is under way
+    if (attempt.exit !== null || code === terminalCloseCodes.ended) {
+      const exit = attempt.exit;
+      if (exit !== null && skipping) return lookOnceMore();
+      return become({ kind: "ended", exitCode: exit?.exitCode ?? null, signal: exit?.signal ?? null });
+    }
+    const why = stopOfClose(code);
+    if (why !== null) return stop(why, reason);
+    retry(attempt, reasonOfClose(code, reason), code === terminalCloseCodes.tooMany);
+  }
+
+  /** The end of the output was skipped: an observer gets the last screen, and never starts the agent again. */
+  function lookOnceMore(): void {
+    mode = "observe";
+    size = null;
+    skipping = false;
+    feed.whenDrained(() => {
+      if (!over()) void connect();
+    });
+  }
+
+  function stop(why: StopReason, reason: string): void {
+    live?.socket?.close(terminalCloseCodes.ended);
+    become({ kind: "stopped", why, reason });
+  }
+
+  function retry(attempt: Attempt, reason: string, patiently = false): void {
+    if (attempt.socket !== null) attempt.socket.close();
+    live?.socket?.close(terminalCloseCodes.ended);
+    live = null;
+    current = null;
+    const delayMs = backoff.next(patiently);
+    become({ kind: "waiting", reason, retryAt: Date.now() + delayMs });
+    retryTimer = setTimeout(again, delayMs);
+  }
+
+  function again(): void {
+    if (retryTimer !== null) clearTimeout(retryTimer);
+    retryTimer = null;
+    become({ kind: "connecting", again: true });
+    void connect();
+  }
+
+  function send(data: string | Uint8Array<ArrayBuffer>): boolean {
+    const socket = live?.socket;
+    if (socket?.readyState !== WebSocket.OPEN || socket.bufferedAmount > maxUnsentBytes) return false;
+    socket.send(data);
+    return true;
+  }
+
+  function sendFrame(frame: ClientFrame): boolean {
+    return send(JSON.stringify(frame));
+  }
+
+  onState(state);
+  void connect();
+
+  return {
+    state: () => state,
+    type(data) {
+      if (state.kind !== "live" || state.mode !== "drive") return false;
+      if (typeof data !== "string") return send(new Uint8Array(data));
+      for (const part of inputParts(data)) if (!sendFrame({ kind: "input", data: part })) return false;
+      return true;
+    },
+    resize(next) {
+      size = next;
+      if (next !== null && state.kind === "live" && state.mode === "drive") {
+        sendFrame({ kind: "resize", cols: next.cols, rows: next.rows });
+      }
+    },
+    retryNow() {
+      if (state.kind === "waiting" && !closed) again();
+    },
+    close() {
+      if (closed) return;
+      closed = true;
+      if (retryTimer !== null) clearTimeout(retryTimer);
+      for (const attempt of [live, current]) {
+        if (attempt?.timer != null) clearTimeout(attempt.timer);
+        attempt?.socket?.close(terminalCloseCodes.ended);
+      }
+    },
+  };
+}

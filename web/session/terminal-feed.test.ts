@@ -1,0 +1,103 @@
+import headlessModule from "@xterm/headless";
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { createTerminalFeed, type TerminalFeed } from "./terminal-feed.ts";
+import { incompleteCharacterBytes } from "./utf8.ts";
+
+const terminals: InstanceType<typeof headlessModule.Terminal>[] = [];
+
+afterEach(() => {
+  for (const terminal of terminals.splice(0)) terminal.dispose();
+});
+
+function terminalOf(cols = 40, rows = 5) {
+  const terminal = new headlessModule.Terminal({ cols, rows, allowProposedApi: true, scrollback: 1_000 });
+  terminals.push(terminal);
+  return terminal;
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const drained = (feed: TerminalFeed): Promise<void> => new Promise((resolve) => feed.whenDrained(resolve));
+
+function rowsOf(terminal: InstanceType<typeof headlessModule.Terminal>): readonly string[] {
+  const { active } = terminal.buffer;
+  return Array.from({ length: active.length }, (_, row) => active.getLine(row)?.translateToString(true) ?? "").filter(
+    (row) => row !== "",
+  );
+}
+
+describe("a terminal's feed", () => {
+  it("gives sizes their place in the output", async () => {
+    const terminal = terminalOf(10);
+    const feed = createTerminalFeed(terminal);
+    feed.write(bytes("0123456789AB\r\n"));
+    feed.resize({ cols: 5, rows: 5 });
+    feed.write(bytes("01234567\r\n"));
+    feed.resize({ cols: 20, rows: 5 });
+    feed.write(bytes("end"));
+    await drained(feed);
+    expect(terminal.cols).toBe(20);
+    expect(rowsOf(terminal).join("")).toBe("0123456789AB01234567end");
+  });
+
+  it("loses no character that is cut between two frames", async () => {
+    const text = "żółć 漢字 🙂 é".repeat(20);
+    const data = bytes(text);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: data.length - 1 }), { maxLength: 12 }), async (cuts) => {
+        const terminal = terminalOf(1_000);
+        const feed = createTerminalFeed(terminal);
+        let from = 0;
+        for (const cut of [...cuts.toSorted((a, b) => a - b), data.length]) {
+          feed.write(data.subarray(from, cut));
+          from = cut;
+        }
+        await drained(feed);
+        expect(rowsOf(terminal).join("")).toBe(text);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it("replaces what waits, and what is there, by a screen, even in the middle of a sequence", async () => {
+    const terminal = terminalOf();
+    const feed = createTerminalFeed(terminal);
+    feed.write(bytes("old\r\nold\x1b[31;1m\x1b]0;unfinished"));
+    await drained(feed);
+    feed.write(bytes("never shown "));
+    feed.resize({ cols: 30, rows: 4 });
+    feed.repaint(bytes("new"));
+    await drained(feed);
+    expect(rowsOf(terminal)).toEqual(["new"]);
+    expect(terminal.cols).toBe(30);
+    expect(terminal.buffer.active.getLine(0)?.getCell(0)?.isBold()).toBe(0);
+  });
+
+  it("takes no more than it may hold, and then all or nothing", async () => {
+    const terminal = terminalOf();
+    const feed = createTerminalFeed(terminal, { maxWaitingBytes: 1_000 });
+    expect(feed.write(bytes("x".repeat(600)))).toBe(true); // is being written
+    expect(feed.write(bytes("y".repeat(600)))).toBe(true);
+    expect(feed.write(bytes("z".repeat(600)))).toBe(false);
+    await drained(feed);
+    expect(rowsOf(terminal).join("")).toBe("x".repeat(600) + "y".repeat(600));
+    expect(feed.write(bytes("z"))).toBe(true);
+  });
+});
+
+describe("the end of UTF-8", () => {
+  it("is incomplete by as many bytes as its last character has, when it is cut", () => {
+    const cases = [
+      ["a", 0],
+      ["é", 0],
+      ["🙂", 0],
+    ] as const;
+    for (const [text, expected] of cases) expect(incompleteCharacterBytes(bytes(text))).toBe(expected);
+    expect(incompleteCharacterBytes(bytes("a🙂").subarray(0, 4))).toBe(3);
+    expect(incompleteCharacterBytes(bytes("漢").subarray(0, 2))).toBe(2);
+    expect(incompleteCharacterBytes(bytes("é").subarray(0, 1))).toBe(1);
+    expect(incompleteCharacterBytes(new Uint8Array([0x80, 0x80, 0x80, 0x80]))).toBe(0);
+    expect(incompleteCharacterBytes(new Uint8Array([0xff]))).toBe(0);
+    expect(incompleteCharacterBytes(new Uint8Array(0))).toBe(0);
+  });
+});

@@ -1,0 +1,153 @@
+import { incompleteCharacterBytes } from "./utf8.ts";
+
+/** Columns and rows. */
+export interface TerminalSize {
+  readonly cols: number;
+  readonly rows: number;
+}
+
+/** As much of xterm as a feed needs. */
+export interface FedTerminal {
+  readonly cols: number;
+  readonly rows: number;
+  write(data: Uint8Array | string, parsed: () => void): void;
+  resize(cols: number, rows: number): void;
+}
+
+/** Given to the terminal at a time: some 10 ms of parsing, so that the page stays alive in a flood. */
+const batchBytes = 128 * 1024;
+
+/** What may wait for the terminal. Above it nothing more is taken, and who feeds it starts over with a screen. */
+const defaultMaxWaitingBytes = 4 * 1024 * 1024;
+
+/** Cancels whatever sequence was under way, then empties the terminal: screen, scrollback, modes, colours. */
+const emptyTerminal = "\x18\x1bc";
+
+type Item =
+  | { readonly kind: "output"; readonly data: Uint8Array }
+  | { readonly kind: "size"; readonly size: TerminalSize }
+  | { readonly kind: "empty" };
+
+/** Gives a terminal its output and sizes in their order, no faster than it shows them. */
+export interface TerminalFeed {
+  /** Takes all of `data`, or, when too much waits, nothing: then false. */
+  write(data: Uint8Array): boolean;
+  /** Empties the terminal and shows this instead; what waited is dropped, since it is part of it. */
+  repaint(data: Uint8Array): void;
+  resize(size: TerminalSize): void;
+  /** Calls back once, when nothing waits any more. */
+  whenDrained(callback: () => void): void;
+  close(): void;
+}
+
+export function createTerminalFeed(
+  terminal: FedTerminal,
+  options: { readonly maxWaitingBytes?: number; readonly onResize?: (size: TerminalSize) => void } = {},
+): TerminalFeed {
+  const { maxWaitingBytes = defaultMaxWaitingBytes, onResize } = options;
+  let items: Item[] = [];
+  let waitingBytes = 0;
+  let lastSize: TerminalSize | null = null;
+  let cut: Uint8Array = new Uint8Array(0);
+  let writing = false;
+  let closed = false;
+  let drained: (() => void)[] = [];
+
+  function enqueue(item: Item): void {
+    items.push(item);
+    if (item.kind === "output") waitingBytes += item.data.byteLength;
+    pump();
+  }
+
+  function pump(): void {
+    while (!writing && !closed) {
+      const next = items[0];
+      if (next === undefined) return tellDrained();
+      if (next.kind === "output") hand(takeBatch());
+      else {
+        items.shift();
+        if (next.kind === "empty") {
+          cut = new Uint8Array(0);
+          hand(emptyTerminal);
+        } else apply(next.size);
+      }
+    }
+  }
+
+  function hand(data: Uint8Array | string): void {
+    writing = true;
+    terminal.write(data, () => {
+      writing = false;
+      pump();
+    });
+  }
+
+  function apply(size: TerminalSize): void {
+    if (terminal.cols !== size.cols || terminal.rows !== size.rows) terminal.resize(size.cols, size.rows);
+    onResize?.(size);
+  }
+
+  /** As much output as stands before anything else, whole characters only: xterm's decoder loses some that are cut. */
+  function takeBatch(): Uint8Array {
+    const parts: Uint8Array[] = [cut];
+    let bytes = cut.byteLength;
+    for (let next = items[0]; next?.kind === "output" && bytes < batchBytes; next = items[0]) {
+      const room = batchBytes - bytes;
+      const part = next.data.subarray(0, room);
+      parts.push(part);
+      bytes += part.byteLength;
+      waitingBytes -= part.byteLength;
+      if (part.byteLength < next.data.byteLength) items[0] = { kind: "output", data: next.data.subarray(room) };
+      else items.shift();
+    }
+    const joined = join(parts, bytes);
+    const whole = bytes - incompleteCharacterBytes(joined);
+    cut = joined.slice(whole);
+    return joined.subarray(0, whole);
+  }
+
+  function tellDrained(): void {
+    const callbacks = drained;
+    drained = [];
+    for (const callback of callbacks) callback();
+  }
+
+  return {
+    write(data) {
+      if (closed || waitingBytes + data.byteLength > maxWaitingBytes) return false;
+      if (data.byteLength > 0) enqueue({ kind: "output", data });
+      return true;
+    },
+    repaint(data) {
+      items = [];
+      waitingBytes = 0;
+      if (lastSize !== null) items.push({ kind: "size", size: lastSize });
+      items.push({ kind: "empty" });
+      enqueue({ kind: "output", data });
+    },
+    resize(size) {
+      lastSize = size;
+      enqueue({ kind: "size", size });
+    },
+    whenDrained(callback) {
+      if (items.length === 0 && !writing) callback();
+      else drained.push(callback);
+    },
+    close() {
+      closed = true;
+      items = [];
+      drained = [];
+      waitingBytes = 0;
+    },
+  };
+}
+
+function join(parts: readonly Uint8Array[], bytes: number): Uint8Array {
+  const joined = new Uint8Array(bytes);
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.byteLength;
+  }
+  return joined;
+}
