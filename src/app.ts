@@ -5,11 +5,12 @@ import {
   type AgentRegistry,
   type Coding,
   type CodingTool,
+  changeAgent,
   createCoding,
   createCodingTools,
   hookCommand,
 } from "./coding/index.ts";
-import { type Config, gatewaySocketPath } from "./config.ts";
+import { browserAddress, type Config, gatewaySocketPath } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import { createDisposer, type Disposer } from "./core/disposal.ts";
 import { isErrno, PosternError } from "./core/errors.ts";
@@ -144,6 +145,7 @@ async function start(
   const server = createHttpServer({
     accounts,
     log,
+  let baseUrl = browserAddress(config);
     config: { ...config, socketPath: gatewaySocketPath(config) },
     routes: [
       healthRoutes,
@@ -156,6 +158,7 @@ async function start(
       ticketRoutes({ tickets: accounts.tickets }),
       webhookRoutes({ webhooks: events.webhooks }),
       eventRoutes({
+      signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl }) }),
         log,
         stream: (options) => events.stream(options),
         async sessionIdsOf(sessionId, principal, signal) {
@@ -173,12 +176,13 @@ async function start(
   coding.startIndexing();
   return {
     addresses,
-    baseUrl: config.baseUrl ?? `http://localhost:${port}`,
+    baseUrl,
     accounts,
     folders,
     agents,
     terminalHostPid: () => host.host()?.pid ?? null,
     close: () => disposer.close(),
+  baseUrl = browserAddress({ ...config, port });
   };
 }
 

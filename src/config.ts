@@ -118,6 +118,15 @@ export function gatewaySocketPath(config: Config): string {
   return join(config.runDir, "gateway.sock");
 }
 
+/** The address for people and browsers, when the gateway listens on `port`. */
+export function browserAddress({ baseUrl, hosts, port }: Pick<Config, "baseUrl" | "hosts" | "port">): string {
+  if (baseUrl !== null) return baseUrl.replace(/\/+$/, "");
+  const [host = ""] = hosts;
+  const reachesLoopback = hosts.length > 1 || ["127.0.0.1", "::1", "0.0.0.0", "::"].includes(host);
+  const name = host.includes(":") ? `[${host}]` : host;
+  return `http://${reachesLoopback ? "localhost" : name}${port === 80 ? "" : `:${port}`}`;
+}
+
 function given(settings: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }

@@ -14,6 +14,8 @@ export interface Account {
 export interface AccountStore {
   /** The one account that owns this gateway, made when it is first asked for. */
   owner(): Promise<Account>;
+  /** Null when there is none of this id. */
+  find(accountId: string): Promise<Account | null>;
 }
 
 /** @see AccountStore */
@@ -21,7 +23,7 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
   const { db, clock } = deps;
   let known: Account | undefined;
 
-  async function find(): Promise<Account | undefined> {
+  async function findOwner(): Promise<Account | undefined> {
     const row = await db.selectFrom("accounts").selectAll().where("is_owner", "=", 1).executeTakeFirst();
     return row && { accountId: row.account_id, name: row.name, isOwner: true };
   }
@@ -29,16 +31,21 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
   return {
     async owner() {
       if (known !== undefined) return known; // the owner never changes
-      known = await find();
+      known = await findOwner();
       if (known !== undefined) return known;
       await db
         .insertInto("accounts")
         .values({ account_id: newUuid(), name: "owner", is_owner: 1, created_at: clock.now() })
         .onConflict((conflict) => conflict.doNothing()) // another process was first
         .execute();
-      known = await find();
+      known = await findOwner();
       if (known === undefined) throw new Error("The owner's account was made but is not there.");
       return known;
+    },
+
+    async find(accountId) {
+      const row = await db.selectFrom("accounts").selectAll().where("account_id", "=", accountId).executeTakeFirst();
+      return row === undefined ? null : { accountId, name: row.name, isOwner: row.is_owner === 1 };
     },
   };
 }

@@ -21,7 +21,9 @@ export type Credentials =
   | { readonly kind: "socket" }
   | { readonly kind: "open" }
   /** The `Authorization` header as it came, undefined when there was none. */
-  | { readonly kind: "header"; readonly authorization: string | undefined };
+  | { readonly kind: "header"; readonly authorization: string | undefined }
+  /** A page's: every cookie of the session's name, and the key of the origin's storage, undefined when it was not sent. */
+  | { readonly kind: "browser"; readonly cookies: readonly string[]; readonly key: string | undefined };
 
 /** Codes that accounts throw. */
 export type AccountsErrorCode =
@@ -29,7 +31,8 @@ export type AccountsErrorCode =
   | "insufficient_scope"
   | "invalid_request"
   | "dir_not_found"
-  | "token_not_found";
+  | "token_not_found"
+  | "browser_session_not_found";
 
 /** @throws PosternError `insufficient_scope` when the caller does not hold `scope` */
 export function requireScope(principal: Principal, scope: Scope): void {

@@ -10,5 +10,5 @@ export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } fro
 export { ticketRoutes } from "./ticket-routes.ts";
 export { tokenRoutes } from "./token-routes.ts";
 export { registerTool, type Tool } from "./tool-routes.ts";
-export { webhookRoutes } from "./webhook-routes.ts";
 export { webRoutes } from "./web-routes.ts";
+export { webhookRoutes } from "./webhook-routes.ts";

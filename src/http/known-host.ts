@@ -58,9 +58,9 @@ export function checkOrigin(request: {
   /** Null when no page can have this origin, as on a Unix socket. */
   readonly ownOrigin: string | null;
 }): void {
-  if (request.method === "GET" || request.method === "HEAD") return;
+  if (readsOnly(request.method)) return;
   if (request.origin === undefined || request.origin === request.ownOrigin) return;
-  throw new PosternError("origin_not_allowed", "A page of another origin may not do this.");
+  throw foreignPage();
 }
 
 /**
@@ -69,6 +69,27 @@ export function checkOrigin(request: {
  */
 export function checkSocketOrigin(request: Pick<Parameters<typeof checkOrigin>[0], "origin" | "ownOrigin">): void {
   checkOrigin({ ...request, method: "CONNECT" });
+}
+
+/**
+ * For a request that only a page of our own may make: signing in, and everything with a browser's sign-in. What changes state must
+ * name its origin, which a browser always does; what it says of itself in `Sec-Fetch-Site` must agree.
+ *
+ * @throws PosternError `origin_not_allowed`
+ * @see https://w3c.github.io/webappsec-fetch-metadata/
+ */
+export function checkOwnPage({ method = "", headers }: IncomingMessage, ownOrigin: string | null): asserts ownOrigin {
+  const { origin, "sec-fetch-site": site = "same-origin" } = headers;
+  const own = origin === undefined ? readsOnly(method) : origin === ownOrigin;
+  if (ownOrigin === null || !own || site !== "same-origin") throw foreignPage();
+}
+
+function readsOnly(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+function foreignPage(): PosternError {
+  return new PosternError("origin_not_allowed", "A page of another origin may not do this.");
 }
 
 /** Whether `host` reaches this machine only. */

@@ -17,6 +17,7 @@ export const problemStatuses = {
   agent_unknown: 404,
   folder_not_found: 404,
   token_not_found: 404,
+  browser_session_not_found: 404,
   webhook_not_found: 404,
   permission_gone: 404,
   rescue_not_found: 404,

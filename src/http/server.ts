@@ -7,6 +7,7 @@ import { messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { acceptJsonOnly } from "./json-body.ts";
+import { credentialsOf } from "./credentials.ts";
 import { checkOrigin, createKnownHosts, isLoopback } from "./known-host.ts";
 import { type Listening, openListeners } from "./listeners.ts";
 import { toProblem } from "./problem-response.ts";
@@ -80,8 +81,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers(securityHeaders);
     if (closing !== undefined) throw stopping();
-    const ownOrigin = ownerSockets.has(request.raw.socket) ? null : knownHosts.checkHost(request.raw);
-    checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin });
+    checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin: ownOriginOf(request.raw) });
     if (request.is404 || request.routeOptions.config.access === "public") return;
     principals.set(request.raw, await principalNow(request));
   });
@@ -96,19 +96,18 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     throw new PosternError("route_not_found", detail);
   });
 
-  async function principalNow(request: FastifyRequest): Promise<Principal> {
-    const { access } = request.routeOptions.config;
-    const principal = await accounts.authenticate(credentialsOf(request));
-    if (access !== undefined && access !== "signed-in" && access !== "public") requireScope(principal, access);
-    return principal;
+  /** Null on the owner's socket, which no page can reach. */
+  function ownOriginOf(request: IncomingMessage): string | null {
+    return ownerSockets.has(request.socket) ? null : knownHosts.checkHost(request);
   }
 
-  function credentialsOf(request: FastifyRequest): Credentials {
-    const { authorization } = request.headers;
-    // On the owner's socket a token still counts: with it, a caller gives up what the token does not hold.
-    if (ownerSockets.has(request.raw.socket) && authorization === undefined) return { kind: "socket" };
-    if (config.auth === "none") return { kind: "open" };
-    return { kind: "header", authorization };
+  async function principalNow({ raw, routeOptions }: FastifyRequest): Promise<Principal> {
+    const { access } = routeOptions.config;
+    const principal = await accounts.authenticate(
+      credentialsOf(raw, { auth: config.auth, ownOrigin: ownOriginOf(raw) }),
+    );
+    if (access !== undefined && access !== "signed-in" && access !== "public") requireScope(principal, access);
+    return principal;
   }
 
   function signalOf({ raw }: { readonly raw: ServerResponse }): AbortSignal {

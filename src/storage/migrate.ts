@@ -4,6 +4,7 @@ import { messageOf, PosternError } from "../core/errors.ts";
 import { firstMigration } from "./migrations/0001-first.ts";
 import { worktreesMigration } from "./migrations/0002-worktrees.ts";
 import { eventsMigration } from "./migrations/0003-events.ts";
+import { browserSessionsMigration } from "./migrations/0004-browser-sessions.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
@@ -11,6 +12,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0001-first": firstMigration,
   "0002-worktrees": worktreesMigration,
   "0003-events": eventsMigration,
+  "0004-browser-sessions": browserSessionsMigration,
 };
 
 /** What Kysely's migrator writes down. */

@@ -17,6 +17,20 @@ export interface Tables {
     last_used_at: number | null;
     revoked_at: number | null;
   };
+  /** Sign-in links that nobody used yet, by the SHA-256 of what stands behind their `#`. */
+  sign_in_links: { link_hash: string; account_id: string; created_at: number; expires_at: number };
+  /** Browsers that are signed in. One that is revoked is no longer here. */
+  browser_sessions: {
+    browser_session_id: string;
+    account_id: string;
+    /** SHA-256 of the cookie's value and of the key in the origin's storage, hex. Themselves they are nowhere. */
+    cookie_hash: string;
+    key_hash: string;
+    user_agent: string;
+    created_at: number;
+    last_used_at: number;
+    expires_at: number;
+  };
   folders: { path: string; scopes: string; created_at: number };
   configured_agents: { name: string; binary: string | null; is_default: number; configured_at: number };
   sessions: {

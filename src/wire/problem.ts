@@ -15,6 +15,7 @@ export const problemCodes = [
   "agent_unknown",
   "folder_not_found",
   "token_not_found",
+  "browser_session_not_found",
   "webhook_not_found",
   "permission_gone",
   "rescue_not_found",

@@ -1,0 +1,187 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Kysely, Selectable } from "kysely";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import { newSecret, newUuid, sha256 } from "../core/ids.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { BrowserSession, SignedIn } from "../wire/sign-in.ts";
+
+const dayMs = 86_400_000;
+/** A browser that nobody used for so long is signed out. Ours. */
+const idleLifeMs = 30 * dayMs;
+/** However much it is used, a browser signs in anew after this: browsers keep no cookie for longer than 400 days. */
+export const browserSessionLifeMs = 400 * dayMs;
+
+/** `lastUsedAt` and, with it, the expiry are written at most this often. */
+const lastUsedStepMs = 60_000;
+
+/** Browsers of one account that are signed in at the same time; the one that was not used for longest goes. */
+const maxBrowsers = 100;
+
+/** A browser says who it is in a line; some say it in a long one. */
+const maxUserAgentLength = 200;
+
+/** Cookies of the session's name that are looked at. Other ports of the host can set some beside ours. */
+const maxCookies = 8;
+
+/** The form of every secret of ours; what has another is not looked up. */
+const secretForm = /^[\w-]{43}$/;
+
+/** A signed-in browser as others know it. */
+export type BrowserRecord = Omit<BrowserSession, "current">;
+
+/** A browser session in force. */
+export interface ValidBrowser {
+  readonly browserSessionId: string;
+  readonly accountId: string;
+}
+
+/** What a browser gets when it signs in: the cookie's value, and the key for its origin's storage. */
+export interface NewBrowser extends SignedIn {
+  readonly browserSessionId: string;
+  readonly cookie: string;
+}
+
+/** Signed-in browsers: a cookie and a key, of which only the SHA-256 is stored. */
+export interface BrowserSessions {
+  /** Those that are signed in, the newest first. */
+  list(accountId: string): Promise<readonly BrowserRecord[]>;
+  /** At once in effect, in every process. @throws PosternError `browser_session_not_found` */
+  revoke(accountId: string, browserSessionId: string): Promise<void>;
+}
+
+/** SQL of browser sessions. */
+export interface BrowserSessionStore extends BrowserSessions {
+  create(accountId: string, browser: { readonly userAgent: string }): Promise<NewBrowser>;
+  /**
+   * @param shown the key, and every cookie of the session's name: another port of the host may have set more of them
+   * @returns null unless the key and one of the cookies belong to the same browser session, in force
+   */
+  find(shown: { readonly cookies: readonly string[]; readonly key: string }): Promise<ValidBrowser | null>;
+  /** The same browser session looked up again, by its id. @returns null when it is expired or revoked */
+  findAgain(browserSessionId: string): Promise<ValidBrowser | null>;
+}
+
+/** @see BrowserSessionStore */
+export function createBrowserSessionStore(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+}): BrowserSessionStore {
+  const { db, clock } = deps;
+
+  async function dropExpired(): Promise<void> {
+    await db.deleteFrom("browser_sessions").where("expires_at", "<=", clock.now()).execute();
+  }
+
+  async function whileValid(row: Selectable<Tables["browser_sessions"]> | undefined): Promise<ValidBrowser | null> {
+    if (row === undefined || row.expires_at <= clock.now()) return null;
+    const { browser_session_id: browserSessionId, account_id: accountId } = row;
+    // Not knowing when a browser was last used is no reason to refuse it, for example when the disk is full.
+    await noteUse(row).catch(() => undefined);
+    return { browserSessionId, accountId };
+  }
+
+  async function noteUse(row: Selectable<Tables["browser_sessions"]>): Promise<void> {
+    const now = clock.now();
+    if (now - row.last_used_at < lastUsedStepMs) return;
+    await db
+      .updateTable("browser_sessions")
+      .set({ last_used_at: now, expires_at: Math.min(now + idleLifeMs, row.created_at + browserSessionLifeMs) })
+      .where("browser_session_id", "=", row.browser_session_id)
+      .execute();
+  }
+
+  return {
+    async create(accountId, { userAgent }) {
+      await dropExpired();
+      const now = clock.now();
+      const [cookie, key, browserSessionId] = [newSecret(), newSecret(), newUuid()];
+      const row = {
+        browser_session_id: browserSessionId,
+        account_id: accountId,
+        cookie_hash: sha256(cookie),
+        key_hash: sha256(key),
+        user_agent: userAgent.replaceAll("\0", "").slice(0, maxUserAgentLength),
+        created_at: now,
+        last_used_at: now,
+        expires_at: now + idleLifeMs,
+      };
+      await db.insertInto("browser_sessions").values(row).execute();
+      await db
+        .deleteFrom("browser_sessions")
+        .where("account_id", "=", accountId)
+        .where("browser_session_id", "<>", browserSessionId)
+        .where("browser_session_id", "not in", (newest) =>
+          newest
+            .selectFrom("browser_sessions")
+            .select("browser_session_id")
+            .where("account_id", "=", accountId)
+            .where("browser_session_id", "<>", browserSessionId)
+            .orderBy("last_used_at", "desc")
+            .orderBy("browser_session_id")
+            .limit(maxBrowsers - 1),
+        )
+        .execute();
+      return { browserSessionId, cookie, key, expiresAt: isoTime(row.expires_at) };
+    },
+
+    async find({ cookies, key }) {
+      const shown = cookies.slice(0, maxCookies).filter((cookie) => secretForm.test(cookie));
+      if (shown.length === 0 || !secretForm.test(key)) return null;
+      const keyHash = sha256(key);
+      const row = await db
+        .selectFrom("browser_sessions")
+        .selectAll()
+        .where("key_hash", "=", keyHash)
+        .executeTakeFirst();
+      if (row === undefined || !sameHash(row.key_hash, keyHash)) return null;
+      if (!shown.some((cookie) => sameHash(row.cookie_hash, sha256(cookie)))) return null;
+      return whileValid(row);
+    },
+
+    async findAgain(browserSessionId) {
+      const row = await db
+        .selectFrom("browser_sessions")
+        .selectAll()
+        .where("browser_session_id", "=", browserSessionId)
+        .executeTakeFirst();
+      return whileValid(row);
+    },
+
+    async list(accountId) {
+      await dropExpired();
+      const rows = await db
+        .selectFrom("browser_sessions")
+        .selectAll()
+        .where("account_id", "=", accountId)
+        .orderBy("created_at", "desc")
+        .orderBy("browser_session_id")
+        .execute();
+      return rows.map(toRecord);
+    },
+
+    async revoke(accountId, browserSessionId) {
+      const { numDeletedRows } = await db
+        .deleteFrom("browser_sessions")
+        .where("account_id", "=", accountId)
+        .where("browser_session_id", "=", browserSessionId)
+        .executeTakeFirst();
+      if (numDeletedRows > 0n) return;
+      throw new PosternError("browser_session_not_found", `No browser is signed in as ${browserSessionId}.`);
+    },
+  };
+}
+
+function sameHash(stored: string, shown: string): boolean {
+  return timingSafeEqual(Buffer.from(stored), Buffer.from(shown));
+}
+
+function toRecord(row: Selectable<Tables["browser_sessions"]>): BrowserRecord {
+  return {
+    browserSessionId: row.browser_session_id,
+    userAgent: row.user_agent,
+    createdAt: isoTime(row.created_at),
+    lastUsedAt: isoTime(row.last_used_at),
+    expiresAt: isoTime(row.expires_at),
+  };
+}

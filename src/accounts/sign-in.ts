@@ -1,0 +1,96 @@
+import type { Kysely } from "kysely";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import { newSecret, sha256 } from "../core/ids.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { BrowserSessionStore, NewBrowser } from "./browser-sessions.ts";
+
+/** Long enough to carry a link to a phone, too short for one that was forgotten in a terminal's scrollback. */
+const linkLifeMs = 10 * 60_000;
+
+/** Links of one account that nobody used yet; a new one ends the oldest. */
+const maxOpenLinks = 10;
+
+/** A link that was just made; it cannot be read again. */
+export interface NewSignInLink {
+  /** 256 random bits, base64url. */
+  readonly link: string;
+  readonly expiresAt: string;
+}
+
+/** Single-use links that sign a browser in, good for ten minutes; of each only the SHA-256 is stored. */
+export interface SignIn {
+  createLink(accountId: string): Promise<NewSignInLink>;
+  /** @throws PosternError `unauthenticated` when the link is unknown, used or expired */
+  redeem(link: string, browser: { readonly userAgent: string }): Promise<NewBrowser>;
+}
+
+/** Where a browser signs in with `link`: what stands behind the `#` reaches no server and no log. */
+export function signInUrl(baseUrl: string, link: string): string {
+  return `${baseUrl.replace(/\/+$/, "")}/sign-in#${link}`;
+}
+
+/** @see SignIn */
+export function createSignIn(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly browsers: Pick<BrowserSessionStore, "create">;
+}): SignIn {
+  const { db, clock, browsers } = deps;
+
+  async function dropExpired(): Promise<void> {
+    await db.deleteFrom("sign_in_links").where("expires_at", "<=", clock.now()).execute();
+  }
+
+  /** Uses the link up. @returns whose it is, null for a link that is none */
+  async function take(link: string): Promise<string | null> {
+    const linkHash = sha256(link);
+    const found = await db
+      .selectFrom("sign_in_links")
+      .select(["account_id", "expires_at"])
+      .where("link_hash", "=", linkHash)
+      .executeTakeFirst();
+    if (found === undefined || found.expires_at <= clock.now()) return null;
+    // Whoever removes it has it: of two that come at once, one.
+    const { numDeletedRows } = await db
+      .deleteFrom("sign_in_links")
+      .where("link_hash", "=", linkHash)
+      .executeTakeFirst();
+    return numDeletedRows === 1n ? found.account_id : null;
+  }
+
+  return {
+    async createLink(accountId) {
+      await dropExpired();
+      const link = newSecret();
+      const now = clock.now();
+      const row = { link_hash: sha256(link), account_id: accountId, created_at: now, expires_at: now + linkLifeMs };
+      await db.insertInto("sign_in_links").values(row).execute();
+      await db
+        .deleteFrom("sign_in_links")
+        .where("account_id", "=", accountId)
+        .where("link_hash", "<>", row.link_hash)
+        .where("link_hash", "not in", (newest) =>
+          newest
+            .selectFrom("sign_in_links")
+            .select("link_hash")
+            .where("account_id", "=", accountId)
+            .where("link_hash", "<>", row.link_hash)
+            .orderBy("created_at", "desc")
+            .orderBy("link_hash")
+            .limit(maxOpenLinks - 1),
+        )
+        .execute();
+      return { link, expiresAt: isoTime(row.expires_at) };
+    },
+
+    async redeem(link, browser) {
+      const accountId = await take(link);
+      if (accountId !== null) return browsers.create(accountId, browser);
+      throw new PosternError(
+        "unauthenticated",
+        "This sign-in link is unknown, used or expired. `postern login-link` makes a new one.",
+      );
+    },
+  };
+}

@@ -1,0 +1,159 @@
+import { z } from "zod";
+import { type Accounts, signInUrl } from "../accounts/index.ts";
+import { PosternError } from "../core/errors.ts";
+import { scopes } from "../wire/access.ts";
+import {
+  browserSessionSchema,
+  type Me,
+  meSchema,
+  signedInSchema,
+  signInInputSchema,
+  signInLinkSchema,
+} from "../wire/sign-in.ts";
+import { textSchema } from "../wire/text.ts";
+import { browserCookie } from "./browser-cookie.ts";
+import type { RouteModule, RouteServer } from "./route-server.ts";
+
+/** What signing in needs. */
+export interface SignInRoutesDeps {
+  readonly accounts: Pick<Accounts, "accountOf" | "browsers" | "signIn">;
+  /** Asked at each request: the port is known when the gateway listens. */
+  readonly gateway: () => Me["gateway"];
+}
+
+const tags = ["sign-in"];
+
+/** Signing a browser in and out, the browsers that are signed in, and who is calling. */
+export function signInRoutes(deps: SignInRoutesDeps): RouteModule {
+  return (server) => {
+    addSignIn(server, deps);
+    addSignOut(server, deps);
+    addLinks(server, deps);
+    addBrowsers(server, deps);
+    addMe(server, deps);
+  };
+}
+
+function addSignIn({ app, ownPageOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
+  app.route({
+    method: "POST",
+    url: "/api/sign-in",
+    config: { access: "public" },
+    schema: {
+      operationId: "signIn",
+      tags,
+      summary: "Redeems a sign-in link.",
+      description:
+        "For pages of the gateway itself: the request must name their origin. Sets a cookie, which counts together with the key only.",
+      body: signInInputSchema,
+      response: { 200: signedInSchema },
+    },
+    handler: async (request, reply) => {
+      const ownOrigin = ownPageOf(request);
+      const userAgent = request.headers["user-agent"] ?? "";
+      const { cookie, key, expiresAt } = await accounts.signIn.redeem(request.body.link, { userAgent });
+      void reply.header("set-cookie", browserCookie(ownOrigin, cookie));
+      return { key, expiresAt };
+    },
+  });
+}
+
+function addSignOut({ app, ownPageOf, principalOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
+  app.route({
+    method: "POST",
+    url: "/api/sign-out",
+    config: { access: "signed-in" },
+    schema: {
+      operationId: "signOut",
+      tags,
+      summary: "Signs the calling browser out.",
+      response: { 204: z.undefined().describe("Signed out") },
+    },
+    handler: async (request, reply) => {
+      const { accountId, browserSessionId } = principalOf(request);
+      if (browserSessionId === null) {
+        throw new PosternError("invalid_request", "Only a signed-in browser signs out. Revoke a token instead.");
+      }
+      await accounts.browsers.revoke(accountId, browserSessionId);
+      return reply
+        .code(204)
+        .header("set-cookie", browserCookie(ownPageOf(request), null))
+        .send();
+    },
+  });
+}
+
+function addLinks({ app, principalOf }: RouteServer, { accounts, gateway }: SignInRoutesDeps): void {
+  app.route({
+    method: "POST",
+    url: "/api/sign-in-links",
+    config: { access: "admin" },
+    schema: {
+      operationId: "createSignInLink",
+      tags,
+      summary: "Makes a link that signs another browser in: good once, for ten minutes.",
+      response: { 201: signInLinkSchema },
+    },
+    handler: async (request, reply) => {
+      const { link, expiresAt } = await accounts.signIn.createLink(principalOf(request).accountId);
+      return reply.code(201).send({ url: signInUrl(gateway().baseUrl, link), expiresAt });
+    },
+  });
+}
+
+function addBrowsers({ app, principalOf }: RouteServer, { accounts: { browsers } }: SignInRoutesDeps): void {
+  app.route({
+    method: "GET",
+    url: "/api/browser-sessions",
+    config: { access: "admin" },
+    schema: {
+      operationId: "listBrowserSessions",
+      tags,
+      summary: "The account's signed-in browsers, the newest first.",
+      response: { 200: z.object({ browserSessions: z.array(browserSessionSchema) }) },
+    },
+    handler: async (request) => {
+      const { accountId, browserSessionId: own } = principalOf(request);
+      const signedIn = await browsers.list(accountId);
+      return { browserSessions: signedIn.map((each) => ({ ...each, current: each.browserSessionId === own })) };
+    },
+  });
+
+  app.route({
+    method: "DELETE",
+    url: "/api/browser-sessions/:browserSessionId",
+    config: { access: "admin" },
+    schema: {
+      operationId: "revokeBrowserSession",
+      tags,
+      summary: "Signs a browser out, at once; what it has open ends within five seconds.",
+      params: z.strictObject({ browserSessionId: textSchema(200) }),
+      response: { 204: z.undefined().describe("Signed out") },
+    },
+    handler: async (request, reply) => {
+      await browsers.revoke(principalOf(request).accountId, request.params.browserSessionId);
+      return reply.code(204).send();
+    },
+  });
+}
+
+function addMe({ app, principalOf }: RouteServer, { accounts, gateway }: SignInRoutesDeps): void {
+  app.route({
+    method: "GET",
+    url: "/api/me",
+    config: { access: "signed-in" },
+    schema: { operationId: "getMe", tags, summary: "Who is calling, and whom.", response: { 200: meSchema } },
+    handler: async (request) => {
+      const principal = principalOf(request);
+      const { kind, folders, browserSessionId } = principal;
+      return {
+        account: await accounts.accountOf(principal),
+        kind,
+        scopes: scopes.filter((scope) => principal.scopes.has(scope)),
+        folders: folders === null ? null : [...folders],
+        browserSessionId,
+        gateway: gateway(),
+      };
+    },
+  });
+}
