@@ -5,7 +5,6 @@ import {
   type AgentRegistry,
   type Coding,
   type CodingTool,
-  changeAgent,
   createCoding,
   createCodingTools,
   hookCommand,
@@ -28,6 +27,7 @@ import {
   manifestRoutes,
   openApiRoutes,
   rescueRoutes,
+  signInRoutes,
   ticketRoutes,
   tokenRoutes,
   webhookRoutes,
@@ -142,10 +142,10 @@ async function start(
   seen.resolve((dir, within) => coding.isVisibleDir(dir, within));
   const tools = createCodingTools(coding);
   const gateway = { id: await gatewayId(config.home), version: packageVersion };
+  let baseUrl = browserAddress(config);
   const server = createHttpServer({
     accounts,
     log,
-  let baseUrl = browserAddress(config);
     config: { ...config, socketPath: gatewaySocketPath(config) },
     routes: [
       healthRoutes,
@@ -155,10 +155,10 @@ async function start(
       webRoutes(),
       folderRoutes({ folders }),
       tokenRoutes({ tokens: accounts.tokens }),
+      signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl }) }),
       ticketRoutes({ tickets: accounts.tickets }),
       webhookRoutes({ webhooks: events.webhooks }),
       eventRoutes({
-      signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl }) }),
         log,
         stream: (options) => events.stream(options),
         async sessionIdsOf(sessionId, principal, signal) {
@@ -172,6 +172,7 @@ async function start(
   });
   disposer.add(() => server.close());
   const { port, addresses } = await server.listen();
+  baseUrl = browserAddress({ ...config, port });
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
   return {
@@ -182,7 +183,6 @@ async function start(
     agents,
     terminalHostPid: () => host.host()?.pid ?? null,
     close: () => disposer.close(),
-  baseUrl = browserAddress({ ...config, port });
   };
 }
 

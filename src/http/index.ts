@@ -7,6 +7,7 @@ export { openApiRoutes } from "./openapi-routes.ts";
 export { rescueRoutes } from "./rescue-routes.ts";
 export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } from "./server.ts";
+export { signInRoutes } from "./sign-in-routes.ts";
 export { ticketRoutes } from "./ticket-routes.ts";
 export { tokenRoutes } from "./token-routes.ts";
 export { registerTool, type Tool } from "./tool-routes.ts";

@@ -50,11 +50,11 @@ export interface RouteServer {
    */
   readonly principalNow: (request: FastifyRequest) => Promise<Principal>;
   /**
-  /**
    * The gateway's own origin, for what only a page of it may do without being signed in.
    * @throws PosternError `origin_not_allowed` when the request does not come from such a page
    */
   readonly ownPageOf: (request: { readonly raw: IncomingMessage }) => string;
+  /**
    * Aborted when the client goes away and when the gateway stops (its reason is then a PosternError `gateway_stopping`).
    * A call that waits ends its waiting then: it answers with what it has, or throws the reason.
    */

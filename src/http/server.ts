@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import { type Accounts, type Credentials, type Principal, requireScope } from "../accounts/index.ts";
+import { type Accounts, type Principal, requireScope } from "../accounts/index.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
-import { acceptJsonOnly } from "./json-body.ts";
 import { credentialsOf } from "./credentials.ts";
-import { checkOrigin, createKnownHosts, isLoopback } from "./known-host.ts";
+import { acceptJsonOnly } from "./json-body.ts";
+import { checkOrigin, checkOwnPage, createKnownHosts, isLoopback } from "./known-host.ts";
 import { type Listening, openListeners } from "./listeners.ts";
 import { toProblem } from "./problem-response.ts";
 import type { HttpApp, KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
@@ -126,6 +126,11 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     routes: () => knownRoutes,
     signalOf,
     principalNow,
+    ownPageOf({ raw }) {
+      const ownOrigin = ownOriginOf(raw);
+      checkOwnPage(raw, ownOrigin);
+      return ownOrigin;
+    },
     principalOf(request) {
       const principal = principals.get(request.raw);
       if (principal === undefined) throw new Error("A public route asks who is calling.");
