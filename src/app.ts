@@ -5,6 +5,7 @@ import {
   type AgentRegistry,
   type Coding,
   type CodingTool,
+  changeAgent,
   createCoding,
   createCodingTools,
   hookCommand,
@@ -19,6 +20,7 @@ import { createEvents } from "./events/index.ts";
 import type { Folders } from "./folders/index.ts";
 import { codingRoutes } from "./http/coding-routes.ts";
 import {
+  agentRoutes,
   createHttpServer,
   docsRoutes,
   eventRoutes,
@@ -168,6 +170,13 @@ async function start(
       }),
       rescueRoutes({ rescues: coding.rescues }),
       codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
+      agentRoutes({
+        list: () => coding.listAgents(),
+        change: (name, input) => changeAgent(agents, name, input),
+        remove: (name) => agents.remove(name),
+        logins: coding.logins,
+      }),
+      terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
     ],
   });
   disposer.add(() => server.close());

@@ -1,4 +1,5 @@
-export { type AgentRegistry, hookCommand } from "./agents/index.ts";
+export type { AgentLogins } from "./agent-logins.ts";
+export { type AgentRegistry, changeAgent, hookCommand } from "./agents/index.ts";
 export { type Agents, type Coding, type CodingDeps, createCoding } from "./coding.ts";
 export type { CodingErrorCode } from "./errors.ts";
 export type { Caller, EventPublisher } from "./ports.ts";

@@ -1,3 +1,4 @@
+export { agentRoutes } from "./agent-routes.ts";
 export { docsRoutes } from "./docs-routes.ts";
 export { eventRoutes } from "./event-routes.ts";
 export { folderRoutes } from "./folder-routes.ts";

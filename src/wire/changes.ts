@@ -21,6 +21,39 @@ export const sessionDiffSchema = z
   })
   .meta({ id: "SessionDiff" });
 
+/** `GET /api/coding/sessions/{id}/close-preview`: what closing the session would do to its worktree. */
+export const closePreviewSchema = z
+  .object({
+    worktree: z
+      .object({
+        path: z.string(),
+        branch: z.string().describe("It is kept."),
+        files: z.int().describe("Files that would be rescued: changed since the last commit, and not ignored."),
+        ignored: z.object({ count: z.int(), bytes: z.int() }).describe("Ignored files, which would be gone for good."),
+        complete: z.boolean().describe("False: there is more in it than was counted."),
+        keepsBecause: z.string().nullable().describe("Why it would stay where it is; null when it would be removed."),
+      })
+      .nullable()
+      .describe("Null: the session has no worktree that stands."),
+  })
+  .meta({ id: "ClosePreview" });
+
+/** `GET /api/coding/dirs`: the directories of the sessions that the caller may see. */
+export const sessionDirsSchema = z
+  .object({
+    dirs: z
+      .array(
+        z.object({
+          dir: z.string().describe("A worktree that the gateway made counts as its repository."),
+          sessions: z.int(),
+          lastUsedAt: z.string(),
+        }),
+      )
+      .describe("The most recently used first; at most 500."),
+    truncated: z.boolean(),
+  })
+  .meta({ id: "SessionDirs" });
+
 /** `GET /api/folders/complete?path=` */
 export const completePathQuerySchema = z.strictObject({ path: textSchema(4096) });
 
@@ -46,7 +79,10 @@ export const branchesSchema = z
 /** `POST /api/agents/{name}`: configures an agent, or changes what is configured. */
 export const configureAgentInputSchema = z
   .strictObject({
-    binary: textSchema(4096).nullable().optional().describe("Absolute path; null or left out is looked up on PATH."),
+    binary: textSchema(4096)
+      .nullable()
+      .optional()
+      .describe("Absolute path; null is looked up on PATH. Left out, what is configured stays."),
     isDefault: z.literal(true).optional(),
   })
   .meta({ id: "ConfigureAgentInput" });
@@ -55,6 +91,8 @@ export const configureAgentInputSchema = z
 export const agentLoginSchema = z.object({ sessionId: z.string() }).meta({ id: "AgentLogin" });
 
 export type ChangedFile = z.infer<typeof changedFileSchema>;
+export type ClosePreview = z.infer<typeof closePreviewSchema>;
+export type SessionDirs = z.infer<typeof sessionDirsSchema>;
 export type SessionDiff = z.infer<typeof sessionDiffSchema>;
 export type CompletedPaths = z.infer<typeof completedPathsSchema>;
 export type Branches = z.infer<typeof branchesSchema>;

@@ -1,3 +1,4 @@
+export { changeAgent } from "./change-agent.ts";
 export { type CustomAgent, customAgentSchema } from "./custom.ts";
 export { hookCommand } from "./hook-command.ts";
 export { type AgentRegistry, createRegistry, type RegistryDeps, type ResolvedAgent } from "./registry.ts";
