@@ -176,7 +176,6 @@ async function start(
         remove: (name) => agents.remove(name),
         logins: coding.logins,
       }),
-      terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
     ],
   });
   disposer.add(() => server.close());
