@@ -30,6 +30,7 @@ import {
   openApiRoutes,
   rescueRoutes,
   signInRoutes,
+  terminalSocket,
   ticketRoutes,
   tokenRoutes,
   webhookRoutes,
@@ -169,6 +170,7 @@ async function start(
         },
       }),
       rescueRoutes({ rescues: coding.rescues }),
+      terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
       codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
       agentRoutes({
         list: () => coding.listAgents(),

@@ -4,4 +4,5 @@ export { type Agents, type Coding, type CodingDeps, createCoding } from "./codin
 export type { CodingErrorCode } from "./errors.ts";
 export type { Caller, EventPublisher } from "./ports.ts";
 export type { Rescues } from "./rescues.ts";
+export type { Viewer, ViewerLink, ViewRequest } from "./terminals/viewer.ts";
 export { type CodingTool, createCodingTools } from "./tools.ts";

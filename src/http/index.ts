@@ -11,6 +11,7 @@ export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } fro
 export { signInRoutes } from "./sign-in-routes.ts";
 export { ticketRoutes } from "./ticket-routes.ts";
 export { tokenRoutes } from "./token-routes.ts";
+export { terminalSocket } from "./terminal-socket.ts";
 export { registerTool, type Tool } from "./tool-routes.ts";
 export { webRoutes } from "./web-routes.ts";
 export { webhookRoutes } from "./webhook-routes.ts";

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { chmod, lstat, mkdir, unlink } from "node:fs/promises";
-import type { RequestListener, Server } from "node:http";
+import type { IncomingMessage, RequestListener, Server } from "node:http";
 import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
+import type { Duplex } from "node:stream";
 import { isErrno, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
@@ -36,6 +37,7 @@ export interface ListenOptions {
   /** The owner's Unix socket; null has none. */
   readonly socketPath: string | null;
   readonly onRequest: RequestListener;
+  readonly onUpgrade: (request: IncomingMessage, connection: Duplex, head: Buffer) => void;
   /** Told of each connection of the Unix socket before its first request. */
   readonly onOwnerConnection: (socket: Socket) => void;
   /** Told of the port before the first request can arrive. */
@@ -57,12 +59,18 @@ export async function openListeners(options: ListenOptions): Promise<Listening> 
   }
 }
 
-function newServer({ onRequest }: ListenOptions): Server {
+function newServer({ onRequest, onUpgrade }: ListenOptions): Server {
   const timeouts = { requestTimeout: requestTimeoutMs, headersTimeout: headersTimeoutMs };
-  const server = createServer({ ...timeouts, keepAliveTimeout: 10_000 }, onRequest);
+  const server = createServer({ ...timeouts, keepAliveTimeout: 10_000, shouldUpgradeCallback: isWebSocket }, onRequest);
+  server.on("upgrade", onUpgrade);
   server.maxConnections = maxConnections;
   server.on("clientError", answerBrokenRequest);
   return server;
+}
+
+/** Whoever offers another protocol, as curl does with `h2c`, is answered in this one (RFC 9110 section 7.8). */
+function isWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
 }
 
 /** What is no HTTP at all never reaches a route. */

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifySchema 
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
+import type { UpgradeHandler } from "./upgrades.ts";
 
 /** Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. */
 export type Access = "public" | "signed-in" | Scope;
@@ -59,6 +60,8 @@ export interface RouteServer {
    * A call that waits ends its waiting then: it answers with what it has, or throws the reason.
    */
   readonly signalOf: (reply: { readonly raw: ServerResponse }) => AbortSignal;
+  /** Takes the WebSockets of a path; their callers are known by then. */
+  readonly onUpgrade: (path: string, handler: UpgradeHandler) => void;
 }
 
 /** Adds the routes of one capability. */

@@ -3,16 +3,19 @@ import type { Socket } from "node:net";
 import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { type Accounts, type Principal, requireScope } from "../accounts/index.ts";
+import { systemClock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { credentialsOf } from "./credentials.ts";
 import { acceptJsonOnly } from "./json-body.ts";
+import { checkSocketOrigin } from "./known-host.ts";
 import { checkOrigin, checkOwnPage, createKnownHosts, isLoopback } from "./known-host.ts";
 import { type Listening, openListeners } from "./listeners.ts";
 import { toProblem } from "./problem-response.ts";
 import type { HttpApp, KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
 import { findRoutes } from "./route-table.ts";
+import { createUpgrades } from "./upgrades.ts";
 
 /** How the HTTP face is set up. */
 export interface HttpConfig {
@@ -71,6 +74,17 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   let closing: Promise<void> | undefined;
   const knownHosts = createKnownHosts({ ...config, port: () => port });
   const app = createApp(config, log);
+  const upgrades = createUpgrades({
+    accounts,
+    clock: systemClock,
+    log,
+    auth: config.auth,
+    isOwnerSocket: ({ socket }) => ownerSockets.has(socket),
+    checkPlace(request) {
+      const ownOrigin = ownerSockets.has(request.socket) ? null : knownHosts.checkHost(request);
+      checkSocketOrigin({ origin: request.headers.origin, ownOrigin });
+    },
+  });
 
   app.addHook("onRoute", (route) => {
     const access = route.config?.access;
@@ -126,6 +140,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     routes: () => knownRoutes,
     signalOf,
     principalNow,
+    onUpgrade: (path, handler) => upgrades.on(path, handler),
     ownPageOf({ raw }) {
       const ownOrigin = ownOriginOf(raw);
       checkOwnPage(raw, ownOrigin);
@@ -144,6 +159,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     const closed = (listening?.servers ?? []).map(
       (open) => new Promise<void>((resolve) => open.close(() => resolve())),
     );
+    await upgrades.close();
     const cut = setTimeout(() => {
       for (const open of listening?.servers ?? []) open.closeAllConnections();
     }, closeGraceMs);
@@ -160,7 +176,14 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
       const onPort = (actual: number): void => {
         port = actual;
       };
-      listening = await openListeners({ ...config, onRequest, onOwnerConnection, onPort, log });
+      listening = await openListeners({
+        ...config,
+        onRequest,
+        onUpgrade: (request, connection, head) => upgrades.handle(request, connection, head),
+        onOwnerConnection,
+        onPort,
+        log,
+      });
       return { port: listening.port, addresses: listening.addresses };
     },
     close: () => (closing ??= close()),

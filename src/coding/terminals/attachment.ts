@@ -1,0 +1,188 @@
+import type { Clock } from "../../core/clock.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type {
+  TerminalExit,
+  TerminalHostClient,
+  TerminalSize,
+  TerminalSnapshot,
+} from "../../terminal-host/terminal-info.ts";
+import { type TerminalMode, terminalCloseCodes } from "../../wire/terminal.ts";
+import { readClientFrame } from "./client-frame.ts";
+import { Feed } from "./feed.ts";
+import { createFrameWriter, type FrameWriter } from "./frame-writer.ts";
+import { SharedOutput, type StreamEnd } from "./shared-output.ts";
+import type { Viewer, ViewerLink, ViewRequest } from "./viewer.ts";
+import { nextOnlookers, type OnlookerEvent, type Onlookers, sizerOf } from "./viewers.ts";
+
+/** What an {@link Attachment} needs. */
+export interface AttachmentDeps {
+  readonly host: TerminalHostClient;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A viewer, as the attachment keeps it. */
+interface Seat {
+  readonly id: number;
+  readonly mode: TerminalMode;
+  readonly link: ViewerLink;
+  readonly writer: FrameWriter;
+  readonly feed: Feed;
+  begun: boolean;
+  /** What it was told of the viewers last. */
+  seen: string;
+}
+
+/** One terminal and all who look at it. */
+export class Attachment {
+  readonly terminalId: string;
+  readonly #deps: AttachmentDeps;
+  readonly #onEmpty: () => void;
+  readonly #shared: SharedOutput;
+  readonly #seats = new Map<number, Seat>();
+  #onlookers: Onlookers = [];
+  #applied: TerminalSize | null = null;
+  #nextId = 1;
+  /** The end of the program, with the screen that it left, for those who had not seen it yet. */
+  #final: { readonly exit: TerminalExit; readonly screen: Promise<TerminalSnapshot | null> } | null = null;
+
+  constructor(deps: AttachmentDeps, terminalId: string, onEmpty: () => void) {
+    this.#deps = deps;
+    this.terminalId = terminalId;
+    this.#onEmpty = onEmpty;
+    this.#shared = new SharedOutput(deps.clock);
+  }
+
+  get size(): number {
+    return this.#seats.size;
+  }
+
+  /** Lets a viewer in. */
+  join(request: ViewRequest, link: ViewerLink, mode: TerminalMode): Viewer {
+    const id = this.#nextId;
+    this.#nextId += 1;
+    const { host, clock } = this.#deps;
+    const { terminalId } = this;
+    const writer = createFrameWriter(link, request.protocol);
+    const from = fromOf(request, terminalId);
+    const feed = new Feed({
+      clock,
+      link,
+      writer,
+      shared: this.#shared,
+      attach: (at) => host.attach(terminalId, at === undefined ? {} : { from: at }),
+      onBegin: ({ offset, size, snapshot }) => {
+        seat.begun = true;
+        writer.hello({ terminalId, mode, size, offset, continued: snapshot === null });
+        this.#tellViewers(seat);
+      },
+      onEnd: (end) => this.#onFeedEnd(seat, end),
+    });
+    const seat: Seat = { id, mode, link, writer, feed, begun: false, seen: "" };
+    this.#seats.set(id, seat);
+    this.#happened({ kind: "came", id, mode, size: request.size ?? null });
+    feed.start(from);
+    return {
+      receive: (data, isBinary) => this.#receive(seat, data, isBinary),
+      drained: () => feed.drained(),
+      leave: () => this.#leave(seat),
+    };
+  }
+
+  /** Lets go of everybody. */
+  close(): void {
+    for (const seat of this.#seats.values()) {
+      seat.link.close(terminalCloseCodes.restarting, "The gateway is restarting.");
+      this.#leave(seat);
+    }
+  }
+
+  #receive({ id, mode }: Seat, data: Buffer, isBinary: boolean): void {
+    if (mode === "observe" || this.#final !== null) return;
+    const word = readClientFrame(data, isBinary);
+    if (word.kind === "resize") {
+      this.#happened({ kind: "resized", id, size: word.size });
+      return;
+    }
+    this.#happened({ kind: "typed", id });
+    if (word.data.byteLength === 0) return;
+    this.#deps.host.write(this.terminalId, word.data).catch((error: unknown) => {
+      // A program that ended tells so by its exit; one that does not read loses what is typed, as in any terminal.
+      this.#deps.log.debug({ terminalId: this.terminalId, reason: messageOf(error) }, "input was not taken");
+    });
+  }
+
+  #leave(seat: Seat): void {
+    if (!this.#seats.delete(seat.id)) return;
+    seat.feed.close();
+    this.#happened({ kind: "left", id: seat.id });
+    if (this.#seats.size === 0) this.#onEmpty();
+  }
+
+  #happened(event: OnlookerEvent): void {
+    this.#onlookers = nextOnlookers(this.#onlookers, event);
+    this.#applySize();
+    for (const seat of this.#seats.values()) this.#tellViewers(seat);
+  }
+
+  #applySize(): void {
+    const size = sizerOf(this.#onlookers)?.size;
+    if (size === undefined || (size.cols === this.#applied?.cols && size.rows === this.#applied.rows)) return;
+    this.#applied = size;
+    this.#deps.host.resize(this.terminalId, size).catch((error: unknown) => {
+      this.#applied = null;
+      this.#deps.log.debug({ terminalId: this.terminalId, reason: messageOf(error) }, "a terminal was not resized");
+    });
+  }
+
+  #tellViewers(seat: Seat): void {
+    if (!seat.begun) return;
+    const drivers = this.#onlookers.filter(({ mode }) => mode === "drive").length;
+    const seen = {
+      drivers,
+      observers: this.#onlookers.length - drivers,
+      sizer: sizerOf(this.#onlookers)?.id === seat.id,
+    };
+    const text = JSON.stringify(seen);
+    if (text === seat.seen) return;
+    seat.seen = text;
+    seat.writer.viewers(seen);
+  }
+
+  #onFeedEnd(seat: Seat, end: StreamEnd): void {
+    if (end.kind === "exit") this.#ended(end.exit);
+    if (this.#final === null) {
+      seat.link.close(terminalCloseCodes.restarting, "The terminal cannot be followed at the moment.");
+      this.#leave(seat);
+      return;
+    }
+    const { exit, screen } = this.#final;
+    if (end.kind === "exit") {
+      this.#sayExit(seat, exit);
+      return;
+    }
+    // The terminal was forgotten before this one had seen its end.
+    void screen.then((left) => {
+      if (left !== null) seat.writer.screen(left);
+      this.#sayExit(seat, exit);
+    });
+  }
+
+  #sayExit(seat: Seat, exit: TerminalExit): void {
+    seat.writer.exit(exit);
+    seat.link.close(terminalCloseCodes.ended, "The program has ended.");
+    this.#leave(seat);
+  }
+
+  #ended(exit: TerminalExit): void {
+    if (this.#final !== null) return;
+    const screen = this.#deps.host.snapshot(this.terminalId).catch(() => null); // forgotten already
+    this.#final = { exit, screen };
+  }
+}
+
+/** Where a viewer goes on: in the same terminal only, and only if its frames tell it where it is. */
+function fromOf({ protocol, continueAt }: ViewRequest, terminalId: string): number | undefined {
+  return protocol === "v1" && continueAt?.terminalId === terminalId ? continueAt.offset : undefined;
+}

@@ -1,0 +1,31 @@
+import type { TerminalSize } from "../../terminal-host/terminal-info.ts";
+import { clientFrameSchema } from "../../wire/terminal.ts";
+import { clampSize } from "./viewers.ts";
+
+/** What a client sent: text for the program, or its window's size. */
+export type ClientWord =
+  | { readonly kind: "input"; readonly data: Buffer }
+  | { readonly kind: "resize"; readonly size: TerminalSize };
+
+/**
+ * Reads a frame of a client. Only a text frame that is a JSON object with a known `kind` and fields of the right types is a control
+ * frame; all else is input, byte for byte.
+ * @see the seed, "WebSocket"
+ */
+export function readClientFrame(frame: Buffer, isBinary: boolean): ClientWord {
+  const control = isBinary ? undefined : parseControl(frame);
+  if (control === undefined) return { kind: "input", data: frame };
+  if (control.kind === "input") return { kind: "input", data: Buffer.from(control.data) };
+  const { cols, rows } = control;
+  return { kind: "resize", size: clampSize({ cols, rows }) };
+}
+
+function parseControl(frame: Buffer) {
+  // Nearly all frames are keys: they are not parsed.
+  if (frame.byteLength < 2 || !frame.includes('"kind"')) return undefined;
+  try {
+    return clientFrameSchema.safeParse(JSON.parse(frame.toString("utf8"))).data;
+  } catch {
+    return undefined; // no JSON: it was typed or pasted
+  }
+}

@@ -1,0 +1,87 @@
+import { type Principal, requireScope } from "../accounts/index.ts";
+import type { Coding, Viewer, ViewerLink, ViewRequest } from "../coding/index.ts";
+import { hasCode } from "../core/errors.ts";
+import { type TerminalMode, terminalCloseCodes, terminalProtocol, terminalQuerySchema } from "../wire/terminal.ts";
+import type { RouteModule } from "./route-server.ts";
+import type { OpenedSocket } from "./upgrades.ts";
+
+/** Where a terminal's WebSocket is. @see the seed, "WebSocket" */
+export const terminalSocketPath = "/api/coding/coding_xterm_session";
+
+/** A close frame has 123 bytes for its reason (RFC 6455 section 5.5). */
+const maxReasonBytes = 123;
+
+/** `WS /api/coding/coding_xterm_session`: the live terminal of a session. */
+export function terminalSocket(deps: { readonly viewTerminal: Coding["viewTerminal"] }): RouteModule {
+  return ({ onUpgrade }) => onUpgrade(terminalSocketPath, (opened) => serve(opened, deps.viewTerminal));
+}
+
+function serve(opened: OpenedSocket, viewTerminal: Coding["viewTerminal"]): void {
+  const { ws, connection, principal } = opened;
+  const link = linkOf(opened);
+  const request = requestOf(opened);
+  if (request === null) return link.close(terminalCloseCodes.badRequest, "The query of this WebSocket does not fit.");
+  if (opened.ticket !== null && opened.ticket.sessionId !== request.sessionId) {
+    return link.close(terminalCloseCodes.notAllowed, "The ticket is for another session.");
+  }
+  const mode = modeOf(opened, request.mode);
+  if (mode === null) return link.close(terminalCloseCodes.notAllowed, "The caller may not do this.");
+  opened.keepValid((now) => requireMode(now, mode));
+  const viewer: Viewer = viewTerminal({ ...request, mode }, principal, link);
+  ws.on("message", (data, isBinary) => {
+    if (data instanceof Buffer) viewer.receive(data, isBinary);
+  });
+  connection.on("drain", () => viewer.drained());
+  ws.once("close", () => viewer.leave());
+}
+
+function linkOf({ ws }: OpenedSocket): ViewerLink {
+  return {
+    sendText: (text) => ws.readyState === ws.OPEN && ws.send(text, { binary: false }),
+    sendBinary: (data) => ws.readyState === ws.OPEN && ws.send(data, { binary: true }),
+    unsentBytes: () => ws.bufferedAmount,
+    close(code, reason) {
+      ws.close(
+        code,
+        Buffer.from(reason)
+          .subarray(0, maxReasonBytes)
+          .toString()
+          .replace(/\ufffd+$/, ""),
+      );
+    },
+  };
+}
+
+function requestOf({ ws, query }: OpenedSocket): ViewRequest | null {
+  const names = [...query.keys()];
+  if (new Set(names).size < names.length) return null; // of two, nobody knows which is meant
+  const parsed = terminalQuerySchema.safeParse(Object.fromEntries(query));
+  if (!parsed.success) return null;
+  const { session_id: sessionId, mode, cols, rows, terminal, from, permissions } = parsed.data;
+  return {
+    sessionId,
+    mode,
+    size: cols === undefined || rows === undefined ? undefined : { cols, rows },
+    protocol: ws.protocol === terminalProtocol ? "v1" : "plain",
+    continueAt: terminal === undefined || from === undefined ? undefined : { terminalId: terminal, offset: from },
+    permissionsInTerminal: permissions === "terminal",
+  };
+}
+
+/** What the viewer is to be, within what its caller may and its ticket says; null when it may not be what it asks. */
+function modeOf({ principal, ticket }: OpenedSocket, wanted: TerminalMode | undefined): TerminalMode | null {
+  const most = ticket?.mode ?? (principal.scopes.has("coding:drive") ? "drive" : "observe");
+  if (wanted === "drive" && most === "observe") return null;
+  const mode = wanted ?? most;
+  try {
+    requireMode(principal, mode);
+    return mode;
+  } catch (error) {
+    if (hasCode(error, "insufficient_scope")) return null;
+    throw error;
+  }
+}
+
+function requireMode(principal: Principal, mode: TerminalMode): void {
+  requireScope(principal, mode === "drive" ? "coding:drive" : "coding:read");
+}
