@@ -170,14 +170,14 @@ async function start(
         },
       }),
       rescueRoutes({ rescues: coding.rescues }),
-      terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
-      codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
       agentRoutes({
         list: () => coding.listAgents(),
         change: (name, input) => changeAgent(agents, name, input),
         remove: (name) => agents.remove(name),
         logins: coding.logins,
       }),
+      terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
+      codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
     ],
   });
   disposer.add(() => server.close());
