@@ -28,13 +28,23 @@ const ports: CliPorts = {
     const { createApp } = await import("./app.ts");
     const app = await createApp(config, log, linking);
     flushCompileCache(); // a gateway may be killed before its end, when this would happen by itself
-    const { addresses, baseUrl } = app;
-    return { addresses, baseUrl, authRequired: config.auth === "on", close: () => app.close() };
+    const { accounts, addresses, baseUrl } = app;
+    return {
+      addresses,
+      baseUrl,
+      authRequired: config.auth === "on",
+      createSignInLink: async () => accounts.signIn.createUrl((await accounts.owner()).accountId, baseUrl),
+      close: () => app.close(),
+    };
   },
 
   async openStores() {
-    const [{ loadConfig }, { openStores }] = await Promise.all([import("./config.ts"), import("./stores.ts")]);
-    const stores = await openStores(loadConfig(), { log: silentLog, clock: systemClock });
+    const [{ browserAddress, loadConfig }, { openStores }] = await Promise.all([
+      import("./config.ts"),
+      import("./stores.ts"),
+    ]);
+    const config = loadConfig();
+    const stores = await openStores(config, { log: silentLog, clock: systemClock });
     const { accounts, folders, agents } = stores;
     const { accountId } = await accounts.owner();
     return {
@@ -43,6 +53,11 @@ const ports: CliPorts = {
         create: (wanted) => accounts.tokens.create(accountId, wanted),
         list: () => accounts.tokens.list(accountId),
         revoke: (tokenId) => accounts.tokens.revoke(accountId, tokenId),
+      },
+      browsers: {
+        createLink: (baseUrl) => accounts.signIn.createUrl(accountId, baseUrl ?? browserAddress(config)),
+        list: () => accounts.browsers.list(accountId),
+        revoke: (browserSessionId) => accounts.browsers.revoke(accountId, browserSessionId),
       },
       agents: {
         list: () => agents.list(),

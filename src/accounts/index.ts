@@ -14,7 +14,7 @@ export type { Account } from "./account-store.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
 export { type AccountsErrorCode, type Credentials, type Principal, requireScope } from "./principal.ts";
-export { type NewSignInLink, type SignIn, signInUrl } from "./sign-in.ts";
+export type { NewSignInLink, SignIn } from "./sign-in.ts";
 export type { RedeemedTicket, TerminalTickets } from "./terminal-tickets.ts";
 
 /** Who is calling, and the tokens that say so. */

@@ -3,6 +3,7 @@ import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { newSecret, sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
+import type { SignInLink } from "../wire/sign-in.ts";
 import type { BrowserSessionStore, NewBrowser } from "./browser-sessions.ts";
 
 /** Long enough to carry a link to a phone, too short for one that was forgotten in a terminal's scrollback. */
@@ -21,13 +22,10 @@ export interface NewSignInLink {
 /** Single-use links that sign a browser in, good for ten minutes; of each only the SHA-256 is stored. */
 export interface SignIn {
   createLink(accountId: string): Promise<NewSignInLink>;
+  /** A new link as the address to open in a browser. What stands behind its `#` reaches no server and no log. */
+  createUrl(accountId: string, baseUrl: string): Promise<SignInLink>;
   /** @throws PosternError `unauthenticated` when the link is unknown, used or expired */
   redeem(link: string, browser: { readonly userAgent: string }): Promise<NewBrowser>;
-}
-
-/** Where a browser signs in with `link`: what stands behind the `#` reaches no server and no log. */
-export function signInUrl(baseUrl: string, link: string): string {
-  return `${baseUrl.replace(/\/+$/, "")}/sign-in#${link}`;
 }
 
 /** @see SignIn */
@@ -59,29 +57,36 @@ export function createSignIn(deps: {
     return numDeletedRows === 1n ? found.account_id : null;
   }
 
+  async function createLink(accountId: string): Promise<NewSignInLink> {
+    await dropExpired();
+    const link = newSecret();
+    const now = clock.now();
+    const row = { link_hash: sha256(link), account_id: accountId, created_at: now, expires_at: now + linkLifeMs };
+    await db.insertInto("sign_in_links").values(row).execute();
+    await db
+      .deleteFrom("sign_in_links")
+      .where("account_id", "=", accountId)
+      .where("link_hash", "<>", row.link_hash)
+      .where("link_hash", "not in", (newest) =>
+        newest
+          .selectFrom("sign_in_links")
+          .select("link_hash")
+          .where("account_id", "=", accountId)
+          .where("link_hash", "<>", row.link_hash)
+          .orderBy("created_at", "desc")
+          .orderBy("link_hash")
+          .limit(maxOpenLinks - 1),
+      )
+      .execute();
+    return { link, expiresAt: isoTime(row.expires_at) };
+  }
+
   return {
-    async createLink(accountId) {
-      await dropExpired();
-      const link = newSecret();
-      const now = clock.now();
-      const row = { link_hash: sha256(link), account_id: accountId, created_at: now, expires_at: now + linkLifeMs };
-      await db.insertInto("sign_in_links").values(row).execute();
-      await db
-        .deleteFrom("sign_in_links")
-        .where("account_id", "=", accountId)
-        .where("link_hash", "<>", row.link_hash)
-        .where("link_hash", "not in", (newest) =>
-          newest
-            .selectFrom("sign_in_links")
-            .select("link_hash")
-            .where("account_id", "=", accountId)
-            .where("link_hash", "<>", row.link_hash)
-            .orderBy("created_at", "desc")
-            .orderBy("link_hash")
-            .limit(maxOpenLinks - 1),
-        )
-        .execute();
-      return { link, expiresAt: isoTime(row.expires_at) };
+    createLink,
+
+    async createUrl(accountId, baseUrl) {
+      const { link, expiresAt } = await createLink(accountId);
+      return { url: `${baseUrl.replace(/\/+$/, "")}/sign-in#${link}`, expiresAt };
     },
 
     async redeem(link, browser) {

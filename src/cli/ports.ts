@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
+import type { BrowserSession, SignInLink } from "../wire/sign-in.ts";
 
 /** What `serve` may set; the configuration decides the rest. */
 export interface GatewayOverrides {
@@ -17,6 +18,8 @@ export interface RunningGateway {
   readonly baseUrl: string;
   /** Whether callers need a token. */
   readonly authRequired: boolean;
+  /** Signs a browser in as the owner, once. */
+  createSignInLink(): Promise<SignInLink>;
   /** Stops listening and lets go of the terminal host: agents live on. */
   close(): Promise<void>;
 }
@@ -32,6 +35,12 @@ export interface CliStores {
     create(request: NewToken): Promise<{ readonly token: string; readonly record: Token }>;
     list(): Promise<readonly Token[]>;
     revoke(tokenId: string): Promise<void>;
+  };
+  readonly browsers: {
+    /** Signs a browser in as the owner, once. Without `baseUrl` at the address that the configuration gives. */
+    createLink(baseUrl: string | null): Promise<SignInLink>;
+    list(): Promise<readonly Omit<BrowserSession, "current">[]>;
+    revoke(browserSessionId: string): Promise<void>;
   };
   readonly agents: {
     list(): Promise<ListAgentsOutput>;

@@ -16,6 +16,9 @@ const commands = [
   ["token", "create"],
   ["token", "list"],
   ["token", "revoke"],
+  ["login-link"],
+  ["browser", "list"],
+  ["browser", "revoke"],
 ] as const;
 
 test.each(commands.map((command) => [command.join(" "), command] as const))(

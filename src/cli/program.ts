@@ -3,6 +3,7 @@ import { addCodingCommands } from "./coding-command.ts";
 import { addEventsCommand } from "./events-command.ts";
 import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
+import { addLoginLinkCommands } from "./login-link-command.ts";
 import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addRescueCommands } from "./rescue-command.ts";
@@ -47,6 +48,7 @@ export async function runCli(
   addCodingCommands(program, context);
   addFolderCommands(program, context);
   addTokenCommands(program, context);
+  addLoginLinkCommands(program, context);
   addRescueCommands(program, context);
   addEventsCommand(program, context);
   addWebhookCommands(program, context);

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
+import { minutesUntil } from "./login-link-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { printableJson } from "./plain-text.ts";
 import type { CliContext, GatewayOverrides, RunningGateway } from "./ports.ts";
@@ -24,9 +25,7 @@ async function serve({ json, ...overrides }: GatewayOverrides & CommonOptions, c
   // Before the start: a signal during it must not leave half a gateway.
   const stopped = nextSignal();
   const gateway = await context.ports.startGateway(overrides);
-  context.stdout(
-    json ? `${printableJson({ baseUrl: gateway.baseUrl, addresses: gateway.addresses })}\n` : greeting(gateway),
-  );
+  context.stdout(await greeting(gateway, { json: json === true, context }));
   const signal = await stopped;
   context.stderr(
     `${signal}: stopping the gateway. Agents live on in the terminal host; \`postern serve\` finds them again.\n`,
@@ -34,15 +33,25 @@ async function serve({ json, ...overrides }: GatewayOverrides & CommonOptions, c
   await closeWithin(gateway);
 }
 
-function greeting(gateway: RunningGateway): string {
-  const lines = [
-    `Postern is at ${gateway.baseUrl} (listening on ${gateway.addresses.join(", ")}); its reference is at /docs.`,
-  ];
-  lines.push(
-    gateway.authRequired
-      ? "Callers need a token: postern token create --name me --scopes coding:read,coding:write"
-      : "POSTERN_AUTH=none: every program and user of this machine may act as you. For a trial only.",
-  );
+/** A link signs in whoever reads it first: without a person to read it, it is not for a log. */
+async function greeting(
+  gateway: RunningGateway,
+  { json, context }: { readonly json: boolean; readonly context: CliContext },
+): Promise<string> {
+  const { addresses, authRequired, baseUrl } = gateway;
+  const signIn = authRequired && (json || context.interactive) ? await gateway.createSignInLink() : null;
+  if (json) return `${printableJson({ baseUrl, addresses, signIn })}\n`;
+  const lines = [`Postern is at ${baseUrl} (listening on ${addresses.join(", ")}); its reference is at /docs.`];
+  if (!authRequired) {
+    lines.push("POSTERN_AUTH=none: every program and user of this machine may act as you. For a trial only.");
+  } else {
+    lines.push(
+      signIn === null
+        ? "Browsers sign in with the link of: postern login-link"
+        : `Sign in, once and within ${minutesUntil(signIn.expiresAt, context.clock)} minutes: ${signIn.url}`,
+      "Programs need a token: postern token create --name me --scopes coding:read,coding:write",
+    );
+  }
   return `${lines.join("\n")}\n`;
 }
 

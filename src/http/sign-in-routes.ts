@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Accounts, signInUrl } from "../accounts/index.ts";
+import type { Accounts } from "../accounts/index.ts";
 import { PosternError } from "../core/errors.ts";
 import { scopes } from "../wire/access.ts";
 import {
@@ -95,8 +95,8 @@ function addLinks({ app, principalOf }: RouteServer, { accounts, gateway }: Sign
       response: { 201: signInLinkSchema },
     },
     handler: async (request, reply) => {
-      const { link, expiresAt } = await accounts.signIn.createLink(principalOf(request).accountId);
-      return reply.code(201).send({ url: signInUrl(gateway().baseUrl, link), expiresAt });
+      const made = await accounts.signIn.createUrl(principalOf(request).accountId, gateway().baseUrl);
+      return reply.code(201).send(made);
     },
   });
 }

@@ -1,0 +1,85 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { hasCode } from "../core/errors.ts";
+import { meSchema } from "../wire/sign-in.ts";
+import { createGatewayClient } from "./gateway-client.ts";
+import { type CommonOptions, describe } from "./options.ts";
+import { printableJson, table } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+import { withStores } from "./with-stores.ts";
+
+interface LinkOptions extends CommonOptions {
+  readonly baseUrl?: string;
+}
+
+/** `postern login-link`, and `postern browser list|revoke` for who signed in with one: in the store, with or without a gateway. */
+export function addLoginLinkCommands(program: Command, context: CliContext): void {
+  describe(program.command("login-link"), [
+    "postern login-link",
+    "postern login-link --base-url https://postern.example.org",
+    'xdg-open "$(postern login-link)"',
+  ])
+    .description("make a link that signs a browser in as you, and print it alone on standard output; good once")
+    .option("--base-url <url>", "the address that the browser uses (default: that of the running gateway)", webAddress)
+    .action((options: LinkOptions) => makeLink(options, context));
+
+  const group = program.command("browser").description("list the signed-in browsers, and sign them out");
+
+  describe(group.command("list"), ["postern browser list", "postern browser list --json"])
+    .description("list the browsers that are signed in")
+    .action(async (options: CommonOptions) => {
+      const browsers = await withStores(context, (stores) => stores.browsers.list());
+      if (options.json) return context.stdout(`${printableJson({ browserSessions: browsers })}\n`);
+      if (browsers.length === 0) return context.stderr("No browser is signed in. `postern login-link` signs one in.\n");
+      const rows = browsers.map((each) => [
+        each.browserSessionId,
+        each.createdAt,
+        each.lastUsedAt,
+        each.expiresAt,
+        each.userAgent,
+      ]);
+      return context.stdout(`${table(["ID", "SIGNED IN", "LAST USED", "EXPIRES", "BROWSER"], rows)}\n`);
+    });
+
+  describe(group.command("revoke"), ["postern browser revoke 3f0c…"])
+    .description("sign a browser out, at once and in a running gateway too")
+    .argument("<browserSessionId>", "the ID that `postern browser list` shows")
+    .action(async (browserSessionId: string, options: CommonOptions) => {
+      await withStores(context, (stores) => stores.browsers.revoke(browserSessionId));
+      context.stdout(
+        options.json ? `${printableJson({ revoked: browserSessionId })}\n` : `Signed ${browserSessionId} out.\n`,
+      );
+    });
+}
+
+async function makeLink({ baseUrl, json }: LinkOptions, context: CliContext): Promise<void> {
+  const address = baseUrl ?? (await runningAddress(context));
+  const { url, expiresAt } = await withStores(context, (stores) => stores.browsers.createLink(address));
+  if (json) return context.stdout(`${printableJson({ url, expiresAt })}\n`);
+  context.stdout(`${url}\n`);
+  const minutes = minutesUntil(expiresAt, context.clock);
+  context.stderr(`It signs one browser in as you, once, within the next ${minutes} minutes.\n`);
+}
+
+/** The address of the gateway that runs, whose port may be another than the configuration's; null when none runs. */
+async function runningAddress(context: CliContext): Promise<string | null> {
+  const client = createGatewayClient(await context.ports.socketPath());
+  try {
+    const me = await client.send({ method: "GET", path: "/api/me" }, meSchema);
+    return me.gateway.baseUrl;
+  } catch (error) {
+    // `route_not_found`: one of an older version.
+    if (hasCode(error, "gateway_not_running") || hasCode(error, "route_not_found")) return null;
+    throw error;
+  }
+}
+
+/** @throws InvalidArgumentError */
+function webAddress(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
+  throw new InvalidArgumentError("An address such as https://postern.example.org is needed.");
+}
+
+/** Whole minutes, rounded: a link is good for ten, also when a moment of them has passed. */
+export function minutesUntil(time: string, clock: CliContext["clock"]): number {
+  return Math.round((Date.parse(time) - clock.now()) / 60_000);
+}
