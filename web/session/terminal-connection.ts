@@ -38,8 +38,10 @@ export interface TerminalConnection {
   readonly state: () => ConnectionState;
   /** Sends what was typed. False: there is no connection (or it is choked), and it was not sent, nor will it be later. */
   type(data: string | Uint8Array): boolean;
-  /** Says what size this viewer would have. Null: none from now on. */
-  resize(size: TerminalSize | null): void;
+  /** Makes the terminal as large as this viewer. */
+  resize(size: TerminalSize): void;
+  /** What to say when it connects the next time; the terminal keeps its size. Null says none. */
+  preferSize(size: TerminalSize | null): void;
   /** Connects at once instead of at the end of a pause: the network is back, or the page is seen again. */
   retryNow(): void;
   close(): void;
@@ -260,9 +262,12 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     },
     resize(next) {
       size = next;
-      if (next !== null && state.kind === "live" && state.mode === "drive") {
+      if (state.kind === "live" && state.mode === "drive") {
         sendFrame({ kind: "resize", cols: next.cols, rows: next.rows });
       }
+    },
+    preferSize(next) {
+      size = next;
     },
     retryNow() {
       if (state.kind === "waiting" && !closed) again();

@@ -1,10 +1,42 @@
+import { lazy, Suspense, useState } from "react";
 import type { TerminalMode } from "../../src/wire/terminal.ts";
+import { classNames } from "../ui/class-names.ts";
+import type { ConnectionState } from "./connection-state.ts";
 
-/** A session's live terminal. It fills the element that it is in. */
-export function TerminalPane({ sessionId, mode }: { readonly sessionId: string; readonly mode: TerminalMode }) {
+const LiveTerminal = lazy(async () => ({ default: (await import("./live-terminal.tsx")).LiveTerminal }));
+
+/**
+ * A session's live terminal. It fills the element that it is in, or as `className` says. Without `mode` it drives when the account may,
+ * else it observes. What draws it is loaded with the first of them.
+ */
+export function TerminalPane({
+  sessionId,
+  mode,
+  className,
+  onState,
+}: {
+  readonly sessionId: string;
+  readonly mode?: TerminalMode | undefined;
+  readonly className?: string;
+  readonly onState?: (state: ConnectionState) => void;
+}) {
+  const [attempt, setAttempt] = useState(0);
   return (
-    <p>
-      Terminal of {sessionId}, {mode}
-    </p>
+    <Suspense
+      fallback={
+        <div role="status" className={classNames("bg-well p-4 text-xs text-ink-faint", className)}>
+          Opening the terminal …
+        </div>
+      }
+    >
+      <LiveTerminal
+        key={`${sessionId} ${mode} ${attempt}`}
+        sessionId={sessionId}
+        mode={mode}
+        className={className ?? "h-full"}
+        onState={onState}
+        onReopen={() => setAttempt((nth) => nth + 1)}
+      />
+    </Suspense>
   );
 }

@@ -1,0 +1,159 @@
+import { useEffect, useEffectEvent, useRef, useState } from "react";
+import type { TerminalMode } from "../../src/wire/terminal.ts";
+import { useAppearance, usePreferences } from "../app/preferences.ts";
+import { classNames } from "../ui/class-names.ts";
+import type { ConnectionState } from "./connection-state.ts";
+import { KeyRow } from "./key-row.tsx";
+import { TerminalBar } from "./terminal-bar.tsx";
+import { TerminalFind } from "./terminal-find.tsx";
+import { TerminalNotice } from "./terminal-notice.tsx";
+import { openTerminalSession, type TerminalSession } from "./terminal-session.ts";
+import { useNarrow } from "./use-narrow.ts";
+import { useScreenReader } from "./use-screen-reader.ts";
+
+/** How long it stays said that typing went nowhere. */
+const refusedMs = 3_000;
+
+/**
+ * A session's live terminal with its bar, its search and, on a phone, its keys. Loaded when a terminal is opened; another session or mode
+ * is another one, by its `key`.
+ */
+export function LiveTerminal({
+  sessionId,
+  mode,
+  className,
+  onState,
+  onReopen,
+}: {
+  readonly sessionId: string;
+  readonly mode: TerminalMode | undefined;
+  readonly className?: string | undefined;
+  readonly onState?: ((state: ConnectionState) => void) | undefined;
+  /** Begins anew, after a connection was given up. */
+  readonly onReopen: () => void;
+}) {
+  const place = useRef<HTMLDivElement>(null);
+  const session = useRef<TerminalSession | null>(null);
+  const ctrl = useRef(false);
+  const [ctrlHeld, setCtrlHeld] = useState(false);
+  const [state, setState] = useState<ConnectionState>({ kind: "connecting", again: false });
+  const [size, setSize] = useState<{ readonly cols: number; readonly rows: number } | null>(null);
+  const [matches, setMatches] = useState({ index: 0, count: 0 });
+  const [finding, setFinding] = useState(false);
+  const [refused, setRefused] = useState(0);
+  const narrow = useNarrow();
+  const appearance = useAppearance();
+  const { terminalFontPx } = usePreferences();
+  const [screenReader] = useScreenReader();
+  const look = { fontPx: terminalFontPx, appearance, screenReader };
+
+  const holdCtrl = (held: boolean): void => {
+    ctrl.current = held;
+    setCtrlHeld(held);
+  };
+  const become = useEffectEvent((next: ConnectionState) => {
+    setState(next);
+    onState?.(next);
+  });
+  const open = useEffectEvent((element: HTMLElement) =>
+    openTerminalSession(element, {
+      sessionId,
+      mode,
+      label: "Terminal. F6 leaves it.",
+      look,
+      // A phone that looks on leaves the desktop's terminal as it is.
+      sizing: !narrow,
+      shrink: narrow ? "width" : "both",
+      onState: (next) => become(next),
+      onSize: setSize,
+      onRefused: () => setRefused(Date.now()),
+      onFind: () => setFinding(true),
+      onLeave: () => leave(element),
+      onMatches: setMatches,
+      takeCtrl: () => {
+        const held = ctrl.current;
+        if (held) holdCtrl(false);
+        return held;
+      },
+    }),
+  );
+
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const opened = open(element);
+    session.current = opened;
+    const observer = new ResizeObserver(() => opened.layOut());
+    observer.observe(element);
+    const retry = (): void => {
+      if (document.visibilityState === "visible") opened.retryNow();
+    };
+    window.addEventListener("online", retry);
+    document.addEventListener("visibilitychange", retry);
+    return () => {
+      observer.disconnect();
+      window.removeEventListener("online", retry);
+      document.removeEventListener("visibilitychange", retry);
+      session.current = null;
+      opened.close();
+    };
+  }, []);
+
+  useEffect(() => {
+    session.current?.setLook({ fontPx: terminalFontPx, appearance, screenReader });
+  }, [terminalFontPx, appearance, screenReader]);
+
+  useEffect(() => {
+    if (refused === 0) return;
+    const timer = setTimeout(() => setRefused(0), refusedMs);
+    return () => clearTimeout(timer);
+  }, [refused]);
+
+  const closeFind = (): void => {
+    setFinding(false);
+    session.current?.endFind();
+    session.current?.focus();
+  };
+
+  return (
+    <section aria-label="Terminal" className={classNames("flex min-h-0 min-w-0 flex-col bg-well", className)}>
+      <TerminalBar
+        state={state}
+        size={size}
+        onFind={() => setFinding(true)}
+        onTakeSize={() => session.current?.takeSize()}
+      />
+      <div className="relative min-h-0 flex-1">
+        <div ref={place} className="terminal-place absolute inset-0 overflow-auto pt-1.5 pl-2" />
+        {finding && (
+          <TerminalFind
+            matches={matches}
+            onFind={(text, direction) => session.current?.find(text, direction)}
+            onClose={closeFind}
+          />
+        )}
+        <TerminalNotice
+          state={state}
+          refused={refused !== 0}
+          onRetry={() => (state.kind === "waiting" ? session.current?.retryNow() : onReopen())}
+        />
+      </div>
+      {state.kind === "live" && state.mode === "drive" && (
+        <KeyRow
+          ctrlHeld={ctrlHeld}
+          onCtrl={() => holdCtrl(!ctrl.current)}
+          onKey={(key) => session.current?.press(key)}
+          onPaste={(text) => session.current?.paste(text)}
+        />
+      )}
+    </section>
+  );
+}
+
+/** To what follows the terminal: the prompt box, or else the bar above. */
+function leave(element: HTMLElement): void {
+  const pane = element.closest("section");
+  const next =
+    document.querySelector<HTMLElement>("[data-after-terminal]") ?? pane?.querySelector<HTMLElement>("button") ?? null;
+  next?.focus();
+}

@@ -1,0 +1,157 @@
+import { FitAddon } from "@xterm/addon-fit";
+import { SearchAddon } from "@xterm/addon-search";
+import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { WebglAddon } from "@xterm/addon-webgl";
+import { Terminal } from "@xterm/xterm";
+import "@xterm/xterm/css/xterm.css";
+import { webAddress } from "./markdown-inline.ts";
+import { silenceTerminal } from "./silent-terminal.ts";
+import { createTerminalFeed, type TerminalFeed, type TerminalSize } from "./terminal-feed.ts";
+import { terminalTheme } from "./terminal-theme.ts";
+
+/** How a terminal looks. */
+export interface TerminalLook {
+  readonly fontPx: number;
+  readonly appearance: "light" | "dark";
+  /** Puts the text into the page for screen readers. */
+  readonly screenReader: boolean;
+}
+
+/** A terminal in the page that shows what it is fed, and answers nothing. */
+export interface TerminalScreen {
+  readonly terminal: Terminal;
+  readonly feed: TerminalFeed;
+  readonly search: SearchAddon;
+  setLook(look: TerminalLook): void;
+  /** The size that fills the element with letters of the chosen size; null while it is not shown. */
+  fittingSize(): TerminalSize | null;
+  /**
+   * Shows the terminal at the size that it has: with letters of the chosen size if it fits, else with smaller ones, and below the smallest
+   * it scrolls. `width` alone looks at the width.
+   */
+  shrinkToFit(by: "both" | "width" | "nothing"): void;
+  close(): void;
+}
+
+/** Lines above the screen that the page keeps; all there is, is in the playback. */
+const scrollbackLines = 5_000;
+/** Smaller letters cannot be read: then the terminal scrolls. */
+const smallestFontPx = 6;
+
+/** @param element is filled by the terminal, and scrolls when that is larger */
+export function createTerminalScreen(
+  element: HTMLElement,
+  options: { readonly label: string; readonly look: TerminalLook; readonly onResize?: (size: TerminalSize) => void },
+): TerminalScreen {
+  let { look } = options;
+  keepStyleAttributes();
+  const terminal = new Terminal({
+    allowProposedApi: true,
+    cursorBlink: false,
+    cursorInactiveStyle: "outline",
+    fontFamily: getComputedStyle(element).getPropertyValue("--font-mono") || "monospace",
+    fontSize: look.fontPx,
+    lineHeight: 1.15,
+    linkHandler: { activate: (_event, uri) => openLink(uri) },
+    logLevel: "off",
+    macOptionIsMeta: true,
+    minimumContrastRatio: 4.5,
+    rescaleOverlappingGlyphs: true,
+    screenReaderMode: look.screenReader,
+    scrollback: scrollbackLines,
+    theme: terminalTheme(look.appearance, element),
+  });
+  silenceTerminal(terminal.parser);
+  const fit = new FitAddon();
+  const search = new SearchAddon();
+  terminal.loadAddon(fit);
+  terminal.loadAddon(search);
+  terminal.loadAddon(new UnicodeGraphemesAddon());
+  terminal.loadAddon(new WebLinksAddon((_event, uri) => openLink(uri)));
+  terminal.open(element);
+  terminal.textarea?.setAttribute("aria-label", options.label);
+  const stopDrawing = drawOnGraphicsCard(terminal);
+  const feed = createTerminalFeed(terminal, options.onResize === undefined ? {} : { onResize: options.onResize });
+
+  function setFont(px: number): void {
+    if (terminal.options.fontSize !== px) terminal.options.fontSize = px;
+  }
+
+  /** Columns and rows that the element has room for, in letters of the chosen size. */
+  function room(): TerminalSize | null {
+    const proposed = fit.proposeDimensions();
+    if (proposed === undefined || !Number.isFinite(proposed.cols) || !Number.isFinite(proposed.rows)) return null;
+    const scale = (terminal.options.fontSize ?? look.fontPx) / look.fontPx;
+    return {
+      cols: Math.max(2, Math.floor(proposed.cols * scale)),
+      rows: Math.max(1, Math.floor(proposed.rows * scale)),
+    };
+  }
+
+  return {
+    terminal,
+    feed,
+    search,
+    setLook(next) {
+      look = next;
+      terminal.options.theme = terminalTheme(next.appearance, element);
+      terminal.options.screenReaderMode = next.screenReader;
+    },
+    fittingSize() {
+      return element.clientWidth === 0 || element.clientHeight === 0 ? null : room();
+    },
+    shrinkToFit(by) {
+      if (by === "nothing") return setFont(look.fontPx);
+      const size = room();
+      if (size === null) return;
+      const ratio = Math.min(1, size.cols / terminal.cols, by === "both" ? size.rows / terminal.rows : 1);
+      // Half pixels: letters of any size are drawn, and every other is a new measurement.
+      setFont(Math.max(smallestFontPx, Math.floor(look.fontPx * ratio * 2) / 2));
+    },
+    close() {
+      feed.close();
+      stopDrawing();
+      terminal.dispose();
+    },
+  };
+}
+
+/** Ours: http and https only, in a tab that knows nothing of this one. */
+function openLink(uri: string): void {
+  const address = webAddress(uri);
+  if (address !== null) window.open(address, "_blank", "noopener,noreferrer");
+}
+
+/** Draws with WebGL where there is any; the terminal itself falls back to elements. */
+function drawOnGraphicsCard(terminal: Terminal): () => void {
+  let addon: WebglAddon | null = null;
+  const stop = (): void => {
+    addon?.dispose();
+    addon = null;
+  };
+  try {
+    addon = new WebglAddon();
+    addon.onContextLoss(stop);
+    terminal.loadAddon(addon);
+  } catch {
+    stop(); // no WebGL here
+  }
+  return stop;
+}
+
+let attributesKept = false;
+
+/**
+ * Without WebGL, xterm writes colours into `style` attributes, which the pages' policy refuses; the same style set on the element itself
+ * is none that HTML could smuggle in.
+ */
+function keepStyleAttributes(): void {
+  if (attributesKept) return;
+  attributesKept = true;
+  const setAttribute = Element.prototype.setAttribute;
+  HTMLElement.prototype.setAttribute = function set(name: string, value: string): void {
+    if (name === "style") this.style.cssText = value;
+    else setAttribute.call(this, name, value);
+  };
+}

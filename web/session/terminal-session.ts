@@ -1,0 +1,251 @@
+import { type TerminalMode, terminalTicketSchema } from "../../src/wire/terminal.ts";
+import { ApiError, messageOf } from "../api/api-error.ts";
+import { callApi } from "../api/client.ts";
+import type { ConnectionState, StopReason, TicketAnswer } from "./connection-state.ts";
+import { createTerminalConnection } from "./terminal-connection.ts";
+import { controlCharacter, pastedText } from "./terminal-paste.ts";
+import { createTerminalScreen, type TerminalLook } from "./terminal-screen.ts";
+
+/** A session's terminal in the page: what is shown, the way to it, and what is typed. */
+export interface TerminalSession {
+  /** Takes what a key of the key row stands for. */
+  press(key: TerminalKey): void;
+  paste(text: string): void;
+  find(text: string, direction: "next" | "previous"): void;
+  endFind(): void;
+  setLook(look: TerminalLook): void;
+  /** Whether this window's size may become the terminal's. */
+  setSizing(sizing: boolean): void;
+  /** Makes it so now. */
+  takeSize(): void;
+  /** The element changed its size, or became visible. */
+  layOut(): void;
+  retryNow(): void;
+  focus(): void;
+  close(): void;
+}
+
+export type TerminalKey = "Escape" | "Tab" | "Enter" | "Up" | "Down" | "Left" | "Right";
+
+export interface TerminalSessionOptions {
+  readonly sessionId: string;
+  readonly mode: TerminalMode | undefined;
+  readonly label: string;
+  readonly look: TerminalLook;
+  /** False never gives the terminal this window's size. */
+  readonly sizing: boolean;
+  /** How a terminal that is larger than its place is shown. */
+  readonly shrink: "both" | "width";
+  readonly onState: (state: ConnectionState) => void;
+  readonly onSize: (size: { readonly cols: number; readonly rows: number }) => void;
+  /** What was typed went nowhere. */
+  readonly onRefused: () => void;
+  readonly onFind: () => void;
+  readonly onLeave: () => void;
+  readonly onMatches: (found: { readonly index: number; readonly count: number }) => void;
+  /** Whether the next character is to be a control character; asking takes it back. */
+  readonly takeCtrl: () => boolean;
+}
+
+/** Letters of cursor keys, in either mode of theirs. */
+const cursorKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Up: "A", Down: "B", Right: "C", Left: "D" };
+const plainKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Escape: "\x1b", Tab: "\t", Enter: "\r" };
+/** A window that is being dragged tells its size when it rests. */
+const restMs = 120;
+/** What a terminal reports as it gets and loses the focus. With several viewers it tells nobody anything, and would count as typing. */
+const focusReport = /^\x1b\[[IO]$/;
+const findLook = {
+  decorations: {
+    matchBackground: "#8a6d1f",
+    activeMatchBackground: "#e9a94d",
+    matchOverviewRuler: "#e9a94d",
+    activeMatchColorOverviewRuler: "#e9a94d",
+  },
+};
+
+/** Opens a session's terminal in `element`. */
+export function openTerminalSession(element: HTMLElement, options: TerminalSessionOptions): TerminalSession {
+  const { sessionId } = options;
+  let { sizing } = options;
+  let state: ConnectionState = { kind: "connecting", again: false };
+  let told = "";
+  let restTimer: ReturnType<typeof setTimeout> | undefined;
+  const screen = createTerminalScreen(element, {
+    label: options.label,
+    look: options.look,
+    onResize: (size) => {
+      options.onSize(size);
+      show();
+    },
+  });
+  const { terminal, feed, search } = screen;
+
+  function sizer(): boolean {
+    return state.kind === "live" && state.viewers?.sizer === true;
+  }
+
+  /** Alone, with a size that came too late to be said at the start. */
+  function mayClaim(): boolean {
+    return state.kind === "live" && state.mode === "drive" && state.viewers?.drivers === 1 && told === "";
+  }
+
+  /** Shows the terminal in its place, and gives it this window's size where that is this viewer's to give. */
+  function show(): void {
+    const size = screen.fittingSize();
+    if (size === null) return;
+    const fits = terminal.cols <= size.cols && terminal.rows <= size.rows;
+    screen.shrinkToFit(sizing && (sizer() || fits) ? "nothing" : options.shrink);
+    if (!sizing) return;
+    connection.preferSize(size);
+    const text = `${size.cols}x${size.rows}`;
+    if (text === told || !(sizer() || mayClaim())) return;
+    told = text;
+    connection.resize(size);
+  }
+
+  const initialSize = sizing ? screen.fittingSize() : null;
+  if (initialSize !== null) {
+    told = `${initialSize.cols}x${initialSize.rows}`;
+    terminal.resize(initialSize.cols, initialSize.rows);
+  }
+  const connection = createTerminalConnection({
+    url: `${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}/api/coding/coding_xterm_session`,
+    sessionId,
+    mode: options.mode,
+    size: initialSize,
+    requestTicket: (mode) => requestTicket(sessionId, mode),
+    feed,
+    onState(next) {
+      state = next;
+      if (next.kind === "live") show();
+      terminal.options.disableStdin = next.kind === "ended" || next.kind === "stopped";
+      options.onState(next);
+    },
+  });
+
+  function type(data: string): void {
+    if (data === "") return;
+    if (focusReport.test(data) && !(state.kind === "live" && state.viewers?.drivers === 1)) return;
+    const ctrl = options.takeCtrl() ? controlCharacter(data) : null;
+    if (!connection.type(ctrl ?? data)) options.onRefused();
+  }
+
+  terminal.onData(type);
+  terminal.onBinary((data) => {
+    if (!connection.type(Uint8Array.from(data, (character) => character.charCodeAt(0) & 0xff))) options.onRefused();
+  });
+  search.onDidChangeResults(({ resultIndex, resultCount }) =>
+    options.onMatches({ index: resultIndex + 1, count: resultCount }),
+  );
+  terminal.attachCustomKeyEventHandler((event) => {
+    const action = keyAction(event, terminal.hasSelection());
+    if (action === "agent") return true;
+    if (event.type === "keydown") {
+      if (action === "copy") void navigator.clipboard?.writeText(terminal.getSelection()).catch(() => undefined);
+      else if (action === "new line") type("\x1b\r");
+      else if (action === "find") options.onFind();
+      else if (action === "leave") options.onLeave();
+    }
+    // The browser's own paste brings the text.
+    if (action !== "paste") event.preventDefault();
+    return false;
+  });
+  const onPaste = (event: ClipboardEvent): void => {
+    event.preventDefault();
+    event.stopPropagation();
+    paste(event.clipboardData?.getData("text/plain") ?? "");
+  };
+  element.addEventListener("paste", onPaste, { capture: true });
+
+  function paste(text: string): void {
+    const clean = pastedText(text);
+    if (clean !== "") terminal.paste(clean);
+  }
+
+  function layOut(): void {
+    clearTimeout(restTimer);
+    restTimer = setTimeout(show, restMs);
+  }
+
+  return {
+    press(key) {
+      const cursor = cursorKeys[key];
+      type(
+        cursor === undefined
+          ? (plainKeys[key] ?? "")
+          : `\x1b${terminal.modes.applicationCursorKeysMode ? "O" : "["}${cursor}`,
+      );
+    },
+    paste,
+    find(text, direction) {
+      if (direction === "next") search.findNext(text, { ...findLook, incremental: true });
+      else search.findPrevious(text, findLook);
+    },
+    endFind() {
+      search.clearDecorations();
+      terminal.clearSelection();
+    },
+    setLook(look) {
+      screen.setLook(look);
+      show();
+    },
+    setSizing(next) {
+      sizing = next;
+      if (!next) connection.preferSize(null);
+      show();
+    },
+    takeSize() {
+      sizing = true;
+      screen.shrinkToFit("nothing");
+      const size = screen.fittingSize();
+      if (size === null) return;
+      told = `${size.cols}x${size.rows}`;
+      connection.resize(size);
+    },
+    layOut,
+    retryNow: () => connection.retryNow(),
+    focus: () => terminal.focus(),
+    close() {
+      clearTimeout(restTimer);
+      element.removeEventListener("paste", onPaste, { capture: true });
+      connection.close();
+      screen.close();
+    },
+  };
+}
+
+type KeyAction = "agent" | "copy" | "paste" | "new line" | "find" | "leave";
+
+/** What a key is for. Everything that is not the pane's own is the agent's, Escape and Tab too. */
+function keyAction(event: KeyboardEvent, hasSelection: boolean): KeyAction {
+  const { key, ctrlKey, metaKey, shiftKey, altKey } = event;
+  if (key === "F6" || (key === "Escape" && ctrlKey && shiftKey)) return "leave";
+  if (key === "Enter" && shiftKey && !ctrlKey && !metaKey && !altKey) return "new line";
+  if (altKey || ctrlKey === metaKey) return "agent";
+  const letter = key.toLowerCase();
+  if (letter === "f" && !shiftKey) return "find";
+  if (letter === "v") return "paste";
+  if (letter === "c" && (shiftKey || hasSelection || metaKey)) return "copy";
+  return "agent";
+}
+
+const stopOfCode: Readonly<Record<string, StopReason>> = {
+  unauthenticated: "not_signed_in",
+  insufficient_scope: "not_allowed",
+  dir_not_allowed: "not_allowed",
+  origin_not_allowed: "not_allowed",
+  session_not_found: "no_such_session",
+  invalid_request: "bad_request",
+};
+
+async function requestTicket(sessionId: string, mode: TerminalMode | undefined): Promise<TicketAnswer> {
+  try {
+    const body = { sessionId, ...(mode === undefined ? {} : { mode }) };
+    const { ticket } = await callApi("/api/coding/terminal-ticket", terminalTicketSchema, { body });
+    return { kind: "ticket", ticket };
+  } catch (error) {
+    const why = error instanceof ApiError ? stopOfCode[error.code] : undefined;
+    const reason = messageOf(error);
+    return why === undefined ? { kind: "retry", reason } : { kind: "stop", why, reason };
+  }
+}
