@@ -7,6 +7,7 @@ import type { CliPorts } from "./cli/ports.ts";
 // written only costs the time.
 enableCompileCache(join(homedir(), ".cache", "postern"));
 const { runCli } = await import("./cli/program.ts");
+const { openUserTerminal } = await import("./cli/attach/user-terminal.ts");
 const { systemClock } = await import("./core/clock.ts");
 const { isErrno, messageOf } = await import("./core/errors.ts");
 const { silentLog } = await import("./core/log.ts");
@@ -93,6 +94,8 @@ process.exit(
     stderr: (text) => void process.stderr.write(text),
     stdin: process.stdin,
     interactive: process.stdin.isTTY && process.stdout.isTTY,
+    terminal: () =>
+      process.stdin.isTTY && process.stdout.isTTY ? openUserTerminal(process.stdin, process.stdout) : null,
     cwd: process.cwd(),
     clock: systemClock,
   }),

@@ -6,7 +6,13 @@ import { plainLine, printableJson } from "./plain-text.ts";
 export const exitCodes = { ok: 0, error: 1, usage: 2, noGateway: 3 } as const;
 
 /** Codes of the command line itself, beside those of the capabilities it calls. */
-export type CliErrorCode = "usage" | "gateway_not_running" | "agent_needs_you" | "agent_failed" | "webhook_failed";
+export type CliErrorCode =
+  | "usage"
+  | "gateway_not_running"
+  | "agent_needs_you"
+  | "agent_failed"
+  | "webhook_failed"
+  | "not_a_terminal";
 
 /** The exit code for anything that ended the command. */
 export function exitCodeOf(error: unknown): number {

@@ -2,6 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 import type { BrowserSession, SignInLink } from "../wire/sign-in.ts";
+import type { UserTerminal } from "./attach/user-terminal.ts";
 
 /** What `serve` may set; the configuration decides the rest. */
 export interface GatewayOverrides {
@@ -78,6 +79,8 @@ export interface CliContext {
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Whether a person sits at both ends. */
   readonly interactive: boolean;
+  /** The terminal at both ends; null when there is none. */
+  readonly terminal: () => UserTerminal | null;
   readonly cwd: string;
   readonly clock: Clock;
 }

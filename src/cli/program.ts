@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { addAttachCommand } from "./attach-command.ts";
 import { addCodingCommands } from "./coding-command.ts";
 import { addEventsCommand } from "./events-command.ts";
 import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
@@ -17,6 +18,7 @@ Exit codes:
   ${exitCodes.error}  an error; standard error has one line with its code and what to do
   ${exitCodes.usage}  the command was not understood
   ${exitCodes.noGateway}  no gateway is running: start it with \`postern serve\`
+  \`postern attach\` ends with the agent's own exit code when the agent ends.
 
 Examples:
   $ postern coding setup --yes
@@ -44,7 +46,11 @@ export async function runCli(
       outputError: (text, write) => write(`${usageLine(text)}\n`),
     })
     .addHelpText("after", manual);
+  let exitCode: number = exitCodes.ok;
   addServeCommand(program, context);
+  addAttachCommand(program, context, (code) => {
+    exitCode = code;
+  });
   addCodingCommands(program, context);
   addFolderCommands(program, context);
   addTokenCommands(program, context);
@@ -54,7 +60,7 @@ export async function runCli(
   addWebhookCommands(program, context);
   try {
     await program.parseAsync(argv, { from: "user" });
-    return exitCodes.ok;
+    return exitCode;
   } catch (error) {
     const text = errorText(error, { json: argv.includes("--json") });
     if (text !== null) context.stderr(`${text}\n`);

@@ -37,6 +37,7 @@ export async function runCommand(
     stderr: (text) => void (stderr += text),
     stdin: (async function* () {})(),
     interactive: false,
+    terminal: () => null,
     cwd: "/srv/code",
     clock: systemClock,
     ...world,

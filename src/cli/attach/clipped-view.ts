@@ -1,0 +1,165 @@
+import graphemesModule from "@xterm/addon-unicode-graphemes";
+import headlessModule, { type IBuffer, type IBufferCell } from "@xterm/headless";
+import type { Clock } from "../../core/clock.ts";
+import { createScreenState } from "./screen-state.ts";
+
+/** Columns and rows of a terminal. */
+export interface Size {
+  readonly cols: number;
+  readonly rows: number;
+}
+
+/** A session's screen in a terminal of another size: what of it fits, around the cursor. */
+export interface ClippedView {
+  /** Output of the session, through the filter. `taken` is called when it was read. */
+  write(output: string, taken: () => void): void;
+  /** The session has this size from here on. */
+  resize(size: Size): void;
+  /** The user's terminal changed its size. */
+  windowChanged(): void;
+  close(): void;
+}
+
+/** What a view is painted with. */
+export interface ClippedViewDeps {
+  readonly clock: Clock;
+  readonly window: () => Size;
+  readonly paint: (text: string) => void;
+}
+
+/** More pictures than a person sees. */
+const paintEveryMs = 30;
+
+/** A view that is painted for the first time after `firstPaintMs`. Paints on the alternate screen. */
+export function createClippedView(
+  { clock, window, paint }: ClippedViewDeps,
+  options: { readonly size: Size; readonly firstPaintMs: number },
+): ClippedView {
+  const model = new headlessModule.Terminal({ ...options.size, scrollback: 0, allowProposedApi: true });
+  model.loadAddon(new graphemesModule.UnicodeGraphemesAddon());
+  const state = createScreenState();
+  let rows: string[] = [];
+  let modes = "";
+  let left = 0;
+  let top = 0;
+  let begun = false;
+  let cancel: (() => void) | undefined;
+
+  function later(ms = paintEveryMs): void {
+    cancel ??= clock.after(ms, () => {
+      cancel = undefined;
+      paintNow();
+    });
+  }
+
+  function paintNow(): void {
+    const { cols, rows: height } = window();
+    const buffer = model.buffer.active;
+    left = shifted(left, { at: buffer.cursorX, length: cols });
+    top = shifted(top, { at: buffer.cursorY, length: height });
+    let text = begun ? "" : "\x1b[?1049h";
+    begun = true;
+    const wanted = Array.from({ length: height }, (_, row) => rowText(buffer, { row: top + row, left, cols }));
+    const free = model.rows - top;
+    if (free < height) wanted[free] = note(model).slice(0, cols + 8);
+    for (const [row, content] of wanted.entries()) {
+      if (rows[row] !== content) text += `\x1b[${row + 1};1H\x1b[m\x1b[K${content}`;
+    }
+    rows = wanted;
+    const keys = keyModes(model);
+    if (keys !== modes) text += keys;
+    modes = keys;
+    const place = `\x1b[m\x1b[${buffer.cursorY - top + 1};${buffer.cursorX - left + 1}H`;
+    paint(`\x1b[?2026h\x1b[?25l${text}${place}${state.cursorHidden ? "" : "\x1b[?25h"}\x1b[?2026l`);
+  }
+
+  later(options.firstPaintMs);
+  return {
+    write(output, taken) {
+      state.note(output);
+      model.write(output, () => {
+        taken();
+        later();
+      });
+    },
+    resize({ cols, rows: height }) {
+      // After what was written before.
+      model.write("", () => {
+        model.resize(cols, height);
+        rows = [];
+        later();
+      });
+    },
+    windowChanged() {
+      rows = [];
+      later();
+    },
+    close() {
+      cancel?.();
+      cancel = () => undefined; // nothing is painted any more
+      model.dispose();
+    },
+  };
+}
+
+/** The window's first column or row, moved no further than the cursor asks for. */
+function shifted(first: number, { at, length }: { readonly at: number; readonly length: number }): number {
+  return Math.max(0, Math.min(first, at), at - length + 1);
+}
+
+function note({ cols, rows }: Size): string {
+  return `\x1b[2m(the session's terminal has ${cols}x${rows})`;
+}
+
+/** What the user's terminal must know to send the right keys. The mouse is left out: its places would be others. */
+function keyModes({ modes }: headlessModule.Terminal): string {
+  const { applicationCursorKeysMode, applicationKeypadMode, bracketedPasteMode } = modes;
+  const set = (mode: number, on: boolean): string => `\x1b[?${mode}${on ? "h" : "l"}`;
+  return `${set(1, applicationCursorKeysMode)}${set(2004, bracketedPasteMode)}${applicationKeypadMode ? "\x1b=" : "\x1b>"}`;
+}
+
+/** The cells of a row that the window shows, with their attributes. */
+function rowText(
+  buffer: IBuffer,
+  { row, left, cols }: { readonly row: number; readonly left: number; readonly cols: number },
+): string {
+  const line = buffer.getLine(buffer.baseY + row);
+  if (line === undefined) return "";
+  let text = "";
+  let before = "";
+  for (let column = left; column < Math.min(line.length, left + cols); column += 1) {
+    const cell = line.getCell(column);
+    if (cell === undefined) break;
+    const width = cell.getWidth();
+    const cut = width === 0 ? column === left : column + width > left + cols; // half of a wide character
+    if (width === 0 && !cut) continue;
+    const attributes = attributesOf(cell);
+    if (attributes !== before) text += attributes;
+    before = attributes;
+    text += cut ? " " : cell.getChars() || " ";
+  }
+  return text.endsWith(" ") && before === plain ? text.trimEnd() : text;
+}
+
+const plain = "\x1b[0m";
+
+function attributesOf(cell: IBufferCell): string {
+  let sgr = "0";
+  if (cell.isBold()) sgr += ";1";
+  if (cell.isDim()) sgr += ";2";
+  if (cell.isItalic()) sgr += ";3";
+  if (cell.isUnderline()) sgr += ";4";
+  if (cell.isBlink()) sgr += ";5";
+  if (cell.isInverse()) sgr += ";7";
+  if (cell.isInvisible()) sgr += ";8";
+  if (cell.isStrikethrough()) sgr += ";9";
+  if (cell.isOverline()) sgr += ";53";
+  if (!cell.isFgDefault()) sgr += color(38, cell.getFgColor(), cell.isFgRGB());
+  if (!cell.isBgDefault()) sgr += color(48, cell.getBgColor(), cell.isBgRGB());
+  return `\x1b[${sgr}m`;
+}
+
+function color(what: 38 | 48, value: number, isRgb: boolean): string {
+  if (!isRgb) return `;${what};5;${value}`;
+  return `;${what};2;${(value >> 16) & 255};${(value >> 8) & 255};${value & 255}`;
+}

@@ -1,0 +1,142 @@
+import { InvalidArgumentError } from "commander";
+import type { Clock } from "../../core/clock.ts";
+
+/** A key by which the user leaves. */
+export interface DetachKey {
+  /** As a person writes it. */
+  readonly name: string;
+  /** The character that it sends. */
+  readonly character: string;
+}
+
+/** What becomes of the user's keys. */
+export interface KeyListeners {
+  onInput(data: Buffer): void;
+  onDetach(): void;
+}
+
+/** Reads what the user's terminal sends. */
+export interface KeyReader {
+  read(data: Buffer): void;
+  close(): void;
+}
+
+/** Enter, tab, backspace, Escape and Ctrl+C are every program's own. */
+const needed = "chijm[";
+
+/** Parses `ctrl+x`, `^X` or `C-x`. */
+export function detachKey(text: string): DetachKey {
+  const key = /^(?:ctrl[+-]|\^|c-)([a-z\\\]^_@])$/i.exec(text)?.[1]?.toLowerCase();
+  if (key === undefined || needed.includes(key)) {
+    throw new InvalidArgumentError(
+      "Write ctrl+ and a letter, or one of \\ ] ^ _ @; not c, h, i, j, m, which every program needs.",
+    );
+  }
+  return { name: `ctrl+${key}`, character: String.fromCharCode(key.toUpperCase().charCodeAt(0) & 0x1f) };
+}
+
+/** Neither agent does anything on it: tried with both. */
+export const defaultDetachKey = "ctrl+\\";
+
+const pasteBegins = "\x1b[200~";
+const pasteEnds = "\x1b[201~";
+
+/**
+ * What a terminal sends by itself when a program asks it: attributes, states, modes, sizes, strings. The session's own terminal answers.
+ * A cursor report on the first line looks like F3 with a modifier, and is taken for that.
+ */
+const answers = [
+  "\\x1b\\[[?>=][\\d;:]*[cnuSRt]",
+  "\\x1b\\[\\??[\\d;]*\\$y",
+  "\\x1b\\[(?!1;\\d{1,2}R)\\d+;\\d+R",
+  "\\x1b\\[[\\d;]+[ntc]",
+  "\\x1b\\][^\\x07\\x1b]{0,4096}(?:\\x07|\\x1b\\\\)",
+  "\\x1b[P_^X][^\\x1b]{0,4096}\\x1b\\\\",
+].join("|");
+
+/** The beginning of any of them; a lone Escape is a key. */
+const unfinished = /\x1b(?:\[[?>=]?[\d;:$]*|[\]P_^X][^\x07\x1b]{0,4096}\x1b?)$/;
+/** The rest of it comes at once, or it was a person. */
+const unfinishedMs = 50;
+
+/** A reader of keys outside of a paste. What is pasted is the user's, whatever it looks like. */
+export function createKeyReader(
+  { clock, detach }: { readonly clock: Clock; readonly detach: DetachKey },
+  listeners: KeyListeners,
+): KeyReader {
+  const special = new RegExp(`(${detachSequences(detach)})|\\x1b\\[200~|${answers}`, "g");
+  let held = "";
+  let pasting = false;
+  /** The last characters of a paste, in which its end may have begun. */
+  let pasteTail = "";
+  let cancelFlush = (): void => undefined;
+
+  function pass(text: string): void {
+    if (text !== "") listeners.onInput(Buffer.from(text, "latin1"));
+  }
+
+  /** @returns what follows the paste, or null when it goes on */
+  function readPaste(text: string): string | null {
+    const at = (pasteTail + text).indexOf(pasteEnds);
+    if (at < 0) {
+      pass(text);
+      pasteTail = (pasteTail + text).slice(1 - pasteEnds.length);
+      return null;
+    }
+    const end = at + pasteEnds.length - pasteTail.length;
+    pass(text.slice(0, end));
+    pasting = false;
+    pasteTail = "";
+    return text.slice(end);
+  }
+
+  /** @returns what follows the beginning of a paste, or null when nothing is left */
+  function readKeys(text: string): string | null {
+    let kept = "";
+    let at = 0;
+    for (const match of text.matchAll(special)) {
+      kept += text.slice(at, match.index);
+      at = match.index + match[0].length;
+      if (match[1] !== undefined) {
+        pass(kept);
+        listeners.onDetach();
+        return null;
+      }
+      if (match[0] !== pasteBegins) continue;
+      pass(kept + pasteBegins);
+      pasting = true;
+      return text.slice(at);
+    }
+    const rest = text.slice(at);
+    const from = unfinished.exec(rest)?.index ?? rest.length;
+    pass(kept + rest.slice(0, from));
+    hold(rest.slice(from));
+    return null;
+  }
+
+  function hold(text: string): void {
+    held = text;
+    if (text === "") return;
+    cancelFlush = clock.after(unfinishedMs, () => {
+      held = "";
+      pass(text);
+    });
+  }
+
+  return {
+    read(data) {
+      cancelFlush();
+      let text: string | null = held + data.toString("latin1");
+      held = "";
+      while (text !== null && text !== "") text = pasting ? readPaste(text) : readKeys(text);
+    },
+    close: () => cancelFlush(),
+  };
+}
+
+/** The key itself, and how a terminal sends it that was told to send keys in full. */
+function detachSequences({ character, name }: DetachKey): string {
+  const code = name.charCodeAt(name.length - 1);
+  const plain = `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  return `${plain}|\\x1b\\[${code};5u|\\x1b\\[27;5;${code}~`;
+}

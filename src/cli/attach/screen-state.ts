@@ -1,0 +1,74 @@
+/** What the output has changed in the user's terminal, to be put back. */
+export interface ScreenState {
+  /** Takes note of output, in which every sequence is whole. */
+  note(output: string): void;
+  /** Whether the alternate screen is shown. */
+  readonly alternate: boolean;
+  readonly cursorHidden: boolean;
+  /** Puts every mode back and shows the main screen, with the cursor where it was there; without another screen, at the top. */
+  reset(): string;
+}
+
+/** Modes that are on in a terminal which nobody has changed. */
+const usuallyOn: ReadonlySet<number> = new Set([7, 25]);
+const alternateScreens: ReadonlySet<number> = new Set([47, 1047, 1049]);
+/** Saves and restores the cursor: nothing to put back. */
+const saveCursor = 1048;
+
+const changes = /\x1b(?:\[(\??)([\d;]+)([hl])|\[(\d*) q|([=>c])|(\[!p))/g;
+
+/** A terminal that nobody has changed. */
+export function createScreenState(): ScreenState {
+  /** Private modes that are not as usual. */
+  const changed = new Set<number>();
+  const ansiModes = new Set<string>();
+  let alternateBy: number | undefined;
+  let keypad = false;
+  let cursorStyle = false;
+
+  function noteMode(mode: number, on: boolean): void {
+    if (mode === saveCursor) return;
+    if (alternateScreens.has(mode)) alternateBy = on ? mode : undefined;
+    else if (on === usuallyOn.has(mode)) changed.delete(mode);
+    else changed.add(mode);
+  }
+
+  function noteReset(): void {
+    changed.clear();
+    ansiModes.clear();
+    alternateBy = undefined;
+    keypad = cursorStyle = false;
+  }
+
+  return {
+    get alternate() {
+      return alternateBy !== undefined;
+    },
+    get cursorHidden() {
+      return changed.has(25);
+    },
+    note(output) {
+      for (const [, isPrivate, modes, set, style, word, softReset] of output.matchAll(changes)) {
+        if (modes !== undefined && isPrivate === "?") {
+          for (const mode of modes.split(";")) noteMode(Number(mode), set === "h");
+        } else if (modes !== undefined) {
+          for (const mode of modes.split(";")) set === "h" ? ansiModes.add(mode) : ansiModes.delete(mode);
+        } else if (style !== undefined) cursorStyle = style !== "" && style !== "0";
+        else if (word === "c") noteReset();
+        else if (word !== undefined) keypad = word === "=";
+        else if (softReset !== undefined) changed.delete(25); // what else it resets may be reset again
+      }
+    },
+    reset() {
+      // Origin, region, attributes, character sets and link have no list to keep: they are put back in any case.
+      let text = "\x1b[?6l\x1b[r\x1b(B\x0f\x1b]8;;\x1b\\";
+      for (const mode of changed) text += `\x1b[?${mode}${usuallyOn.has(mode) ? "h" : "l"}`;
+      for (const mode of ansiModes) text += `\x1b[${mode}l`;
+      if (keypad) text += "\x1b>";
+      if (cursorStyle) text += "\x1b[0 q";
+      if (alternateBy !== undefined) text += `\x1b[?${alternateBy}l`;
+      noteReset();
+      return `${text}\x1b[m`;
+    },
+  };
+}
