@@ -1,7 +1,10 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { BrowserRouter, Route, Routes } from "react-router";
+import { ApiError } from "../api/api-error.ts";
+import { NotFoundPage } from "../pages/not-found-page.tsx";
 import { SessionsPage } from "../pages/sessions-page.tsx";
+import { PageBoundary } from "./page-boundary.tsx";
 import { Shell } from "./shell.tsx";
 
 const SessionPage = lazy(async () => ({ default: (await import("../session/session-page.tsx")).SessionPage }));
@@ -12,27 +15,41 @@ const FoldersPage = lazy(async () => ({ default: (await import("../pages/folders
 const TokensPage = lazy(async () => ({ default: (await import("../pages/tokens-page.tsx")).TokensPage }));
 const SettingsPage = lazy(async () => ({ default: (await import("../pages/settings-page.tsx")).SettingsPage }));
 
-const queryClient = new QueryClient();
+const maxRetries = 2;
+
+const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // What the gateway refuses it refuses again; what it could not answer it may answer in a moment.
+      retry: (failures, error) =>
+        failures < maxRetries && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500),
+      staleTime: 5_000,
+    },
+  },
+});
 
 /** All pages. */
 export function App() {
   return (
     <QueryClientProvider client={queryClient}>
       <BrowserRouter>
-        <Suspense>
-          <Routes>
-            <Route path="/sign-in" element={<SignInPage />} />
-            <Route element={<Shell />}>
-              <Route index element={<SessionsPage />} />
-              <Route path="/sessions/:sessionId" element={<SessionPage />} />
-              <Route path="/new" element={<NewSessionPage />} />
-              <Route path="/agents" element={<AgentsPage />} />
-              <Route path="/folders" element={<FoldersPage />} />
-              <Route path="/tokens" element={<TokensPage />} />
-              <Route path="/settings" element={<SettingsPage />} />
-            </Route>
-          </Routes>
-        </Suspense>
+        <PageBoundary>
+          <Suspense>
+            <Routes>
+              <Route path="/sign-in" element={<SignInPage />} />
+              <Route element={<Shell />}>
+                <Route index element={<SessionsPage />} />
+                <Route path="/sessions/:sessionId" element={<SessionPage />} />
+                <Route path="/new" element={<NewSessionPage />} />
+                <Route path="/agents" element={<AgentsPage />} />
+                <Route path="/folders" element={<FoldersPage />} />
+                <Route path="/tokens" element={<TokensPage />} />
+                <Route path="/settings" element={<SettingsPage />} />
+                <Route path="*" element={<NotFoundPage />} />
+              </Route>
+            </Routes>
+          </Suspense>
+        </PageBoundary>
       </BrowserRouter>
     </QueryClientProvider>
   );

@@ -1,6 +1,113 @@
-import { Outlet } from "react-router";
+import { useQueryClient } from "@tanstack/react-query";
+import { Menu } from "lucide-react";
+import { Dialog as Radix } from "radix-ui";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { Link, Outlet, useLocation, useNavigate } from "react-router";
+import { ApiError } from "../api/api-error.ts";
+import { whenSignedOut } from "../api/client.ts";
+import { startLiveEvents } from "../api/live-events.ts";
+import { useMe } from "../api/me.ts";
+import { IconButton } from "../ui/button.tsx";
+import { ErrorNotice } from "../ui/notice.tsx";
+import { useAttention } from "./attention.ts";
+import { ConnectionNote } from "./connection-note.tsx";
+import { Mark } from "./mark.tsx";
+import { PageBoundary } from "./page-boundary.tsx";
+import { type Shortcut, useShortcuts } from "./shortcuts.ts";
+import { Sidebar } from "./sidebar.tsx";
 
-/** What surrounds every page of somebody who is signed in. */
+const CommandPalette = lazy(async () => ({ default: (await import("./command-palette.tsx")).CommandPalette }));
+const ShortcutHelp = lazy(async () => ({ default: (await import("./shortcut-help.tsx")).ShortcutHelp }));
+
+type Overlay = "none" | "menu" | "palette" | "help";
+
+/** What surrounds every page of somebody who is signed in: the way around, live news, shortcuts. */
 export function Shell() {
-  return <Outlet />;
+  const { pathname, search } = useLocation();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const me = useMe();
+  const [opened, setOpened] = useState<{ readonly overlay: Overlay; readonly on: string }>({ overlay: "none", on: "" });
+  // What was opened on one page is not open on the next.
+  const overlay = opened.on === pathname ? opened.overlay : "none";
+  const setOverlay = useCallback((next: Overlay) => setOpened({ overlay: next, on: pathname }), [pathname]);
+  const close = useCallback(() => setOverlay("none"), [setOverlay]);
+  const here = `${pathname}${search}`;
+
+  useEffect(() => {
+    whenSignedOut(() => void navigate("/sign-in", { replace: true, state: { from: here } }));
+    return () => whenSignedOut(() => undefined);
+  }, [navigate, here]);
+  const signedIn = me.data !== undefined;
+  useEffect(() => (signedIn ? startLiveEvents(client) : undefined), [client, signedIn]);
+  const shortcuts = useMemo((): readonly Shortcut[] => {
+    const go = (keys: string, to: string, label: string): Shortcut => ({ keys, label, run: () => void navigate(to) });
+    return [
+      { keys: "mod+k", label: "Find anything", run: () => setOverlay("palette") },
+      { keys: "/", label: "Search the sessions", run: () => void navigate("/", { state: { focus: "search" } }) },
+      go("n", "/new", "New session"),
+      go("g s", "/", "Go to the sessions"),
+      go("g a", "/agents", "Go to the agents"),
+      go("g f", "/folders", "Go to the folders"),
+      go("g t", "/tokens", "Go to the tokens"),
+      go("g ,", "/settings", "Go to the settings"),
+      { keys: "?", label: "Show the shortcuts", run: () => setOverlay("help") },
+    ];
+  }, [navigate, setOverlay]);
+  useShortcuts(shortcuts);
+  useAttention(signedIn);
+
+  if (me.data === undefined) {
+    const unknown = me.error !== null && !(me.error instanceof ApiError && me.error.status === 401);
+    return (
+      <main className="mx-auto max-w-lg px-6 py-16">
+        {unknown ? <ErrorNotice error={me.error} onRetry={() => void me.refetch()} /> : null}
+      </main>
+    );
+  }
+  return (
+    <div className="flex h-dvh flex-col lg:flex-row">
+      <a
+        href="#main"
+        className="absolute top-2 left-2 z-50 -translate-y-20 rounded-md bg-accent-fill px-3 py-2 text-accent-ink focus:translate-y-0"
+      >
+        Skip to the content
+      </a>
+      <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-panel pr-3 pl-2 lg:hidden">
+        <IconButton label="Menu" icon={Menu} aria-expanded={overlay === "menu"} onClick={() => setOverlay("menu")} />
+        <Link to="/" aria-label="Postern, sessions" className="flex items-center gap-2 font-semibold tracking-tight">
+          <Mark className="size-5" /> Postern
+        </Link>
+      </header>
+      <aside className="hidden w-60 shrink-0 border-r border-line bg-panel lg:block">
+        <Sidebar onPalette={() => setOverlay("palette")} onHelp={() => setOverlay("help")} />
+      </aside>
+      <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+        <ConnectionNote />
+        <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-x-hidden overflow-y-auto focus:outline-none">
+          <PageBoundary key={pathname}>
+            <Suspense>
+              <Outlet />
+            </Suspense>
+          </PageBoundary>
+        </main>
+      </div>
+      <Radix.Root open={overlay === "menu"} onOpenChange={(open) => setOverlay(open ? "menu" : "none")}>
+        <Radix.Portal>
+          <Radix.Overlay className="fixed inset-0 z-40 bg-veil" />
+          <Radix.Content
+            aria-describedby={undefined}
+            className="fixed inset-y-0 left-0 z-50 w-72 max-w-[85vw] border-r border-line bg-panel shadow-float focus:outline-none"
+          >
+            <Radix.Title className="sr-only">Menu</Radix.Title>
+            <Sidebar onPalette={() => setOverlay("palette")} onHelp={() => setOverlay("help")} />
+          </Radix.Content>
+        </Radix.Portal>
+      </Radix.Root>
+      <Suspense>
+        {overlay === "palette" && <CommandPalette onClose={close} />}
+        {overlay === "help" && <ShortcutHelp shortcuts={shortcuts} onClose={close} />}
+      </Suspense>
+    </div>
+  );
 }

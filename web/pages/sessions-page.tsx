@@ -1,3 +1,175 @@
+import { Plus } from "lucide-react";
+import { type ReactNode, useEffect, useMemo, useRef } from "react";
+import { Link } from "react-router";
+import {
+  type ListedSession,
+  noFilters,
+  type SessionPages,
+  useLiveSessions,
+  useSessionList,
+  useSessionSearch,
+} from "../api/sessions.ts";
+import { type Shortcut, useShortcuts } from "../app/shortcuts.ts";
+import { Button, buttonClass } from "../ui/button.tsx";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Page, Rows } from "../ui/page.tsx";
+import { needsYou } from "../ui/session-state.ts";
+import { useAsked } from "./session-filters.ts";
+import { SessionRow } from "./session-row.tsx";
+import { SessionSearch } from "./session-search.tsx";
+
+/** All sessions: who needs somebody, who lives, and what was before. */
 export function SessionsPage() {
-  return <h1>Sessions</h1>;
+  const asked = useAsked();
+  const [{ query, everywhere, filters }] = asked;
+  const searching = query !== "";
+  const list = useSessionList(filters, { enabled: !searching });
+  const search = useSessionSearch({ query, everywhere }, filters);
+  const live = useLiveSessions({ ...filters, status: "" });
+  const shown = searching ? search : list;
+  const rows = useMemo(() => allRows(shown.data), [shown.data]);
+  // A status asks for one flat list; so does a search.
+  const groups = useMemo(() => {
+    if (searching || filters.status !== "") return { waiting: [], lively: [], rest: rows };
+    const alive = (live.data ?? []).map((session) => ({ session, match: null }));
+    const ids = new Set(alive.map(({ session }) => session.sessionId));
+    return {
+      waiting: alive.filter(({ session }) => needsYou(session)),
+      lively: alive.filter(({ session }) => !needsYou(session)),
+      rest: rows.filter(({ session }) => !ids.has(session.sessionId)),
+    };
+  }, [searching, filters.status, live.data, rows]);
+  const dirs = useMemo(() => [...new Set(rows.map(({ session }) => session.dir))], [rows]);
+  useShortcuts(listShortcuts);
+
+  const nothing = groups.waiting.length + groups.lively.length + groups.rest.length === 0;
+  const unfiltered = !searching && JSON.stringify(filters) === JSON.stringify(noFilters);
+  const indexing = shown.data?.pages[0]?.indexing ?? null;
+  return (
+    <Page
+      title="Sessions"
+      actions={
+        <Link to="/new" className={buttonClass({ variant: "primary" })}>
+          <Plus aria-hidden className="size-4" /> New session
+        </Link>
+      }
+    >
+      <SessionSearch asked={asked} dirs={dirs} />
+      {shown.error !== null && <ErrorNotice error={shown.error} onRetry={() => void shown.refetch()} />}
+      {indexing !== null && (
+        <p role="status" className="mb-3 text-xs text-ink-faint">
+          Older sessions are still being read: {indexing.done} of {indexing.total} transcripts.
+        </p>
+      )}
+      <Group title="Needs you" rows={groups.waiting} />
+      <Group title="Live" rows={groups.lively} />
+      <Group
+        title={searching ? "Found" : filters.status === "" ? "Recent" : "Sessions"}
+        rows={groups.rest}
+        note={searching && shown.data !== undefined ? `${shown.data.pages[0]?.total ?? 0}` : undefined}
+      >
+        <NextPage
+          key={rows.length}
+          has={shown.hasNextPage}
+          busy={shown.isFetchingNextPage}
+          onNext={() => void shown.fetchNextPage()}
+        />
+      </Group>
+      {nothing && shown.isPending && <LoadingRows label="Loading sessions" />}
+      {nothing && shown.isSuccess && !shown.hasNextPage && <Nothing unfiltered={unfiltered} />}
+    </Page>
+  );
+}
+
+function allRows(data: SessionPages | undefined): readonly ListedSession[] {
+  const rows = data?.pages.flatMap((page) => page.listed) ?? [];
+  // Between two pages a session may have moved from one to the other.
+  return [...new Map(rows.map((row) => [row.session.sessionId, row])).values()];
+}
+
+function Group({
+  title,
+  rows,
+  note,
+  children,
+}: {
+  readonly title: string;
+  readonly rows: readonly ListedSession[];
+  readonly note?: string | undefined;
+  readonly children?: ReactNode;
+}) {
+  return (
+    <section aria-label={title} hidden={rows.length === 0} className="mb-6">
+      <h2 className="label-caps mb-1.5 px-1">
+        {title} {note !== undefined && <span className="font-normal">{note}</span>}
+      </h2>
+      <Rows label={title}>
+        {rows.map((row) => (
+          <SessionRow key={row.session.sessionId} {...row} />
+        ))}
+      </Rows>
+      {children}
+    </section>
+  );
+}
+
+/** Asks for the next page when its place comes into view. */
+function NextPage({
+  has,
+  busy,
+  onNext,
+}: {
+  readonly has: boolean;
+  readonly busy: boolean;
+  readonly onNext: () => void;
+}) {
+  const place = useRef<HTMLDivElement>(null);
+  const next = useRef(onNext);
+  useEffect(() => {
+    next.current = onNext;
+  });
+  useEffect(() => {
+    if (!has || place.current === null) return;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some((entry) => entry.isIntersecting)) next.current();
+      },
+      { rootMargin: "600px" },
+    );
+    observer.observe(place.current);
+    return () => observer.disconnect();
+  }, [has]);
+  if (!has) return null;
+  return (
+    <div ref={place} className="flex justify-center py-3">
+      <Button variant="ghost" busy={busy} onClick={onNext}>
+        More sessions
+      </Button>
+    </div>
+  );
+}
+
+function Nothing({ unfiltered }: { readonly unfiltered: boolean }) {
+  if (!unfiltered) return <EmptyState title="No session fits.">Other words, or fewer filters, may find it.</EmptyState>;
+  return (
+    <EmptyState title="No sessions yet.">
+      <p className="mb-3">
+        Start one here, from the command line, or with any program that has a token. All of them show up in this list.
+      </p>
+      <Link to="/new" className={buttonClass({ variant: "primary" })}>
+        Start the first session
+      </Link>
+    </EmptyState>
+  );
+}
+
+const listShortcuts: readonly Shortcut[] = [
+  { keys: "j", label: "Next session", run: () => moveFocus(1) },
+  { keys: "k", label: "Session before", run: () => moveFocus(-1) },
+];
+
+function moveFocus(by: number): void {
+  const links = [...document.querySelectorAll<HTMLElement>("a[data-session-link]")];
+  const at = links.findIndex((link) => link === document.activeElement);
+  links[at === -1 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)]?.focus();
 }

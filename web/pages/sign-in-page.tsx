@@ -1,3 +1,84 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { useLocation, useNavigate } from "react-router";
+import { signedInSchema } from "../../src/wire/sign-in.ts";
+import { callApi } from "../api/client.ts";
+import { storeKey } from "../api/key.ts";
+import { Mark } from "../app/mark.tsx";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { ErrorNotice } from "../ui/notice.tsx";
+import { usePageTitle } from "../ui/page.tsx";
+import { returnPath } from "./return-path.ts";
+
+type State = { readonly kind: "none" | "working" } | { readonly kind: "failed"; readonly error: unknown };
+
+/** Redeems the link that somebody was given, or says how to get one. */
 export function SignInPage() {
-  return <h1>SignIn</h1>;
+  usePageTitle("Sign in");
+  const location = useLocation();
+  const { hash } = location;
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const [state, setState] = useState<State>({ kind: "none" });
+  const redeemed = useRef("");
+  const to = returnPath(location);
+
+  useEffect(() => {
+    const link = hash.slice(1);
+    // A link is good once, and this may run twice.
+    if (link === "" || redeemed.current === link) return;
+    redeemed.current = link;
+    setState({ kind: "working" });
+    // Out of the address, the history and what is copied from it.
+    window.history.replaceState(window.history.state, "", "/sign-in");
+    callApi("/api/sign-in", signedInSchema, { body: { link } }).then(
+      ({ key }) => {
+        storeKey(key);
+        client.clear();
+        void navigate(to, { replace: true });
+      },
+      (error: unknown) => setState({ kind: "failed", error }),
+    );
+  }, [hash, client, navigate, to]);
+
+  useEffect(() => {
+    // Another tab of this browser has signed in.
+    const onStorage = ({ key, newValue }: StorageEvent): void => {
+      if (key === "postern.key" && newValue !== null) void navigate(to, { replace: true });
+    };
+    window.addEventListener("storage", onStorage);
+    return () => window.removeEventListener("storage", onStorage);
+  }, [navigate, to]);
+
+  return (
+    <main className="mx-auto flex min-h-dvh max-w-md flex-col justify-center gap-5 px-6 py-12">
+      <Mark className="size-12" />
+      <div>
+        <h1 className="text-2xl font-semibold tracking-tight">Sign in to Postern</h1>
+        <p className="mt-1 text-sm text-ink-soft">The gate to the coding agents on this machine.</p>
+      </div>
+      {state.kind === "working" ? (
+        <p role="status" className="text-sm text-ink-soft">
+          Signing in…
+        </p>
+      ) : (
+        <>
+          {state.kind === "failed" && <ErrorNotice error={state.error} />}
+          <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-5 text-sm">
+            <p>
+              There is no password. On the machine where the gateway runs, make a link, and open it in this browser:
+            </p>
+            <div className="flex items-center justify-between gap-2 rounded-md bg-well py-1 pr-1 pl-3 font-mono text-sm">
+              <code>postern login-link</code>
+              <CopyButton text="postern login-link" label="Copy the command" />
+            </div>
+            <p className="text-ink-faint">
+              A link signs in one browser, once, and for a few minutes only. Somebody who is signed in elsewhere can
+              make one too: in Settings, “Link for another browser”.
+            </p>
+          </div>
+        </>
+      )}
+    </main>
+  );
 }

@@ -1,0 +1,59 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { z } from "zod";
+import { type FolderScope, folderSchema } from "../../src/wire/access.ts";
+import { branchesSchema, completedPathsSchema } from "../../src/wire/changes.ts";
+import { callApi, sendApi } from "./client.ts";
+import { queryKeys } from "./query-keys.ts";
+
+const foldersSchema = z.object({ folders: z.array(folderSchema) });
+
+/** The registered folders; only for who may administer. */
+export function useFolders({ enabled = true } = {}) {
+  return useQuery({
+    queryKey: queryKeys.folders,
+    enabled,
+    queryFn: async ({ signal }) => (await callApi("/api/folders", foldersSchema, { signal })).folders,
+    staleTime: 15_000,
+  });
+}
+
+/** Registers a folder, or gives a registered one other scopes. */
+export function useAddFolder() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: { readonly path: string; readonly scopes: readonly FolderScope[] }) =>
+      callApi("/api/folders", folderSchema, { body }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.folders }),
+  });
+}
+
+export function useRemoveFolder() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (path: string) => sendApi("/api/folders", { method: "DELETE", query: { path } }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.folders }),
+  });
+}
+
+/** Directories that begin with what was typed. */
+export function usePathCompletion(path: string) {
+  return useQuery({
+    queryKey: queryKeys.completion(path),
+    enabled: path.startsWith("/"),
+    queryFn: ({ signal }) => callApi("/api/folders/complete", completedPathsSchema, { query: { path }, signal }),
+    placeholderData: keepPreviousData,
+    retry: false,
+    staleTime: 10_000,
+  });
+}
+
+/** The branches of the repository that a directory is in. */
+export function useBranches(dir: string) {
+  return useQuery({
+    queryKey: queryKeys.branches(dir),
+    enabled: dir.startsWith("/"),
+    queryFn: ({ signal }) => callApi("/api/coding/branches", branchesSchema, { query: { dir }, signal }),
+    retry: false,
+    staleTime: 10_000,
+  });
+}

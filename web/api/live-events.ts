@@ -1,0 +1,86 @@
+import type { QueryClient } from "@tanstack/react-query";
+import { useEffect, useSyncExternalStore } from "react";
+import type { SessionEvent } from "../../src/wire/events.ts";
+import { type EventsState, followEvents } from "./events.ts";
+import { queryKeys } from "./query-keys.ts";
+import { patchLists } from "./session-cache.ts";
+
+/** Lists are read anew at most so often, however much happens. */
+const refetchMs = 500;
+
+let state: EventsState = "connecting";
+const stateListeners = new Set<() => void>();
+const eventListeners = new Set<(event: SessionEvent) => void>();
+
+/**
+ * Follows what happens, for as long as the page is open, and keeps the cache by it.
+ * @returns ends it
+ */
+export function startLiveEvents(client: QueryClient): () => void {
+  const ending = new AbortController();
+  const refetch = oncePer(refetchMs, () => void client.invalidateQueries({ queryKey: queryKeys.sessionLists }));
+  let wasOffline = false;
+  void followEvents(
+    {
+      onEvent(event) {
+        patchLists(client, event);
+        void client.invalidateQueries({ queryKey: queryKeys.session(event.sessionId) });
+        refetch.soon();
+        for (const listener of eventListeners) listener(event);
+      },
+      onReset: () => void client.invalidateQueries(),
+      onState(next) {
+        // What was asked while nobody answered is asked again.
+        if (next === "live" && wasOffline) void client.invalidateQueries();
+        wasOffline = next === "offline";
+        setState(next);
+      },
+    },
+    ending.signal,
+  );
+  return () => {
+    ending.abort();
+    refetch.cancel();
+  };
+}
+
+/** Whether the page hears of what happens. */
+export function useEventsState(): EventsState {
+  return useSyncExternalStore(
+    (listener) => {
+      stateListeners.add(listener);
+      return () => stateListeners.delete(listener);
+    },
+    () => state,
+  );
+}
+
+/** Calls `listener` for each event; it should stay the same function (`useCallback`). */
+export function useSessionEvents(listener: (event: SessionEvent) => void): void {
+  useEffect(() => {
+    eventListeners.add(listener);
+    return () => void eventListeners.delete(listener);
+  }, [listener]);
+}
+
+function setState(next: EventsState): void {
+  state = next;
+  for (const listener of stateListeners) listener();
+}
+
+/** Runs `task` a while after it was asked for, and once for all who asked meanwhile. */
+function oncePer(delayMs: number, task: () => void): { readonly soon: () => void; readonly cancel: () => void } {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return {
+    soon() {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        task();
+      }, delayMs);
+    },
+    cancel() {
+      clearTimeout(timer);
+      timer = undefined;
+    },
+  };
+}

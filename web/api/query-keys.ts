@@ -1,0 +1,13 @@
+/** Names of what the cache holds. A session's own things begin with {@link queryKeys.session}. */
+export const queryKeys = {
+  me: ["me"],
+  /** Everything that lists sessions. */
+  sessionLists: ["sessions"],
+  session: (sessionId: string) => ["session", sessionId],
+  agents: ["agents"],
+  folders: ["folders"],
+  tokens: ["tokens"],
+  browserSessions: ["browser-sessions"],
+  branches: (dir: string) => ["branches", dir],
+  completion: (path: string) => ["completion", path],
+} as const;

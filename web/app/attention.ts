@@ -1,0 +1,69 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useSyncExternalStore } from "react";
+import { useNavigate } from "react-router";
+import type { SessionSummary } from "../../src/wire/coding.ts";
+import type { SessionEvent } from "../../src/wire/events.ts";
+import { useSessionEvents } from "../api/live-events.ts";
+import { queryKeys } from "../api/query-keys.ts";
+import { noFilters, useLiveSessions } from "../api/sessions.ts";
+import { onPageTitle, pageTitle } from "../ui/page.tsx";
+import { needsYou, sessionTitle } from "../ui/session-state.ts";
+import { noteworthy } from "./noteworthy.ts";
+import { preferences } from "./preferences.ts";
+
+/** How many sessions need somebody, in the document's title and on the application's icon; and notifications, if allowed. */
+export function useAttention(signedIn: boolean): void {
+  const waiting = useLiveSessions().data?.filter(needsYou).length ?? 0;
+  const title = useSyncExternalStore(onPageTitle, pageTitle);
+  useEffect(() => {
+    const named = title === "" ? "Postern" : `${title} · Postern`;
+    document.title = waiting === 0 ? named : `(${waiting}) ${named}`;
+  }, [waiting, title]);
+  useEffect(() => {
+    if (!signedIn || !("setAppBadge" in navigator)) return;
+    // A browser may refuse it to a page that is not installed: then there is no icon to mark either.
+    void (waiting === 0 ? navigator.clearAppBadge() : navigator.setAppBadge(waiting)).catch(() => undefined);
+  }, [waiting, signedIn]);
+
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  useSessionEvents(
+    useCallback(
+      (event: SessionEvent) => {
+        const words = noteworthy(event);
+        if (words === null || document.visibilityState === "visible") return;
+        if (!preferences().notifications) return;
+        const known = client.getQueryData<readonly SessionSummary[]>([...queryKeys.sessionLists, "live", noFilters]);
+        const session = known?.find(({ sessionId }) => sessionId === event.sessionId);
+        notify(words, {
+          body: session === undefined ? event.dir : sessionTitle(session),
+          tag: event.sessionId,
+          onClick: () => void navigate(`/sessions/${encodeURIComponent(event.sessionId)}`),
+        });
+      },
+      [client, navigate],
+    ),
+  );
+}
+
+/**
+ * Shows a notification of the system.
+ * @returns false when this browser does not show any
+ */
+export function notify(
+  title: string,
+  { body, tag, onClick }: { readonly body: string; readonly tag: string; readonly onClick: () => void },
+): boolean {
+  if (!("Notification" in window) || Notification.permission !== "granted") return false;
+  try {
+    const notification = new Notification(title, { body, tag, icon: "/icon-192.png" });
+    notification.addEventListener("click", () => {
+      window.focus();
+      onClick();
+      notification.close();
+    });
+    return true;
+  } catch {
+    return false; // phones show notifications of a service worker only
+  }
+}

@@ -1,0 +1,81 @@
+import { useSyncExternalStore } from "react";
+
+/** What this browser remembers for itself. */
+export interface Preferences {
+  readonly theme: "system" | "light" | "dark";
+  /** Of the terminal's letters, in pixels. */
+  readonly terminalFontPx: number;
+  readonly notifications: boolean;
+}
+
+export const terminalFontRange = { min: 9, max: 24 } as const;
+
+const names = {
+  theme: "postern.theme",
+  terminalFontPx: "postern.terminal-font",
+  notifications: "postern.notifications",
+};
+const listeners = new Set<() => void>();
+let current = read();
+
+/** The preferences, also when another tab changes them. */
+export function usePreferences(): Preferences {
+  return useSyncExternalStore(subscribe, () => current);
+}
+
+export function preferences(): Preferences {
+  return current;
+}
+
+export function changePreferences(changes: Partial<Preferences>): void {
+  for (const [name, value] of Object.entries({ ...current, ...changes })) {
+    if (name === "theme" || name === "terminalFontPx" || name === "notifications")
+      localStorage.setItem(names[name], String(value));
+  }
+  refresh();
+}
+
+/** The appearance as it comes out: what is chosen, or what the system says. */
+export function useAppearance(): "light" | "dark" {
+  const { theme } = usePreferences();
+  const systemIsDark = useSyncExternalStore(
+    (listener) => {
+      const query = darkQuery();
+      query.addEventListener("change", listener);
+      return () => query.removeEventListener("change", listener);
+    },
+    () => darkQuery().matches,
+  );
+  if (theme === "system") return systemIsDark ? "dark" : "light";
+  return theme;
+}
+
+function darkQuery(): MediaQueryList {
+  return window.matchMedia("(prefers-color-scheme: dark)");
+}
+
+function read(): Preferences {
+  const theme = localStorage.getItem(names.theme);
+  const font = Number(localStorage.getItem(names.terminalFontPx) ?? Number.NaN);
+  return {
+    theme: theme === "light" || theme === "dark" ? theme : "system",
+    terminalFontPx: font >= terminalFontRange.min && font <= terminalFontRange.max ? font : 13,
+    notifications: localStorage.getItem(names.notifications) === "true",
+  };
+}
+
+function refresh(): void {
+  current = read();
+  if (current.theme === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = current.theme;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  if (listeners.size === 0) window.addEventListener("storage", refresh);
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) window.removeEventListener("storage", refresh);
+  };
+}

@@ -1,0 +1,66 @@
+import { GitBranch } from "lucide-react";
+import { Link } from "react-router";
+import type { ListedSession } from "../api/sessions.ts";
+import { Badge } from "../ui/badge.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { Lamp } from "../ui/lamp.tsx";
+import { RelativeTime } from "../ui/relative-time.tsx";
+import { agentName, needsYou, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+
+/** A session in a list: what it is about, where and by whom, and how it stands. */
+export function SessionRow({ session, match }: ListedSession) {
+  const { tone, words } = sessionState(session);
+  const waits = needsYou(session);
+  const branch = session.worktree?.branch ?? session.branch;
+  return (
+    <li
+      className={classNames(
+        "relative [contain-intrinsic-size:auto_3.5rem] [content-visibility:auto]",
+        waits && "bg-lamp-soft/60",
+      )}
+    >
+      <Link
+        to={`/sessions/${encodeURIComponent(session.sessionId)}`}
+        data-session-link
+        className="flex items-start gap-3 px-4 py-2.5 -outline-offset-2 hover:bg-hover"
+      >
+        <Lamp tone={tone} className="mt-1" />
+        <span className="min-w-0 flex-1">
+          <span className="block truncate font-medium">{sessionTitle(session)}</span>
+          <span className="flex min-w-0 items-center gap-x-2 text-xs text-ink-faint">
+            <span className="shrink-0">{agentName(session.agent)}</span>
+            <span aria-hidden>·</span>
+            <span className="truncate" title={session.dir}>
+              {shortPath(session.dir)}
+            </span>
+            {branch !== null && (
+              <span className="hidden min-w-0 items-center gap-1 sm:flex">
+                <GitBranch aria-label="Branch" className="size-3 shrink-0" />
+                <span className="truncate font-mono text-2xs">{branch}</span>
+              </span>
+            )}
+          </span>
+          {match !== null && match.field !== "title" && (
+            <span className="mt-0.5 line-clamp-2 text-xs text-ink-soft">{match.snippet}</span>
+          )}
+          {waits && session.permissions[0] !== undefined && (
+            <span className="mt-0.5 block truncate text-xs text-lamp">
+              {session.permissions.map(({ tool }) => tool).join(", ")}
+            </span>
+          )}
+        </span>
+        <span className="flex shrink-0 flex-col items-end gap-0.5 text-xs">
+          <State tone={tone} words={words} />
+          <RelativeTime at={session.updatedAt} className="text-2xs text-ink-faint tabular-nums" />
+        </span>
+      </Link>
+    </li>
+  );
+}
+
+function State({ tone, words }: ReturnType<typeof sessionState>) {
+  if (tone === "needs-you" || tone === "limited") return <Badge tone="lamp">{words}</Badge>;
+  if (tone === "failed") return <Badge tone="danger">{words}</Badge>;
+  if (tone === "ended") return <span className="text-2xs leading-5 text-ink-faint">{words}</span>;
+  return <Badge tone="accent">{words}</Badge>;
+}

@@ -1,0 +1,120 @@
+import { Search } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { useLocation } from "react-router";
+import { z } from "zod";
+import { useAgents } from "../api/agents.ts";
+import { useFolders } from "../api/folders.ts";
+import { useMay } from "../api/me.ts";
+import { SelectFilter } from "../ui/field.tsx";
+import { agentName, shortPath } from "../ui/session-state.ts";
+import type { useAsked } from "./session-filters.ts";
+
+/** Between the last key and the search: as long as nobody notices. */
+const typingMs = 140;
+
+/** Where the shortcut leads. */
+const focusSchema = z.object({ state: z.object({ focus: z.literal("search") }) });
+
+const statuses = [
+  ["running", "Running"],
+  ["initializing", "Starting"],
+  ["completed", "Ended"],
+  ["failed", "Failed"],
+] as const;
+
+/** Search as you type, and filters. `/` on any page leads here. */
+export function SessionSearch({
+  asked: [asked, change],
+  dirs,
+}: {
+  readonly asked: ReturnType<typeof useAsked>;
+  /** Directories of the sessions that are shown. */
+  readonly dirs: readonly string[];
+}) {
+  const location = useLocation();
+  const input = useRef<HTMLInputElement>(null);
+  const [typed, setTyped] = useState(asked.query);
+  const { agents = [], availableAgents = [] } = useAgents().data ?? {};
+  const folders = useFolders({ enabled: useMay("admin") }).data ?? [];
+  const { agent, dir, status } = asked.filters;
+  const folderChoices = [
+    ...new Set([...folders.map(({ path }) => path), ...dirs, ...(dir === "" ? [] : [dir])]),
+  ].toSorted();
+
+  useEffect(() => {
+    if (focusSchema.safeParse(location).success) input.current?.select();
+  }, [location]);
+  useEffect(() => {
+    const query = typed.trim();
+    if (query === asked.query) return;
+    const timer = setTimeout(() => change({ query }), typingMs);
+    return () => clearTimeout(timer);
+  }, [typed, asked.query, change]);
+
+  return (
+    <search className="mb-4 flex flex-col gap-2">
+      <div className="relative">
+        <Search aria-hidden className="pointer-events-none absolute top-2.5 left-3 size-4 text-ink-faint" />
+        <input
+          ref={input}
+          type="search"
+          aria-label="Search sessions"
+          placeholder="Search sessions"
+          autoComplete="off"
+          maxLength={1_000}
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Escape" && typed === "") event.currentTarget.blur();
+          }}
+          className="h-9 w-full rounded-lg border border-line-strong bg-raised pr-3 pl-9 placeholder:text-ink-faint"
+        />
+      </div>
+      <div className="flex flex-wrap items-center gap-2">
+        <SelectFilter label="Agent" value={agent} onChange={(event) => change({ agent: event.target.value })}>
+          <option value="">All agents</option>
+          {[...agents, ...availableAgents].map(({ name }) => (
+            <option key={name} value={name}>
+              {agentName(name)}
+            </option>
+          ))}
+        </SelectFilter>
+        <SelectFilter
+          label="Folder"
+          value={dir}
+          onChange={(event) => change({ dir: event.target.value })}
+          className="max-w-56"
+        >
+          <option value="">All folders</option>
+          {folderChoices.map((path) => (
+            <option key={path} value={path} title={path}>
+              {shortPath(path)}
+            </option>
+          ))}
+        </SelectFilter>
+        <SelectFilter
+          label="Status"
+          value={status}
+          onChange={(event) => change({ status: statuses.find(([value]) => value === event.target.value)?.[0] ?? "" })}
+        >
+          <option value="">Any status</option>
+          {statuses.map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </SelectFilter>
+        {asked.query !== "" && (
+          <SelectFilter
+            label="Search in"
+            value={asked.everywhere ? "all" : "title"}
+            onChange={(event) => change({ everywhere: event.target.value === "all" })}
+          >
+            <option value="title">In titles and first messages</option>
+            <option value="all">In everything that was said</option>
+          </SelectFilter>
+        )}
+      </div>
+    </search>
+  );
+}
