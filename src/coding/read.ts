@@ -16,7 +16,7 @@ export interface ReadDeps {
 const defaultLimit = 100;
 
 /**
- * `coding_read_session`: the status and the conversation's turns, the newest `limit` of those after `after`, in order.
+ * `coding_read_session`: the status and the conversation's turns, the newest `limit` of those between `after` and `before`, in order.
  * @see the seed, "coding_read_session"
  */
 export function createRead(
@@ -29,6 +29,7 @@ export function createRead(
     const summary = await deps.locator.summaryOf(session);
     const read = await readTurns(deps, session, {
       ...(input.after === undefined ? {} : { after: input.after }),
+      ...(input.before === undefined ? {} : { before: input.before }),
       limit: input.last ?? input.limit ?? defaultLimit,
     });
     const turns =

@@ -115,6 +115,7 @@ export const readInputSchema = z
   .strictObject({
     sessionId: sessionIdSchema,
     after: z.int().min(-1).optional().describe("Turns with a larger index only."),
+    before: z.int().min(0).optional().describe("Turns with a smaller index only: to page back from the newest."),
     last: z.int().min(1).max(1000).optional().describe("The newest so many turns."),
     limit: z.int().min(1).max(1000).optional().describe("100 by default, newest first to be kept."),
     waitMs: waitMsSchema.optional().describe("Wait for something new, at most this long."),

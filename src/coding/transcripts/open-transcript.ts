@@ -168,10 +168,11 @@ export function createOpenTranscript(
       if (reading === null) throw new Error("turns before refresh");
       const known = reading;
       const count = known.indexer.marks.length;
-      const first = Math.max(0, (range.after ?? -1) + 1, count - Math.max(0, range.limit));
+      const end = Math.min(count, range.before ?? count);
+      const first = Math.max(0, (range.after ?? -1) + 1, end - Math.max(0, range.limit));
       const budget = createAnswerBudget();
       const newestFirst: Turn[] = [];
-      for (let to = count; to > first; ) {
+      for (let to = end; to > first; ) {
         const { turns, next } = await portion(source, known, { first, to });
         for (const turn of turns) newestFirst.push(budget.fit(turn));
         to = next;

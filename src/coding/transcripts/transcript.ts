@@ -38,9 +38,10 @@ export interface TranscriptSummary {
   readonly skippedLines: number;
 }
 
-/** Which turns to return; the newest `limit` of what is left after `after`, in ascending order. */
+/** Which turns to return; the newest `limit` of those between `after` and `before`, in ascending order. */
 export interface TurnRange {
   readonly after?: number;
+  readonly before?: number;
   readonly limit: number;
 }
 

@@ -56,7 +56,9 @@ const say = (text: string): string => answer({ type: "text", text }, { stop: "en
 const call = (id: string, input: unknown = {}): string =>
   answer({ type: "tool_use", id, name: "Bash", input }, { stop: "tool_use", id });
 
-async function told(range: { readonly after?: number; readonly limit: number } = { limit: 100 }): Promise<string[]> {
+async function told(
+  range: { readonly after?: number; readonly before?: number; readonly limit: number } = { limit: 100 },
+): Promise<string[]> {
   return outline((await transcripts.read(path, "claude", range))?.turns ?? []);
 }
 
@@ -74,6 +76,10 @@ describe("which turns are returned", () => {
     expect(await told({ after: 5, limit: 10 })).toEqual([]);
     expect(await told({ after: 99, limit: 10 })).toEqual([]);
     expect(await told({ limit: 0 })).toEqual([]);
+    expect(await told({ before: 3, limit: 2 })).toEqual(["assistant: a1", "user: p2"]);
+    expect(await told({ before: 3, after: 0, limit: 10 })).toEqual(["assistant: a1", "user: p2"]);
+    expect(await told({ before: 0, limit: 10 })).toEqual([]);
+    expect(await told({ before: 99, limit: 1 })).toEqual(["assistant: a3"]);
   });
 
   test("with the index that they keep", async () => {
