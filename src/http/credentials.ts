@@ -21,6 +21,6 @@ export function credentialsOf(
   if (authorization !== undefined || way.ownOrigin === null) return { kind: "header", authorization };
   const cookies = browserCookies(cookie, way.ownOrigin);
   if (cookies.length === 0 && key === undefined) return { kind: "header", authorization };
-  checkOwnPage(request, way.ownOrigin);
+  if (key !== undefined) checkOwnPage(request, way.ownOrigin); // without the key it counts for nothing anyway
   return { kind: "browser", cookies, key: typeof key === "string" ? key : undefined };
 }

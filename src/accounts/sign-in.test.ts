@@ -1,0 +1,206 @@
+import { expect, test } from "vitest";
+import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
+import { errorCode } from "../../test/support/error-code.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { scopes } from "../wire/access.ts";
+import { createAccounts } from "./index.ts";
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+const unauthenticated = { code: "unauthenticated" };
+
+async function setUp(openStore: OpenTestStore) {
+  const store = await openStore();
+  const clock = createFakeClock();
+  const accounts = createAccounts({ db: store.db, clock });
+  const { accountId } = await accounts.owner();
+  const link = async () => (await accounts.signIn.createLink(accountId)).link;
+  const redeem = (given: string) => accounts.signIn.redeem(given, { userAgent: "Firefox" });
+  const signIn = async (userAgent = "Firefox") => accounts.signIn.redeem(await link(), { userAgent });
+  const call = ({ cookie, key }: { readonly cookie: string; readonly key: string }) =>
+    accounts.authenticate({ kind: "browser", cookies: [cookie], key });
+  return { store, clock, accounts, accountId, link, redeem, signIn, call };
+}
+
+describeOnBothStores("a sign-in link", (openStore) => {
+  test("signs one browser in, once", async () => {
+    const { accounts, accountId, clock, redeem, call } = await setUp(openStore);
+    const { url, expiresAt } = await accounts.signIn.createUrl(accountId, "https://postern.example.org/");
+    expect(url).toMatch(/^https:\/\/postern\.example\.org\/sign-in#[\w-]{43}$/);
+    expect(Date.parse(expiresAt) - clock.now()).toBe(10 * minuteMs);
+    const link = url.split("#")[1] ?? "";
+    const { cookie, key, browserSessionId, expiresAt: signedInUntil } = await redeem(link);
+    expect(Date.parse(signedInUntil) - clock.now()).toBe(30 * dayMs);
+    expect(await call({ cookie, key })).toEqual({
+      accountId,
+      kind: "browser",
+      scopes: new Set(scopes),
+      folders: null,
+      tokenId: null,
+      browserSessionId,
+    });
+    await expect(redeem(link)).rejects.toMatchObject(unauthenticated);
+    await expect(redeem("unknown")).rejects.toMatchObject(unauthenticated);
+  });
+
+  test("signs one browser in when two come with it at once, to two processes", async () => {
+    const { store, clock, accounts, accountId, link } = await setUp(openStore);
+    const other = createAccounts({ db: (await store.openAgain()).db, clock });
+    const given = await link();
+    const attempts = [accounts, other, accounts, other].map(({ signIn }) =>
+      errorCode(signIn.redeem(given, { userAgent: "" })),
+    );
+    const codes = await Promise.all(attempts);
+    expect(codes.toSorted()).toEqual([null, "unauthenticated", "unauthenticated", "unauthenticated"].toSorted());
+    expect(await accounts.browsers.list(accountId)).toHaveLength(1);
+  });
+
+  test("is good for ten minutes, to the millisecond", async () => {
+    const { store, clock, link, redeem } = await setUp(openStore);
+    const [early, late] = [await link(), await link()];
+    await clock.advance(10 * minuteMs - 1);
+    await redeem(early);
+    await clock.advance(1);
+    await expect(redeem(late)).rejects.toMatchObject(unauthenticated);
+    await link();
+    expect(await store.db.selectFrom("sign_in_links").selectAll().execute()).toHaveLength(1);
+  });
+
+  test("is one of ten that are open; a new one ends the oldest", async () => {
+    const { clock, link, redeem } = await setUp(openStore);
+    const links: string[] = [];
+    for (let made = 0; made < 11; made += 1) {
+      links.push(await link());
+      await clock.advance(1);
+    }
+    await expect(redeem(links[0] ?? "")).rejects.toMatchObject(unauthenticated);
+    for (const each of links.slice(1)) await redeem(each);
+  });
+});
+
+describeOnBothStores("a browser session", (openStore) => {
+  test("counts with its own cookie and its own key, and with nothing less", async () => {
+    const { accounts, signIn, call } = await setUp(openStore);
+    const [one, two] = [await signIn(), await signIn()];
+    await expect(call({ cookie: one.cookie, key: two.key })).rejects.toMatchObject(unauthenticated);
+    await expect(call({ cookie: one.key, key: one.cookie })).rejects.toMatchObject(unauthenticated);
+    await expect(call({ cookie: one.cookie, key: one.cookie })).rejects.toMatchObject(unauthenticated);
+    await expect(call({ cookie: one.key, key: one.key })).rejects.toMatchObject(unauthenticated);
+    for (const odd of ["", " ", "x", "\0", `${one.key} `, "x".repeat(10_000)]) {
+      await expect(call({ cookie: odd, key: one.key }), odd).rejects.toMatchObject(unauthenticated);
+      await expect(call({ cookie: one.cookie, key: odd }), odd).rejects.toMatchObject(unauthenticated);
+    }
+    for (const [cookies, key] of [
+      [[one.cookie], undefined],
+      [[], one.key],
+      [[], undefined],
+    ] as const) {
+      const attempt = accounts.authenticate({ kind: "browser", cookies, key });
+      await expect(attempt).rejects.toMatchObject(unauthenticated);
+    }
+    // Another port of the host set cookies of the same name: they only must not be in the way.
+    const cookies = ["planted", two.cookie, one.cookie];
+    const principal = await accounts.authenticate({ kind: "browser", cookies, key: one.key });
+    expect(principal.browserSessionId).toBe(one.browserSessionId);
+  });
+
+  test("leaves nothing in the store from which it could be used", async () => {
+    const { store, link, redeem } = await setUp(openStore);
+    const [used, open] = [await link(), await link()];
+    const { cookie, key } = await redeem(used);
+    const { db } = store;
+    const stored = JSON.stringify([
+      await db.selectFrom("sign_in_links").selectAll().execute(),
+      await db.selectFrom("browser_sessions").selectAll().execute(),
+    ]);
+    for (const secret of [used, open, cookie, key]) {
+      expect(secret).toMatch(/^[\w-]{43}$/);
+      expect(stored).not.toContain(secret);
+    }
+  });
+
+  test("lasts for 30 days after its last use, and for 400 at most", async () => {
+    const { accounts, accountId, clock, signIn, call } = await setUp(openStore);
+    const [used, unused] = [await signIn("used"), await signIn("unused")];
+    const begin = clock.now();
+    await clock.advance(30 * dayMs - 1);
+    await call(used);
+    await clock.advance(1);
+    await expect(call(unused)).rejects.toMatchObject(unauthenticated);
+    expect(await accounts.browsers.list(accountId)).toMatchObject([{ userAgent: "used" }]); // expired ones are gone
+    while (clock.now() < begin + 390 * dayMs) {
+      await call(used);
+      await clock.advance(20 * dayMs);
+    }
+    await call(used);
+    const [record] = await accounts.browsers.list(accountId);
+    expect(Date.parse(record?.expiresAt ?? "") - begin).toBe(400 * dayMs);
+    await clock.advance(begin + 400 * dayMs - clock.now());
+    await expect(call(used)).rejects.toMatchObject(unauthenticated);
+  });
+
+  test("notes its use once a minute at most", async () => {
+    const { accounts, accountId, clock, signIn, call } = await setUp(openStore);
+    const browser = await signIn();
+    const lastUsed = async () => Date.parse((await accounts.browsers.list(accountId))[0]?.lastUsedAt ?? "");
+    const first = await lastUsed();
+    expect(first).toBe(clock.now());
+    await clock.advance(minuteMs - 1);
+    await call(browser);
+    expect(await lastUsed()).toBe(first);
+    await clock.advance(1);
+    await call(browser);
+    expect(await lastUsed()).toBe(first + minuteMs);
+  });
+
+  test("is revoked at once, in another process and in what it opened, by its own account only", async () => {
+    const { store, clock, accounts, accountId, signIn, call } = await setUp(openStore);
+    const browser = await signIn("phone");
+    const principal = await call(browser);
+    const redeemed = await accounts.tickets.redeem(accounts.tickets.create(principal, { sessionId: "s1" }).ticket);
+    expect(await redeemed?.refresh()).toEqual(principal);
+    const revoke = (owner: string) =>
+      createAccounts({ db: other.db, clock }).browsers.revoke(owner, browser.browserSessionId);
+    const other = await store.openAgain();
+    expect(await errorCode(revoke("somebody else"))).toBe("browser_session_not_found");
+    await revoke(accountId);
+    await expect(call(browser)).rejects.toMatchObject(unauthenticated);
+    await expect(accounts.refresh(principal)).rejects.toMatchObject(unauthenticated);
+    await expect(redeemed?.refresh()).rejects.toMatchObject(unauthenticated);
+    expect(await errorCode(revoke(accountId))).toBe("browser_session_not_found");
+    expect(await accounts.browsers.list(accountId)).toEqual([]);
+  });
+
+  test("is one of a hundred; the one that was not used for longest goes", async () => {
+    const { store, accounts, accountId, clock, signIn, call } = await setUp(openStore);
+    const first = await signIn("first");
+    const [row] = await store.db.selectFrom("browser_sessions").selectAll().execute();
+    if (row === undefined) throw new Error("No row.");
+    const others = Array.from({ length: 99 }, (_, at) => ({
+      ...row,
+      browser_session_id: `other-${at}`,
+      cookie_hash: `cookie-${at}`,
+      key_hash: `key-${at}`,
+      last_used_at: row.last_used_at + at + 1,
+    }));
+    await store.db.insertInto("browser_sessions").values(others).execute();
+    await clock.advance(minuteMs);
+    await call(first);
+    const newest = await signIn("x".repeat(1_000));
+    const left = await accounts.browsers.list(accountId);
+    expect(left).toHaveLength(100);
+    expect(left.map(({ browserSessionId }) => browserSessionId)).not.toContain("other-0");
+    expect(left[0]).toMatchObject({ browserSessionId: newest.browserSessionId, userAgent: "x".repeat(200) });
+    await call(first);
+  });
+
+  test("of an account that is not the owner's may nothing", async () => {
+    const { store, accounts, call } = await setUp(openStore);
+    const guest = { account_id: "guest", name: "guest", is_owner: 0, created_at: 1 };
+    await store.db.insertInto("accounts").values(guest).execute();
+    const { link } = await accounts.signIn.createLink("guest");
+    const principal = await call(await accounts.signIn.redeem(link, { userAgent: "" }));
+    expect(principal).toMatchObject({ accountId: "guest", scopes: new Set() });
+    expect(await accounts.accountOf(principal)).toEqual({ accountId: "guest", name: "guest", isOwner: false });
+  });
+});
