@@ -43,7 +43,7 @@ import { createSessionEvents } from "./sessions/session-events.ts";
 import { createSessionStore } from "./sessions/session-store.ts";
 import { createSpawn } from "./spawn.ts";
 import { createStarter } from "./start.ts";
-import { createTerminalViews } from "./terminals/terminal-views.ts";
+import { createTerminalViews, type FindTerminal } from "./terminals/terminal-views.ts";
 import type { Viewer, ViewerLink, ViewRequest } from "./terminals/viewer.ts";
 import { createTranscripts } from "./transcripts/index.ts";
 import { createSessionTerminals } from "./view-terminal.ts";
@@ -170,7 +170,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const close = createClose({ locator, live, store, queue, clock, events, worktrees });
   const spawn = createSpawn(asking);
   const terminals = createSessionTerminals({ locator, host: deps.host, spawn });
-  const views = createTerminalViews({ ...deps, sources: [terminals.find], gone: terminals.gone });
+  const views = createTerminalViews({ ...deps, sources: [loginTerminals(logins), terminals.find], gone: terminals.gone });
   await live.reconcile();
   await worktrees.reconcile(async (sessionId) => (await store.find(sessionId)) !== null);
   await events.reconcile();
@@ -199,6 +199,14 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
       await hooks.close();
       await transcripts.close();
     },
+  };
+}
+
+/** The terminals of agents' log-ins, by their own ids. */
+function loginTerminals(logins: AgentLogins): FindTerminal {
+  return (loginId, caller) => {
+    const login = logins.find(loginId, caller);
+    return login && { ...login, mayDrive: true };
   };
 }
 

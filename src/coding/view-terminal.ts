@@ -30,8 +30,15 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
     try {
       const { live } = await locator.locate(sessionId, caller);
       if (live === null || live.exit !== null) return null;
-      const { terminalId } = live;
-      return { terminalId, mayDrive: true, askInTerminal: (on) => live.askInTerminal(on) };
+      return {
+        terminalId: live.terminalId,
+        mayDrive: true,
+        watch({ permissionsInTerminal }) {
+          if (!permissionsInTerminal) return () => undefined;
+          live.askInTerminal(true);
+          return () => live.askInTerminal(false);
+        },
+      };
     } catch (error) {
       if (hasCode(error, "session_not_found")) return null; // another source may know it
       throw error;

@@ -2,11 +2,12 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { hasCode, messageOf, PosternError } from "../core/errors.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { StreamMessage, StreamOptions } from "../events/index.ts";
 import { eventsQuerySchema, sessionEventSchema } from "../wire/events.ts";
 import type { RouteModule } from "./route-server.ts";
+import { whileValid } from "./while-valid.ts";
 
 /** What the event stream needs. */
 export interface EventRoutesDeps {
@@ -18,8 +19,6 @@ export interface EventRoutesDeps {
   readonly maxStreams?: number;
 }
 
-// A revoked or expired token ends its streams within five seconds.
-const recheckMs = 2_000;
 // A reader that takes nothing for so long is gone, or as good as; it reads on from its last event when it comes back.
 const stuckMs = 30_000;
 // Ours. Far more than a person's tools open, few enough that nobody fills the memory with them.
@@ -84,27 +83,6 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
         }
       },
     });
-  };
-}
-
-/** Calls `onEnd` when the caller may not call any more. */
-function whileValid(clock: Clock, check: () => Promise<unknown>, onEnd: () => void): () => void {
-  let cancel = (): void => undefined;
-  let over = false;
-  const later = (): void => {
-    if (over) return; // it ended while the caller was looked up
-    cancel = clock.after(recheckMs, () => {
-      check().then(later, (error: unknown) => {
-        // Only what says so ends it: a store that does not answer for a moment does not.
-        if (hasCode(error, "unauthenticated") || hasCode(error, "insufficient_scope")) onEnd();
-        else later();
-      });
-    });
-  };
-  later();
-  return () => {
-    over = true;
-    cancel();
   };
 }
 

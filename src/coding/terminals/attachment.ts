@@ -8,6 +8,7 @@ import type {
   TerminalSnapshot,
 } from "../../terminal-host/terminal-info.ts";
 import { type TerminalMode, terminalCloseCodes } from "../../wire/terminal.ts";
+import { AnswerFilter } from "./answer-filter.ts";
 import { readClientFrame } from "./client-frame.ts";
 import { Feed } from "./feed.ts";
 import { createFrameWriter, type FrameWriter } from "./frame-writer.ts";
@@ -22,6 +23,9 @@ export interface AttachmentDeps {
   readonly log: Log;
 }
 
+/** A terminal's answer that comes in pieces comes in one breath; what has not become one by then was typed. */
+const answerGapMs = 50;
+
 /** A viewer, as the attachment keeps it. */
 interface Seat {
   readonly id: number;
@@ -29,6 +33,8 @@ interface Seat {
   readonly link: ViewerLink;
   readonly writer: FrameWriter;
   readonly feed: Feed;
+  readonly filter: AnswerFilter;
+  cancelFlush: () => void;
   begun: boolean;
   /** What it was told of the viewers last. */
   seen: string;
@@ -79,7 +85,8 @@ export class Attachment {
       },
       onEnd: (end) => this.#onFeedEnd(seat, end),
     });
-    const seat: Seat = { id, mode, link, writer, feed, begun: false, seen: "" };
+    const filter = new AnswerFilter();
+    const seat: Seat = { id, mode, link, writer, feed, filter, cancelFlush: () => undefined, begun: false, seen: "" };
     this.#seats.set(id, seat);
     this.#happened({ kind: "came", id, mode, size: request.size ?? null });
     feed.start(from);
@@ -98,16 +105,25 @@ export class Attachment {
     }
   }
 
-  #receive({ id, mode }: Seat, data: Buffer, isBinary: boolean): void {
-    if (mode === "observe" || this.#final !== null) return;
+  #receive(seat: Seat, data: Buffer, isBinary: boolean): void {
+    const { id, mode, filter } = seat;
+    if (mode === "observe" || this.#final !== null || !this.#seats.has(id)) return;
     const word = readClientFrame(data, isBinary);
     if (word.kind === "resize") {
       this.#happened({ kind: "resized", id, size: word.size });
       return;
     }
+    seat.cancelFlush();
+    this.#type(seat, filter.push(word.data));
+    if (filter.holds) {
+      seat.cancelFlush = this.#deps.clock.after(answerGapMs, () => this.#type(seat, filter.flush()));
+    }
+  }
+
+  #type({ id }: Seat, data: Buffer): void {
+    if (data.byteLength === 0) return;
     this.#happened({ kind: "typed", id });
-    if (word.data.byteLength === 0) return;
-    this.#deps.host.write(this.terminalId, word.data).catch((error: unknown) => {
+    this.#deps.host.write(this.terminalId, data).catch((error: unknown) => {
       // A program that ended tells so by its exit; one that does not read loses what is typed, as in any terminal.
       this.#deps.log.debug({ terminalId: this.terminalId, reason: messageOf(error) }, "input was not taken");
     });
@@ -116,6 +132,7 @@ export class Attachment {
   #leave(seat: Seat): void {
     if (!this.#seats.delete(seat.id)) return;
     seat.feed.close();
+    seat.cancelFlush();
     this.#happened({ kind: "left", id: seat.id });
     if (this.#seats.size === 0) this.#onEmpty();
   }

@@ -9,13 +9,20 @@ import { createFrameWriter } from "./frame-writer.ts";
 import type { Viewer, ViewerLink, ViewRequest } from "./viewer.ts";
 import { clampSize } from "./viewers.ts";
 
+/** How somebody looks at a terminal. */
+export interface Watching {
+  readonly mode: TerminalMode;
+  /** A driver that wants to be asked for permissions in the terminal. */
+  readonly permissionsInTerminal: boolean;
+}
+
 /** A terminal that somebody may look at. */
 export interface FoundTerminal {
   readonly terminalId: string;
   /** Whether the caller may type. */
   readonly mayDrive: boolean;
-  /** Told when a driver comes who wants to be asked for permissions in the terminal, and when it has gone. */
-  readonly askInTerminal?: (on: boolean) => void;
+  /** Told of each viewer that has come; what it returns is called when that one has left. */
+  readonly watch: (viewer: Watching) => () => void;
 }
 
 /** What is left of a terminal whose program is gone. */
@@ -26,7 +33,7 @@ export interface LeftTerminal {
 }
 
 /** @returns null when there is no live terminal of that name here; of what the caller may not see, there is none */
-export type FindTerminal = (sessionId: string, caller: Caller) => Promise<FoundTerminal | null>;
+export type FindTerminal = (sessionId: string, caller: Caller) => FoundTerminal | null | Promise<FoundTerminal | null>;
 
 /** What can be done for a name of which no live terminal is. */
 export interface GoneTerminals {
@@ -90,7 +97,7 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
       const early: { readonly data: Buffer; readonly isBinary: boolean }[] = [];
       let earlyBytes = 0;
       let viewer: Viewer | null = null;
-      let askedInTerminal: ((on: boolean) => void) | undefined;
+      let unwatch = (): void => undefined;
       const leaving = new AbortController();
       const me = {
         close(code: TerminalCloseCode, reason: string): void {
@@ -104,8 +111,7 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         leaving.abort(new PosternError("client_gone", "The viewer left."));
         early.length = 0;
         viewer?.leave();
-        askedInTerminal?.(false);
-        askedInTerminal = undefined;
+        unwatch();
       }
 
       async function enter(): Promise<void> {
@@ -139,10 +145,7 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         if (attachment.size >= maxViewersOfOne) {
           return me.close(terminalCloseCodes.tooMany, `${maxViewersOfOne} viewers look at this terminal already.`);
         }
-        if (request.permissionsInTerminal && mode === "drive" && found.askInTerminal !== undefined) {
-          askedInTerminal = found.askInTerminal;
-          askedInTerminal(true);
-        }
+        unwatch = found.watch({ mode, permissionsInTerminal: request.permissionsInTerminal && mode === "drive" });
         viewer = attachment.join({ ...request, size }, link, mode);
         for (const { data, isBinary } of early.splice(0)) viewer.receive(data, isBinary);
       }

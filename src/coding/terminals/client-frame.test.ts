@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { readClientFrame } from "./client-frame.ts";
+
+const text = (value: string) => readClientFrame(Buffer.from(value), false);
+const typed = (value: string) => ({ kind: "input", data: Buffer.from(value) });
+
+describe("a frame from a client", () => {
+  test("is input or a size when it says so and fits", () => {
+    expect(text('{"kind":"input","data":"grün\\r"}')).toEqual(typed("grün\r"));
+    expect(text(' { "kind":"resize", "cols":80, "rows":24 } ')).toEqual({
+      kind: "resize",
+      size: { cols: 80, rows: 24 },
+    });
+    expect(text('{"kind":"resize","cols":0,"rows":-7}')).toEqual({ kind: "resize", size: { cols: 2, rows: 1 } });
+    expect(text('{"kind":"resize","cols":9007199254740991,"rows":501}')).toEqual({
+      kind: "resize",
+      size: { cols: 1_000, rows: 500 },
+    });
+  });
+
+  test.for([
+    "",
+    "ls\r",
+    "{",
+    "{}",
+    "null",
+    "[]",
+    '"kind"',
+    '[{"kind":"input","data":"x"}]',
+    '{"kind":"exit","exitCode":0,"signal":null}',
+    '{"kind":"input"}',
+    '{"kind":"input","data":7}',
+    '{"kind":"input","data":null}',
+    '{"kind":"resize","cols":"80","rows":24}',
+    '{"kind":"resize","cols":80.5,"rows":24}',
+    '{"kind":"resize","cols":80}',
+    '{"kind":["input"],"data":"x"}',
+    '{"kind":"input","data":"x"} ',
+    '{"kind":"input","data":"x"}\r{"kind":"input","data":"y"}',
+    '{"Kind":"input","data":"x"}',
+    `${'{"kind":'.repeat(5_000)}1${"}".repeat(5_000)}`,
+  ])("is input byte for byte otherwise: %s", (value) => {
+    if (value.trim() === '{"kind":"input","data":"x"}') return expect(text(value)).toEqual(typed("x"));
+    expect(text(value)).toEqual(typed(value));
+  });
+
+  test("is input when it is binary, whatever stands in it", () => {
+    const frame = Buffer.from('{"kind":"resize","cols":1,"rows":1}');
+    expect(readClientFrame(frame, true)).toEqual({ kind: "input", data: frame });
+  });
+
+  test("of any bytes is read without an error, and what is no control frame stays as it is", () => {
+    const frames = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+      fc.json().map((json) => Buffer.from(json)),
+      fc.string({ unit: "binary" }).map((json) => Buffer.from(`{"kind":${json}`)),
+    );
+    fc.assert(
+      fc.property(frames, (frame) => {
+        const word = readClientFrame(frame, false);
+        if (word.kind === "input") expect(word.data.equals(frame)).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
