@@ -33,6 +33,11 @@ export function createScreenState(): ScreenState {
     else changed.add(mode);
   }
 
+  function noteAnsiMode(mode: string, on: boolean): void {
+    if (on) ansiModes.add(mode);
+    else ansiModes.delete(mode);
+  }
+
   function noteReset(): void {
     changed.clear();
     ansiModes.clear();
@@ -52,7 +57,7 @@ export function createScreenState(): ScreenState {
         if (modes !== undefined && isPrivate === "?") {
           for (const mode of modes.split(";")) noteMode(Number(mode), set === "h");
         } else if (modes !== undefined) {
-          for (const mode of modes.split(";")) set === "h" ? ansiModes.add(mode) : ansiModes.delete(mode);
+          for (const mode of modes.split(";")) noteAnsiMode(mode, set === "h");
         } else if (style !== undefined) cursorStyle = style !== "" && style !== "0";
         else if (word === "c") noteReset();
         else if (word !== undefined) keypad = word === "=";

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import WebSocket from "ws";
+import { WebSocket } from "ws";
 import type { Clock } from "../../core/clock.ts";
 import { PosternError } from "../../core/errors.ts";
 import {
