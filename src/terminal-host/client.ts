@@ -4,8 +4,14 @@ import type { Log } from "../core/log.ts";
 import { type Fields, objectField, textField } from "./fields.ts";
 import type { HostStatus } from "./host.ts";
 import { type HostConnection, openHostConnection, unavailable } from "./host-connection.ts";
-import { DEFAULT_IDLE_EXIT_MS, DEFAULT_RAW_LOG_MAX_BYTES } from "./host-options.ts";
-import type { Method } from "./protocol.ts";
+import {
+  DEFAULT_IDLE_EXIT_MS,
+  DEFAULT_RAW_LOG_MAX_BYTES,
+  DEFAULT_RECORDINGS_MAX_BYTES,
+  DEFAULT_RECORDINGS_MAX_COUNT,
+} from "./host-options.ts";
+import { METHODS, type Method } from "./protocol.ts";
+import { createRecordingReader } from "./recording-reader.ts";
 import { readExit, readInfo, readInfos, readSnapshot, readStatus } from "./replies.ts";
 import { startHost } from "./start-host.ts";
 import type { TerminalExit, TerminalHostClient } from "./terminal-info.ts";
@@ -27,6 +33,9 @@ export interface TerminalHostOptions {
   readonly idleExitMs?: number;
   /** Bound of each terminal's raw log; 64 MiB by default. */
   readonly rawLogMaxBytes?: number;
+  /** Bounds of all that is kept of terminals that are gone; 1 GiB and 500 by default. */
+  readonly recordingsMaxBytes?: number;
+  readonly recordingsMaxCount?: number;
 }
 
 /** The client, with what `doctor` and tests want to know of the host. */
@@ -92,6 +101,8 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
           version: options.version ?? "unknown",
           idleExitMs: options.idleExitMs ?? DEFAULT_IDLE_EXIT_MS,
           rawLogMaxBytes: options.rawLogMaxBytes ?? DEFAULT_RAW_LOG_MAX_BYTES,
+          recordingsMaxBytes: options.recordingsMaxBytes ?? DEFAULT_RECORDINGS_MAX_BYTES,
+          recordingsMaxCount: options.recordingsMaxCount ?? DEFAULT_RECORDINGS_MAX_COUNT,
         });
       }
       await clock.sleep(RETRY_MS);
@@ -165,9 +176,15 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     async renameLease(terminalId, leaseKey) {
       await (await connected()).request("renameLease", { terminalId, leaseKey });
     },
+    async release(terminalId) {
+      const host = await connected();
+      const method = host.hello.minor < METHODS.release ? "forget" : "release"; // an older host keeps nothing
+      await host.request(method, { terminalId });
+    },
     async forget(terminalId) {
       await (await connected()).request("forget", { terminalId });
     },
+    recording: createRecordingReader(stateDir, clock),
     async attach(terminalId, { from } = {}) {
       await connected();
       return openTerminalStream({ socketPath, clock }, { terminalId, from });

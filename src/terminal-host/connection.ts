@@ -123,7 +123,8 @@ export function serveConnection(
 
   async function attach(id: number, params: Fields): Promise<void> {
     try {
-      await host.attach(readId(params), socket, (snapshot) => send({ type: "reply", id, ok: true, result: snapshot }));
+      const begin = (answer: unknown): void => send({ type: "reply", id, ok: true, result: answer });
+      await host.attach(readId(params), socket, { from: numberField(params, "from"), begin });
     } catch (error) {
       fail(id, error);
     }

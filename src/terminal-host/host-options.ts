@@ -9,11 +9,16 @@ export interface HostOptions {
   readonly idleExitMs: number;
   /** Bound of each terminal's raw log. */
   readonly rawLogMaxBytes: number;
+  /** Bound of what is kept of terminals that are gone, and of their number. */
+  readonly recordingsMaxBytes: number;
+  readonly recordingsMaxCount: number;
 }
 
 /** Ten minutes: longer than a gateway's upgrade takes. */
 export const DEFAULT_IDLE_EXIT_MS = 10 * 60_000;
 export const DEFAULT_RAW_LOG_MAX_BYTES = 64 * 1024 * 1024;
+export const DEFAULT_RECORDINGS_MAX_BYTES = 1024 * 1024 * 1024;
+export const DEFAULT_RECORDINGS_MAX_COUNT = 500;
 
 /** Reads the argument; undefined when it does not fit. */
 export function parseHostOptions(text: string): HostOptions | undefined {
@@ -28,5 +33,7 @@ export function parseHostOptions(text: string): HostOptions | undefined {
     version: textField(fields, "version") ?? "unknown",
     idleExitMs: numberField(fields, "idleExitMs") ?? DEFAULT_IDLE_EXIT_MS,
     rawLogMaxBytes: numberField(fields, "rawLogMaxBytes") ?? DEFAULT_RAW_LOG_MAX_BYTES,
+    recordingsMaxBytes: numberField(fields, "recordingsMaxBytes") ?? DEFAULT_RECORDINGS_MAX_BYTES,
+    recordingsMaxCount: numberField(fields, "recordingsMaxCount") ?? DEFAULT_RECORDINGS_MAX_COUNT,
   };
 }

@@ -3,12 +3,14 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import { createRawLog, type RawLog } from "./raw-log.ts";
 import { createReadTurns } from "./read-turns.ts";
+import type { Recordings } from "./recordings.ts";
 import type { Screens } from "./screens.ts";
-import { goneError, startTerminal, type Terminal } from "./terminal.ts";
+import { type Continued, goneError, startTerminal, type Terminal } from "./terminal.ts";
 import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSnapshot } from "./terminal-info.ts";
-import { terminalsDir, writeTerminalRecord } from "./terminal-record.ts";
+import { isTerminalId, terminalsDir, writeDescription, writeTerminalRecord } from "./terminal-record.ts";
 
 /** What a host needs. */
 export interface HostDeps {
@@ -16,6 +18,8 @@ export interface HostDeps {
   readonly rawLogMaxBytes: number;
   readonly clock: Clock;
   readonly screens: Screens;
+  readonly recordings: Recordings;
+  readonly log: Log;
 }
 
 /** All terminals of the machine's user, by id. */
@@ -25,16 +29,25 @@ export interface Host {
   write(terminalId: string, data: Uint8Array): Promise<void>;
   resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): void;
   snapshot(terminalId: string): Promise<TerminalSnapshot>;
-  /** Answers with the screen through `begin`, then streams what follows it to `socket`. */
-  attach(terminalId: string, socket: Socket, begin: (snapshot: TerminalSnapshot) => void): Promise<void>;
+  /** Answers with the screen, or the place to go on at, through `begin`; then streams what follows it to `socket`. */
+  attach(terminalId: string, socket: Socket, options: AttachOptions): Promise<void>;
   end(terminalId: string, graceMs: number): Promise<TerminalExit>;
   renameLease(terminalId: string, leaseKey: string): void;
+  /** Lets go of an ended terminal; its recording stays. */
+  release(terminalId: string): void;
   forget(terminalId: string): void;
   onExit(listener: (terminalId: string, exit: TerminalExit) => void): void;
   terminalCount(): number;
   status(): HostStatus;
   /** Ends all programs. */
   close(): Promise<void>;
+}
+
+/** How a reader begins. */
+export interface AttachOptions {
+  /** Where it goes on, if that is still possible. */
+  readonly from: number | undefined;
+  begin(answer: TerminalSnapshot | Continued): void;
 }
 
 /** How the host is, for diagnosis. */
@@ -46,14 +59,14 @@ export interface HostStatus {
 
 /** Live terminals at most; the gateway's own limit is far below. */
 const MAX_LIVE = 256;
-/** Ended terminals that nobody forgot: beyond this the oldest goes. */
+/** Ended terminals that nobody released: beyond this the oldest is. */
 const MAX_ENDED = 256;
 /** When the host itself is told to leave. */
 const CLOSE_GRACE_MS = 2_000;
-const TERMINAL_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** An empty host. */
-export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDeps): Host {
+export function createHost(deps: HostDeps): Host {
+  const { stateDir, rawLogMaxBytes, clock, screens, recordings } = deps;
   const terminals = new Map<string, Terminal>();
   const turns = createReadTurns(clock);
   const listeners: ((terminalId: string, exit: TerminalExit) => void)[] = [];
@@ -79,30 +92,48 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
     }
   }
 
-  function forgetOldestEnded(): void {
+  function releaseOldestEnded(): void {
     const ended = [...terminals.values()].map((one) => one.info()).filter((info) => info.exit !== null);
     ended.sort((one, other) => (one.exit?.at ?? 0) - (other.exit?.at ?? 0));
-    for (const { terminalId } of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) forget(terminalId);
+    for (const { terminalId } of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) release(terminalId);
   }
 
-  function forget(terminalId: string): void {
+  /** Undefined when there is none of this id. */
+  function takeEnded(terminalId: string): Terminal | undefined {
     const terminal = terminals.get(terminalId);
-    if (terminal === undefined) return;
-    if (terminal.info().exit === null) {
+    if (terminal?.info().exit === null) {
       throw new PosternError("lease_held", `Terminal ${terminalId} still runs; end it before it is forgotten.`);
     }
     terminals.delete(terminalId);
-    terminal.forget();
+    return terminal;
+  }
+
+  function release(terminalId: string): void {
+    const terminal = takeEnded(terminalId);
+    const recording = terminal?.release();
+    if (recording === undefined) return;
+    try {
+      writeDescription(join(terminalsDir(stateDir), terminalId), recording);
+      recordings.add({ terminalId, ...recording });
+    } catch (error) {
+      deps.log.error({ terminalId, error: messageOf(error) }, "a recording cannot be kept");
+      terminal?.forget();
+    }
+  }
+
+  function forget(terminalId: string): void {
+    takeEnded(terminalId)?.forget();
+    recordings.remove(terminalId);
   }
 
   function start(spec: SpawnSpec): Terminal {
     const dir = join(terminalsDir(stateDir), spec.terminalId);
     let log: RawLog | undefined;
     try {
-      log = createRawLog(dir, rawLogMaxBytes);
+      log = createRawLog(dir, { maxBytes: rawLogMaxBytes, clock, size: spec });
       const onExit = (exit: TerminalExit): void => {
         for (const listener of listeners) listener(spec.terminalId, exit);
-        forgetOldestEnded();
+        releaseOldestEnded();
       };
       const terminal = startTerminal(spec, { clock, turns, screens, log, rawLogMaxBytes, onExit });
       writeTerminalRecord(dir, terminal.info());
@@ -115,8 +146,8 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
 
   return {
     spawn(spec) {
-      if (!TERMINAL_ID.test(spec.terminalId)) throw spawnFailed(`${JSON.stringify(spec.terminalId)} is no terminal id`);
-      if (terminals.has(spec.terminalId)) {
+      if (!isTerminalId(spec.terminalId)) throw spawnFailed(`${JSON.stringify(spec.terminalId)} is no terminal id`);
+      if (terminals.has(spec.terminalId) || recordings.has(spec.terminalId)) {
         throw new PosternError("terminal_exists", `There is a terminal ${spec.terminalId} already; choose a new id.`);
       }
       refuseHeldLease(spec.leaseKey, spec.terminalId);
@@ -129,12 +160,12 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
     list: () => [...terminals.values()].map((one) => one.info()),
     write: async (terminalId, data) => get(terminalId).write(data),
     resize: (terminalId, size) => get(terminalId).resize(clampSize(size)),
-    snapshot: async (terminalId) => get(terminalId).snapshot(),
-    async attach(terminalId, socket, begin) {
-      const snapshot = await get(terminalId).snapshotNow();
+    snapshot: async (terminalId) => (await get(terminalId).snapshot()).answer,
+    async attach(terminalId, socket, { from, begin }) {
+      const place = get(terminalId).continueAt(from) ?? (await get(terminalId).snapshotNow());
       const terminal = get(terminalId); // it may have been forgotten meanwhile
-      begin(snapshot);
-      terminal.view(socket, snapshot.offset);
+      begin(place.answer);
+      terminal.view(socket, place);
     },
     end: async (terminalId, graceMs) => get(terminalId).end(graceMs),
     renameLease(terminalId, leaseKey) {
@@ -143,6 +174,7 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
       refuseHeldLease(leaseKey, terminalId);
       terminal.rename(leaseKey);
     },
+    release,
     forget,
     onExit: (listener) => void listeners.push(listener),
     terminalCount: () => terminals.size,
@@ -153,6 +185,7 @@ export function createHost({ stateDir, rawLogMaxBytes, clock, screens }: HostDep
     }),
     async close() {
       await Promise.all([...terminals.values()].map((one) => one.end(CLOSE_GRACE_MS)));
+      for (const terminalId of terminals.keys()) release(terminalId);
     },
   };
 }

@@ -6,6 +6,7 @@ import { createHost } from "./host.ts";
 import { takeHostLock } from "./host-lock.ts";
 import { createHostLog } from "./host-log.ts";
 import { type HostOptions, parseHostOptions } from "./host-options.ts";
+import { createRecordings } from "./recordings.ts";
 import { createScreens } from "./screens.ts";
 import { serveHost } from "./server.ts";
 import { clearLeftovers } from "./terminal-record.ts";
@@ -20,9 +21,10 @@ async function main(options: HostOptions): Promise<void> {
     log.info({ stateDir }, "another terminal host is running; leaving");
     return;
   }
-  const leftovers = await clearLeftovers(stateDir, systemClock);
+  const { leftovers, recordings: found } = await clearLeftovers(stateDir, systemClock);
+  const recordings = createRecordings(found, { ...options, log });
   const screens = createScreens({ clock: systemClock, log });
-  const host = createHost({ stateDir, rawLogMaxBytes: options.rawLogMaxBytes, clock: systemClock, screens });
+  const host = createHost({ ...options, clock: systemClock, screens, recordings, log });
   let cancelIdle: (() => void) | undefined;
   const server = await serveHost(host, {
     socketPath,

@@ -6,8 +6,11 @@
 
 /** Grows when an old peer could not go on at all. */
 export const PROTOCOL_MAJOR = 1;
-/** Grows with every addition that a peer may lack: see {@link METHODS}. Unknown fields and events are ignored by both sides. */
-export const PROTOCOL_MINOR = 1;
+/**
+ * Grows with every addition that a peer may lack: see {@link METHODS}. Unknown fields and events are ignored by both sides. Since 2 an
+ * attached reader is told of sizes, and may say where it goes on; an older host sends it the screen.
+ */
+export const PROTOCOL_MINOR = 2;
 
 /** Each request with the minor version that brought it, so that a newer gateway knows what an older host lacks. */
 export const METHODS = {
@@ -20,6 +23,7 @@ export const METHODS = {
   forget: 0,
   attach: 0,
   status: 1,
+  release: 2,
 } as const;
 
 /** The name of a request. */

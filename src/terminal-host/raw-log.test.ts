@@ -3,7 +3,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { systemClock } from "../core/clock.ts";
 import { createRawLog, type RawLog } from "./raw-log.ts";
+
+const size = { cols: 80, rows: 24 };
 
 function readFrom(log: RawLog, offset: number): Buffer {
   const parts: Buffer[] = [];
@@ -17,8 +20,9 @@ function readFrom(log: RawLog, offset: number): Buffer {
   return Buffer.concat(parts);
 }
 
-function sizeOnDisk(dir: string): number {
-  return readdirSync(dir).reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
+function sizeOnDisk(dir: string, ending: string): number {
+  const names = readdirSync(dir).filter((name) => name.endsWith(ending));
+  return names.reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
 }
 
 test("what was appended is read back at its offset, until the bound drops it", async () => {
@@ -29,11 +33,11 @@ test("what was appended is read back at its offset, until the bound drops it", a
       fc.array(fc.uint8Array({ minLength: 1, maxLength: 3000, size: "max" }), { maxLength: 40, size: "max" }),
       (chunks) => {
         const maxBytes = 8 * 1024;
-        const log = createRawLog(join(folder, String(run++)), maxBytes);
+        const log = createRawLog(join(folder, String(run++)), { maxBytes, clock: systemClock, size });
         const all = Buffer.concat(chunks);
         for (const chunk of chunks) {
           expect(log.append(chunk)).toBe(true);
-          expect(sizeOnDisk(log.dir)).toBeLessThanOrEqual(maxBytes);
+          expect(sizeOnDisk(log.dir, ".raw")).toBeLessThanOrEqual(maxBytes);
         }
         expect(log.endOffset).toBe(all.byteLength);
         expect(log.endOffset - log.startOffset).toBeGreaterThanOrEqual(Math.min(all.byteLength, (maxBytes * 15) / 16));
@@ -51,7 +55,7 @@ test("what was appended is read back at its offset, until the bound drops it", a
 });
 
 test("nobody else can read it", async () => {
-  const log = createRawLog(join(await makeTempFolder(), "log"), 8_000);
+  const log = createRawLog(join(await makeTempFolder(), "log"), { maxBytes: 8_000, clock: systemClock, size });
   log.append(Buffer.from("secret"));
   expect(statSync(log.dir).mode & 0o777).toBe(0o700);
   for (const name of readdirSync(log.dir)) expect(statSync(join(log.dir, name)).mode & 0o777).toBe(0o600);
@@ -60,14 +64,14 @@ test("nobody else can read it", async () => {
 
 test("a disk that takes nothing leaves a hole, and the log goes on behind it", async () => {
   const dir = join(await makeTempFolder(), "log");
-  const log = createRawLog(dir, 16_000);
+  const log = createRawLog(dir, { maxBytes: 16_000, clock: systemClock, size });
   expect(log.append(Buffer.from("before"))).toBe(true);
   rmSync(dir, { recursive: true }); // the next segment cannot be created
   expect(log.append(Buffer.alloc(1_500, "x"))).toBe(false);
   expect(log.startOffset).toBe(log.endOffset);
   expect(log.endOffset).toBe(1_506);
   expect(log.readAt(0, Buffer.alloc(1))).toBeUndefined();
-  const again = createRawLog(dir, 16_000); // the folder is back
+  const again = createRawLog(dir, { maxBytes: 16_000, clock: systemClock, size }); // the folder is back
   expect(log.append(Buffer.from("after"))).toBe(true);
   expect(readFrom(log, 1_506).toString()).toBe("after");
   log.release();

@@ -1,7 +1,10 @@
 import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { createMarkLog } from "./marks.ts";
+import type { TerminalSize } from "./terminal-info.ts";
 
-/** The output of one terminal on disk: bounded, with absolute byte offsets, the oldest part dropped first. */
+/** The output of one terminal on disk, and when it came: bounded, with absolute byte offsets, the oldest part dropped first. */
 export interface RawLog {
   /** Folder of the segment files, for readers in other threads: see {@link segmentName}. */
   readonly dir: string;
@@ -12,6 +15,8 @@ export interface RawLog {
   readonly startOffset: number;
   /** False when the disk took it not: then the log holds nothing of before either, and goes on behind `data`. */
   append(data: Uint8Array): boolean;
+  /** What follows comes to a terminal of another size. */
+  resize(size: TerminalSize): void;
   /** Reads at `offset` into `target`; fewer bytes at the end of a segment, 0 at the end of the log. Undefined when they were dropped. */
   readAt(offset: number, target: Uint8Array): number | undefined;
   /** Closes the files, which are opened again when they are needed. */
@@ -28,10 +33,17 @@ export function segmentName(startOffset: number): string {
   return `${String(startOffset).padStart(16, "0")}.raw`;
 }
 
-/** Starts an empty log in the new folder `dir` (0700, files 0600) that never holds more than `maxBytes`. */
-export function createRawLog(dir: string, maxBytes: number): RawLog {
+/**
+ * Starts an empty log in the new folder `dir` (0700, files 0600) that never holds more than `maxBytes` of output, and little beside it
+ * to tell when that came.
+ */
+export function createRawLog(
+  dir: string,
+  { maxBytes, clock, size }: { readonly maxBytes: number; readonly clock: Clock; readonly size: TerminalSize },
+): RawLog {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const segmentBytes = Math.max(1, Math.floor(maxBytes / SEGMENTS));
+  const marks = createMarkLog(dir, { clock, size, segmentBytes });
   /** Where each segment begins, oldest first, with its descriptor while somebody reads or writes it. */
   const segments = new Map<number, number | undefined>();
   let startOffset = 0;
@@ -69,12 +81,14 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
     startOffset = begin + segmentBytes;
     if (fd !== undefined) closeSync(fd);
     rmSync(join(dir, segmentName(begin)), { force: true });
+    marks.drop(begin);
   }
 
   function write(data: Uint8Array): void {
     for (let at = 0; at < data.byteLength; ) {
       const place = endOffset % segmentBytes;
       const length = Math.min(segmentBytes - place, data.byteLength - at);
+      marks.note(endOffset - place, endOffset);
       const written = writeSync(appendFile(), data, at, length, place);
       at += written;
       endOffset += written;
@@ -82,6 +96,7 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
   }
 
   function release(): void {
+    marks.release();
     for (const [begin, fd] of segments) {
       if (fd === undefined) continue;
       segments.set(begin, undefined);
@@ -110,6 +125,7 @@ export function createRawLog(dir: string, maxBytes: number): RawLog {
         return false;
       }
     },
+    resize: (changed) => marks.resize(endOffset, changed),
     readAt(offset, target) {
       if (offset < startOffset) return undefined;
       if (offset >= endOffset) return 0;

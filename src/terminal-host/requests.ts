@@ -19,6 +19,7 @@ export const REQUESTS: Readonly<Record<Exclude<Method, "attach">, (host: Host, p
   end: (host, params) => host.end(readId(params), readGrace(params)),
   renameLease: (host, params) => host.renameLease(readId(params), need(textField(params, "leaseKey"), "leaseKey")),
   forget: (host, params) => host.forget(readId(params)),
+  release: (host, params) => host.release(readId(params)),
   status: (host) => ({ ...host.status() }),
 };
 

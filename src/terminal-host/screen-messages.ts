@@ -1,4 +1,5 @@
 import type { PaintedScreen } from "./screen-model.ts";
+import type { SizeHistory } from "./size-history.ts";
 
 /** What the host tells the thread that keeps the screens. */
 export type ToScreens =
@@ -10,6 +11,8 @@ export type ToScreens =
       readonly dir: string;
       readonly segmentBytes: number;
       readonly fromOffset: number;
+      /** The number of its size: see {@link SizeHistory}. */
+      readonly sizes: number;
       /** Queries in output before this were answered long ago. */
       readonly answersFrom: number;
     }
@@ -21,6 +24,8 @@ export type ToScreens =
   | {
       readonly type: "resize";
       readonly terminalId: string;
+      /** The number of this size. */
+      readonly sizes: number;
       readonly offset: number;
       readonly cols: number;
       readonly rows: number;
@@ -35,4 +40,11 @@ export type FromScreens =
   /** The model failed on some output and began anew, empty. */
   | { readonly type: "failed"; readonly terminalId: string; readonly error: string }
   | { readonly type: "answer"; readonly terminalId: string; readonly data: string }
-  | { readonly type: "painted"; readonly requestId: number; readonly offset: number; readonly screen: PaintedScreen };
+  | {
+      readonly type: "painted";
+      readonly requestId: number;
+      readonly offset: number;
+      /** The number of the size that the screen has. */
+      readonly sizes: number;
+      readonly screen: PaintedScreen;
+    };

@@ -22,7 +22,9 @@ interface Screen {
   /** The log reaches to here. */
   end: number;
   segment: { readonly begin: number; readonly fd: number } | undefined;
-  readonly resizes: { readonly offset: number; readonly cols: number; readonly rows: number }[];
+  readonly resizes: Extract<ToScreens, { type: "resize" }>[];
+  /** The number of the size it has. */
+  sizes: number;
   readonly paints: { readonly offset: number; readonly requestId: number }[];
   announced: boolean;
 }
@@ -75,6 +77,7 @@ function open(message: Extract<ToScreens, { type: "open" }>): void {
     end: fromOffset,
     segment: undefined,
     resizes: [],
+    sizes: message.sizes,
     paints: [],
     announced: true,
   });
@@ -96,7 +99,11 @@ function close(screen: Screen): void {
 /** Without the log: a full disk costs history, not the screen. */
 function writeDirectly(screen: Screen, { offset, data }: Extract<ToScreens, { type: "direct" }>): void {
   closeSegment(screen);
-  guard(screen, () => screen.model.write(data));
+  screen.at = offset;
+  guard(screen, () => {
+    applyResizes(screen);
+    screen.model.write(data);
+  });
   screen.at = offset + data.byteLength;
   screen.end = screen.at;
   screen.announced = false;
@@ -145,6 +152,7 @@ function nextStop({ at, end, resizes, answersFrom }: Screen): number {
 function applyResizes(screen: Screen): void {
   for (let next = screen.resizes[0]; next !== undefined && next.offset <= screen.at; next = screen.resizes[0]) {
     screen.model.resize(next);
+    screen.sizes = next.sizes;
     screen.resizes.shift();
   }
 }
@@ -153,7 +161,8 @@ function paintDue(screen: Screen): void {
   for (const due of screen.paints.filter(({ offset }) => offset <= screen.at)) {
     screen.paints.splice(screen.paints.indexOf(due), 1);
     const offset = screen.at - screen.model.incompleteBytes();
-    say({ type: "painted", requestId: due.requestId, offset, screen: screen.model.paint() });
+    const { requestId } = due;
+    say({ type: "painted", requestId, offset, sizes: screen.sizes, screen: screen.model.paint() });
   }
 }
 

@@ -7,6 +7,9 @@ import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createRawLog, type RawLog } from "./raw-log.ts";
 import { createScreens, type ScreenSource, startScreenWorker } from "./screens.ts";
+import { createSizeHistory } from "./size-history.ts";
+
+const size = { cols: 40, rows: 5 };
 
 interface Recorded extends ScreenSource {
   readonly log: RawLog;
@@ -17,8 +20,8 @@ interface Recorded extends ScreenSource {
 async function makeSource(terminalId: string): Promise<Recorded> {
   const source: Recorded = {
     terminalId,
-    log: createRawLog(join(await makeTempFolder(), terminalId), 1024 * 1024),
-    size: () => ({ cols: 40, rows: 5 }),
+    log: createRawLog(join(await makeTempFolder(), terminalId), { maxBytes: 1024 * 1024, clock: systemClock, size }),
+    sizes: createSizeHistory(size),
     reached: 0,
     answers: "",
     onReached: (offset) => {

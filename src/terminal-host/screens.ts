@@ -6,12 +6,13 @@ import type { Log } from "../core/log.ts";
 import type { RawLog } from "./raw-log.ts";
 import type { FromScreens, ToScreens } from "./screen-messages.ts";
 import type { PaintedScreen } from "./screen-model.ts";
+import type { SizeChange, SizeHistory } from "./size-history.ts";
 
 /** What the thread has to know of a terminal, and who hears of its screen. */
 export interface ScreenSource {
   readonly terminalId: string;
   readonly log: RawLog;
-  size(): { readonly cols: number; readonly rows: number };
+  readonly sizes: SizeHistory;
   /** The screen shows all output before `offset`. */
   onReached(offset: number): void;
   /** The terminal's answer to a query of the program. */
@@ -25,16 +26,24 @@ export interface Screens {
   output(terminalId: string, offset: number): void;
   /** Output from `offset` on that the log could not take. */
   direct(terminalId: string, output: { readonly offset: number; readonly data: Uint8Array }): void;
-  resize(terminalId: string, at: { readonly offset: number; readonly cols: number; readonly rows: number }): void;
-  /** The screen once it shows all output before `offset`, and the offset it shows by then. */
-  paint(terminalId: string, offset: number): Promise<{ readonly screen: PaintedScreen; readonly offset: number }>;
+  /** The size with this number, which takes effect at its offset. */
+  resize(terminalId: string, change: SizeChange & { readonly sizes: number }): void;
+  /** The screen once it shows all output before `offset`. */
+  paint(terminalId: string, offset: number): Promise<Painted>;
   close(terminalId: string): void;
+}
+
+/** A screen, the offset that it shows, and the number of the size that it has. */
+export interface Painted {
+  readonly screen: PaintedScreen;
+  readonly offset: number;
+  readonly sizes: number;
 }
 
 interface Paint {
   readonly terminalId: string;
   readonly offset: number;
-  resolve(painted: { readonly screen: PaintedScreen; readonly offset: number }): void;
+  resolve(painted: Painted): void;
   reject(error: Error): void;
 }
 
@@ -102,9 +111,14 @@ export function createScreens(
   }
 
   function open(source: ScreenSource, fromOffset: number, answersFrom: number): void {
-    const { terminalId, log: raw } = source;
+    const { terminalId, log: raw, sizes } = source;
     const { dir, segmentBytes } = raw;
-    say({ type: "open", terminalId, ...source.size(), dir, segmentBytes, fromOffset, answersFrom });
+    const { size, count } = sizes.atOrAfter(fromOffset);
+    const { cols, rows } = size;
+    say({ type: "open", terminalId, cols, rows, sizes: count, dir, segmentBytes, fromOffset, answersFrom });
+    for (let told = count, next = sizes.after(told); next; next = sizes.after(++told)) {
+      say({ type: "resize", terminalId, ...next, sizes: told + 1 });
+    }
   }
 
   function onMessage(message: FromScreens): void {
@@ -121,7 +135,7 @@ export function createScreens(
       case "painted": {
         const paint = paints.get(message.requestId);
         paints.delete(message.requestId);
-        paint?.resolve({ screen: message.screen, offset: message.offset });
+        paint?.resolve(message);
       }
     }
   }
@@ -150,7 +164,7 @@ export function createScreens(
     },
     output: (terminalId, offset) => say({ type: "output", terminalId, offset }),
     direct: (terminalId, output) => say({ type: "direct", terminalId, ...output }),
-    resize: (terminalId, at) => say({ type: "resize", terminalId, ...at }),
+    resize: (terminalId, change) => say({ type: "resize", terminalId, ...change }),
     paint(terminalId, offset) {
       if (!sources.has(terminalId)) return Promise.reject(noScreen(terminalId));
       const requestId = nextRequestId++;

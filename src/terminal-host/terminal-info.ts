@@ -92,6 +92,34 @@ export interface TerminalStream {
   close(): void;
 }
 
+/** What came from a program at a time (milliseconds since the epoch, to about 25): output, or a new size of its terminal. */
+export type RecordedEvent =
+  | { readonly at: number; readonly data: Uint8Array }
+  | { readonly at: number; readonly cols: number; readonly rows: number };
+
+/** What a terminal's raw log still has, to be played back. All times are milliseconds since the epoch. */
+export interface TerminalRecording {
+  readonly terminalId: string;
+  readonly startedAt: number;
+  /** The first output that is still there; later than `startedAt` when the log dropped its oldest part. */
+  readonly beginsAt: number;
+  /** Behind everything that is there: `screenAt(endsAt)` is the last screen. */
+  readonly endsAt: number;
+  /** Whether the program still runs; then ask for the recording again to learn of what came since. */
+  readonly live: boolean;
+  readonly sizeBytes: number;
+  /**
+   * What came at `from` (default: from the beginning) or later, up to the time when this was called, in order and as raw bytes. Begins
+   * with the size that the terminal had. Parts that the log drops meanwhile are left out.
+   */
+  events(options?: { readonly from?: number }): AsyncIterable<RecordedEvent>;
+  /**
+   * The screen that everything before `at` gives; `events({ from: at })` goes on from there. Takes a second for 30 MB of output, but
+   * never the thread for more than some 10 ms at a time; one after the other. `lines` and `ansi` as in a live snapshot.
+   */
+  screenAt(at: number): Promise<TerminalSnapshot>;
+}
+
 /** Everything outside the terminal host knows of it. Every call rejects with `terminal_host_unavailable` when the host is gone. */
 export interface TerminalHostClient {
   /** @throws PosternError `lease_held` | `spawn_failed` (program or directory missing) | `terminal_host_unavailable` */
@@ -114,8 +142,18 @@ export interface TerminalHostClient {
   end(terminalId: string, options?: { readonly graceMs?: number }): Promise<TerminalExit>;
   /** Gives the lease another name, when the agent told its own session id. @throws PosternError `terminal_gone` | `lease_held` */
   renameLease(terminalId: string, leaseKey: string): Promise<void>;
-  /** Drops an ended terminal's screen and raw log. */
+  /**
+   * Drops an ended terminal from the host's memory and keeps its recording, until {@link forget}, or until newer recordings need the
+   * room.
+   */
+  release(terminalId: string): Promise<void>;
+  /** Drops an ended terminal with all that was kept of it, also after {@link release}. */
   forget(terminalId: string): Promise<void>;
+  /**
+   * What is kept of a terminal, whether it lives, ended or was released; null when there is nothing. Read straight from the host's files
+   * by this process: the only call that assumes the same machine.
+   */
+  recording(terminalId: string): Promise<TerminalRecording | null>;
   /**
    * `from` goes on at this offset, when the raw log still has what follows it; else, and without it, the screen comes first.
    * @throws PosternError `terminal_gone`

@@ -30,8 +30,8 @@ function terminalDir(stateDir: string, terminalId: string): string {
 test("the recorded process is ended and the folder removed", async () => {
   const stateDir = await makeTempFolder();
   const program = await startProgram({});
-  writeTerminalRecord(terminalDir(stateDir, newUuid()), program);
-  expect(await clearLeftovers(stateDir, systemClock)).toBe(1);
+  writeTerminalRecord(terminalDir(stateDir, newUuid()), { ...program, startedAt: 1 });
+  expect(await clearLeftovers(stateDir, systemClock)).toEqual({ leftovers: 1, recordings: [] });
   expect(isAlive(program.pid, program.pidStartTime)).toBe(false);
   expect(readdirSync(terminalsDir(stateDir))).toEqual([]);
 });
@@ -39,7 +39,7 @@ test("the recorded process is ended and the folder removed", async () => {
 test("a process that got the pid of a recorded one later is left alone", async () => {
   const stateDir = await makeTempFolder();
   const program = await startProgram({});
-  writeTerminalRecord(terminalDir(stateDir, newUuid()), { ...program, pidStartTime: "another.1" });
+  writeTerminalRecord(terminalDir(stateDir, newUuid()), { ...program, pidStartTime: "another.1", startedAt: 1 });
   await clearLeftovers(stateDir, systemClock);
   expect(isAlive(program.pid, program.pidStartTime)).toBe(true);
 });
@@ -61,6 +61,6 @@ test("a record that is no record ends nothing and does not stop the host", async
     writeFileSync(join(terminalDir(stateDir, newUuid()), "record.json"), text);
   }
   writeFileSync(join(terminalsDir(stateDir), "stray-file"), "");
-  expect(await clearLeftovers(stateDir, systemClock)).toBe(6);
+  expect(await clearLeftovers(stateDir, systemClock)).toEqual({ leftovers: 6, recordings: [] });
   expect(readdirSync(terminalsDir(stateDir))).toEqual([]);
 });

@@ -8,9 +8,10 @@ import { type PtyExit, startPty } from "./pty.ts";
 import type { RawLog } from "./raw-log.ts";
 import type { ReadTurns } from "./read-turns.ts";
 import type { Screens } from "./screens.ts";
-import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSnapshot } from "./terminal-info.ts";
-import { TERMINAL_ID_VARIABLE } from "./terminal-record.ts";
-import { createViewer, type Viewer } from "./viewer.ts";
+import { createSizeHistory } from "./size-history.ts";
+import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
+import { type RecordingDescription, TERMINAL_ID_VARIABLE } from "./terminal-record.ts";
+import { createViewer, type Viewer, type ViewerPlace } from "./viewer.ts";
 
 /** What a terminal needs from its host. */
 export interface TerminalDeps {
@@ -28,14 +29,25 @@ export interface Terminal {
   rename(leaseKey: string): void;
   write(data: Uint8Array): Promise<void>;
   resize(size: { readonly cols: number; readonly rows: number }): void;
-  snapshot(): Promise<TerminalSnapshot>;
-  /** Sends live output to `socket`, beginning at `offset`. */
-  view(socket: Socket, offset: number): void;
+  snapshot(): Promise<PlacedSnapshot>;
+  /** Sends live output to `socket`, beginning at `place`. */
+  view(socket: Socket, place: ViewerPlace): void;
   /** The screen as the model has it now, without waiting for it to catch up with a flood. */
-  snapshotNow(): Promise<TerminalSnapshot>;
+  snapshotNow(): Promise<PlacedSnapshot>;
+  /** The place of a reader that had everything before `offset`; undefined when what follows is not kept any more. */
+  continueAt(offset: number | undefined): (ViewerPlace & { readonly answer: Continued }) | undefined;
   end(graceMs: number): Promise<TerminalExit>;
+  /** Lets go of an ended terminal's screen; its readers read on. Returns what is to be noted of its recording. */
+  release(): RecordingDescription;
   forget(): void;
 }
+
+/** Where a reader goes on that needs no screen. */
+export interface Continued extends TerminalSize {
+  readonly offset: number;
+}
+
+type PlacedSnapshot = ViewerPlace & { readonly answer: TerminalSnapshot };
 
 /** How long a snapshot waits for the model to show everything that was output before the call. */
 const SNAPSHOT_WAIT_MS = 2_000;
@@ -54,12 +66,12 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
   const startedAt = clock.now();
   const viewers = new Set<Viewer>();
   let { leaseKey } = spec;
-  let size = { cols: spec.cols, rows: spec.rows };
+  const sizes = createSizeHistory(spec);
   let exit: TerminalExit | null = null;
   let reachedOffset = 0;
   let announcedOffset = 0;
   let announcing = false;
-  let lastScreen: Promise<TerminalSnapshot> | undefined;
+  let lastScreen: Promise<PlacedSnapshot> | undefined;
   let ending: Promise<TerminalExit> | undefined;
   const ended = Promise.withResolvers<TerminalExit>();
 
@@ -77,7 +89,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
   screens.open({
     terminalId,
     log,
-    size: () => size,
+    sizes,
     onReached(offset) {
       reachedOffset = offset;
       announce();
@@ -130,13 +142,18 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     deps.onExit(exit);
   }
 
-  async function paint(offset: number): Promise<TerminalSnapshot> {
-    const painted = await screens.paint(terminalId, offset);
-    return { ...painted.screen, offset: painted.offset };
+  async function paint(atLeast: number): Promise<PlacedSnapshot> {
+    const { screen, offset, sizes: count } = await screens.paint(terminalId, atLeast);
+    return { offset, sizes: count, answer: { ...screen, offset } };
+  }
+
+  function currentSize(): TerminalSize {
+    const { cols, rows } = sizes.current;
+    return { cols, rows };
   }
 
   return {
-    info: () => ({ terminalId, leaseKey, pid: pty.pid, pidStartTime, ...size, startedAt, exit }),
+    info: () => ({ terminalId, leaseKey, pid: pty.pid, pidStartTime, ...currentSize(), startedAt, exit }),
     rename(newKey) {
       leaseKey = newKey;
     },
@@ -146,10 +163,13 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     },
     resize({ cols, rows }) {
       if (exit !== null) throw goneError(terminalId);
-      if (cols === size.cols && rows === size.rows) return;
-      size = { cols, rows };
-      pty.resize(size);
-      screens.resize(terminalId, { offset: log.endOffset, ...size });
+      if (cols === sizes.current.cols && rows === sizes.current.rows) return;
+      const change = { offset: log.endOffset, cols, rows };
+      pty.resize(change);
+      log.resize(change);
+      sizes.add(change);
+      screens.resize(terminalId, { ...change, sizes: sizes.count });
+      for (const viewer of viewers) viewer.onResize();
     },
     async snapshot() {
       if (lastScreen !== undefined) return lastScreen;
@@ -161,16 +181,27 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       return first === "late" ? paint(0) : first;
     },
     snapshotNow: () => lastScreen ?? paint(0),
-    view(socket, offset) {
-      const viewer = createViewer(socket, log, {
-        offset,
-        onProgress: flow.update,
-        onClose() {
-          viewers.delete(viewer);
-          flow.update();
-          if (exit !== null && viewers.size === 0) log.release();
+    continueAt(offset) {
+      if (offset === undefined || offset < log.startOffset || offset > log.endOffset) return undefined;
+      const there = sizes.at(offset);
+      if (there === undefined) return undefined;
+      const { cols, rows } = there.size;
+      return { offset, sizes: there.count, answer: { offset, cols, rows } };
+    },
+    view(socket, place) {
+      const viewer = createViewer(
+        socket,
+        { log, sizes },
+        {
+          place,
+          onProgress: flow.update,
+          onClose() {
+            viewers.delete(viewer);
+            flow.update();
+            if (exit !== null && viewers.size === 0) log.release();
+          },
         },
-      });
+      );
       viewers.add(viewer);
       if (exit === null) viewer.start();
       else viewer.onEnd(exit);
@@ -184,6 +215,11 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
           ending = undefined;
         });
       return ending;
+    },
+    release() {
+      screens.close(terminalId);
+      if (viewers.size === 0) log.release();
+      return { startedAt, endedAt: exit?.at ?? clock.now(), sizeBytes: log.endOffset - log.startOffset };
     },
     forget() {
       for (const viewer of viewers) viewer.close();

@@ -1,0 +1,110 @@
+import { closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import type { TerminalSize } from "./terminal-info.ts";
+
+/** From `offset` on, output came at `at` (milliseconds since the epoch) to a terminal of this size, until the next mark. */
+export interface Mark extends TerminalSize {
+  readonly offset: number;
+  readonly at: number;
+}
+
+/** Writes the marks of a raw log: a file beside each segment, which begins with the time and size at the segment's first byte. */
+export interface MarkLog {
+  /** Output comes at `offset`, which lies in the segment that begins at `segment`. @throws when the disk takes it not */
+  note(segment: number, offset: number): void;
+  /** A new size takes effect at `offset`. */
+  resize(offset: number, size: TerminalSize): void;
+  drop(segment: number): void;
+  /** Closes the file, which is opened again when it is needed. */
+  release(): void;
+}
+
+/** Time and offset in 6 bytes each, columns and rows in 2. */
+export const MARK_BYTES = 16;
+/** Output is played back with this precision. */
+const INTERVAL_MS = 25;
+/** Marks take at most this part of a segment's bound, and a little for short segments; the interval grows as they fill it. */
+const SHARE = 1 / 16;
+const MIN_MARKS = 64;
+const SLOWDOWNS = 8;
+
+/** Name of the marks beside the segment that begins at `startOffset`. */
+export function marksName(startOffset: number): string {
+  return `${String(startOffset).padStart(16, "0")}.marks`;
+}
+
+/** All complete marks of a file. */
+export function readMarks(file: Buffer): Mark[] {
+  const marks: Mark[] = [];
+  for (let at = 0; at + MARK_BYTES <= file.byteLength; at += MARK_BYTES) {
+    marks.push({
+      at: file.readUIntBE(at, 6),
+      offset: file.readUIntBE(at + 6, 6),
+      cols: file.readUInt16BE(at + 12),
+      rows: file.readUInt16BE(at + 14),
+    });
+  }
+  return marks;
+}
+
+/** No marks yet, in the existing folder `dir`. */
+export function createMarkLog(
+  dir: string,
+  { clock, size: first, segmentBytes }: { readonly clock: Clock; readonly size: TerminalSize; segmentBytes: number },
+): MarkLog {
+  const bytes = Buffer.alloc(MARK_BYTES);
+  const maxMarks = MIN_MARKS + Math.floor((segmentBytes * SHARE) / MARK_BYTES);
+  let size = first;
+  let file: { readonly segment: number; fd: number | undefined; count: number } | undefined;
+  let lastAt = 0;
+  let intervalMs = INTERVAL_MS;
+
+  function write(offset: number, at: number): void {
+    if (file === undefined || file.count >= maxMarks) return;
+    file.fd ??= openSync(join(dir, marksName(file.segment)), file.count === 0 ? "w" : "r+", 0o600);
+    bytes.writeUIntBE(at, 0, 6);
+    bytes.writeUIntBE(offset, 6, 6);
+    bytes.writeUInt16BE(size.cols, 12);
+    bytes.writeUInt16BE(size.rows, 14);
+    writeSync(file.fd, bytes, 0, MARK_BYTES, file.count * MARK_BYTES);
+    file.count++;
+    lastAt = at;
+    intervalMs = INTERVAL_MS * 2 ** Math.floor((file.count / maxMarks) * SLOWDOWNS);
+  }
+
+  function release(): void {
+    if (file?.fd === undefined) return;
+    closeSync(file.fd);
+    file.fd = undefined;
+  }
+
+  return {
+    note(segment, offset) {
+      const now = clock.now();
+      if (file?.segment === segment) {
+        if (now - lastAt < intervalMs && now >= lastAt) return;
+      } else {
+        release();
+        file = { segment, fd: undefined, count: 0 };
+      }
+      write(offset, Math.max(now, lastAt));
+    },
+    resize(offset, changed) {
+      size = changed;
+      try {
+        write(offset, Math.max(clock.now(), lastAt));
+      } catch {
+        // the next mark tells of it
+      }
+    },
+    drop(segment) {
+      if (file?.segment === segment) {
+        release();
+        file = undefined;
+      }
+      rmSync(join(dir, marksName(segment)), { force: true });
+    },
+    release,
+  };
+}
