@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import type { ClosePreview } from "../../src/wire/changes.ts";
+import { closedWords, deliveryWords, previewWords, sizeWords, tokenWords } from "./session-words.ts";
+
+const worktree: NonNullable<ClosePreview["worktree"]> = {
+  path: "/code/feat",
+  branch: "feat",
+  files: 2,
+  ignored: { count: 1_200, bytes: 3_400_000 },
+  complete: true,
+  keepsBecause: null,
+};
+
+describe("what closing would do", () => {
+  it("says what is removed, kept, rescued and lost", () => {
+    const [, removed, rescued, lost] = previewWords({ worktree }, { discard: false });
+    expect(removed).toBe("The worktree /code/feat is removed. Its branch feat is kept.");
+    expect(rescued).toBe("2 files with uncommitted changes are kept as a rescue, which can be restored.");
+    expect(lost).toBe("1,200 ignored files (3.4 MB), such as builds and dependencies, will be gone for good.");
+    expect(previewWords({ worktree }, { discard: true })[2]).toBe(
+      "What is in 2 files with uncommitted changes is discarded.",
+    );
+  });
+
+  it("says why a worktree stays, and nothing of one that there is not", () => {
+    expect(
+      previewWords({ worktree: { ...worktree, keepsBecause: "it holds a repository." } }, { discard: false }),
+    ).toHaveLength(2);
+    expect(previewWords({ worktree: null }, { discard: false })).toHaveLength(1);
+  });
+
+  it("says when more is there than was counted", () => {
+    expect(previewWords({ worktree: { ...worktree, complete: false } }, { discard: false })[2]).toMatch(
+      /^At least 2 files/,
+    );
+    expect(previewWords({ worktree: { ...worktree, files: 0 } }, { discard: false })[2]).toBe(
+      "Everything in it is committed.",
+    );
+  });
+});
+
+it("a closed session's worktree is told of", () => {
+  const closed = {
+    path: "/code/feat",
+    removed: true,
+    reason: null,
+    rescue: { ref: "refs/x", commit: "c", files: 1 },
+    ignoredLost: { count: 0, bytes: 0, first20: [] },
+    branchKept: "feat",
+  };
+  expect(closedWords({ worktree: closed })).toBe(
+    "The worktree was removed. Its branch feat was kept. 1 file with uncommitted work was rescued.",
+  );
+  expect(closedWords({ worktree: { ...closed, removed: false, reason: "it is in use." } })).toContain("it is in use.");
+  expect(closedWords({ worktree: null })).toBeNull();
+});
+
+it("a prompt's delivery is told of", () => {
+  expect(deliveryWords(true, 0)).toBe("Delivered.");
+  expect(deliveryWords(false, 0)).toMatch(/^Not delivered/);
+  expect(deliveryWords(null, 0)).toMatch(/^Sent/);
+  expect(deliveryWords(null, 3)).toMatch(/3 prompts/);
+});
+
+it("sizes and tokens are rounded as people say them", () => {
+  expect([1, 999, 1_000, 12_345, 999_600, 5_000_000_000].map(sizeWords)).toEqual([
+    "1 byte",
+    "999 bytes",
+    "1.0 kB",
+    "12 kB",
+    "1.0 MB",
+    "5.0 GB",
+  ]);
+  expect([999, 1_000, 12_345, 1_200_000].map(tokenWords)).toEqual(["999", "1.0k", "12k", "1.2M"]);
+});

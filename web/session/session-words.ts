@@ -1,0 +1,94 @@
+import type { ClosePreview } from "../../src/wire/changes.ts";
+import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
+
+/** Where a prompt is, in words. */
+export function deliveryWords(delivered: boolean | null, queuedPrompts: number): string {
+  if (delivered === true) return "Delivered.";
+  if (delivered === false) return "Not delivered: the agent did not take it. Your text is still here.";
+  if (queuedPrompts === 1) return "Waiting: it is sent when the running turn has ended.";
+  if (queuedPrompts > 1)
+    return `Waiting: ${queuedPrompts} prompts are sent one after another when the running turn has ended.`;
+  return "Sent. The agent has not confirmed it yet.";
+}
+
+/** What closing a session would do, a sentence each. */
+export function previewWords(
+  { worktree }: ClosePreview,
+  { discard }: { readonly discard: boolean },
+): readonly string[] {
+  const words = [
+    "The agent and everything it started is stopped. The conversation stays, and can be gone on with later.",
+  ];
+  if (worktree === null) return words;
+  const { path, branch, files, ignored, complete, keepsBecause } = worktree;
+  if (keepsBecause !== null) return [...words, `The worktree ${path} stays where it is: ${keepsBecause}`];
+  words.push(`The worktree ${path} is removed. Its branch ${branch} is kept.`);
+  const atLeast = complete ? "" : "at least ";
+  if (files > 0) {
+    const what = `${atLeast}${counted(files, "file")} with uncommitted changes`;
+    words.push(
+      discard
+        ? `What is in ${what} is discarded.`
+        : `${capital(what)} ${files === 1 ? "is" : "are"} kept as a rescue, which can be restored.`,
+    );
+  } else if (complete) words.push("Everything in it is committed.");
+  if (ignored.count > 0) {
+    words.push(
+      `${capital(atLeast)}${counted(ignored.count, "ignored file")} (${sizeWords(ignored.bytes)}), such as builds and dependencies, will be gone for good.`,
+    );
+  }
+  return words;
+}
+
+/** What became of a closed session's worktree; null when it had none. */
+export function closedWords({ worktree }: Pick<CloseOutput, "worktree">): string | null {
+  if (worktree === null) return null;
+  if (!worktree.removed)
+    return `The worktree ${worktree.path} was not removed: ${worktree.reason ?? "it stays where it is."}`;
+  const branch = worktree.branchKept === null ? "" : ` Its branch ${worktree.branchKept} was kept.`;
+  const rescue =
+    worktree.rescue === null
+      ? ""
+      : ` ${capital(counted(worktree.rescue.files, "file"))} with uncommitted work ${worktree.rescue.files === 1 ? "was" : "were"} rescued.`;
+  return `The worktree was removed.${branch}${rescue}`;
+}
+
+/** How an ended session ended. */
+export function endedWords({ status, closedAt, exitCode, signal }: SessionSummary): string {
+  if (closedAt !== null) return "This session was closed.";
+  if (signal !== null) return `The agent was ended by ${signal}.`;
+  if (status === "failed")
+    return exitCode === null
+      ? "The agent could not start."
+      : `The agent could not start: it ended with exit code ${exitCode}.`;
+  return exitCode === null || exitCode === 0
+    ? "The agent has ended."
+    : `The agent has ended with exit code ${exitCode}.`;
+}
+
+/** A count with its word. */
+export function counted(count: number, word: string): string {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** Bytes as people say them. */
+export function sizeWords(bytes: number): string {
+  if (bytes < 1_000) return counted(bytes, "byte");
+  const units = ["kB", "MB", "GB", "TB"] as const;
+  let value = bytes / 1_000;
+  let unit = 0;
+  for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1_000;
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+/** Tokens as people say them. */
+export function tokenWords(tokens: number): string {
+  if (tokens < 1_000) return String(tokens);
+  return tokens < 999_500
+    ? `${(tokens / 1_000).toFixed(tokens < 9_950 ? 1 : 0)}k`
+    : `${(tokens / 1_000_000).toFixed(1)}M`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
