@@ -58,3 +58,4 @@ export type Scope = z.infer<typeof scopeSchema>;
 export type FolderScope = z.infer<typeof folderScopeSchema>;
 export type Folder = z.infer<typeof folderSchema>;
 export type Token = z.infer<typeof tokenSchema>;
+export type CreatedToken = z.infer<typeof createdTokenSchema>;

@@ -23,10 +23,19 @@ export function useConfigureAgent() {
   });
 }
 
+/** Takes an agent off the configured ones. */
+export function useRemoveAgent() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (name: string) => sendApi(`/api/agents/${encodeURIComponent(name)}`, { method: "DELETE" }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
+  });
+}
+
 /** Starts an agent's own log-in in a terminal; the answer says which. */
 export function useAgentLogin() {
   return useMutation({
     mutationFn: (name: string) =>
-      callApi(`/api/agents/${encodeURIComponent(name)}/login`, agentLoginSchema, { method: "POST" }),
+      callApi(`/api/agents/${encodeURIComponent(name)}/login`, agentLoginSchema, { body: {} }),
   });
 }

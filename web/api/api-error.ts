@@ -8,6 +8,7 @@ export type ApiErrorCode = ProblemCode | "unreachable" | "unreadable_answer";
 const problemSchema = z.object({
   detail: z.string(),
   code: z.enum(problemCodes),
+  sessionId: z.string().optional(),
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
@@ -20,11 +21,19 @@ export class ApiError extends Error {
   /** Of a body that does not fit: which field, by its path, and why. */
   readonly fields: readonly { readonly path: string; readonly message: string }[];
 
-  constructor(code: ApiErrorCode, message: string, options: { status?: number; fields?: ApiError["fields"] } = {}) {
+  /** Of a session that came to be before it failed, and can be read. */
+  readonly sessionId: string | null;
+
+  constructor(
+    code: ApiErrorCode,
+    message: string,
+    options: { status?: number; fields?: ApiError["fields"]; sessionId?: string | undefined } = {},
+  ) {
     super(message);
     this.code = code;
     this.status = options.status ?? 0;
     this.fields = options.fields ?? [];
+    this.sessionId = options.sessionId ?? null;
   }
 }
 
@@ -40,8 +49,8 @@ export function errorOfAnswer(status: number, body: unknown): ApiError {
       },
     );
   }
-  const { code, detail, errors = [] } = problem.data;
-  return new ApiError(code, detail, { status, fields: errors });
+  const { code, detail, sessionId, errors = [] } = problem.data;
+  return new ApiError(code, detail, { status, fields: errors, sessionId });
 }
 
 /** What to show of something that was thrown. */

@@ -1,7 +1,7 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { type FolderScope, folderSchema } from "../../src/wire/access.ts";
-import { branchesSchema, completedPathsSchema } from "../../src/wire/changes.ts";
+import { branchesSchema, completedPathsSchema, sessionDirsSchema } from "../../src/wire/changes.ts";
 import { callApi, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -32,6 +32,16 @@ export function useRemoveFolder() {
   return useMutation({
     mutationFn: (path: string) => sendApi("/api/folders", { method: "DELETE", query: { path } }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.folders }),
+  });
+}
+
+/** Directories in which sessions worked, the most recently used first. */
+export function useSessionDirs() {
+  return useQuery({
+    queryKey: queryKeys.sessionDirs,
+    queryFn: async ({ signal }) => (await callApi("/api/coding/dirs", sessionDirsSchema, { signal })).dirs,
+    retry: false,
+    staleTime: 60_000,
   });
 }
 

@@ -4,6 +4,7 @@ export const queryKeys = {
   /** Everything that lists sessions. */
   sessionLists: ["sessions"],
   session: (sessionId: string) => ["session", sessionId],
+  sessionDirs: ["session-dirs"],
   agents: ["agents"],
   folders: ["folders"],
   tokens: ["tokens"],

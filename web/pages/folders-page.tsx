@@ -1,3 +1,167 @@
+import { FolderOpen } from "lucide-react";
+import { useState } from "react";
+import type { Folder, FolderScope } from "../../src/wire/access.ts";
+import { ApiError, fieldError, messageOf } from "../api/api-error.ts";
+import { useAddFolder, useFolders, useRemoveFolder } from "../api/folders.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { CheckField } from "../ui/field.tsx";
+import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { Page, Rows } from "../ui/page.tsx";
+import { PathField } from "../ui/path-field.tsx";
+
+const scopeWords: readonly { readonly scope: FolderScope; readonly label: string; readonly hint: string }[] = [
+  {
+    scope: "coding",
+    label: "coding",
+    hint: "Agents work here. It is trusted with it: they start without asking, and the hooks and settings that a repository brings for them run as you.",
+  },
+  { scope: "files", label: "files", hint: "Changes are shown, and paths in it are completed while you type." },
+  { scope: "exec", label: "exec", hint: "An agent may be started that does everything without asking." },
+];
+
+/** Where agents may work. */
 export function FoldersPage() {
-  return <h1>Folders</h1>;
+  const folders = useFolders();
+  const [editing, setEditing] = useState<Folder | "new" | null>(null);
+  const [removing, setRemoving] = useState<Folder | null>(null);
+  return (
+    <Page
+      title="Folders"
+      description="Where agents may work. What lies in a registered folder follows its scopes; of nested ones, the innermost decides."
+      actions={
+        <Button variant="primary" onClick={() => setEditing("new")}>
+          Register a folder
+        </Button>
+      }
+    >
+      {folders.isPending && <LoadingRows label="Loading folders" rows={2} />}
+      {folders.error !== null && <ErrorNotice error={folders.error} onRetry={() => void folders.refetch()} />}
+      {folders.data?.length === 0 && (
+        <Notice>
+          No folder is registered, so agents may work anywhere on this machine. From the first one on, they work in
+          registered folders only, and sessions elsewhere are not shown any more.
+        </Notice>
+      )}
+      {folders.data !== undefined && folders.data.length > 0 && (
+        <Rows label="Registered folders">
+          {folders.data.map((folder) => (
+            <li key={folder.path} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+              <FolderOpen aria-hidden className="size-4 shrink-0 text-ink-faint" />
+              <div className="min-w-52 flex-1">
+                <h2 className="font-mono text-xs font-medium">{folder.path}</h2>
+                <div className="mt-1 flex flex-wrap gap-1">
+                  {folder.scopes.map((scope) => (
+                    <Badge key={scope} tone={scope === "exec" ? "lamp" : "plain"}>
+                      {scope}
+                    </Badge>
+                  ))}
+                </div>
+              </div>
+              <div className="flex gap-1.5">
+                <Button onClick={() => setEditing(folder)}>Scopes…</Button>
+                <Button variant="ghost" onClick={() => setRemoving(folder)}>
+                  Remove…
+                </Button>
+              </div>
+            </li>
+          ))}
+        </Rows>
+      )}
+      {editing !== null && (
+        <FolderDialog folder={editing === "new" ? null : editing} onClose={() => setEditing(null)} />
+      )}
+      {removing !== null && (
+        <RemoveDialog folder={removing} last={folders.data?.length === 1} onClose={() => setRemoving(null)} />
+      )}
+    </Page>
+  );
+}
+
+function FolderDialog({ folder, onClose }: { readonly folder: Folder | null; readonly onClose: () => void }) {
+  const add = useAddFolder();
+  const [path, setPath] = useState(folder?.path ?? "");
+  const [scopes, setScopes] = useState<readonly FolderScope[]>(folder?.scopes ?? ["coding", "files"]);
+  const aboutPath =
+    add.error instanceof ApiError && add.error.code === "dir_not_found" ? messageOf(add.error) : undefined;
+  const pathError = fieldError(add.error, "path") ?? aboutPath;
+  return (
+    <Dialog open onClose={onClose} title={folder === null ? "Register a folder" : "Scopes of a folder"}>
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          add.mutate({ path: path.trim(), scopes }, { onSuccess: onClose });
+        }}
+      >
+        {folder === null ? (
+          <PathField label="Folder" required value={path} onChange={setPath} error={pathError} />
+        ) : (
+          <p className="font-mono text-xs">{folder.path}</p>
+        )}
+        <fieldset>
+          <legend className="mb-1 text-xs font-medium text-ink-soft">Scopes</legend>
+          {scopeWords.map(({ scope, label, hint }) => (
+            <CheckField
+              key={scope}
+              label={label}
+              hint={hint}
+              checked={scopes.includes(scope)}
+              onChange={(event) =>
+                setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
+              }
+            />
+          ))}
+        </fieldset>
+        {add.error !== null && pathError === undefined && <ErrorNotice error={add.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            type="submit"
+            variant="primary"
+            busy={add.isPending}
+            disabled={path.trim() === "" || scopes.length === 0}
+          >
+            {folder === null ? "Register" : "Save"}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function RemoveDialog({
+  folder,
+  last,
+  onClose,
+}: {
+  readonly folder: Folder;
+  readonly last: boolean;
+  readonly onClose: () => void;
+}) {
+  const remove = useRemoveFolder();
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title="Remove the folder from the list?"
+      description={
+        <>
+          <p className="font-mono text-xs">{folder.path}</p>
+          <p className="mt-2">
+            The directory itself stays.{" "}
+            {last
+              ? "It is the last one: without any, agents may work everywhere again."
+              : "Agents start in it no more, and its sessions are not shown."}
+          </p>
+        </>
+      }
+      confirm="Remove"
+      busy={remove.isPending}
+      onConfirm={() => remove.mutate(folder.path, { onSuccess: onClose })}
+    >
+      {remove.error !== null && <ErrorNotice error={remove.error} />}
+    </ConfirmDialog>
+  );
 }

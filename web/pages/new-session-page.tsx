@@ -1,3 +1,214 @@
+import { useMemo, useState } from "react";
+import { Link, useNavigate, useSearchParams } from "react-router";
+import { permissionModeSchema } from "../../src/wire/coding.ts";
+import { useAgents } from "../api/agents.ts";
+import { ApiError } from "../api/api-error.ts";
+import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
+import { useMay } from "../api/me.ts";
+import { Button } from "../ui/button.tsx";
+import { SelectField, SwitchField, TextArea, TextField } from "../ui/field.tsx";
+import { ErrorNotice, Notice } from "../ui/notice.tsx";
+import { Page } from "../ui/page.tsx";
+import { PathField } from "../ui/path-field.tsx";
+import { agentName } from "../ui/session-state.ts";
+import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
+
+const lastDirName = "postern.last-dir";
+
+/** Starts an agent: where, on what, how freely, and with what to begin. */
 export function NewSessionPage() {
-  return <h1>NewSession</h1>;
+  const navigate = useNavigate();
+  const [params] = useSearchParams();
+  const start = useStartSession();
+  const { data: listed } = useAgents();
+  const mayAdminister = useMay("admin");
+  const mayDrive = useMay("coding:drive");
+  const folders = useFolders({ enabled: mayAdminister });
+  const { data: dirs = [] } = useSessionDirs();
+  const [given, setGiven] = useState<Partial<NewSession>>({});
+  const [idempotencyKey, setIdempotencyKey] = useState(() => randomKey());
+
+  const dir = given.dir ?? params.get("dir") ?? localStorage.getItem(lastDirName) ?? "";
+  const { data: branches } = useBranches(dir.trim());
+  const form: NewSession = {
+    agent: given.agent ?? listed?.default ?? listed?.agents[0]?.name ?? "",
+    dir,
+    model: given.model ?? "",
+    permissionMode: given.permissionMode ?? "ask",
+    worktree: given.worktree === true && branches?.repository != null,
+    baseBranch: given.baseBranch ?? branches?.current ?? branches?.branches[0] ?? "",
+    branch: given.branch ?? branches?.suggested ?? "",
+    prompt: given.prompt ?? "",
+  };
+  const change = (changes: Partial<NewSession>): void => {
+    setGiven((before) => ({ ...before, ...changes }));
+    // Asked for something else, it is another request.
+    setIdempotencyKey(randomKey());
+    if (start.isError) start.reset();
+  };
+  const known = useMemo(
+    () => [...new Set([...dirs.map((one) => one.dir), ...(folders.data ?? []).map(({ path }) => path)])],
+    [dirs, folders.data],
+  );
+  const { byField, general } = newSessionErrors(start.error);
+  const failedSession = general instanceof ApiError ? general.sessionId : null;
+
+  const submit = (): void => {
+    start.mutate(
+      { form, idempotencyKey },
+      {
+        onSuccess(sessionId) {
+          localStorage.setItem(lastDirName, form.dir.trim());
+          void navigate(`/sessions/${encodeURIComponent(sessionId)}`);
+        },
+      },
+    );
+  };
+
+  return (
+    <Page title="New session">
+      <form
+        aria-label="New session"
+        className="flex max-w-2xl flex-col gap-5"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        {listed !== undefined && listed.agents.length === 0 && (
+          <Notice tone="lamp">
+            No agent is configured yet.{" "}
+            <Link to="/agents" className="underline">
+              Configure one first
+            </Link>
+            .
+          </Notice>
+        )}
+        <PathField
+          label="Folder"
+          required
+          autoFocus={dir === ""}
+          value={dir}
+          known={known}
+          onChange={(value) => change({ dir: value })}
+          error={byField.dir}
+        />
+        <TextArea
+          label="First prompt (optional)"
+          rows={5}
+          value={form.prompt}
+          autoFocus={dir !== ""}
+          placeholder="What should the agent do?"
+          hint="Without one, the agent's terminal is opened and waits for you. Ctrl Enter starts."
+          error={byField.prompt}
+          onChange={(event) => change({ prompt: event.target.value })}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
+          }}
+        />
+        <div className="grid gap-4 sm:grid-cols-3">
+          <SelectField
+            label="Agent"
+            value={form.agent}
+            error={byField.agent}
+            onChange={(event) => change({ agent: event.target.value })}
+          >
+            {listed?.agents.map(({ name, isDefault }) => (
+              <option key={name} value={name}>
+                {agentName(name)}
+                {isDefault ? " (default)" : ""}
+              </option>
+            ))}
+          </SelectField>
+          <TextField
+            label="Model (optional)"
+            placeholder="The agent's own choice"
+            value={form.model}
+            error={byField.model}
+            onChange={(event) => change({ model: event.target.value })}
+          />
+          <SelectField
+            label="Permissions"
+            value={form.permissionMode}
+            disabled={!mayDrive || form.prompt.trim() === ""}
+            error={byField.permissionMode}
+            hint={form.prompt.trim() === "" ? "Chosen with a first prompt." : undefined}
+            onChange={(event) => change({ permissionMode: permissionModeSchema.parse(event.target.value) })}
+          >
+            <option value="ask">Ask before acting</option>
+            <option value="edits">Edit files freely</option>
+            <option value="all">Do everything freely</option>
+          </SelectField>
+        </div>
+        {form.permissionMode === "all" && form.prompt.trim() !== "" && (
+          <Notice tone="lamp">
+            The agent will run any command as you, without asking. It needs a folder with the scope <code>exec</code>,
+            once folders are registered.
+          </Notice>
+        )}
+        <div className="flex flex-col gap-4 rounded-xl border border-line bg-panel p-4">
+          <SwitchField
+            label="In a worktree of its own"
+            hint={
+              branches !== undefined && branches.repository === null
+                ? "This folder is in no git repository."
+                : "A new branch beside your work. When the session is closed, the worktree goes; the branch and uncommitted work are kept."
+            }
+            disabled={branches?.repository == null}
+            checked={form.worktree}
+            onChange={(worktree) => change({ worktree })}
+          />
+          {form.worktree && (
+            <div className="grid gap-4 sm:grid-cols-2">
+              <TextField
+                label="New branch"
+                required
+                value={form.branch}
+                error={byField.branch}
+                spellCheck={false}
+                onChange={(event) => change({ branch: event.target.value })}
+              />
+              <SelectField
+                label="Based on"
+                value={form.baseBranch}
+                error={byField.baseBranch}
+                onChange={(event) => change({ baseBranch: event.target.value })}
+              >
+                {branches?.branches.map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </SelectField>
+            </div>
+          )}
+        </div>
+        {general !== null && <ErrorNotice error={general} />}
+        {failedSession !== null && (
+          <Link to={`/sessions/${encodeURIComponent(failedSession)}`} className="text-sm text-accent underline">
+            See what the agent said
+          </Link>
+        )}
+        <div className="flex items-center gap-3">
+          <Button
+            type="submit"
+            variant="primary"
+            size="lg"
+            busy={start.isPending}
+            disabled={form.agent === "" || dir.trim() === ""}
+          >
+            {form.prompt.trim() === "" ? "Open terminal" : "Start session"}
+          </Button>
+          {start.isPending && (
+            <span role="status" className="text-sm text-ink-faint">
+              Starting {agentName(form.agent)}…
+            </span>
+          )}
+        </div>
+      </form>
+    </Page>
+  );
+}
+
+/** `crypto.randomUUID` is for https and localhost only. */
+function randomKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

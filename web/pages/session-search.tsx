@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import { useLocation } from "react-router";
 import { z } from "zod";
 import { useAgents } from "../api/agents.ts";
-import { useFolders } from "../api/folders.ts";
+import { useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/me.ts";
 import { SelectFilter } from "../ui/field.tsx";
 import { agentName, shortPath } from "../ui/session-state.ts";
@@ -23,23 +23,16 @@ const statuses = [
 ] as const;
 
 /** Search as you type, and filters. `/` on any page leads here. */
-export function SessionSearch({
-  asked: [asked, change],
-  dirs,
-}: {
-  readonly asked: ReturnType<typeof useAsked>;
-  /** Directories of the sessions that are shown. */
-  readonly dirs: readonly string[];
-}) {
+export function SessionSearch({ asked: [asked, change] }: { readonly asked: ReturnType<typeof useAsked> }) {
   const location = useLocation();
   const input = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(asked.query);
   const { agents = [], availableAgents = [] } = useAgents().data ?? {};
   const folders = useFolders({ enabled: useMay("admin") }).data ?? [];
+  const { data: dirs = [] } = useSessionDirs();
   const { agent, dir, status } = asked.filters;
-  const folderChoices = [
-    ...new Set([...folders.map(({ path }) => path), ...dirs, ...(dir === "" ? [] : [dir])]),
-  ].toSorted();
+  const worked = dirs.map((each) => each.dir);
+  const folderChoices = [...new Set([...folders.map(({ path }) => path), ...worked, ...(dir === "" ? [] : [dir])])];
 
   useEffect(() => {
     if (focusSchema.safeParse(location).success) input.current?.select();
@@ -70,7 +63,7 @@ export function SessionSearch({
           className="h-9 w-full rounded-lg border border-line-strong bg-raised pr-3 pl-9 placeholder:text-ink-faint"
         />
       </div>
-      <div className="flex flex-wrap items-center gap-2">
+      <div className="grid grid-cols-3 items-center gap-2 sm:flex sm:flex-wrap">
         <SelectFilter label="Agent" value={agent} onChange={(event) => change({ agent: event.target.value })}>
           <option value="">All agents</option>
           {[...agents, ...availableAgents].map(({ name }) => (
@@ -83,7 +76,7 @@ export function SessionSearch({
           label="Folder"
           value={dir}
           onChange={(event) => change({ dir: event.target.value })}
-          className="max-w-56"
+          className="sm:max-w-56"
         >
           <option value="">All folders</option>
           {folderChoices.map((path) => (
@@ -107,6 +100,7 @@ export function SessionSearch({
         {asked.query !== "" && (
           <SelectFilter
             label="Search in"
+            className="col-span-3"
             value={asked.everywhere ? "all" : "title"}
             onChange={(event) => change({ everywhere: event.target.value === "all" })}
           >

@@ -39,7 +39,6 @@ export function SessionsPage() {
       rest: rows.filter(({ session }) => !ids.has(session.sessionId)),
     };
   }, [searching, filters.status, live.data, rows]);
-  const dirs = useMemo(() => [...new Set(rows.map(({ session }) => session.dir))], [rows]);
   useShortcuts(listShortcuts);
 
   const nothing = groups.waiting.length + groups.lively.length + groups.rest.length === 0;
@@ -49,12 +48,13 @@ export function SessionsPage() {
     <Page
       title="Sessions"
       actions={
-        <Link to="/new" className={buttonClass({ variant: "primary" })}>
+        // Where the sidebar is, it has one.
+        <Link to="/new" className={`${buttonClass({ variant: "primary" })} lg:hidden`}>
           <Plus aria-hidden className="size-4" /> New session
         </Link>
       }
     >
-      <SessionSearch asked={asked} dirs={dirs} />
+      <SessionSearch asked={asked} />
       {shown.error !== null && <ErrorNotice error={shown.error} onRetry={() => void shown.refetch()} />}
       {indexing !== null && (
         <p role="status" className="mb-3 text-xs text-ink-faint">

@@ -1,3 +1,17 @@
+import { Page } from "../ui/page.tsx";
+import { AboutGateway } from "./settings-about.tsx";
+import { AppearanceSettings } from "./settings-appearance.tsx";
+import { BrowserSettings } from "./settings-browsers.tsx";
+import { NotificationSettings } from "./settings-notifications.tsx";
+
+/** This browser, the others that are signed in, and the gateway. */
 export function SettingsPage() {
-  return <h1>Settings</h1>;
+  return (
+    <Page title="Settings">
+      <AppearanceSettings />
+      <NotificationSettings />
+      <BrowserSettings />
+      <AboutGateway />
+    </Page>
+  );
 }

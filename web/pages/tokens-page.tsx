@@ -1,3 +1,129 @@
+import { KeyRound } from "lucide-react";
+import { useState } from "react";
+import type { CreatedToken, Token } from "../../src/wire/access.ts";
+import { useRevokeToken, useTokens } from "../api/tokens.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Page, Rows } from "../ui/page.tsx";
+import { RelativeTime } from "../ui/relative-time.tsx";
+import { exactTime } from "../ui/time.ts";
+import { CreateTokenDialog } from "./create-token-dialog.tsx";
+
+/** Tokens for programs: each is somebody's key to the gate, with what it opens written on it. */
 export function TokensPage() {
-  return <h1>Tokens</h1>;
+  const tokens = useTokens();
+  const [open, setOpen] = useState<"none" | "create">("none");
+  const [created, setCreated] = useState<CreatedToken | null>(null);
+  const [revoking, setRevoking] = useState<Token | null>(null);
+  return (
+    <Page
+      title="Tokens"
+      description="For programs that call the gateway: scripts, editors, other machines. Each has its own, and can be revoked alone."
+      actions={
+        <Button variant="primary" onClick={() => setOpen("create")}>
+          Create a token
+        </Button>
+      }
+    >
+      {tokens.isPending && <LoadingRows label="Loading tokens" rows={2} />}
+      {tokens.error !== null && <ErrorNotice error={tokens.error} onRetry={() => void tokens.refetch()} />}
+      {tokens.data?.length === 0 && (
+        <EmptyState title="No tokens yet.">Browsers need none: they sign in by a link.</EmptyState>
+      )}
+      {tokens.data !== undefined && tokens.data.length > 0 && (
+        <Rows label="Tokens">
+          {tokens.data.map((token) => (
+            <TokenRow key={token.tokenId} token={token} onRevoke={() => setRevoking(token)} />
+          ))}
+        </Rows>
+      )}
+      {open === "create" && (
+        <CreateTokenDialog
+          onClose={() => setOpen("none")}
+          onCreated={(token) => {
+            setOpen("none");
+            setCreated(token);
+          }}
+        />
+      )}
+      {created !== null && <CreatedDialog created={created} onClose={() => setCreated(null)} />}
+      {revoking !== null && <RevokeDialog token={revoking} onClose={() => setRevoking(null)} />}
+    </Page>
+  );
+}
+
+function TokenRow({ token, onRevoke }: { readonly token: Token; readonly onRevoke: () => void }) {
+  const { name, scopes, folders, createdAt, expiresAt, lastUsedAt } = token;
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+      <KeyRound aria-hidden className="size-4 shrink-0 text-ink-faint" />
+      <div className="min-w-52 flex-1">
+        <h2 className="font-medium">{name}</h2>
+        <div className="mt-1 flex flex-wrap gap-1">
+          {scopes.map((scope) => (
+            <Badge key={scope} tone={scope === "coding:drive" || scope === "admin" ? "lamp" : "plain"}>
+              {scope}
+            </Badge>
+          ))}
+        </div>
+        {folders !== null && <p className="mt-1 font-mono text-2xs text-ink-faint">Only in {folders.join(", ")}</p>}
+      </div>
+      <dl className="grid grid-cols-[auto_auto] gap-x-2 text-2xs text-ink-faint">
+        <dt>Created</dt>
+        <dd>
+          <RelativeTime at={createdAt} />
+        </dd>
+        <dt>Last used</dt>
+        <dd>{lastUsedAt === null ? "never" : <RelativeTime at={lastUsedAt} />}</dd>
+        <dt>Expires</dt>
+        <dd>{expiresAt === null ? "never" : exactTime(expiresAt)}</dd>
+      </dl>
+      <Button onClick={onRevoke} aria-label={`Revoke ${name}`}>
+        Revoke…
+      </Button>
+    </li>
+  );
+}
+
+function CreatedDialog({ created, onClose }: { readonly created: CreatedToken; readonly onClose: () => void }) {
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`The token “${created.name}”`}
+      description="Copy it now: it is shown this one time. The gateway itself only keeps its hash."
+    >
+      <div className="flex flex-col gap-4">
+        <output aria-label="Token" className="block rounded-md bg-well p-3 font-mono text-xs break-all select-all">
+          {created.token}
+        </output>
+        <div className="flex justify-end gap-2">
+          <CopyButton text={created.token}>Copy the token</CopyButton>
+          <Button variant="primary" onClick={onClose}>
+            Done
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+function RevokeDialog({ token, onClose }: { readonly token: Token; readonly onClose: () => void }) {
+  const revoke = useRevokeToken();
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={`Revoke “${token.name}”?`}
+      description="It opens nothing any more, at once; connections that it has open end within five seconds. Sessions that were started with it go on."
+      confirm="Revoke"
+      busy={revoke.isPending}
+      onConfirm={() => revoke.mutate(token.tokenId, { onSuccess: onClose })}
+    >
+      {revoke.error !== null && <ErrorNotice error={revoke.error} />}
+    </ConfirmDialog>
+  );
 }

@@ -31,20 +31,19 @@ export function Dialog({
             wide ? "max-w-4xl" : "max-w-md",
           )}
         >
-          <div className="flex items-start gap-3 px-5 pt-4">
-            <div className="min-w-0 flex-1">
-              <Radix.Title className="text-base font-semibold">{title}</Radix.Title>
-              {description !== undefined && (
-                <Radix.Description asChild>
-                  <div className="mt-1 text-sm text-ink-soft">{description}</div>
-                </Radix.Description>
-              )}
-            </div>
-            <Radix.Close asChild>
-              <IconButton label="Close" icon={X} className="-mr-2" />
-            </Radix.Close>
+          <div className="pt-4 pr-14 pl-5">
+            <Radix.Title className="text-base font-semibold">{title}</Radix.Title>
+            {description !== undefined && (
+              <Radix.Description asChild>
+                <div className="mt-1 text-sm text-ink-soft">{description}</div>
+              </Radix.Description>
+            )}
           </div>
-          <div className="min-h-0 flex-1 overflow-y-auto px-5 pt-3 pb-5">{children}</div>
+          <div className="flex min-h-0 flex-1 flex-col overflow-y-auto px-5 pt-3 pb-5">{children}</div>
+          {/* Last, so that a dialog begins with its content. */}
+          <Radix.Close asChild>
+            <IconButton label="Close" icon={X} className="absolute top-3 right-3" />
+          </Radix.Close>
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>

@@ -1,0 +1,65 @@
+import { Minus, Monitor, Moon, Plus, Sun } from "lucide-react";
+import { RadioGroup } from "radix-ui";
+import { z } from "zod";
+import { changePreferences, terminalFontRange, usePreferences } from "../app/preferences.ts";
+import { IconButton } from "../ui/button.tsx";
+import { Section } from "../ui/page.tsx";
+
+const themes = [
+  { theme: "system", label: "As the system", icon: Monitor },
+  { theme: "light", label: "Light", icon: Sun },
+  { theme: "dark", label: "Dark", icon: Moon },
+] as const;
+
+const themeSchema = z.enum(["system", "light", "dark"]);
+
+/** How it looks, in this browser. */
+export function AppearanceSettings() {
+  const { theme, terminalFontPx } = usePreferences();
+  const { min, max } = terminalFontRange;
+  return (
+    <Section title="Appearance">
+      <div className="flex flex-col gap-5 rounded-xl border border-line bg-panel p-4">
+        <RadioGroup.Root
+          aria-label="Theme"
+          value={theme}
+          onValueChange={(value) => changePreferences({ theme: themeSchema.parse(value) })}
+          className="grid max-w-md grid-cols-3 gap-2"
+        >
+          {themes.map(({ theme: value, label, icon: Icon }) => (
+            <RadioGroup.Item
+              key={value}
+              value={value}
+              className="flex flex-col items-center gap-1.5 rounded-lg border border-line px-2 py-3 text-xs text-ink-soft hover:border-line-strong data-[state=checked]:border-accent data-[state=checked]:bg-accent-soft data-[state=checked]:text-accent"
+            >
+              <Icon aria-hidden className="size-5" />
+              {label}
+            </RadioGroup.Item>
+          ))}
+        </RadioGroup.Root>
+        <div className="flex flex-wrap items-center gap-x-6 gap-y-3">
+          <div role="group" aria-label="Terminal letter size" className="flex items-center gap-2">
+            <span className="text-sm">Terminal letters</span>
+            <IconButton
+              label="Smaller"
+              icon={Minus}
+              disabled={terminalFontPx <= min}
+              onClick={() => changePreferences({ terminalFontPx: terminalFontPx - 1 })}
+            />
+            <output className="w-12 text-center text-sm tabular-nums">{terminalFontPx} px</output>
+            <IconButton
+              label="Larger"
+              icon={Plus}
+              disabled={terminalFontPx >= max}
+              onClick={() => changePreferences({ terminalFontPx: terminalFontPx + 1 })}
+            />
+          </div>
+          {/* Through the DOM's own interface: the page's policy allows no style attributes in HTML, and these are none. */}
+          <code aria-hidden className="rounded-md bg-well px-3 py-2" style={{ fontSize: terminalFontPx }}>
+            $ git log --oneline
+          </code>
+        </div>
+      </div>
+    </Section>
+  );
+}

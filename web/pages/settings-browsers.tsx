@@ -1,0 +1,133 @@
+import { Smartphone } from "lucide-react";
+import { useState } from "react";
+import { useNavigate } from "react-router";
+import type { BrowserSession } from "../../src/wire/sign-in.ts";
+import {
+  useBrowserSessions,
+  useCreateSignInLink,
+  useRevokeBrowserSession,
+  useSignOut,
+} from "../api/browser-sessions.ts";
+import { useMay, useMe } from "../api/me.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
+import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { Rows, Section } from "../ui/page.tsx";
+import { RelativeTime } from "../ui/relative-time.tsx";
+import { exactTime } from "../ui/time.ts";
+import { browserName } from "./user-agent.ts";
+
+/** The browsers that are signed in, a link for one more, and the way out. */
+export function BrowserSettings() {
+  const me = useMe().data;
+  const mayAdminister = useMay("admin");
+  const browsers = useBrowserSessions({ enabled: mayAdminister });
+  const signOut = useSignOut();
+  const navigate = useNavigate();
+  const [revoking, setRevoking] = useState<BrowserSession | null>(null);
+
+  const leave = (): void => {
+    signOut.mutate(undefined, { onSuccess: () => void navigate("/sign-in", { replace: true }) });
+  };
+  return (
+    <>
+      <Section
+        title="Signed-in browsers"
+        actions={
+          me?.kind === "browser" && (
+            <Button busy={signOut.isPending} onClick={leave}>
+              Sign out
+            </Button>
+          )
+        }
+      >
+        {signOut.error !== null && <ErrorNotice error={signOut.error} />}
+        {browsers.isLoading && <LoadingRows label="Loading browsers" rows={2} />}
+        {browsers.error !== null && <ErrorNotice error={browsers.error} onRetry={() => void browsers.refetch()} />}
+        {browsers.data?.length === 0 && <p className="text-sm text-ink-faint">None is signed in.</p>}
+        {browsers.data !== undefined && browsers.data.length > 0 && (
+          <Rows label="Signed-in browsers">
+            {browsers.data.map((browser) => (
+              <li key={browser.browserSessionId} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+                <div className="min-w-52 flex-1">
+                  <div className="flex items-center gap-2 font-medium" title={browser.userAgent}>
+                    {browserName(browser.userAgent)}
+                    {browser.current && <Badge tone="accent">This one</Badge>}
+                  </div>
+                  <p className="text-2xs text-ink-faint">
+                    Signed in {exactTime(browser.createdAt)} · last used <RelativeTime at={browser.lastUsedAt} />
+                  </p>
+                </div>
+                {!browser.current && <Button onClick={() => setRevoking(browser)}>Sign out…</Button>}
+              </li>
+            ))}
+          </Rows>
+        )}
+      </Section>
+      {mayAdminister && <AnotherBrowser baseUrl={me?.gateway.baseUrl ?? ""} />}
+      {revoking !== null && <RevokeDialog browser={revoking} onClose={() => setRevoking(null)} />}
+    </>
+  );
+}
+
+function AnotherBrowser({ baseUrl }: { readonly baseUrl: string }) {
+  const link = useCreateSignInLink();
+  const isLocal = /^https?:\/\/(localhost|127\.|\[::1\])/.test(baseUrl);
+  return (
+    <Section
+      title="Link for another browser"
+      description="Signs a phone or another computer in: once, and within ten minutes."
+    >
+      <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-4">
+        {isLocal && (
+          <Notice>
+            The gateway is known as <code className="text-xs">{baseUrl}</code>, which only this machine reaches. For a
+            phone, put it behind an address of your network with https, and start it with{" "}
+            <code className="text-xs">--base-url</code>.
+          </Notice>
+        )}
+        {link.data === undefined ? (
+          <Button icon={Smartphone} className="self-start" busy={link.isPending} onClick={() => link.mutate()}>
+            Make a link
+          </Button>
+        ) : (
+          <div className="flex flex-wrap items-center gap-2">
+            <output
+              aria-label="Link"
+              className="min-w-0 flex-1 rounded-md bg-well p-2.5 font-mono text-xs break-all select-all"
+            >
+              {link.data.url}
+            </output>
+            <CopyButton text={link.data.url}>Copy</CopyButton>
+            <Button variant="ghost" onClick={() => link.reset()}>
+              Done
+            </Button>
+            <p className="w-full text-2xs text-ink-faint">
+              Good until {exactTime(link.data.expiresAt)}, for whoever opens it first.
+            </p>
+          </div>
+        )}
+        {link.error !== null && <ErrorNotice error={link.error} />}
+      </div>
+    </Section>
+  );
+}
+
+function RevokeDialog({ browser, onClose }: { readonly browser: BrowserSession; readonly onClose: () => void }) {
+  const revoke = useRevokeBrowserSession();
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={`Sign out ${browserName(browser.userAgent)}?`}
+      description="At once: what it has open ends within five seconds."
+      confirm="Sign out"
+      busy={revoke.isPending}
+      onConfirm={() => revoke.mutate(browser.browserSessionId, { onSuccess: onClose })}
+    >
+      {revoke.error !== null && <ErrorNotice error={revoke.error} />}
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,89 @@
+import { useMutation } from "@tanstack/react-query";
+import { askOutputSchema, type PermissionMode, spawnOutputSchema } from "../../src/wire/coding.ts";
+import { ApiError, type ApiErrorCode, fieldError, messageOf } from "../api/api-error.ts";
+import { callApi, callTool } from "../api/client.ts";
+
+/** The form of a new session. */
+export interface NewSession {
+  readonly agent: string;
+  readonly dir: string;
+  readonly model: string;
+  readonly permissionMode: PermissionMode;
+  readonly worktree: boolean;
+  readonly baseBranch: string;
+  readonly branch: string;
+  readonly prompt: string;
+}
+
+export type NewSessionField = "agent" | "dir" | "model" | "permissionMode" | "baseBranch" | "branch" | "prompt";
+
+/** Which field a refusal is about. */
+const fieldOfCode: Partial<Readonly<Record<ApiErrorCode, NewSessionField>>> = {
+  dir_not_found: "dir",
+  dir_not_allowed: "dir",
+  not_a_git_repository: "dir",
+  agent_unknown: "agent",
+  agent_not_configured: "agent",
+  agent_binary_missing: "agent",
+  model_not_supported: "model",
+  insufficient_scope: "permissionMode",
+  base_branch_not_found: "baseBranch",
+  branch_exists: "branch",
+  branch_checked_out: "branch",
+  worktree_exists: "branch",
+  worktree_conflict: "branch",
+  prompt_not_text: "prompt",
+  too_large: "prompt",
+};
+
+const fields: readonly NewSessionField[] = [
+  "agent",
+  "dir",
+  "model",
+  "permissionMode",
+  "baseBranch",
+  "branch",
+  "prompt",
+];
+
+/** What is wrong, beside the field that it is about, or in general. */
+export interface NewSessionErrors {
+  readonly byField: Partial<Readonly<Record<NewSessionField, string>>>;
+  readonly general: unknown;
+}
+
+export function newSessionErrors(error: unknown): NewSessionErrors {
+  if (!(error instanceof ApiError)) return { byField: {}, general: error };
+  const named = fields.flatMap((field) => {
+    const message = fieldError(error, field);
+    return message === undefined ? [] : [[field, message] as const];
+  });
+  if (named.length > 0) return { byField: Object.fromEntries(named), general: null };
+  const field = fieldOfCode[error.code];
+  return field === undefined
+    ? { byField: {}, general: error }
+    : { byField: { [field]: messageOf(error) }, general: null };
+}
+
+/** With a prompt the agent is asked; without one a terminal is opened. @returns the session's id */
+export async function startSession(form: NewSession, idempotencyKey: string): Promise<string> {
+  const where = {
+    dir: form.dir.trim(),
+    ...(form.agent === "" ? {} : { agent: form.agent }),
+    ...(form.model.trim() === "" ? {} : { model: form.model.trim() }),
+    ...(form.worktree ? { worktree: true, baseBranch: form.baseBranch, branch: form.branch.trim() } : {}),
+  };
+  if (form.prompt.trim() === "")
+    return (await callApi("/api/coding/spawn", spawnOutputSchema, { body: where })).sessionId;
+  const mode = form.permissionMode === "ask" ? {} : { permissionMode: form.permissionMode };
+  const input = { ...where, ...mode, prompt: form.prompt, idempotencyKey };
+  return (await callTool("coding_ask", askOutputSchema, { input })).sessionId;
+}
+
+/** Starts a session; pressed twice, or tried again after the connection broke, it is still one. */
+export function useStartSession() {
+  return useMutation({
+    mutationFn: ({ form, idempotencyKey }: { readonly form: NewSession; readonly idempotencyKey: string }) =>
+      startSession(form, idempotencyKey),
+  });
+}
