@@ -51,7 +51,8 @@ describeOnBothStores("a sign-in link", (openStore) => {
       errorCode(signIn.redeem(given, { userAgent: "" })),
     );
     const codes = await Promise.all(attempts);
-    expect(codes.toSorted()).toEqual([null, "unauthenticated", "unauthenticated", "unauthenticated"].toSorted());
+    expect(codes.filter((code) => code === null)).toHaveLength(1);
+    expect(codes.filter((code) => code === "unauthenticated")).toHaveLength(3);
     expect(await accounts.browsers.list(accountId)).toHaveLength(1);
   });
 

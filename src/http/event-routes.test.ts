@@ -4,11 +4,12 @@ import { readEvents } from "../../test/support/event-reader.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
 import { turnEnded } from "../../test/support/session-events.ts";
+import { signInBrowser } from "../../test/support/signed-in-browser.ts";
 import { PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
 import { firstIdAt } from "../events/event-id.ts";
 import { createEvents } from "../events/index.ts";
-import { eventRoutes, openApiRoutes } from "./index.ts";
+import { eventRoutes, openApiRoutes, signInRoutes } from "./index.ts";
 
 /** The stream on a real server and store; the server's own clock is the test's. */
 async function setUp() {
@@ -21,7 +22,9 @@ async function setUp() {
     fetch: () => Promise.reject(new Error("There are no webhooks.")),
     isVisible: async (dir, within) => within === null || within.some((folder) => dir.startsWith(folder)),
   });
-  const server = await startHttpServer(() => [
+  const gateway = { id: "g", version: "1.2.3", baseUrl: "http://localhost:7177" };
+  const server = await startHttpServer(({ accounts }) => [
+    signInRoutes({ accounts, gateway: () => gateway }),
     openApiRoutes({ version: "1.2.3" }),
     eventRoutes({
       clock,
@@ -156,6 +159,35 @@ test("a revoked token's stream ends within five seconds, an expired one's too, a
       return expired;
     }, patient)
     .toBe(true);
+});
+
+test("a page reads the stream with its browser's sign-in, and no longer than that lasts", async () => {
+  const { accounts, accountId, clock, publish, ...server } = await setUp();
+  const browser = await signInBrowser({ ...server, accounts });
+  const { url } = server;
+  expect((await fetch(`${url}/api/coding/events`, { headers: { cookie: browser.cookie } })).status).toBe(401);
+  const response = await fetch(`${url}/api/coding/events`, { headers: browser.headers });
+  expect(response.status).toBe(200);
+  let text = "";
+  let ended = false;
+  const reading = (async () => {
+    for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString();
+    ended = true;
+  })();
+  await publish({ sessionId: "seen" });
+  await expect.poll(() => text, patient).toContain('"sessionId":"seen"');
+  await clock.advance(10_000);
+  expect(ended).toBe(false);
+  const [signedIn] = await accounts.browsers.list(accountId);
+  await accounts.browsers.revoke(accountId, signedIn?.browserSessionId ?? "");
+  const deadline = clock.now() + 5_000;
+  await expect
+    .poll(async () => {
+      if (!ended && clock.now() < deadline) await clock.advance(500);
+      return ended;
+    }, patient)
+    .toBe(true);
+  await reading;
 });
 
 test("silence is filled, and a stream ends when the gateway stops", async () => {

@@ -9,8 +9,7 @@ import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { credentialsOf } from "./credentials.ts";
 import { acceptJsonOnly } from "./json-body.ts";
-import { checkSocketOrigin } from "./known-host.ts";
-import { checkOrigin, checkOwnPage, createKnownHosts, isLoopback } from "./known-host.ts";
+import { checkOrigin, checkOwnPage, checkSocketOrigin, createKnownHosts, isLoopback } from "./known-host.ts";
 import { type Listening, openListeners } from "./listeners.ts";
 import { toProblem } from "./problem-response.ts";
 import type { HttpApp, KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
@@ -81,8 +80,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     auth: config.auth,
     isOwnerSocket: ({ socket }) => ownerSockets.has(socket),
     checkPlace(request) {
-      const ownOrigin = ownerSockets.has(request.socket) ? null : knownHosts.checkHost(request);
-      checkSocketOrigin({ origin: request.headers.origin, ownOrigin });
+      checkSocketOrigin({ origin: request.headers.origin, ownOrigin: ownOriginOf(request) });
     },
   });
 
