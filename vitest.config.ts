@@ -1,9 +1,10 @@
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { sharedCompileCache } from "./test/support/compile-cache.ts";
 
 const longTests = "**/*.long.test.ts";
 const globalSetup = ["test/support/postgres-setup.ts"];
 
-/** Beside the source: seconds. */
+/** Beside the source: seconds. They wait for disks and clocks too: three at a time keep two processors busy. */
 const unit: TestProjectInlineConfiguration = {
   test: {
     name: "unit",
@@ -12,6 +13,8 @@ const unit: TestProjectInlineConfiguration = {
     globalSetup,
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    maxWorkers: 3,
+    sequence: { groupOrder: 2 },
   },
 };
 
@@ -25,6 +28,7 @@ const e2e: TestProjectInlineConfiguration = {
     testTimeout: 90_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    sequence: { groupOrder: 1 },
   },
 };
 
@@ -32,6 +36,7 @@ export default defineConfig({
   test: {
     // Real processes, signals and files: each worker is a process of its own.
     pool: "forks",
+    env: { NODE_COMPILE_CACHE: sharedCompileCache() },
     projects: [unit, e2e],
   },
 });

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { TerminalHostClient } from "../../src/terminal-host/terminal-info.ts";
 import type { ReadOutput } from "../../src/wire/coding.ts";
-import { type ApiClient, createApiClient, createWorld, type World } from "../support/gateway.ts";
-import { runPostern, type ServingProcess, servePostern } from "../support/postern-process.ts";
+import { createWorld, type World } from "../support/gateway.ts";
+import { prepareStore, serveWorld } from "../support/serving-gateway.ts";
 import { hostOf } from "../support/situations.ts";
 
 /** What a session was doing when its gateway was killed, what a person did meanwhile, and what the next gateway has to say. */
@@ -60,24 +60,17 @@ const codexRows: readonly Row[] = [
 ];
 
 let world: World;
+let token: string;
 let host: TerminalHostClient | undefined;
 beforeEach(async () => {
   // Codex opens its own dialog only when the hook waits no longer.
   world = await createWorld({ agents: true, env: { POSTERN_PERMISSION_ANSWER_MS: "500" } });
+  token = await prepareStore(world);
 });
 afterEach(async () => {
   await host?.close();
   await world.close();
 });
-
-async function serve(): Promise<{ readonly server: ServingProcess; readonly api: ApiClient }> {
-  const server = await servePostern({ ...world.env });
-  onTestFinished(async () => void (await server.end("SIGKILL")));
-  const scopes = "coding:read,coding:write,coding:drive";
-  const made = await runPostern(["token", "create", "--name", "test", "--scopes", scopes], { env: { ...world.env } });
-  await runPostern(["coding", "setup", "--yes"], { env: { ...world.env } });
-  return { server, api: createApiClient(server.url, made.stdout.trim()) };
-}
 
 test.each([
   { agent: "claude-code", rows: claudeRows },
@@ -86,7 +79,7 @@ test.each([
   "$agent: what sessions do is known when the gateway was killed and another one has begun",
   { timeout: 180_000 },
   async ({ agent, rows }) => {
-    const first = await serve();
+    const first = await serveWorld(world, token);
     const terminals = await hostOf(world);
     host = terminals;
     const screens = async (terminalId: string): Promise<string> =>
@@ -116,7 +109,7 @@ test.each([
       await expect.poll(press, { ...patience, interval: 1_000 }).toMatch(until);
     }
 
-    const second = await serve();
+    const second = await serveWorld(world, token);
     await sleep(1_000);
     const read = async () =>
       Promise.all(

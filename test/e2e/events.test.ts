@@ -1,16 +1,9 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { loadConfig } from "../../src/config.ts";
-import { systemClock } from "../../src/core/clock.ts";
-import { silentLog } from "../../src/core/log.ts";
-import { openStores } from "../../src/stores.ts";
-import { scopes } from "../../src/wire/access.ts";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { readEvents } from "../support/event-reader.ts";
-import { createApiClient, createWorld, type World } from "../support/gateway.ts";
-import { type ServingProcess, servePostern } from "../support/postern-process.ts";
+import { createWorld, type World } from "../support/gateway.ts";
+import { prepareStore, type ServingGateway, serveWorld, untilReported } from "../support/serving-gateway.ts";
 import { isSigned, startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
 
 let world: World;
@@ -25,31 +18,7 @@ const patient = { timeout: 30_000 };
 /** A session's life with two turns, without the steps between. */
 const wholeLife = ["session.created", "session.turn_ended", "session.turn_ended", "session.exited", "session.closed"];
 
-interface Serving {
-  readonly server: ServingProcess;
-  readonly token: string;
-  readonly api: ReturnType<typeof createApiClient>;
-}
-
-/** A token, and both agents configured: in the store that every gateway of this world opens. */
-async function prepareStore(): Promise<string> {
-  const stores = await openStores(loadConfig(world.env), { log: silentLog, clock: systemClock });
-  const { accountId } = await stores.accounts.owner();
-  const wanted = { name: "test", scopes, folders: null, expiresAt: null };
-  const { token } = await stores.accounts.tokens.create(accountId, wanted);
-  for (const agent of ["claude-code", "codex"]) await stores.agents.configure(agent);
-  await stores.close();
-  return token;
-}
-
-/** `postern serve` in a process of its own. */
-async function serve(token: string): Promise<Serving> {
-  const server = await servePostern({ ...world.env });
-  onTestFinished(async () => void (await server.end("SIGKILL")));
-  return { server, token, api: createApiClient(server.url, token) };
-}
-
-async function addReceiver({ api }: Serving): Promise<WebhookReceiver & { readonly secret: string }> {
+async function addReceiver({ api }: ServingGateway): Promise<WebhookReceiver & { readonly secret: string }> {
   const receiver = await startWebhookReceiver();
   const { status, body } = await api.post<{ secret: string }>("/api/webhooks", { url: receiver.url });
   expect(status).toBe(201);
@@ -82,31 +51,21 @@ function lastActivity(events: readonly SessionEvent[]): string | null {
   return events.findLast((event) => event.kind === "session.activity")?.activity ?? null;
 }
 
-/** Waits until the agent's hooks have told this so often, whether or not a gateway runs. */
-async function untilReported(hook: "UserPromptSubmit" | "Stop", count: number): Promise<void> {
-  const sessions = join(world.home, "sessions");
-  const reports = async (): Promise<number> => {
-    const inboxes = (await readdir(sessions)).map((launch) => readFile(join(sessions, launch, "inbox.jsonl"), "utf8"));
-    return (await Promise.all(inboxes)).join("").split(`"hook_event_name":"${hook}"`).length - 1;
-  };
-  await expect.poll(reports, patient).toBe(count);
-}
-
 describe.for(["claude-code", "codex"])("%s", (agent) => {
   test("a gateway that is killed in mid-turn loses no event: stream and webhook get each one once, in order", async () => {
-    const token = await prepareStore();
-    const first = await serve(token);
+    const token = await prepareStore(world);
+    const first = await serveWorld(world, token);
     const receiver = await addReceiver(first);
     const before = await readEvents(first.server.url, { token: first.token });
     const { sessionId } = await first.api.ask({ agent, dir: world.repository, prompt: "say one", waitMs });
     await first.api.ask({ dir: world.repository, sessionId, prompt: "slow 2500\nsay two" });
-    await untilReported("UserPromptSubmit", 2);
+    await untilReported(world, "UserPromptSubmit", { count: 2 });
     await expect.poll(() => lastActivity(before.events), patient).toBe("working");
     await first.server.end("SIGKILL");
     await before.ended;
-    await untilReported("Stop", 2);
+    await untilReported(world, "Stop", { count: 2 });
 
-    const second = await serve(token);
+    const second = await serveWorld(world, token);
     const after = await readEvents(second.server.url, { token: second.token, lastEventId: before.lastId });
     await expect.poll(() => kindsOf(after.events), patient).toContain("session.turn_ended");
     await second.api.post("/api/coding/coding_close_session", { sessionId });
@@ -124,8 +83,8 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
   });
 
   test("an agent that ends while no gateway runs is told of by the next one, once", async () => {
-    const token = await prepareStore();
-    const first = await serve(token);
+    const token = await prepareStore(world);
+    const first = await serveWorld(world, token);
     const before = await readEvents(first.server.url, { token: first.token });
     const { sessionId, pid } = await first.api.ask({ agent, dir: world.repository, prompt: "say one", waitMs });
     await expect.poll(() => lastActivity(before.events), patient).toBe("idle");
@@ -134,7 +93,7 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
     await before.ended;
     process.kill(pid ?? 0, "SIGKILL");
     await sleep(500);
-    const second = await serve(token);
+    const second = await serveWorld(world, token);
     const after = await readEvents(second.server.url, { token: second.token, lastEventId: before.lastId });
     await expect.poll(() => after.events.length, patient).toBe(2);
     expect(after.events).toMatchObject([

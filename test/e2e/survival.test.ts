@@ -1,39 +1,23 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/core/log.ts";
 import { processTable, startedWithVariable } from "../../src/platform/process-table.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { echoOf } from "../model-server/script.ts";
-import {
-  createApiClient,
-  createWorld,
-  endTerminalHost,
-  killAndWait,
-  startGateway,
-  type World,
-} from "../support/gateway.ts";
-import { runPostern, type ServingProcess, servePostern } from "../support/postern-process.ts";
+import { createWorld, endTerminalHost, killAndWait, startGateway, type World } from "../support/gateway.ts";
+import { prepareStore, serveWorld, untilReported } from "../support/serving-gateway.ts";
 
 let world: World;
+let token: string;
 beforeEach(async () => {
   world = await createWorld({ agents: true });
+  token = await prepareStore(world);
 });
 afterEach(() => world.close());
 
 const waitMs = 30_000;
-
-/** `postern serve` in a process of its own, and a client that holds a token of it. */
-async function serve(): Promise<{ readonly server: ServingProcess; readonly api: ReturnType<typeof createApiClient> }> {
-  const server = await servePostern({ ...world.env });
-  onTestFinished(async () => void (await server.end("SIGKILL")));
-  const scopes = "coding:read,coding:write,coding:drive";
-  const made = await runPostern(["token", "create", "--name", "test", "--scopes", scopes], { env: { ...world.env } });
-  await runPostern(["coding", "setup", "--yes"], { env: { ...world.env } });
-  return { server, api: createApiClient(server.url, made.stdout.trim()) };
-}
 
 /** The processes that the terminal host of this world started, by the mark that it puts on them. */
 function agentsAlive(): readonly number[] {
@@ -64,14 +48,14 @@ async function dropPromptHooks(): Promise<void> {
 
 describe.for(["claude-code", "codex"])("%s", (agent) => {
   test("lives on when the gateway is killed in mid-turn: the next gateway finds the same process and the whole turn", async () => {
-    const first = await serve();
+    const first = await serveWorld(world, token);
     const prompt = "slow 4000\nsay the whole long answer\nlines 50";
     const asked = await first.api.ask({ agent, dir: world.repository, prompt });
     expect(asked).toMatchObject({ delivered: true, activity: "working" });
     await first.server.end("SIGKILL");
     expect(existsSync(`/proc/${asked.pid}`)).toBe(true);
 
-    const second = await serve();
+    const second = await serveWorld(world, token);
     const { sessionId } = asked;
     const found = await second.api.read(sessionId);
     expect(found).toMatchObject({ pid: asked.pid, status: "running" });
@@ -92,15 +76,15 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
   test.for(["its hooks", "its transcript"])(
     "a prompt that the killed gateway had sent and not seen taken is found in %s, and not sent again",
     async (where) => {
-      const first = await serve();
+      const first = await serveWorld(world, token);
       const request = { agent, dir: world.repository, prompt: "slow 1500\nsay it once", idempotencyKey: "the one" };
       const { sessionId, pid } = await first.api.ask(request);
       await first.server.end("SIGKILL");
       await forgetDelivery(request.prompt);
+      await untilReported(world, "Stop", { count: 1 });
       if (where === "its transcript") await dropPromptHooks();
-      await sleep(4_000);
 
-      const second = await serve();
+      const second = await serveWorld(world, token);
       await expect
         .poll(() => second.api.read(sessionId), { timeout: 15_000, interval: 200 })
         .toMatchObject({ pid, activity: "idle" });
@@ -141,14 +125,14 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
 });
 
 test("prompts that waited in the queue when the gateway was killed are sent by the next one, once each and in order", async () => {
-  const first = await serve();
+  const first = await serveWorld(world, token);
   const { sessionId } = await first.api.ask({ agent: "claude-code", dir: world.repository, prompt: "slow 3000" });
   for (const prompt of ["queued one", "queued two"]) {
     const asked = await first.api.ask({ dir: world.repository, sessionId, prompt });
     expect(asked.delivered).toBeNull();
   }
   await first.server.end("SIGKILL");
-  const second = await serve();
+  const second = await serveWorld(world, token);
   await expect
     .poll(async () => (await second.api.read(sessionId)).turns.map(({ text }) => text), { timeout: 30_000 })
     .toEqual([

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,6 +16,7 @@ import { type Scope, scopes } from "../../src/wire/access.ts";
 import type { AskInput, AskOutput, ReadInput, ReadOutput } from "../../src/wire/coding.ts";
 import { installAgents } from "../../tools/install-agents.ts";
 import { type ModelServer, startModelServer } from "../model-server/model-server.ts";
+import { sharedCompileCache } from "./compile-cache.ts";
 
 const run = promisify(execFile);
 
@@ -45,6 +46,8 @@ export async function createWorld(options: {
   const codexDir = join(root, "codex");
   for (const folder of [home, repository, claudeDir, codexDir]) await mkdir(folder, { mode: 0o700 });
   await writeFile(join(home, "config.json"), JSON.stringify({ port: 0, host: "127.0.0.1", ...options.config }));
+  await mkdir(join(home, "terminal-host"), { mode: 0o700 });
+  await symlink(sharedCompileCache(), join(home, "terminal-host", "compile-cache"));
   await makeRepository(repository);
   const modelServer = await startModelServer();
   const agentDirs = options.agents ? [(await installAgents(() => undefined)).binDir] : [];
@@ -58,6 +61,7 @@ export async function createWorld(options: {
       PATH: path,
       HOME: root,
       LANG: "C.UTF-8",
+      NODE_COMPILE_CACHE: sharedCompileCache(),
       POSTERN_HOME: home,
       POSTERN_LOG_LEVEL: "silent",
       CLAUDE_CONFIG_DIR: claudeDir,

@@ -1,8 +1,8 @@
 import { execFile, spawn } from "node:child_process";
 import { cp, mkdir, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { sharedCompileCache } from "./compile-cache.ts";
 
 const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
 
@@ -18,8 +18,7 @@ export function posternEnvironment(home: string, more: Readonly<Record<string, s
   return {
     PATH: process.env["PATH"] ?? "",
     HOME: join(home, "user"),
-    // Shared by all these processes: without it each compiles the whole house again.
-    NODE_COMPILE_CACHE: join(tmpdir(), "postern-test-compile-cache"),
+    NODE_COMPILE_CACHE: sharedCompileCache(),
     POSTERN_HOME: home,
     POSTERN_LOG_LEVEL: "silent",
     ...more,

@@ -67,7 +67,7 @@ export function hostOf(world: World): Promise<TerminalHostClient> {
   });
 }
 
-const patience = { timeoutMs: 40_000, intervalMs: 60 };
+const patience = { timeoutMs: 40_000, intervalMs: 120 };
 const pasteToEnterMs = 150;
 
 /** Plays one situation in a session of its own. */

@@ -35,7 +35,7 @@ export interface Witness {
 }
 
 const truthMs = 1_000;
-const lookMs = 100;
+const lookMs = 150;
 
 /** @param look reads the session; null while it is not known */
 export function createWitness(title: string, look: () => Promise<ReadOutput | null>): Witness {

@@ -1,0 +1,49 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished } from "vitest";
+import { loadConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { silentLog } from "../../src/core/log.ts";
+import { openStores } from "../../src/stores.ts";
+import { scopes } from "../../src/wire/access.ts";
+import { type ApiClient, createApiClient, type World } from "./gateway.ts";
+import { type ServingProcess, servePostern } from "./postern-process.ts";
+
+/** A gateway in a process of its own, which a test may kill. */
+export interface ServingGateway {
+  readonly server: ServingProcess;
+  readonly token: string;
+  readonly api: ApiClient;
+}
+
+/** A token with every scope, and both agents configured: in the store that every gateway of this world opens. */
+export async function prepareStore(world: World): Promise<string> {
+  const stores = await openStores(loadConfig(world.env), { log: silentLog, clock: systemClock });
+  const { accountId } = await stores.accounts.owner();
+  const wanted = { name: "test", scopes, folders: null, expiresAt: null };
+  const { token } = await stores.accounts.tokens.create(accountId, wanted);
+  for (const agent of ["claude-code", "codex"]) await stores.agents.configure(agent);
+  await stores.close();
+  return token;
+}
+
+/** `postern serve` on a store that {@link prepareStore} made; killed at the latest when the running test ends. */
+export async function serveWorld(world: World, token: string): Promise<ServingGateway> {
+  const server = await servePostern({ ...world.env });
+  onTestFinished(async () => void (await server.end("SIGKILL")));
+  return { server, token, api: createApiClient(server.url, token) };
+}
+
+/** Waits until the hooks of this world's agents have told this so often, whether or not a gateway runs. */
+export async function untilReported(
+  world: World,
+  hook: "UserPromptSubmit" | "Stop",
+  { count }: { readonly count: number },
+): Promise<void> {
+  const sessions = join(world.home, "sessions");
+  const reports = async (): Promise<number> => {
+    const inboxes = (await readdir(sessions)).map((launch) => readFile(join(sessions, launch, "inbox.jsonl"), "utf8"));
+    return (await Promise.all(inboxes)).join("").split(`"hook_event_name":"${hook}"`).length - 1;
+  };
+  await expect.poll(reports, { timeout: 30_000 }).toBe(count);
+}
