@@ -28,6 +28,7 @@ import {
   healthRoutes,
   manifestRoutes,
   openApiRoutes,
+  recordingRoutes,
   rescueRoutes,
   signInRoutes,
   terminalSocket,
@@ -170,6 +171,7 @@ async function start(
         },
       }),
       rescueRoutes({ rescues: coding.rescues }),
+      recordingRoutes({ recordings: coding.recordings, log }),
       agentRoutes({
         list: () => coding.listAgents(),
         change: (name, input) => changeAgent(agents, name, input),

@@ -34,6 +34,7 @@ import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
 import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
 import { createRead } from "./read.ts";
+import { createRecordings, type Recordings } from "./recordings.ts";
 import { createRescues, type Rescues } from "./rescues.ts";
 import { createSearch } from "./search.ts";
 import { createSessionPages } from "./session-pages.ts";
@@ -67,6 +68,8 @@ export interface Coding {
   viewTerminal(request: ViewRequest, caller: Caller, link: ViewerLink): Viewer;
   /** What closed worktrees left behind. */
   readonly rescues: Rescues;
+  /** What the terminals of sessions showed. */
+  readonly recordings: Recordings;
   /** Agents' own log-ins, in terminals. */
   readonly logins: AgentLogins;
   /** Whether sessions of this directory, a worktree perhaps, may be seen by who is limited to these folders. */
@@ -188,6 +191,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
     rescues: createRescues({ locator, worktrees }),
+    recordings: createRecordings({ ...deps, locator, store }),
     logins,
     isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
     startIndexing: () => catalog.start(),

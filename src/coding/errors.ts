@@ -27,6 +27,7 @@ export type CodingErrorCode =
   | "worktree_conflict"
   | "worktree_failed"
   | "rescue_not_found"
+  | "recording_not_found"
   | "too_many_sessions"
   | "agent_start_failed";
 

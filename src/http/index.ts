@@ -5,6 +5,7 @@ export { folderRoutes } from "./folder-routes.ts";
 export { healthRoutes } from "./health-routes.ts";
 export { manifestRoutes } from "./manifest-routes.ts";
 export { openApiRoutes } from "./openapi-routes.ts";
+export { recordingRoutes } from "./recording-routes.ts";
 export { rescueRoutes } from "./rescue-routes.ts";
 export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } from "./server.ts";

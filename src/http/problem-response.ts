@@ -21,6 +21,7 @@ export const problemStatuses = {
   webhook_not_found: 404,
   permission_gone: 404,
   rescue_not_found: 404,
+  recording_not_found: 404,
   session_busy: 409,
   session_mismatch: 409,
   branch_exists: 409,

@@ -5,6 +5,7 @@ import { firstMigration } from "./migrations/0001-first.ts";
 import { worktreesMigration } from "./migrations/0002-worktrees.ts";
 import { eventsMigration } from "./migrations/0003-events.ts";
 import { browserSessionsMigration } from "./migrations/0004-browser-sessions.ts";
+import { recordingsMigration } from "./migrations/0005-recordings.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
@@ -13,6 +14,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0002-worktrees": worktreesMigration,
   "0003-events": eventsMigration,
   "0004-browser-sessions": browserSessionsMigration,
+  "0005-recordings": recordingsMigration,
 };
 
 /** What Kysely's migrator writes down. */

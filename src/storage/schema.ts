@@ -54,6 +54,14 @@ export interface Tables {
     last_screen: string | null;
     continued_by: string | null;
   };
+  /** Each time that a terminal showed a session: the session's part of the terminal's recording. `ended_at` null: to its end. */
+  recordings: {
+    recording_id: string;
+    terminal_id: string;
+    session_id: string;
+    started_at: number;
+    ended_at: number | null;
+  };
   session_aliases: { alias: string; session_id: string };
   worktrees: {
     worktree_id: string;

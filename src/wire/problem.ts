@@ -19,6 +19,7 @@ export const problemCodes = [
   "webhook_not_found",
   "permission_gone",
   "rescue_not_found",
+  "recording_not_found",
   "session_busy",
   "session_mismatch",
   "branch_exists",

@@ -91,7 +91,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       await session
         .onExit(exit, await lastScreenOf(deps.host, terminalId, deps.log))
         .finally(() => byTerminal.delete(terminalId));
-      await deps.host.forget(terminalId);
+      await deps.host.release(terminalId);
     } else {
       await session.onExit(exit, null);
     }

@@ -2,6 +2,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { Tables } from "../../storage/schema.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { permissionModeSchema } from "../../wire/coding.ts";
+import { beginRecording, endRecording } from "./session-recordings.ts";
 
 /** What the store keeps of a session. Ids that it had before stay valid as aliases for good. */
 export interface SessionRecord {
@@ -120,16 +121,26 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
     },
 
     async insert(record, beside) {
-      if (beside === undefined) return put(db, record);
       await db.transaction().execute(async (trx) => {
         await put(trx, record);
-        await beside(trx);
+        if (record.terminalId !== null) await beginRecording(trx, shownBy(record, record.terminalId));
+        await beside?.(trx);
       });
     },
 
     async update(sessionId, patch) {
       if (Object.keys(patch).length === 0) return;
-      await db.updateTable("sessions").set(toColumns(patch)).where("session_id", "=", sessionId).execute();
+      const change = (on: Kysely<Tables>) =>
+        on.updateTable("sessions").set(toColumns(patch)).where("session_id", "=", sessionId).execute();
+      const { terminalId, updatedAt } = patch;
+      if (typeof terminalId !== "string" || updatedAt === undefined) {
+        await change(db);
+        return;
+      }
+      await db.transaction().execute(async (trx) => {
+        await change(trx);
+        await beginRecording(trx, shownBy({ sessionId, updatedAt }, terminalId));
+      });
     },
 
     async rekey(sessionId, newSessionId) {
@@ -143,7 +154,13 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
           .insertInto("sessions")
           .values({ ...row, session_id: newSessionId })
           .execute();
-        for (const table of ["session_aliases", "queued_prompts", "idempotency_keys", "worktrees"] as const) {
+        for (const table of [
+          "session_aliases",
+          "queued_prompts",
+          "idempotency_keys",
+          "worktrees",
+          "recordings",
+        ] as const) {
           await trx.updateTable(table).set({ session_id: newSessionId }).where("session_id", "=", sessionId).execute();
         }
         await trx.insertInto("session_aliases").values({ alias: sessionId, session_id: newSessionId }).execute();
@@ -166,6 +183,10 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
           .where("session_id", "=", sessionId)
           .execute();
         await moveWorktree(trx, sessionId, nextId);
+        if (successor.terminalId !== null) {
+          await endRecording(trx, { terminalId: successor.terminalId, at: updatedAt });
+          await beginRecording(trx, shownBy(successor, successor.terminalId));
+        }
         await beside(trx);
       });
     },
@@ -185,6 +206,10 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
       return Promise.all(rows.map(async (row) => toRecord(row, await aliasesOf(row.session_id))));
     },
   };
+}
+
+function shownBy({ sessionId, updatedAt }: Pick<SessionRecord, "sessionId" | "updatedAt">, terminalId: string) {
+  return { sessionId, terminalId, at: updatedAt };
 }
 
 /** The worktree goes with the process that works in it; a session that is taken up again keeps one of its own. */

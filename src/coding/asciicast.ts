@@ -1,0 +1,97 @@
+import { createTerminalFilter } from "../core/terminal-filter.ts";
+import type { RecordedEvent, TerminalRecording } from "../terminal-host/terminal-info.ts";
+
+/** What a terminal showed of a session. Times are milliseconds since the epoch. */
+export interface CastPart {
+  readonly recording: TerminalRecording;
+  readonly beginsAt: number;
+  readonly endsAt: number;
+  /** Whether the terminal showed nothing else after it. */
+  readonly isLast: boolean;
+}
+
+/** The filter is asked to read so much before a moment in the midst of output, to know in which sequence that falls. */
+const lookBackMs = 500;
+/** Lines that are given together: fewer steps for each of many small ones. */
+const pageLength = 32 * 1024;
+
+/**
+ * The parts one after the other as an asciicast: head, then output and sizes, with the seconds since `zeroAt`. Begins with the screen at
+ * `fromAt`, where that is not the beginning.
+ * @see https://docs.asciinema.org/manual/asciicast/v2/
+ */
+export async function* castLines(
+  parts: readonly CastPart[],
+  { zeroAt, fromAt }: { readonly zeroAt: number; readonly fromAt: number },
+): AsyncGenerator<string, void> {
+  const first = Math.max(
+    0,
+    parts.findIndex(({ endsAt }) => endsAt > fromAt),
+  );
+  const wanted = parts.some(({ endsAt }) => endsAt > fromAt) ? parts.slice(first) : parts.slice(-1);
+  let lastS = 0;
+  let page = "";
+  let isHead = true;
+  for (const part of wanted) {
+    const beginsAt = Math.min(Math.max(part.beginsAt, fromAt), part.endsAt);
+    for await (const event of eventsOf(part, beginsAt)) {
+      lastS = Math.max(lastS, Math.round(event.at - zeroAt) / 1_000);
+      if (isHead) {
+        if (!("cols" in event)) continue;
+        page += headLine(event, zeroAt);
+        isHead = false;
+      } else if ("cols" in event) page += line(lastS, "r", `${event.cols}x${event.rows}`);
+      else page += line(lastS, "o", event.text);
+      if (page.length < pageLength) continue;
+      yield page;
+      page = "";
+    }
+  }
+  if (page !== "") yield page;
+}
+
+type CastEvent =
+  | { readonly at: number; readonly text: string }
+  | { readonly at: number; readonly cols: number; readonly rows: number };
+
+/** What comes from `beginsAt` on, first the size, then an empty terminal with the screen of that moment, then output through the filter. */
+async function* eventsOf({ recording, endsAt, isLast }: CastPart, beginsAt: number): AsyncGenerator<CastEvent, void> {
+  const filter = createTerminalFilter();
+  const inMidst = beginsAt > recording.beginsAt;
+  if (inMidst) {
+    const { cols, rows, ansi } = await recording.screenAt(beginsAt);
+    yield { at: beginsAt, cols, rows };
+    yield { at: beginsAt, text: `\x1bc${filter.write(ansi)}` };
+    filter.reset();
+    for await (const event of recording.events({ from: beginsAt - lookBackMs })) {
+      if (event.at >= beginsAt) break;
+      if ("data" in event) filter.write(event.data);
+    }
+  }
+  let shown = inMidst;
+  for await (const event of recording.events({ from: beginsAt })) {
+    if (isOver(event, { endsAt, isLast })) return;
+    if ("cols" in event) {
+      yield event;
+      if (!shown) yield { at: event.at, text: "\x1bc" };
+      shown = true;
+      continue;
+    }
+    const text = filter.write(event.data);
+    if (text !== "") yield { at: event.at, text };
+  }
+}
+
+/** Of a terminal that went on with another session, the rest is that one's. */
+function isOver({ at }: RecordedEvent, { endsAt, isLast }: Pick<CastPart, "endsAt" | "isLast">): boolean {
+  return !isLast && at >= endsAt;
+}
+
+function headLine({ cols, rows }: { readonly cols: number; readonly rows: number }, zeroAt: number): string {
+  const head = { version: 2, width: cols, height: rows, timestamp: Math.floor(zeroAt / 1_000) };
+  return `${JSON.stringify({ ...head, env: { TERM: "xterm-256color" } })}\n`;
+}
+
+function line(atS: number, code: "o" | "r", data: string): string {
+  return `${JSON.stringify([atS, code, data])}\n`;
+}

@@ -1,0 +1,138 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { z } from "zod";
+import type { Recordings } from "../coding/index.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import { forgottenTracesSchema, recordingInfoSchema, recordingQuerySchema } from "../wire/terminal.ts";
+import { textSchema } from "../wire/text.ts";
+import type { RouteModule } from "./route-server.ts";
+
+/** What the routes of recordings need. */
+export interface RecordingRoutesDeps {
+  readonly recordings: Recordings;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+// A reader that takes nothing for so long is gone, or as good as.
+const stuckMs = 60_000;
+// Ours. Each reads a file and holds less than a megabyte; a screen of the past takes more, one after the other.
+const maxPlaying = 20;
+
+const params = z.object({ sessionId: textSchema(200) });
+const tags = ["coding"];
+
+const description = `An asciicast, version 2: a line of JSON as its head, then a line \`[seconds, "o", text]\` for each output and
+\`[seconds, "r", "COLSxROWS"]\` for each new size of the terminal, with the seconds since the first moment that is recorded. \`from\` begins
+later, with the screen of that moment. Each time that the agent was resumed begins with an empty terminal. What reaches out of a terminal
+(clipboard, files, questions to it) is left out. Of a live session it ends with what came until now.`;
+
+/** `/api/coding/sessions/{id}/recording` and `/traces`: what the terminals of a session showed. */
+export function recordingRoutes({ recordings, log, clock = systemClock }: RecordingRoutesDeps): RouteModule {
+  let playing = 0;
+  return ({ app, principalOf, signalOf }) => {
+    app.route({
+      method: "GET",
+      url: "/api/coding/sessions/:sessionId/recording",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "getRecording",
+        tags,
+        summary: "What a session's terminals showed, to be played back.",
+        description,
+        params,
+        querystring: recordingQuerySchema,
+        answerType: "application/x-asciicast",
+        response: { 200: z.string() },
+      },
+      handler: async (request, reply) => {
+        if (playing >= maxPlaying) {
+          throw new PosternError(
+            "rate_limited",
+            `${maxPlaying} recordings are being read, the most allowed. Try again.`,
+          );
+        }
+        playing += 1;
+        try {
+          const { sessionId } = request.params;
+          const { from } = request.query;
+          const lines = await recordings.play(sessionId, { from }, principalOf(request));
+          const signal = signalOf(reply);
+          const first = await lines.next(); // an error before it is still an answer of its own
+          void reply.hijack();
+          reply.raw.writeHead(200, { ...headersOf(reply.getHeaders()), "content-type": "application/x-asciicast" });
+          if (first.done !== true && (await send(reply.raw, { text: first.value, signal, clock }))) {
+            for await (const text of lines) if (!(await send(reply.raw, { text, signal, clock }))) break;
+          }
+          await lines.return();
+          if (signal.aborted) reply.raw.destroy();
+          else reply.raw.end();
+        } catch (error) {
+          if (!reply.raw.headersSent) throw error;
+          // Cut off, so that nobody takes it for the whole.
+          log.warn({ requestId: request.id, reason: messageOf(error) }, "a recording broke off");
+          reply.raw.destroy();
+        } finally {
+          playing -= 1;
+        }
+      },
+    });
+
+    app.route({
+      method: "GET",
+      url: "/api/coding/sessions/:sessionId/recording/info",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "getRecordingInfo",
+        tags,
+        summary: "What is recorded of a session's terminals.",
+        params,
+        response: { 200: recordingInfoSchema },
+      },
+      handler: async (request) => recordings.info(request.params.sessionId, principalOf(request)),
+    });
+
+    app.route({
+      method: "DELETE",
+      url: "/api/coding/sessions/:sessionId/traces",
+      config: { access: "coding:drive" },
+      schema: {
+        operationId: "forgetSession",
+        tags,
+        summary:
+          "Removes what Postern itself kept of a session. The agent's transcript stays, and with it the session.",
+        params,
+        response: { 200: forgottenTracesSchema },
+      },
+      handler: async (request) => recordings.forget(request.params.sessionId, principalOf(request)),
+    });
+  };
+}
+
+/** @returns false when the reader takes nothing more */
+async function send(
+  raw: ServerResponse,
+  { text, signal, clock }: { readonly text: string; readonly signal: AbortSignal; readonly clock: Clock },
+): Promise<boolean> {
+  if (raw.destroyed || signal.aborted) return false;
+  if (raw.write(text)) return true;
+  const stuck = new AbortController();
+  const cancel = clock.after(stuckMs, () => stuck.abort());
+  try {
+    await once(raw, "drain", { signal: AbortSignal.any([signal, stuck.signal]) });
+    return true;
+  } catch {
+    raw.destroy(); // gone, stuck, or the gateway stops
+    return false;
+  } finally {
+    cancel();
+  }
+}
+
+function headersOf(headers: Readonly<Record<string, number | string | string[] | undefined>>) {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
