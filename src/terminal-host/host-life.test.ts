@@ -85,8 +85,12 @@ linuxOnly("a host that is killed leaves no process behind, and the next call wor
   expect(losses).toEqual([null]);
   expect(await reading).toBe("terminal_host_unavailable");
   expect(hostOf(client).pid).not.toBe(first.pid);
-  const again = await client.spawn({ ...spec, argv: ["/bin/cat"] });
+  const again = await client.spawn(specOf(["/bin/cat"], { leaseKey: spec.leaseKey }));
   expect(again.exit).toBeNull();
+  const left = await client.recording(spec.terminalId);
+  expect(left).toMatchObject({ live: false });
+  expect((await left?.screenAt(left.endsAt))?.lines[0]).toMatch(/^child \d+\.$/);
+  expect(await errorCode(client.spawn(spec))).toBe("terminal_exists");
 });
 
 linuxOnly("without any call, what outlived a killed host and its program is ended within moments", async () => {

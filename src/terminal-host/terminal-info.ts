@@ -15,7 +15,7 @@ export type TerminalHostErrorCode =
 
 /** What to run in a new terminal. */
 export interface SpawnSpec {
-  /** Chosen by the caller (a UUID); every later call names the terminal by it. */
+  /** Chosen by the caller (a UUID, never one that was used before); every later call names the terminal by it. */
   readonly terminalId: string;
   /**
    * While a terminal with this key lives, the host refuses another one (`lease_held`): the last guard against two processes

@@ -182,7 +182,8 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     },
     snapshotNow: () => lastScreen ?? paint(0),
     continueAt(offset) {
-      if (offset === undefined || offset < log.startOffset || offset > log.endOffset) return undefined;
+      if (offset === undefined || !Number.isSafeInteger(offset)) return undefined;
+      if (offset < log.startOffset || offset > log.endOffset) return undefined;
       const there = sizes.at(offset);
       if (there === undefined) return undefined;
       const { cols, rows } = there.size;
