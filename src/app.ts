@@ -21,6 +21,7 @@ import type { Folders } from "./folders/index.ts";
 import { codingRoutes } from "./http/coding-routes.ts";
 import {
   agentRoutes,
+  changesRoutes,
   createHttpServer,
   docsRoutes,
   eventRoutes,
@@ -28,6 +29,7 @@ import {
   healthRoutes,
   manifestRoutes,
   openApiRoutes,
+  placeRoutes,
   recordingRoutes,
   rescueRoutes,
   signInRoutes,
@@ -177,6 +179,16 @@ async function start(
         change: (name, input) => changeAgent(agents, name, input),
         remove: (name) => agents.remove(name),
         logins: coding.logins,
+      }),
+      changesRoutes(coding.changes),
+      placeRoutes({
+        complete: async (path, { accountId, folders: within }) => {
+          const isOwner = accountId === (await accounts.owner()).accountId && within === null;
+          const userHome = isOwner ? (config.env["HOME"] ?? null) : null;
+          return folders.complete(path, { within, anywhere: isOwner, userHome });
+        },
+        branches: (dir, principal) => coding.branches(dir, principal),
+        dirs: (principal) => coding.dirs(principal),
       }),
       terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
       codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),

@@ -1,8 +1,10 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
+import { createGate } from "../core/gate.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { Branches, SessionDirs } from "../wire/changes.ts";
 import type {
   AnswerPermissionInput,
   AnswerPermissionOutput,
@@ -24,10 +26,15 @@ import { type AgentLogins, createAgentLogins } from "./agent-logins.ts";
 import type { AgentTemplate, Environment } from "./agents/template.ts";
 import { createAnswer } from "./answer.ts";
 import { createAsk } from "./ask.ts";
+import { createBranches } from "./branches.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import type { CatalogPlace } from "./catalog/catalog-database.ts";
 import type { CatalogSource } from "./catalog/transcript-walk.ts";
+import { createClosePreview } from "./changes/close-preview.ts";
+import { createSessionDiff } from "./changes/session-diff.ts";
+import { type Changes, createChanges } from "./changes.ts";
 import { createClose, createCloseAll } from "./close.ts";
+import { createDirs } from "./dirs.ts";
 import { createInterrupt } from "./interrupt.ts";
 import { createList } from "./list.ts";
 import { createLocator } from "./locate.ts";
@@ -50,7 +57,7 @@ import { createTranscripts } from "./transcripts/index.ts";
 import { createSessionTerminals } from "./view-terminal.ts";
 import { createVisibleDirs } from "./visible-dirs.ts";
 import { countWorktrees } from "./worktree-scope.ts";
-import { createWorktrees } from "./worktrees/index.ts";
+import { createGitWorkshop, createWorktrees } from "./worktrees/index.ts";
 
 /** Agent sessions: start, resume, read and close them. */
 export interface Coding {
@@ -70,6 +77,12 @@ export interface Coding {
   readonly rescues: Rescues;
   /** What the terminals of sessions showed. */
   readonly recordings: Recordings;
+  /** What sessions changed, and what their close would do. */
+  readonly changes: Changes;
+  /** What a new session's worktree can be made from. */
+  branches(dir: string, caller: Caller): Promise<Branches>;
+  /** Where the sessions that the caller may see have worked. */
+  dirs(caller: Caller): Promise<SessionDirs>;
   /** Agents' own log-ins, in terminals. */
   readonly logins: AgentLogins;
   /** Whether sessions of this directory, a worktree perhaps, may be seen by who is limited to these folders. */
@@ -120,6 +133,8 @@ export interface CodingDeps {
 
 // One gateway owns the terminals of its state folder; several gateways on one store would each have a name of their own.
 const nodeId = "local";
+/** Each reads a work tree with a process of git, and with the threads that read files. */
+const comparisons = { atOnce: 2, waiting: 32 };
 
 /** Wires the capability and takes up the sessions of an earlier gateway. */
 export async function createCoding(deps: CodingDeps): Promise<Coding> {
@@ -173,7 +188,21 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const close = createClose({ locator, live, store, queue, clock, events, worktrees });
   const spawn = createSpawn(asking);
   const terminals = createSessionTerminals({ locator, host: deps.host, spawn });
-  const views = createTerminalViews({ ...deps, sources: [loginTerminals(logins), terminals.find], gone: terminals.gone });
+  const views = createTerminalViews({
+    ...deps,
+    sources: [loginTerminals(logins), terminals.find],
+    gone: terminals.gone,
+  });
+  const workshop = createGitWorkshop(deps);
+  const looking = { workshop, clock, gate: createGate(comparisons) };
+  const changes = createChanges({
+    ...folderRule,
+    visibleAmong: deps.visibleAmong,
+    locator,
+    worktrees,
+    sessionDiff: createSessionDiff(looking),
+    closePreview: createClosePreview(looking),
+  });
   await live.reconcile();
   await worktrees.reconcile(async (sessionId) => (await store.find(sessionId)) !== null);
   await events.reconcile();
@@ -192,6 +221,9 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     listAgents: () => agents.list(),
     rescues: createRescues({ locator, worktrees }),
     recordings: createRecordings({ ...deps, locator, store }),
+    changes,
+    branches: createBranches({ git: workshop.git, ...folderRule }),
+    dirs: createDirs({ catalog, visibleDirs, worktrees }),
     logins,
     isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
     startIndexing: () => catalog.start(),

@@ -37,7 +37,9 @@ export function createVisibleDirs(deps: {
 }
 
 /** What a directory counts as: in a worktree, the same one of its repository. */
-function countedIn(roots: readonly { readonly path: string; readonly repository: string }[]): (dir: string) => string {
+export function countedIn(
+  roots: readonly { readonly path: string; readonly repository: string }[],
+): (dir: string) => string {
   return (dir) => {
     const root = roots.find(({ path }) => dir === path || dir.startsWith(`${path}/`));
     return root === undefined ? dir : join(root.repository, relative(root.path, dir));

@@ -5,10 +5,13 @@ import type { Clock } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import type { Tables } from "../storage/schema.ts";
 import { type Folder, type FolderScope, folderScopes } from "../wire/access.ts";
+import type { CompletedPaths } from "../wire/changes.ts";
+import { type CompleteRule, completePath } from "./complete-path.ts";
 import { createFolderStore } from "./folder-store.ts";
 import { resolvePath } from "./real-path.ts";
 import { holds, innermost, isAllowed, type Rule } from "./scope-rule.ts";
 
+export type { CompleteRule } from "./complete-path.ts";
 export type { Rule } from "./scope-rule.ts";
 
 /** Codes that folders throw. */
@@ -44,6 +47,8 @@ export interface Folders {
   resolveAllowedDir(dir: string, rule: Rule & { readonly ownRequest?: boolean }): Promise<AllowedDir>;
   /** Whether sessions of this directory may be seen; it may be gone. Never throws for what `dir` is. */
   isVisible(dir: string, rule: Rule): Promise<boolean>;
+  /** Directories that begin with a path that is being typed. @throws PosternError `invalid_request` (not absolute) */
+  complete(path: string, rule: CompleteRule): Promise<CompletedPaths>;
   /** Those of many directories that may be seen, by the rule as it is now. */
   visibleAmong(dirs: readonly string[], rule: Rule): Promise<ReadonlySet<string>>;
 }
@@ -97,6 +102,8 @@ export function createFolders(deps: {
       const trusted = registered === null ? (rule.ownRequest ?? true) : registered.scopes.includes("coding");
       return { dir: resolved.path, trusted };
     },
+
+    complete: async (path, rule) => completePath(path, { folders: await store.list(), home: deps.home }, rule),
 
     async isVisible(dir, rule) {
       if (!isPath(dir)) return false;

@@ -1,10 +1,12 @@
 export { agentRoutes } from "./agent-routes.ts";
+export { changesRoutes } from "./changes-routes.ts";
 export { docsRoutes } from "./docs-routes.ts";
 export { eventRoutes } from "./event-routes.ts";
 export { folderRoutes } from "./folder-routes.ts";
 export { healthRoutes } from "./health-routes.ts";
 export { manifestRoutes } from "./manifest-routes.ts";
 export { openApiRoutes } from "./openapi-routes.ts";
+export { placeRoutes } from "./place-routes.ts";
 export { recordingRoutes } from "./recording-routes.ts";
 export { rescueRoutes } from "./rescue-routes.ts";
 export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.ts";

@@ -57,7 +57,13 @@ export async function closeWorktree(
 }
 
 /** What must not be removed: what somebody locked, moved, replaced, or what git does not know any more. */
-async function obstacleTo({ path, gitDir, commonDir, inode, repository }: WorktreeRecord): Promise<string | null> {
+export async function obstacleTo({
+  path,
+  gitDir,
+  commonDir,
+  inode,
+  repository,
+}: WorktreeRecord): Promise<string | null> {
   const present = await inodeOf(path);
   const known = gitDir !== null && (await readPointer(join(gitDir, "HEAD"))) !== null;
   if (gitDir === null || !known) {

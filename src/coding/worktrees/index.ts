@@ -1,7 +1,13 @@
-export type { ClosedWorktree } from "./close-worktree.ts";
+export { baseCommitOf, branchCommit, worktreePathOf } from "./branch-rules.ts";
+export { type ClosedWorktree, obstacleTo } from "./close-worktree.ts";
+export { commitOf, type TreeEntry } from "./git-trees.ts";
+export { createGitWorkshop, type GitWorkshop } from "./git-workshop.ts";
+export { countedDirs } from "./make-worktree.ts";
 export type { Rescue } from "./restore.ts";
 export { shownWorktree } from "./shown-worktree.ts";
-export { shownName } from "./tree-walk.ts";
+export { takeSnapshot } from "./snapshot.ts";
+export { bytesOf, shownName, type TreeName, TreeTooLarge } from "./tree-walk.ts";
 export type { NewWorktree } from "./worktree-deps.ts";
+export { inodeOf, isSameFolder, removeTree } from "./worktree-files.ts";
 export type { WorktreeRecord } from "./worktree-store.ts";
 export { createWorktrees, type Worktrees } from "./worktrees.ts";

@@ -40,6 +40,8 @@ export interface SnapshotRequest {
   readonly included: readonly TreeName[];
   /** Whether only what is ignored is asked for, and nothing is written into the repository. */
   readonly listOnly: boolean;
+  /** More files are not looked at: then it throws {@link TreeTooLarge}. A million by default. */
+  readonly mostFiles?: number;
 }
 
 const submodule = "160000";
@@ -47,7 +49,7 @@ const submodule = "160000";
 /** Reads a worktree whose processes have ended. The worktree's own `.git` is not looked at. */
 export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot | NotTaken> {
   const { git, path, commonDir, scratchFolder } = request;
-  const walk = await walkTree(path);
+  const walk = await walkTree(path, request.mostFiles);
   const [nested] = walk.repositories;
   if (nested !== undefined) {
     const where = nested === "." ? "its root" : shownName(nested);

@@ -41,8 +41,14 @@ export function toName(path: string): TreeName {
   return Buffer.from(path, "utf8").toString("latin1");
 }
 
-/** Walks a work tree without following any link. Rejects when a folder cannot be read, so that nothing is missed in silence. */
-export async function walkTree(root: string): Promise<Walk> {
+/** More files than a walk takes on. */
+export class TreeTooLarge extends Error {}
+
+/**
+ * Walks a work tree without following any link. Rejects when a folder cannot be read, so that nothing is missed in silence.
+ * @throws TreeTooLarge when it holds more files than `mostEntries`
+ */
+export async function walkTree(root: string, mostEntries: number = maxEntries): Promise<Walk> {
   const entries: WalkedEntry[] = [];
   const repositories: TreeName[] = [];
   const folders: TreeName[] = [""];
@@ -61,8 +67,8 @@ export async function walkTree(root: string): Promise<Walk> {
     for (let at = 0; at < files.length; at += readsAtOnce) {
       entries.push(...(await Promise.all(files.slice(at, at + readsAtOnce).map((name) => entryAt(root, name)))));
     }
-    if (entries.length + folders.length > maxEntries) {
-      throw new Error(`It holds more than ${maxEntries} files.`);
+    if (entries.length + folders.length > mostEntries) {
+      throw new TreeTooLarge(`It holds more than ${mostEntries} files.`);
     }
   }
   return { entries, repositories };

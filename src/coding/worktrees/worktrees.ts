@@ -3,14 +3,14 @@ import { join, relative, resolve } from "node:path";
 import type { Kysely } from "kysely";
 import type { Clock } from "../../core/clock.ts";
 import { isErrno } from "../../core/errors.ts";
-import { newUuid } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { createKeyedLock } from "../../core/single-flight.ts";
-import { createGit, GitError } from "../../platform/git-command.ts";
+import { GitError } from "../../platform/git-command.ts";
 import { endGroup } from "../../platform/processes.ts";
 import type { Tables } from "../../storage/schema.ts";
 import { codingError } from "../errors.ts";
 import { type ClosedWorktree, closeWorktree } from "./close-worktree.ts";
+import { createGitWorkshop } from "./git-workshop.ts";
 import {
   countedDirs,
   makeWorktree,
@@ -91,16 +91,15 @@ export interface WorktreesOptions {
 /** The worktrees of this gateway's sessions. */
 export function createWorktrees(options: WorktreesOptions): Worktrees {
   const { db, clock, log, nodeId } = options;
-  const scratchRoot = join(options.home, "worktrees");
-  const gitMarker = { name: "POSTERN_GIT", value: scratchRoot };
+  const { git, root: scratchRoot, marker: gitMarker, scratchFolder } = createGitWorkshop(options);
   const store = createWorktreeStore(db, { nodeId, clock });
   const lock = createKeyedLock();
   const deps: WorktreeDeps = {
-    git: createGit({ pathVariable: options.pathVariable, marker: gitMarker }),
+    git,
     store,
     clock,
     log,
-    scratchFolder: () => join(scratchRoot, newUuid()),
+    scratchFolder,
     onStep: options.onStep ?? (() => Promise.resolve()),
   };
 

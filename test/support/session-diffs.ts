@@ -1,0 +1,34 @@
+import { join } from "node:path";
+import { createSessionDiff, type DiffOf } from "../../src/coding/changes/session-diff.ts";
+import { createGitWorkshop } from "../../src/coding/worktrees/index.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { createGate } from "../../src/core/gate.ts";
+import type { SessionDiff } from "../../src/wire/changes.ts";
+import type { WorktreeWorld } from "./worktree-world.ts";
+
+/** Compares in this world as a gateway does; everything may be seen unless `of` says otherwise. */
+export async function diffIn(
+  { root, worktrees }: Pick<WorktreeWorld, "root" | "worktrees">,
+  of: { readonly dir: string; readonly sessionId?: string } & Partial<DiffOf>,
+): Promise<SessionDiff> {
+  const workshop = createGitWorkshop({
+    home: join(root, "state of postern"),
+    pathVariable: process.env["PATH"] ?? "",
+  });
+  const sessionDiff = createSessionDiff({ workshop, clock: systemClock, gate: createGate({ atOnce: 4, waiting: 4 }) });
+  const worktree = of.sessionId === undefined ? null : await worktrees.ofSession(of.sessionId);
+  return sessionDiff({ worktree, visibleAmong: async (dirs) => new Set(dirs), ...of });
+}
+
+/** Each file as one line: status, lines added and taken away, path. */
+export function linesOf({ files }: SessionDiff): readonly string[] {
+  return files.map(({ status, additions, deletions, path, previousPath }) =>
+    [
+      status,
+      `+${additions ?? "?"}`,
+      `-${deletions ?? "?"}`,
+      ...(previousPath === null ? [] : [previousPath]),
+      path,
+    ].join(" "),
+  );
+}
