@@ -1,6 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Menu } from "lucide-react";
-import { Dialog as Radix } from "radix-ui";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Link, Outlet, useLocation, useNavigate } from "react-router";
 import { ApiError } from "../api/api-error.ts";
@@ -16,6 +15,8 @@ import { PageBoundary } from "./page-boundary.tsx";
 import { type Shortcut, useShortcuts } from "./shortcuts.ts";
 import { Sidebar } from "./sidebar.tsx";
 
+// What opens over the page is not part of its first load.
+const MenuDrawer = lazy(async () => ({ default: (await import("./menu-drawer.tsx")).MenuDrawer }));
 const CommandPalette = lazy(async () => ({ default: (await import("./command-palette.tsx")).CommandPalette }));
 const ShortcutHelp = lazy(async () => ({ default: (await import("./shortcut-help.tsx")).ShortcutHelp }));
 
@@ -92,19 +93,10 @@ export function Shell() {
           </PageBoundary>
         </main>
       </div>
-      <Radix.Root open={overlay === "menu"} onOpenChange={(open) => setOverlay(open ? "menu" : "none")}>
-        <Radix.Portal>
-          <Radix.Overlay className="fixed inset-0 z-40 bg-veil" />
-          <Radix.Content
-            aria-describedby={undefined}
-            className="fixed inset-y-0 left-0 z-50 w-72 max-w-[85vw] border-r border-line bg-panel shadow-float focus:outline-none"
-          >
-            <Radix.Title className="sr-only">Menu</Radix.Title>
-            <Sidebar onPalette={() => setOverlay("palette")} onHelp={() => setOverlay("help")} />
-          </Radix.Content>
-        </Radix.Portal>
-      </Radix.Root>
       <Suspense>
+        {overlay === "menu" && (
+          <MenuDrawer onClose={close} onPalette={() => setOverlay("palette")} onHelp={() => setOverlay("help")} />
+        )}
         {overlay === "palette" && <CommandPalette onClose={close} />}
         {overlay === "help" && <ShortcutHelp shortcuts={shortcuts} onClose={close} />}
       </Suspense>

@@ -1,5 +1,5 @@
 import { Bot } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import type { AgentEntry } from "../../src/wire/coding.ts";
 import { useAgentLogin, useAgents, useConfigureAgent, useRemoveAgent } from "../api/agents.ts";
 import { useMay } from "../api/me.ts";
@@ -44,9 +44,11 @@ export function AgentsPage() {
       )}
       {mayAdminister && configured && (
         <>
-          <Button busy={login.isPending && login.variables === agent.name} onClick={() => logIn(agent.name)}>
-            {agent.login === "logged_out" ? "Log in" : "Log in again"}
-          </Button>
+          {agent.binary !== null && (
+            <Button busy={login.isPending && login.variables === agent.name} onClick={() => logIn(agent.name)}>
+              {agent.login === "logged_out" ? "Log in" : "Log in again"}
+            </Button>
+          )}
           {!agent.isDefault && (
             <Button onClick={() => configure.mutate({ name: agent.name, isDefault: true })}>Make default</Button>
           )}
@@ -112,7 +114,7 @@ export function AgentsPage() {
   );
 }
 
-function AgentRow({ agent, children }: { readonly agent: AgentEntry; readonly children: React.ReactNode }) {
+function AgentRow({ agent, children }: { readonly agent: AgentEntry; readonly children: ReactNode }) {
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-3 px-4 py-3">
       <Bot aria-hidden className="size-5 shrink-0 text-ink-faint" />

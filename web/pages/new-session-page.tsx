@@ -6,11 +6,12 @@ import { ApiError } from "../api/api-error.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
-import { SelectField, SwitchField, TextArea, TextField } from "../ui/field.tsx";
+import { SelectField, TextArea, TextField } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { agentName } from "../ui/session-state.ts";
+import { SwitchField } from "../ui/switch-field.tsx";
 import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
 
 const lastDirName = "postern.last-dir";
@@ -66,10 +67,10 @@ export function NewSessionPage() {
   };
 
   return (
-    <Page title="New session">
+    <Page title="New session" narrow>
       <form
         aria-label="New session"
-        className="flex max-w-2xl flex-col gap-5"
+        className="flex flex-col gap-5"
         onSubmit={(event) => {
           event.preventDefault();
           submit();

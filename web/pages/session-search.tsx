@@ -65,7 +65,7 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
       </div>
       <div className="grid grid-cols-3 items-center gap-2 sm:flex sm:flex-wrap">
         <SelectFilter label="Agent" value={agent} onChange={(event) => change({ agent: event.target.value })}>
-          <option value="">All agents</option>
+          <option value="">Agents</option>
           {[...agents, ...availableAgents].map(({ name }) => (
             <option key={name} value={name}>
               {agentName(name)}
@@ -78,7 +78,7 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
           onChange={(event) => change({ dir: event.target.value })}
           className="sm:max-w-56"
         >
-          <option value="">All folders</option>
+          <option value="">Folders</option>
           {folderChoices.map((path) => (
             <option key={path} value={path} title={path}>
               {shortPath(path)}
@@ -90,7 +90,7 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
           value={status}
           onChange={(event) => change({ status: statuses.find(([value]) => value === event.target.value)?.[0] ?? "" })}
         >
-          <option value="">Any status</option>
+          <option value="">Status</option>
           {statuses.map(([value, label]) => (
             <option key={value} value={value}>
               {label}

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { notify } from "../app/attention.ts";
 import { changePreferences, usePreferences } from "../app/preferences.ts";
-import { SwitchField } from "../ui/field.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { Section } from "../ui/page.tsx";
+import { SwitchField } from "../ui/switch-field.tsx";
 
 type Refusal = "none" | "denied" | "unsupported";
 

@@ -7,7 +7,7 @@ import { NotificationSettings } from "./settings-notifications.tsx";
 /** This browser, the others that are signed in, and the gateway. */
 export function SettingsPage() {
   return (
-    <Page title="Settings">
+    <Page title="Settings" narrow>
       <AppearanceSettings />
       <NotificationSettings />
       <BrowserSettings />

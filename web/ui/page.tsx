@@ -1,20 +1,24 @@
 import { type ReactNode, useEffect } from "react";
+import { classNames } from "./class-names.ts";
 
 /** A page's frame: a heading, what can be done, and its content in a column that reads well. */
 export function Page({
   title,
   description,
   actions,
+  narrow = false,
   children,
 }: {
   readonly title: string;
   readonly description?: ReactNode;
   readonly actions?: ReactNode;
+  /** For forms: lines as wide as they are filled in. */
+  readonly narrow?: boolean;
   readonly children: ReactNode;
 }) {
   usePageTitle(title);
   return (
-    <div className="mx-auto w-full max-w-5xl px-4 pt-5 pb-16 sm:px-8 sm:pt-8">
+    <div className={classNames("mx-auto w-full px-4 pt-5 pb-16 sm:px-8 sm:pt-8", narrow ? "max-w-3xl" : "max-w-5xl")}>
       <header className="mb-5 flex flex-wrap items-end justify-between gap-3">
         <div className="min-w-0">
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>

@@ -96,7 +96,7 @@ export function PathField({
         <ul
           id={`${id}-list`}
           role="listbox"
-          aria-label={`${label}: suggestions`}
+          aria-label="Suggestions"
           hidden={!shown}
           className="absolute inset-x-0 top-full z-30 mt-1 max-h-72 overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-float"
         >

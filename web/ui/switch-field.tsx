@@ -1,0 +1,43 @@
+import { Switch as RadixSwitch } from "radix-ui";
+import { type ReactNode, useId } from "react";
+
+/** On or off, at once. */
+export function SwitchField({
+  label,
+  hint,
+  checked,
+  onChange,
+  disabled = false,
+}: {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+  readonly disabled?: boolean;
+}) {
+  const id = useId();
+  return (
+    <div className="flex items-start gap-3">
+      <RadixSwitch.Root
+        id={id}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        checked={checked}
+        disabled={disabled}
+        onCheckedChange={onChange}
+        className="relative mt-0.5 h-5 w-9 shrink-0 rounded-full border border-line-strong bg-well data-[state=checked]:border-transparent data-[state=checked]:bg-accent-fill disabled:opacity-50"
+      >
+        <RadixSwitch.Thumb className="block size-3.5 translate-x-0.5 rounded-full bg-ink-faint transition-transform data-[state=checked]:translate-x-[1.1rem] data-[state=checked]:bg-accent-ink" />
+      </RadixSwitch.Root>
+      <div className="min-w-0">
+        <label htmlFor={id} className="text-sm font-medium">
+          {label}
+        </label>
+        {hint !== undefined && (
+          <p id={`${id}-hint`} className="text-xs text-ink-faint">
+            {hint}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
