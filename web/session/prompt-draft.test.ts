@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type DraftStorage, draftOf, keepDraft } from "./prompt-draft.ts";
 
 function storage(capacity = Number.POSITIVE_INFINITY): DraftStorage & { readonly entries: Map<string, string> } {
@@ -18,20 +18,26 @@ function storage(capacity = Number.POSITIVE_INFINITY): DraftStorage & { readonly
   };
 }
 
+beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => vi.useRealTimers());
+
 describe("a draft", () => {
   it("is there again, word for word, until it is empty", () => {
     const store = storage();
-    keepDraft(store, "a", { text: "two\nlines\n", at: 1 });
+    keepDraft(store, "a", "two\nlines\n");
     expect(draftOf(store, "a")).toBe("two\nlines\n");
     expect(draftOf(store, "b")).toBe("");
-    keepDraft(store, "a", { text: "", at: 2 });
+    keepDraft(store, "a", "");
     expect(store.entries.size).toBe(0);
   });
 
   it("is one of a few: the oldest go", () => {
     const store = storage();
     store.setItem("another", "thing");
-    for (let at = 0; at < 50; at++) keepDraft(store, `s${at}`, { text: `text ${at}`, at });
+    for (let at = 0; at < 50; at++) {
+      vi.setSystemTime(1_000 + at);
+      keepDraft(store, `s${at}`, `text ${at}`);
+    }
     expect(store.entries.size).toBe(31);
     expect(draftOf(store, "s49")).toBe("text 49");
     expect(draftOf(store, "s0")).toBe("");
@@ -39,9 +45,9 @@ describe("a draft", () => {
 
   it("that cannot be kept is not kept in part", () => {
     const store = storage(20);
-    keepDraft(store, "a", { text: "short", at: 1 });
-    keepDraft(store, "a", { text: "longer than the storage", at: 2 });
+    keepDraft(store, "a", "short");
+    keepDraft(store, "a", "longer than the storage");
     expect(draftOf(store, "a")).toBe("");
-    keepDraft(storage(), "a", { text: "x".repeat(200_000), at: 1 });
+    keepDraft(storage(), "a", "x".repeat(200_000));
   });
 });

@@ -19,18 +19,14 @@ export function draftOf(storage: DraftStorage, sessionId: string): string {
 }
 
 /** Keeps a draft over a reload, this browser's newest {@link maxDrafts}. Where the storage is full, it is not kept. */
-export function keepDraft(
-  storage: DraftStorage,
-  sessionId: string,
-  draft: { readonly text: string; readonly at: number },
-): void {
+export function keepDraft(storage: DraftStorage, sessionId: string, text: string): void {
   const name = prefix + sessionId;
-  if (draft.text === "" || draft.text.length > maxDraftLength) {
+  if (text === "" || text.length > maxDraftLength) {
     storage.removeItem(name);
     return;
   }
   try {
-    storage.setItem(name, `${draft.at}\n${draft.text}`);
+    storage.setItem(name, `${Date.now()}\n${text}`);
     for (const old of draftNames(storage).slice(maxDrafts)) storage.removeItem(old);
   } catch {
     storage.removeItem(name); // an older text of it would be worse than none

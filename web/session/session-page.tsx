@@ -1,7 +1,50 @@
-import { useParams } from "react-router";
+import { useState } from "react";
+import { Link, useParams } from "react-router";
+import { ApiError } from "../api/api-error.ts";
+import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { usePageTitle } from "../ui/page.tsx";
+import { sessionTitle } from "../ui/session-state.ts";
+import { SessionView } from "./session-view.tsx";
+import { useSession } from "./use-session.ts";
 
 /** A session: its terminal, and its turns. */
 export function SessionPage() {
   const { sessionId = "" } = useParams();
-  return <h1>Session {sessionId}</h1>;
+  return <OneSession key={sessionId} sessionId={sessionId} />;
+}
+
+function OneSession({ sessionId }: { readonly sessionId: string }) {
+  const { query, older } = useSession(sessionId);
+  const { data, error, refetch } = query;
+  usePageTitle(data === undefined ? "Session" : sessionTitle(data.summary));
+  const [onOlder] = useState(() => () => older.mutate());
+  if (data === undefined) {
+    const gone = error instanceof ApiError && error.status === 404;
+    return (
+      <div className="mx-auto w-full max-w-2xl px-4 py-8">
+        <h1 className="sr-only">Session</h1>
+        {error === null ? (
+          <LoadingRows label="Loading the session" />
+        ) : (
+          <>
+            <ErrorNotice error={error} {...(gone ? {} : { onRetry: () => void refetch() })} />
+            <p className="mt-3 text-sm">
+              <Link to="/" className="text-accent underline underline-offset-2">
+                To the sessions
+              </Link>
+            </p>
+          </>
+        )}
+      </div>
+    );
+  }
+  return (
+    <SessionView
+      sessionId={sessionId}
+      loaded={data}
+      loadingOlder={older.isPending}
+      onOlder={onOlder}
+      trouble={error ?? older.error}
+    />
+  );
 }

@@ -1,0 +1,115 @@
+import { useQuery } from "@tanstack/react-query";
+import { ChevronRight, RefreshCw } from "lucide-react";
+import { useMemo, useState } from "react";
+import { type ChangedFile, sessionDiffSchema } from "../../src/wire/changes.ts";
+import { callApi } from "../api/client.ts";
+import { queryKeys } from "../api/query-keys.ts";
+import { Badge } from "../ui/badge.tsx";
+import { IconButton } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { DiffCount, DiffView } from "./diff-view.tsx";
+import { diffOfPatch } from "./line-diff.ts";
+import { Scrollable } from "./scrollable.tsx";
+import { counted } from "./session-words.ts";
+
+/** The session's directory against where it began, file by file. It is compared anew whenever something happens in the session. */
+export function ChangesTab({ sessionId }: { readonly sessionId: string }) {
+  const { data, error, isFetching, refetch } = useQuery({
+    queryKey: [...queryKeys.session(sessionId), "diff"],
+    queryFn: ({ signal }) =>
+      callApi(`/api/coding/sessions/${encodeURIComponent(sessionId)}/diff`, sessionDiffSchema, { signal }),
+    staleTime: 2_000,
+  });
+  return (
+    <Scrollable label="Changes" className="min-h-0 flex-1 overflow-y-auto">
+      {error !== null && (
+        <div className="p-3">
+          <ErrorNotice error={error} onRetry={() => void refetch()} />
+        </div>
+      )}
+      {data === undefined && error === null && (
+        <div className="p-3">
+          <LoadingRows label="Comparing" rows={3} />
+        </div>
+      )}
+      {data !== undefined && (
+        <>
+          <div className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-ground px-3 py-1.5 text-xs text-ink-soft">
+            <span className="min-w-0 flex-1 truncate">
+              {counted(data.files.length, "file")} changed since <span className="font-mono">{data.base.name}</span>{" "}
+              <span className="font-mono text-ink-faint">{data.base.commit.slice(0, 8)}</span>
+            </span>
+            <IconButton
+              label="Compare again"
+              icon={RefreshCw}
+              disabled={isFetching}
+              className={isFetching ? "animate-spin" : ""}
+              onClick={() => void refetch()}
+            />
+          </div>
+          {data.files.length === 0 && (
+            <EmptyState title="No changes">The directory is as it was at {data.base.name}.</EmptyState>
+          )}
+          <ul>
+            {data.files.map((file, index) => (
+              <FileChange key={file.path} file={file} first={index === 0 && data.files.length <= 3} />
+            ))}
+          </ul>
+          {data.truncated && <p className="px-3 py-2 text-xs text-ink-faint">More differs than is listed here.</p>}
+        </>
+      )}
+    </Scrollable>
+  );
+}
+
+const tones = { added: "accent", untracked: "accent", modified: "plain", renamed: "plain", deleted: "danger" } as const;
+const words = {
+  added: "new",
+  untracked: "untracked",
+  modified: "changed",
+  renamed: "renamed",
+  deleted: "deleted",
+} as const;
+
+function FileChange({ file, first }: { readonly file: ChangedFile; readonly first: boolean }) {
+  const [open, setOpen] = useState(first);
+  const { path, previousPath, status, additions, deletions, patch } = file;
+  return (
+    <li className="border-b border-line">
+      <div className="flex items-center gap-1 pr-1.5 hover:bg-hover">
+        <button
+          type="button"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+          className="flex min-w-0 flex-1 items-center gap-2 py-1.5 pl-2.5 text-left pointer-coarse:min-h-11"
+        >
+          <ChevronRight aria-hidden className={classNames("size-3.5 shrink-0 text-ink-faint", open && "rotate-90")} />
+          <span className="min-w-0 flex-1 truncate font-mono text-xs" title={path}>
+            {previousPath !== null && <span className="text-ink-faint">{previousPath} → </span>}
+            {path}
+          </span>
+          <Badge tone={tones[status]}>{words[status]}</Badge>
+          {additions !== null && deletions !== null && <DiffCount added={additions} removed={deletions} />}
+        </button>
+        <CopyButton text={path} label={`Copy the path ${path}`} />
+      </div>
+      {open && <Patch patch={patch} path={path} />}
+    </li>
+  );
+}
+
+function Patch({ patch, path }: { readonly patch: string | null; readonly path: string }) {
+  const lines = useMemo(() => (patch === null ? [] : diffOfPatch(patch)), [patch]);
+  if (patch === null) {
+    return (
+      <p className="bg-well px-8 py-2 text-xs text-ink-faint">A binary file, or one that is too large to be shown.</p>
+    );
+  }
+  return (
+    <div className="border-t border-line bg-well">
+      <DiffView lines={lines} label={`Changes of ${path}`} />
+    </div>
+  );
+}

@@ -1,0 +1,83 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { closePreviewSchema } from "../../src/wire/changes.ts";
+import { type CloseOutput, closeOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
+import { callApi, callTool } from "../api/client.ts";
+import { queryKeys } from "../api/query-keys.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { previewWords } from "./session-words.ts";
+
+/** Says what closing does, to the worktree above all, before it is done. */
+export function CloseDialog({
+  summary,
+  sessionId,
+  onClose,
+  onClosed,
+}: {
+  readonly summary: SessionSummary;
+  readonly sessionId: string;
+  readonly onClose: () => void;
+  readonly onClosed: (closed: CloseOutput) => void;
+}) {
+  const client = useQueryClient();
+  const [discard, setDiscard] = useState(false);
+  const preview = useQuery({
+    queryKey: [...queryKeys.session(sessionId), "close-preview"],
+    queryFn: ({ signal }) =>
+      callApi(`/api/coding/sessions/${encodeURIComponent(summary.sessionId)}/close-preview`, closePreviewSchema, {
+        signal,
+      }),
+    staleTime: 0,
+    gcTime: 0,
+  });
+  const close = useMutation({
+    mutationFn: () =>
+      callTool("coding_close_session", closeOutputSchema, {
+        input: { sessionId: summary.sessionId, ...(discard ? { discardWorktree: true } : {}) },
+      }),
+    onSuccess: (closed) => {
+      void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) });
+      void client.invalidateQueries({ queryKey: queryKeys.sessionLists });
+      onClosed(closed);
+    },
+  });
+  const worktree = preview.data?.worktree ?? null;
+  const mayDiscard = worktree !== null && worktree.keepsBecause === null && worktree.files > 0;
+  return (
+    <Dialog open onClose={onClose} title="Close this session?">
+      {preview.isPending && <LoadingRows label="Looking at what would be lost" rows={2} />}
+      {preview.error !== null && <ErrorNotice error={preview.error} onRetry={() => void preview.refetch()} />}
+      {preview.data !== undefined && (
+        <ul className="flex list-disc flex-col gap-1.5 pl-5 text-sm text-ink-soft">
+          {previewWords(preview.data, { discard }).map((sentence) => (
+            <li key={sentence}>{sentence}</li>
+          ))}
+        </ul>
+      )}
+      {mayDiscard && (
+        <label className="mt-3 flex items-start gap-2.5 rounded-lg border border-line px-3 py-2 text-sm">
+          <input
+            type="checkbox"
+            checked={discard}
+            onChange={(event) => setDiscard(event.target.checked)}
+            className="mt-1 accent-(--color-danger-fill)"
+          />
+          Discard the uncommitted work instead of keeping it
+        </label>
+      )}
+      {close.error !== null && (
+        <div className="mt-3">
+          <ErrorNotice error={close.error} />
+        </div>
+      )}
+      <div className="mt-4 flex justify-end gap-2">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button variant="danger" busy={close.isPending} disabled={preview.isPending} onClick={() => close.mutate()}>
+          {discard ? "Discard and close" : "Close the session"}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

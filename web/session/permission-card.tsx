@@ -1,0 +1,140 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { CircleHelp, ClipboardList, ShieldQuestion } from "lucide-react";
+import { useState } from "react";
+import { answerPermissionOutputSchema, type PendingPermission, type SessionSummary } from "../../src/wire/coding.ts";
+import { callTool } from "../api/client.ts";
+import { useMay } from "../api/me.ts";
+import { Button } from "../ui/button.tsx";
+import { TextArea } from "../ui/field.tsx";
+import { ErrorNotice } from "../ui/notice.tsx";
+import { agentName } from "../ui/session-state.ts";
+import { Form } from "./form.tsx";
+import { Markdown } from "./markdown-view.tsx";
+import { QuestionForm } from "./question-form.tsx";
+import { type PermissionAnswer, planOf, questionsOf } from "./questions.ts";
+import { Scrollable } from "./scrollable.tsx";
+import { ToolInput, toolName } from "./tool-call.tsx";
+import { takeSummary } from "./use-session.ts";
+
+/** Something that the agent waits for: a permission, a question, or a plan to be approved. */
+export function PermissionCard({
+  permission,
+  summary,
+  sessionId,
+  onTerminal,
+}: {
+  readonly permission: PendingPermission;
+  readonly summary: SessionSummary;
+  /** The id of the page's address. */
+  readonly sessionId: string;
+  readonly onTerminal: () => void;
+}) {
+  const client = useQueryClient();
+  const mayDrive = useMay("coding:drive");
+  const answer = useMutation({
+    mutationFn: (given: PermissionAnswer) =>
+      callTool("coding_answer_permission", answerPermissionOutputSchema, {
+        input: { sessionId: summary.sessionId, permissionId: permission.permissionId, ...given },
+      }),
+    onSuccess: (answered) => takeSummary(client, sessionId, answered),
+  });
+  const agent = agentName(summary.agent);
+  const { kind, tool, input, answerable } = permission;
+  const questions = kind === "question" ? questionsOf(input) : [];
+  const plan = kind === "plan" ? planOf(input) : null;
+  const Icon = kind === "question" ? CircleHelp : kind === "plan" ? ClipboardList : ShieldQuestion;
+  const title =
+    kind === "question"
+      ? `${agent} has a question`
+      : kind === "plan"
+        ? `${agent} has a plan`
+        : `${agent} wants to use ${toolName(tool)}`;
+  return (
+    <section
+      aria-label={title}
+      className="mx-3 mb-2 overflow-hidden rounded-xl border border-lamp-fill/50 bg-panel shadow-float"
+    >
+      <h2 className="flex items-center gap-2 bg-lamp-soft px-3 py-1.5 text-sm font-semibold text-lamp">
+        <Icon aria-hidden className="size-4" /> {title}
+      </h2>
+      {kind === "permission" && (
+        <div className="max-h-[40dvh] overflow-y-auto border-b border-line">
+          <ToolInput input={input} />
+        </div>
+      )}
+      {plan !== null && (
+        <Scrollable label="The plan" className="max-h-[45dvh] overflow-y-auto border-b border-line px-4 py-3">
+          <Markdown text={plan} />
+        </Scrollable>
+      )}
+      <div className="p-3">
+        {answer.error !== null && <ErrorNotice error={answer.error} />}
+        {!mayDrive ? (
+          <p className="text-xs text-ink-soft">This account may not answer: it lacks the scope coding:drive.</p>
+        ) : !answerable || (kind === "question" && questions.length === 0) ? (
+          <InTerminal onTerminal={onTerminal} />
+        ) : kind === "question" ? (
+          <QuestionForm questions={questions} busy={answer.isPending} onAnswer={(given) => answer.mutate(given)} />
+        ) : (
+          <Decision plan={plan !== null} busy={answer.isPending} onAnswer={(given) => answer.mutate(given)} />
+        )}
+      </div>
+    </section>
+  );
+}
+
+function InTerminal({ onTerminal }: { readonly onTerminal: () => void }) {
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-2">
+      <p className="text-xs text-ink-soft">This can be answered in the agent's terminal only.</p>
+      <Button onClick={onTerminal}>Go to the terminal</Button>
+    </div>
+  );
+}
+
+/** Yes, or no and why. */
+function Decision({
+  plan,
+  busy,
+  onAnswer,
+}: {
+  readonly plan: boolean;
+  readonly busy: boolean;
+  readonly onAnswer: (answer: PermissionAnswer) => void;
+}) {
+  const [denying, setDenying] = useState(false);
+  const [message, setMessage] = useState("");
+  const deny = (): void => {
+    const words = message.trim();
+    onAnswer(words === "" ? { decision: "deny" } : { decision: "deny", message: words });
+  };
+  if (denying) {
+    return (
+      <Form onSubmit={deny}>
+        <TextArea
+          label="What should it do instead? (optional)"
+          rows={2}
+          maxLength={10_000}
+          value={message}
+          onChange={(event) => setMessage(event.target.value)}
+        />
+        <div className="mt-2 flex justify-end gap-2">
+          <Button onClick={() => setDenying(false)}>Back</Button>
+          <Button type="submit" variant="danger" busy={busy}>
+            {plan ? "Reject the plan" : "Deny"}
+          </Button>
+        </div>
+      </Form>
+    );
+  }
+  return (
+    <div className="flex flex-wrap gap-2">
+      <Button variant="primary" busy={busy} onClick={() => onAnswer({ decision: "allow" })}>
+        {plan ? "Approve the plan" : "Allow"}
+      </Button>
+      <Button disabled={busy} onClick={() => setDenying(true)}>
+        {plan ? "Reject …" : "Deny …"}
+      </Button>
+    </div>
+  );
+}

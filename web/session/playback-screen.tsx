@@ -1,0 +1,141 @@
+import { Pause, Play, RotateCcw } from "lucide-react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
+import { fetchApi } from "../api/client.ts";
+import { useAppearance, usePreferences } from "../app/preferences.ts";
+import { IconButton } from "../ui/button.tsx";
+import { SelectFilter } from "../ui/field.tsx";
+import { ErrorNotice } from "../ui/notice.tsx";
+import { exactTime } from "../ui/time.ts";
+import { type CastLine, readCast } from "./asciicast.ts";
+import { type CastPlayer, createCastPlayer, type PlaybackState } from "./cast-player.ts";
+import type { PlaybackWish } from "./playback-tab.tsx";
+import { createTerminalScreen, type TerminalScreen } from "./terminal-screen.ts";
+import { clockWords, momentAt, offsetOf, type Timeline } from "./timeline.ts";
+
+const speeds = [0.5, 1, 2, 4, 8] as const;
+
+/** A terminal that shows what was recorded, with the controls of a player. */
+export function PlaybackScreen({
+  path,
+  timeline,
+  wish,
+  onMoment,
+}: {
+  readonly path: string;
+  readonly timeline: Timeline;
+  readonly wish: PlaybackWish | null;
+  readonly onMoment: (momentMs: number) => void;
+}) {
+  const place = useRef<HTMLDivElement>(null);
+  const player = useRef<CastPlayer | null>(null);
+  const screen = useRef<TerminalScreen | null>(null);
+  const [state, setState] = useState<PlaybackState>({ kind: "paused", atMs: 0, error: null });
+  const [speed, setSpeed] = useState(1);
+  const appearance = useAppearance();
+  const { terminalFontPx } = usePreferences();
+  const zeroMs = timeline.stretches[0]?.fromMs ?? 0;
+  const momentMs = zeroMs + state.atMs;
+  const look = { fontPx: terminalFontPx, appearance, screenReader: false };
+
+  const become = useEffectEvent((next: PlaybackState) => {
+    setState(next);
+    onMoment(zeroMs + next.atMs);
+  });
+  const open = useEffectEvent((element: HTMLElement) => {
+    const opened = createTerminalScreen(element, {
+      label: "Playback of the terminal",
+      look,
+      onResize: () => opened.shrinkToFit("both"),
+    });
+    opened.terminal.options.disableStdin = true;
+    return opened;
+  });
+  const begin = useEffectEvent((): number => (wish === null ? 0 : Math.max(0, Date.parse(wish.at) - zeroMs)));
+
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const opened = open(element);
+    const created = createCastPlayer({
+      open: (fromMs, signal) => readFrom(path, fromMs, signal),
+      feed: opened.feed,
+      onState: (next) => become(next),
+    });
+    screen.current = opened;
+    player.current = created;
+    const observer = new ResizeObserver(() => opened.shrinkToFit("both"));
+    observer.observe(element);
+    created.seek(begin());
+    return () => {
+      observer.disconnect();
+      player.current = null;
+      screen.current = null;
+      created.close();
+      opened.close();
+    };
+  }, [path]);
+  useEffect(() => {
+    if (wish !== null) player.current?.seek(begin());
+  }, [wish]);
+  useEffect(() => {
+    screen.current?.setLook({ fontPx: terminalFontPx, appearance, screenReader: false });
+    screen.current?.shrinkToFit("both");
+  }, [terminalFontPx, appearance]);
+
+  const runs = state.kind === "playing" || state.kind === "loading";
+  const seekTo = (offsetMs: number): void => player.current?.seek(momentAt(timeline, offsetMs) - zeroMs);
+  const offsetMs = offsetOf(timeline, momentMs);
+  return (
+    <section aria-label="Playback" className="flex min-h-0 flex-1 flex-col bg-well">
+      {state.error !== null && (
+        <div className="p-2">
+          <ErrorNotice error={new Error(state.error)} onRetry={() => player.current?.seek(state.atMs)} />
+        </div>
+      )}
+      <div className="relative min-h-0 flex-1">
+        <div ref={place} className="terminal-place absolute inset-0 overflow-auto pt-1.5 pl-2" />
+      </div>
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1 border-t border-line bg-panel px-2 py-1.5">
+        <IconButton
+          label={runs ? "Pause" : state.kind === "ended" ? "Play again" : "Play"}
+          icon={runs ? Pause : state.kind === "ended" ? RotateCcw : Play}
+          onClick={() => (runs ? player.current?.pause() : player.current?.play())}
+        />
+        <input
+          type="range"
+          aria-label="Moment"
+          aria-valuetext={`${clockWords(offsetMs)} of ${clockWords(timeline.durationMs)}`}
+          min={0}
+          max={Math.max(1, timeline.durationMs)}
+          step={100}
+          value={offsetMs}
+          onChange={(event) => seekTo(event.target.valueAsNumber)}
+          className="h-7 min-w-24 flex-1 accent-(--color-accent-fill)"
+        />
+        <span className="font-mono text-2xs text-ink-soft" title={exactTime(new Date(momentMs).toISOString())}>
+          {clockWords(offsetMs)} / {clockWords(timeline.durationMs)}
+        </span>
+        <SelectFilter
+          label="Speed"
+          value={String(speed)}
+          onChange={(event) => {
+            setSpeed(Number(event.target.value));
+            player.current?.setSpeed(Number(event.target.value));
+          }}
+        >
+          {speeds.map((each) => (
+            <option key={each} value={each}>
+              {each}×
+            </option>
+          ))}
+        </SelectFilter>
+      </div>
+    </section>
+  );
+}
+
+async function readFrom(path: string, fromMs: number, signal: AbortSignal): Promise<AsyncIterable<CastLine>> {
+  const response = await fetchApi(path, { query: { from: Math.max(0, fromMs) / 1_000 }, signal });
+  if (response.body === null) throw new Error("The recording came without anything in it.");
+  return readCast(response.body);
+}

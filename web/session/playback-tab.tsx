@@ -1,0 +1,58 @@
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
+import { recordingInfoSchema } from "../../src/wire/terminal.ts";
+import { callApi } from "../api/client.ts";
+import { queryKeys } from "../api/query-keys.ts";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { timelineOf } from "./timeline.ts";
+
+const PlaybackScreen = lazy(async () => ({ default: (await import("./playback-screen.tsx")).PlaybackScreen }));
+
+/** Where a playback is to begin, asked for by clicking a turn; `nth` tells one wish from the next. */
+export interface PlaybackWish {
+  readonly at: string;
+  readonly nth: number;
+}
+
+/** What the session's terminals showed, played back. */
+export function PlaybackTab({
+  sessionId,
+  wish,
+  onMoment,
+}: {
+  readonly sessionId: string;
+  readonly wish: PlaybackWish | null;
+  /** Told as it plays, in milliseconds since the epoch. */
+  readonly onMoment: (momentMs: number) => void;
+}) {
+  const path = `/api/coding/sessions/${encodeURIComponent(sessionId)}/recording`;
+  const info = useQuery({
+    queryKey: [...queryKeys.session(sessionId), "recording"],
+    queryFn: ({ signal }) => callApi(`${path}/info`, recordingInfoSchema, { signal }),
+    staleTime: 5_000,
+  });
+  if (info.data === undefined) {
+    return (
+      <div className="p-4">
+        {info.error === null ? (
+          <LoadingRows label="Looking for recordings" rows={2} />
+        ) : (
+          <ErrorNotice error={info.error} onRetry={() => void info.refetch()} />
+        )}
+      </div>
+    );
+  }
+  const timeline = timelineOf(info.data);
+  if (timeline.stretches.length === 0) {
+    return (
+      <EmptyState title="Nothing is recorded">
+        What a terminal showed is kept until newer recordings need the room, or until it is forgotten.
+      </EmptyState>
+    );
+  }
+  return (
+    <Suspense fallback={<p className="p-4 text-xs text-ink-faint">Opening the playback …</p>}>
+      <PlaybackScreen path={path} timeline={timeline} wish={wish} onMoment={onMoment} />
+    </Suspense>
+  );
+}

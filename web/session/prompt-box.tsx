@@ -1,0 +1,138 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { SendHorizontal } from "lucide-react";
+import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
+import { askOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
+import { ApiError } from "../api/api-error.ts";
+import { callTool } from "../api/client.ts";
+import { useMay } from "../api/me.ts";
+import { Button } from "../ui/button.tsx";
+import { ErrorNotice } from "../ui/notice.tsx";
+import { agentName } from "../ui/session-state.ts";
+import { Form } from "./form.tsx";
+import { idempotencyKey } from "./idempotency-key.ts";
+import { draftOf, keepDraft } from "./prompt-draft.ts";
+import { counted, deliveryWords } from "./session-words.ts";
+import { takeSummary } from "./use-session.ts";
+
+/** Where prompts are written. A text stays until the agent has it; what is not sent is there again after a reload. */
+export function PromptBox({
+  summary,
+  sessionId,
+}: {
+  readonly summary: SessionSummary;
+  /** The id of the page's address. */
+  readonly sessionId: string;
+}) {
+  const client = useQueryClient();
+  const mayWrite = useMay("coding:write");
+  const mayDrive = useMay("coding:drive");
+  const [text, setText] = useState(() => draftOf(localStorage, sessionId));
+  const box = useGrowing(text);
+  /** The same text that is sent again is the same prompt: it does not reach the agent twice. */
+  const sending = useRef({ text: "", key: "" });
+
+  const change = (next: string): void => {
+    setText(next);
+    keepDraft(localStorage, sessionId, next);
+    if (ask.isSuccess || ask.isError) ask.reset();
+  };
+  const ask = useMutation({
+    mutationFn: ({ prompt, allowCommands }: { readonly prompt: string; readonly allowCommands: boolean }) => {
+      if (sending.current.text !== prompt) sending.current = { text: prompt, key: idempotencyKey() };
+      const input = {
+        sessionId: summary.sessionId,
+        dir: summary.dir,
+        prompt,
+        idempotencyKey: sending.current.key,
+        ...(allowCommands ? { allowCommands } : {}),
+      };
+      return callTool("coding_ask", askOutputSchema, { input });
+    },
+    onSuccess: (answer, { prompt }) => {
+      sending.current = { text: "", key: "" };
+      const { started: _started, delivered, ignored: _ignored, turns: _turns, ...asked } = answer;
+      if (delivered !== false) setText((now) => (now === prompt ? "" : now));
+      if (delivered !== false && box.current?.value === prompt) keepDraft(localStorage, sessionId, "");
+      takeSummary(client, sessionId, asked);
+    },
+  });
+  const send = (allowCommands = false): void => {
+    if (text.trim() !== "" && !ask.isPending) ask.mutate({ prompt: text, allowCommands });
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "Escape") box.current?.blur();
+    // A key that ends a composition is no Enter.
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    send();
+  };
+  const waiting = summary.permissions.length > 0;
+  const refusedAsCommand = ask.error instanceof ApiError && ask.error.code === "prompt_not_text";
+  const said = ask.isSuccess ? deliveryWords(ask.data.delivered, ask.data.queuedPrompts) : null;
+  return (
+    <div className="border-t border-line bg-panel px-3 pt-2.5 pb-2.5">
+      {ask.error !== null && (
+        <div className="mb-2">
+          <ErrorNotice error={ask.error} />
+          {refusedAsCommand && mayDrive && /^[/!]/.test(text) && (
+            <Button size="sm" className="mt-1.5" onClick={() => send(true)}>
+              Send it as a command
+            </Button>
+          )}
+        </div>
+      )}
+      <Form onSubmit={() => send()}>
+        <div className="flex items-end gap-2 rounded-xl border border-line-strong bg-raised p-1.5 pl-3 focus-within:border-accent">
+          <textarea
+            ref={box}
+            rows={1}
+            value={text}
+            disabled={!mayWrite}
+            data-after-terminal=""
+            aria-label={`Prompt to ${agentName(summary.agent)}`}
+            placeholder={mayWrite ? placeholderOf(summary) : "This account may only read."}
+            onChange={(event) => change(event.target.value)}
+            onKeyDown={onKeyDown}
+            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-1 text-sm leading-5 outline-none placeholder:text-ink-faint"
+          />
+          <Button
+            type="submit"
+            variant="primary"
+            size="sm"
+            icon={SendHorizontal}
+            busy={ask.isPending}
+            disabled={!mayWrite || waiting || text.trim() === ""}
+          >
+            Send
+          </Button>
+        </div>
+      </Form>
+      <p role="status" className="mt-1 flex min-h-4 flex-wrap justify-between gap-x-3 text-2xs text-ink-faint">
+        <span className={ask.data?.delivered === false ? "font-medium text-danger" : undefined}>
+          {ask.isPending ? "Sending …" : (said ?? (waiting ? "Answer the agent first: then prompts reach it." : ""))}
+          {said === null && summary.queuedPrompts > 0 && ` ${counted(summary.queuedPrompts, "prompt")} waiting.`}
+        </span>
+        <span className="max-sm:hidden">Enter sends, Shift+Enter begins a line</span>
+      </p>
+    </div>
+  );
+}
+
+function placeholderOf({ status, activity, agent }: SessionSummary): string {
+  const name = agentName(agent);
+  if (status === "completed" || status === "failed") return `Write to ${name}: it goes on with this session`;
+  if (activity === "working") return `${name} is working: a prompt waits until it has finished`;
+  return `Write to ${name}`;
+}
+
+/** As high as its text, within its bounds. */
+function useGrowing(text: string) {
+  const box = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    element.style.height = "auto";
+    element.style.height = text === "" ? "" : `${element.scrollHeight}px`;
+  }, [text]);
+  return box;
+}

@@ -1,0 +1,83 @@
+import { useState } from "react";
+import { Button } from "../ui/button.tsx";
+import { Form } from "./form.tsx";
+import { answersOf, type Choice, chosen, noChoice, type PermissionAnswer, type Question } from "./questions.ts";
+
+/** The agent's questions, with what it offers and one's own words. */
+export function QuestionForm({
+  questions,
+  busy,
+  onAnswer,
+}: {
+  readonly questions: readonly Question[];
+  readonly busy: boolean;
+  readonly onAnswer: (answer: PermissionAnswer) => void;
+}) {
+  const [choices, setChoices] = useState<Readonly<Record<string, Choice>>>({});
+  const answers = answersOf(questions, choices);
+  return (
+    <Form onSubmit={() => answers !== null && onAnswer({ decision: "allow", answers })}>
+      <div className="flex max-h-[50dvh] flex-col gap-4 overflow-y-auto">
+        {questions.map((question) => (
+          <OneQuestion
+            key={question.question}
+            question={question}
+            choice={choices[question.question] ?? noChoice}
+            onChoice={(choice) => setChoices({ ...choices, [question.question]: choice })}
+          />
+        ))}
+      </div>
+      <div className="mt-3 flex flex-wrap gap-2">
+        <Button type="submit" variant="primary" busy={busy} disabled={answers === null}>
+          Answer
+        </Button>
+        <Button disabled={busy} onClick={() => onAnswer({ decision: "deny" })}>
+          Do not answer
+        </Button>
+      </div>
+    </Form>
+  );
+}
+
+function OneQuestion({
+  question: { question, options = [], multiSelect = false },
+  choice,
+  onChoice,
+}: {
+  readonly question: Question;
+  readonly choice: Choice;
+  readonly onChoice: (choice: Choice) => void;
+}) {
+  return (
+    <fieldset className="flex flex-col gap-1">
+      <legend className="mb-1.5 text-sm font-medium">{question}</legend>
+      {options.map(({ label, description }) => (
+        <label
+          key={label}
+          className="flex cursor-pointer items-start gap-2.5 rounded-lg border border-line px-2.5 py-1.5 hover:bg-hover has-checked:border-accent has-checked:bg-accent-soft pointer-coarse:min-h-11"
+        >
+          <input
+            type={multiSelect ? "checkbox" : "radio"}
+            name={question}
+            checked={choice.labels.includes(label)}
+            onChange={() => onChoice(chosen(choice, label, { multiple: multiSelect }))}
+            className="mt-1 accent-(--color-accent-fill)"
+          />
+          <span className="min-w-0">
+            <span className="block text-sm">{label}</span>
+            {description !== undefined && <span className="block text-xs text-ink-faint">{description}</span>}
+          </span>
+        </label>
+      ))}
+      <input
+        type="text"
+        aria-label={`Your own answer to: ${question}`}
+        placeholder={options.length === 0 ? "Your answer" : "Or in your own words"}
+        autoComplete="off"
+        value={choice.other}
+        onChange={(event) => onChoice({ labels: multiSelect ? choice.labels : [], other: event.target.value })}
+        className="h-9 rounded-lg border border-line bg-raised px-2.5 text-sm placeholder:text-ink-faint"
+      />
+    </fieldset>
+  );
+}

@@ -1,0 +1,22 @@
+import type { ReactNode, Ref } from "react";
+
+/** A part that scrolls by itself, and therefore can be reached and moved by keys. */
+export function Scrollable({
+  label,
+  role = "region",
+  className,
+  ref,
+  children,
+}: {
+  readonly label: string;
+  readonly role?: "region" | "log";
+  readonly className: string;
+  readonly ref?: Ref<HTMLDivElement>;
+  readonly children: ReactNode;
+}) {
+  return (
+    <div ref={ref} role={role} aria-label={label} tabIndex={0} className={className}>
+      {children}
+    </div>
+  );
+}

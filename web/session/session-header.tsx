@@ -1,0 +1,179 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { CircleStop, Folder, GitBranch, Play, Power } from "lucide-react";
+import type { ReactNode } from "react";
+import {
+  type CloseOutput,
+  interruptOutputSchema,
+  type SessionSummary,
+  spawnOutputSchema,
+} from "../../src/wire/coding.ts";
+import { callApi, callTool } from "../api/client.ts";
+import { useMay } from "../api/me.ts";
+import { queryKeys } from "../api/query-keys.ts";
+import { Button } from "../ui/button.tsx";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { Lamp } from "../ui/lamp.tsx";
+import { ErrorNotice } from "../ui/notice.tsx";
+import { RelativeTime } from "../ui/relative-time.tsx";
+import { agentName, isLive, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+import { CloseDialog } from "./close-dialog.tsx";
+
+/** What the header's buttons do. */
+export interface SessionActions {
+  readonly interrupt: () => void;
+  readonly resume: () => void;
+  readonly interrupting: boolean;
+  readonly resuming: boolean;
+  readonly error: Error | null;
+}
+
+/** Interrupting and resuming a session. */
+export function useSessionActions(summary: SessionSummary, sessionId: string): SessionActions {
+  const client = useQueryClient();
+  const refresh = (): void => {
+    void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) });
+    void client.invalidateQueries({ queryKey: queryKeys.sessionLists });
+  };
+  const interrupt = useMutation({
+    mutationFn: () => callTool("coding_interrupt", interruptOutputSchema, { input: { sessionId: summary.sessionId } }),
+    onSuccess: refresh,
+  });
+  const resume = useMutation({
+    mutationFn: () => callApi("/api/coding/spawn", spawnOutputSchema, { body: { sessionId: summary.sessionId } }),
+    onSuccess: refresh,
+  });
+  return {
+    interrupt: () => !interrupt.isPending && interrupt.mutate(),
+    resume: () => !resume.isPending && resume.mutate(),
+    interrupting: interrupt.isPending,
+    resuming: resume.isPending,
+    error: interrupt.error ?? resume.error,
+  };
+}
+
+/** Which session it is, how it stands, and what can be done with it as a whole. */
+export function SessionHeader({
+  summary,
+  sessionId,
+  actions,
+  closing,
+  onClosing,
+  onClosed,
+}: {
+  readonly summary: SessionSummary;
+  readonly sessionId: string;
+  readonly actions: SessionActions;
+  readonly closing: boolean;
+  readonly onClosing: (closing: boolean) => void;
+  readonly onClosed: (closed: CloseOutput) => void;
+}) {
+  const mayWrite = useMay("coding:write");
+  const { tone, words } = sessionState(summary);
+  const ours = summary.owner !== "external";
+  const live = isLive(summary);
+  const works =
+    summary.activity === "working" || summary.activity === "needs_permission" || summary.activity === "needs_answer";
+  return (
+    <header className="shrink-0 border-b border-line bg-panel px-3 py-2 sm:px-4">
+      <div className="flex items-center gap-2.5">
+        <Lamp tone={tone} />
+        <h1
+          className="min-w-0 flex-1 truncate text-[0.9375rem] font-semibold tracking-tight"
+          title={sessionTitle(summary)}
+        >
+          {sessionTitle(summary)}
+        </h1>
+        <span
+          role="status"
+          aria-label="State"
+          className={tone === "needs-you" ? "text-xs font-medium text-lamp" : "text-xs text-ink-soft"}
+        >
+          {words}
+        </span>
+        {mayWrite && ours && (
+          <div className="flex items-center gap-1.5">
+            {live && works && (
+              <Button
+                size="sm"
+                icon={CircleStop}
+                busy={actions.interrupting}
+                onClick={actions.interrupt}
+                aria-label="Interrupt the turn"
+              >
+                <span className="max-sm:hidden">Interrupt</span>
+              </Button>
+            )}
+            {!live && (
+              <Button size="sm" variant="primary" icon={Play} busy={actions.resuming} onClick={actions.resume}>
+                Resume
+              </Button>
+            )}
+            {(live || (summary.worktree !== null && !summary.worktree.removed)) && (
+              <Button size="sm" icon={Power} onClick={() => onClosing(true)} aria-label="Close the session">
+                <span className="max-sm:hidden">Close</span>
+              </Button>
+            )}
+          </div>
+        )}
+      </div>
+      <div className="mt-0.5 flex items-center gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
+        <span>{agentName(summary.agent)}</span>
+        <Fact icon={<Folder aria-hidden className="size-3.5" />} title={summary.dir}>
+          {shortPath(summary.dir)}
+          <CopyButton text={summary.dir} label="Copy the directory" className="-my-1 ml-0.5" />
+        </Fact>
+        {(summary.worktree?.branch ?? summary.branch) !== null && (
+          <Fact icon={<GitBranch aria-hidden className="size-3.5" />} title={branchTitle(summary)}>
+            {summary.worktree?.branch ?? summary.branch}
+            {summary.worktree !== null && (
+              <span className="ml-1 font-sans text-ink-faint">
+                {summary.worktree.removed ? "(worktree removed)" : `worktree of ${summary.worktree.baseBranch}`}
+              </span>
+            )}
+          </Fact>
+        )}
+        {summary.model !== null && <span className="font-mono text-2xs">{summary.model}</span>}
+        <span className="max-sm:hidden">
+          <RelativeTime at={summary.updatedAt} />
+        </span>
+      </div>
+      {actions.error !== null && (
+        <div className="mt-2">
+          <ErrorNotice error={actions.error} />
+        </div>
+      )}
+      {closing && (
+        <CloseDialog
+          summary={summary}
+          sessionId={sessionId}
+          onClose={() => onClosing(false)}
+          onClosed={(closed) => {
+            onClosing(false);
+            onClosed(closed);
+          }}
+        />
+      )}
+    </header>
+  );
+}
+
+function branchTitle({ worktree, branch }: SessionSummary): string {
+  return worktree === null ? `On branch ${branch}` : `A worktree of its own: ${worktree.path}`;
+}
+
+function Fact({
+  icon,
+  title,
+  children,
+}: {
+  readonly icon: ReactNode;
+  readonly title: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <span title={title} className="inline-flex min-w-0 items-center gap-1">
+      {icon}
+      <span className="inline-flex items-center font-mono text-2xs text-ink-soft">{children}</span>
+    </span>
+  );
+}

@@ -1,0 +1,85 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { LifeBuoy, X } from "lucide-react";
+import { Link } from "react-router";
+import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
+import { rescueRestoreOutputSchema } from "../../src/wire/rescue.ts";
+import { callTool } from "../api/client.ts";
+import { useMay } from "../api/me.ts";
+import { queryKeys } from "../api/query-keys.ts";
+import { Button, IconButton } from "../ui/button.tsx";
+import { ErrorNotice, Notice } from "../ui/notice.tsx";
+import { closedWords, counted } from "./session-words.ts";
+
+/** What one should know of the session beside its turns: trouble, what closing did, work that was rescued, where it goes on. */
+export function SessionNotices({
+  summary,
+  sessionId,
+  closed,
+  trouble,
+  onDismiss,
+}: {
+  readonly summary: SessionSummary;
+  readonly sessionId: string;
+  readonly closed: CloseOutput | null;
+  readonly trouble: Error | null;
+  readonly onDismiss: () => void;
+}) {
+  const said = closed === null ? null : closedWords(closed);
+  const rescue = summary.worktree?.rescue ?? null;
+  const continued = summary.continuedBy;
+  if (trouble === null && said === null && rescue === null && continued === null) return null;
+  return (
+    <div className="flex flex-col gap-2 border-b border-line bg-ground px-3 py-2">
+      {trouble !== null && <ErrorNotice error={trouble} />}
+      {said !== null && (
+        <div role="status">
+          <Notice>
+            <div className="flex items-start justify-between gap-2">
+              <span>{said}</span>
+              <IconButton label="Dismiss" icon={X} className="-my-0.5" onClick={onDismiss} />
+            </div>
+          </Notice>
+        </div>
+      )}
+      {continued !== null && (
+        <Notice>
+          This conversation goes on in{" "}
+          <Link to={`/sessions/${encodeURIComponent(continued)}`} className="text-accent underline underline-offset-2">
+            another session
+          </Link>
+          .
+        </Notice>
+      )}
+      {rescue !== null && <RescueNotice summary={summary} sessionId={sessionId} />}
+    </div>
+  );
+}
+
+function RescueNotice({ summary, sessionId }: { readonly summary: SessionSummary; readonly sessionId: string }) {
+  const client = useQueryClient();
+  const mayWrite = useMay("coding:write");
+  const restore = useMutation({
+    mutationFn: () =>
+      callTool("rescue_restore", rescueRestoreOutputSchema, { input: { sessionId: summary.sessionId } }),
+    onSuccess: () => void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) }),
+  });
+  return (
+    <>
+      {restore.error !== null && <ErrorNotice error={restore.error} />}
+      <Notice tone="lamp" icon={LifeBuoy}>
+        <div className="flex flex-wrap items-center justify-between gap-2">
+          <span role="status">
+            {restore.isSuccess
+              ? `${counted(restore.data.restoredCount, "file")} restored in ${restore.data.path}.`
+              : "Uncommitted work of this session's worktree was rescued when it was removed."}
+          </span>
+          {mayWrite && !restore.isSuccess && (
+            <Button size="sm" busy={restore.isPending} onClick={() => restore.mutate()}>
+              Restore it
+            </Button>
+          )}
+        </div>
+      </Notice>
+    </>
+  );
+}

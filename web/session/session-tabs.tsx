@@ -1,0 +1,75 @@
+import { Tabs } from "radix-ui";
+import type { ReactNode } from "react";
+import { classNames } from "../ui/class-names.ts";
+
+/** A tab's name, its words, and whether something in it waits for somebody. */
+export interface SessionTab<Name extends string> {
+  readonly name: Name;
+  readonly label: string;
+  readonly waits?: boolean;
+}
+
+/** Tabs over a part of the page; the parts themselves are given as children, `SessionTabPanel` each. */
+export function SessionTabs<Name extends string>({
+  label,
+  tabs,
+  value,
+  onValue,
+  children,
+}: {
+  readonly label: string;
+  readonly tabs: readonly SessionTab<Name>[];
+  readonly value: Name;
+  readonly onValue: (name: Name) => void;
+  readonly children: ReactNode;
+}) {
+  const choose = (chosen: string): void => {
+    const tab = tabs.find(({ name }) => name === chosen);
+    if (tab !== undefined) onValue(tab.name);
+  };
+  return (
+    <Tabs.Root value={value} onValueChange={choose} className="flex min-h-0 min-w-0 flex-1 flex-col">
+      <Tabs.List
+        aria-label={label}
+        className="flex h-9 shrink-0 gap-1 border-b border-line bg-panel px-2 pointer-coarse:h-11"
+      >
+        {tabs.map(({ name, label: words, waits = false }) => (
+          <Tabs.Trigger
+            key={name}
+            value={name}
+            className={classNames(
+              "-mb-px inline-flex items-center gap-1.5 border-b-2 px-2 text-xs font-medium",
+              "border-transparent text-ink-faint hover:text-ink data-[state=active]:border-accent data-[state=active]:text-ink",
+            )}
+          >
+            {words}
+            {waits && <span role="img" aria-label="waits for you" className="size-1.5 rounded-full bg-lamp-fill" />}
+          </Tabs.Trigger>
+        ))}
+      </Tabs.List>
+      {children}
+    </Tabs.Root>
+  );
+}
+
+/** What a tab shows. `kept` stays in the page while another one is looked at, a terminal for example. */
+export function SessionTabPanel({
+  name,
+  kept = false,
+  children,
+}: {
+  readonly name: string;
+  readonly kept?: boolean;
+  readonly children: ReactNode;
+}) {
+  return (
+    <Tabs.Content
+      value={name}
+      tabIndex={-1}
+      {...(kept ? { forceMount: true } : {})}
+      className="flex min-h-0 min-w-0 flex-1 flex-col focus:outline-none data-[state=inactive]:hidden"
+    >
+      {children}
+    </Tabs.Content>
+  );
+}

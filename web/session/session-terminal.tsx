@@ -1,0 +1,70 @@
+import { Film, Play } from "lucide-react";
+import { useState } from "react";
+import type { SessionSummary } from "../../src/wire/coding.ts";
+import { useMay } from "../api/me.ts";
+import { Button } from "../ui/button.tsx";
+import { isLive } from "../ui/session-state.ts";
+import { Scrollable } from "./scrollable.tsx";
+import type { SessionActions } from "./session-header.tsx";
+import { endedWords } from "./session-words.ts";
+import { TerminalPane } from "./terminal-pane.tsx";
+
+/**
+ * The live terminal while the agent runs, and its last screen for as long as the page is open. A session that ended before is not
+ * connected to: a driver's connection would start its agent.
+ */
+export function SessionTerminal({
+  summary,
+  actions,
+  onPlayback,
+}: {
+  readonly summary: SessionSummary;
+  readonly actions: SessionActions;
+  readonly onPlayback: () => void;
+}) {
+  const live = isLive(summary) && summary.owner !== "external";
+  const { shown, run } = useRuns(live);
+  const mayWrite = useMay("coding:write");
+  // The session may change its id while its agent begins: the terminal is the same one.
+  const [openedAs] = useState(summary.sessionId);
+  if (shown) return <TerminalPane key={run} sessionId={openedAs} className="flex-1" />;
+  const elsewhere = summary.owner === "external";
+  return (
+    <div className="flex min-h-0 flex-1 flex-col items-center justify-center gap-3 overflow-y-auto bg-well p-6 text-center">
+      <p className="text-sm text-ink-soft">
+        {elsewhere ? "Another program runs this session, in a terminal of its own." : endedWords(summary)}
+      </p>
+      {summary.failure !== null && summary.failure.lastScreen.trim() !== "" && (
+        <Scrollable
+          label="The last screen"
+          className="max-h-[50dvh] max-w-full overflow-auto rounded-lg border border-line bg-panel p-3"
+        >
+          <pre className="text-left font-mono text-xs leading-4">{summary.failure.lastScreen.trimEnd()}</pre>
+        </Scrollable>
+      )}
+      <div className="flex flex-wrap justify-center gap-2">
+        {!elsewhere && mayWrite && (
+          <Button icon={Play} variant="primary" busy={actions.resuming} onClick={actions.resume}>
+            Resume the agent
+          </Button>
+        )}
+        {!elsewhere && (
+          <Button icon={Film} onClick={onPlayback}>
+            Play the recording
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Whether a terminal is to be shown, and the how many-th of this page: each resuming is another. */
+function useRuns(live: boolean): { readonly shown: boolean; readonly run: number } {
+  const [seen, setSeen] = useState({ live, shown: live, run: 0 });
+  if (seen.live !== live) {
+    const next = { live, shown: true, run: live ? seen.run + 1 : seen.run };
+    setSeen(next);
+    return next;
+  }
+  return seen;
+}

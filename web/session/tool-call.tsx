@@ -1,0 +1,123 @@
+import { Check, ChevronRight, CircleX, LoaderCircle } from "lucide-react";
+import { useState } from "react";
+import type { Block } from "../../src/wire/turn.ts";
+import { classNames } from "../ui/class-names.ts";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { Code } from "./code-block.tsx";
+import { DiffCount, DiffView } from "./diff-view.tsx";
+import { countOfDiff } from "./line-diff.ts";
+import { Scrollable } from "./scrollable.tsx";
+import { summaryOfTool, viewOfTool } from "./tool-summary.ts";
+
+type Call = Extract<Block, { type: "tool_call" }>;
+
+/** A tool call in one line; unfolded, what went in and what came out. */
+export function ToolCall({ call }: { readonly call: Call }) {
+  const [open, setOpen] = useState(false);
+  const { name, input, result } = call;
+  return (
+    <div className="overflow-hidden rounded-lg border border-line bg-panel">
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+        className="flex w-full min-w-0 items-center gap-2 px-2.5 py-1.5 text-left text-xs hover:bg-hover pointer-coarse:min-h-11"
+      >
+        <ChevronRight aria-hidden className={classNames("size-3.5 shrink-0 text-ink-faint", open && "rotate-90")} />
+        <span className="shrink-0 font-medium">{toolName(name)}</span>
+        <span className="min-w-0 flex-1 truncate font-mono text-2xs text-ink-faint">{summaryOfTool(input)}</span>
+        <Outcome result={result} />
+      </button>
+      {open && (
+        <div className="border-t border-line">
+          <ToolInput input={input} />
+          {result !== null && <Result result={result} />}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** What a tool is given: a command, a diff, or what it is. */
+export function ToolInput({ input }: { readonly input: unknown }) {
+  const view = viewOfTool(input);
+  switch (view.kind) {
+    case "edits":
+      return view.files.map(({ path, lines }) => (
+        <div key={path} className="border-b border-line last:border-0">
+          <div className="flex items-center gap-2 py-0.5 pr-1 pl-3 text-ink-soft">
+            <span className="min-w-0 flex-1 truncate font-mono text-2xs" title={path}>
+              {path}
+            </span>
+            <DiffCount {...countOfDiff(lines)} />
+            <CopyButton text={path} label="Copy the path" />
+          </div>
+          <div className="max-h-96 overflow-y-auto bg-well">
+            <DiffView lines={lines} label={`Changes of ${path}`} />
+          </div>
+        </div>
+      ));
+    case "command":
+      return <Sheet label="Command" text={view.command} language="bash" />;
+    case "code":
+      return <Sheet label="Input" text={view.text} language={view.language} />;
+    case "json":
+      return <Sheet label="Input" text={view.text} language="json" />;
+  }
+}
+
+function Result({ result }: { readonly result: NonNullable<Call["result"]> }) {
+  const { ok, text, truncated } = result;
+  if (text === "")
+    return (
+      <p className="border-t border-line px-3 py-1.5 text-xs text-ink-faint">
+        {ok ? "No output." : "It failed, without a word."}
+      </p>
+    );
+  return (
+    <div className="border-t border-line">
+      <Sheet label={ok ? "Result" : "Failed"} text={text} language="" />
+      {truncated && (
+        <p className="px-3 pb-1.5 text-2xs text-ink-faint">The result was longer: this is its beginning.</p>
+      )}
+    </div>
+  );
+}
+
+function Sheet({
+  label,
+  text,
+  language,
+}: {
+  readonly label: string;
+  readonly text: string;
+  readonly language: string;
+}) {
+  return (
+    <div className="bg-well">
+      <div className="flex items-center justify-between pr-1 pl-3">
+        <span className="label-caps">{label}</span>
+        <CopyButton text={text} label={`Copy the ${label.toLowerCase()}`} />
+      </div>
+      <Scrollable label={label} className="max-h-96 overflow-auto">
+        <pre className="px-3 pb-2 font-mono text-xs leading-5 whitespace-pre-wrap">
+          <Code text={text} language={language} />
+        </pre>
+      </Scrollable>
+    </div>
+  );
+}
+
+function Outcome({ result }: { readonly result: Call["result"] }) {
+  if (result === null) {
+    return <LoaderCircle role="img" aria-label="Running" className="size-3.5 shrink-0 animate-spin text-ink-faint" />;
+  }
+  if (result.ok) return <Check role="img" aria-label="Done" className="size-3.5 shrink-0 text-accent" />;
+  return <CircleX role="img" aria-label="Failed" className="size-3.5 shrink-0 text-danger" />;
+}
+
+/** A tool of an MCP server by both their names. */
+export function toolName(name: string): string {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
+  return server === undefined || tool === undefined ? name : `${server}: ${tool}`;
+}

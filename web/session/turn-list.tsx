@@ -1,0 +1,160 @@
+import { ArrowDown } from "lucide-react";
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { SessionSummary } from "../../src/wire/coding.ts";
+import type { Turn } from "../../src/wire/turn.ts";
+import { Button } from "../ui/button.tsx";
+import { EmptyState } from "../ui/notice.tsx";
+import { agentName } from "../ui/session-state.ts";
+import { Scrollable } from "./scrollable.tsx";
+import { counted } from "./session-words.ts";
+import { hasOlder, type TurnStore } from "./turn-store.ts";
+import { TurnView } from "./turn-view.tsx";
+
+/** As near to the end counts as being there. */
+const nearPx = 60;
+
+/** The conversation, at its end unless somebody scrolled up. Older turns are loaded as one comes near to them. */
+export function TurnList({
+  store,
+  summary,
+  skippedLines,
+  loadingOlder,
+  onOlder,
+  playedAt,
+  onPlay,
+}: {
+  readonly store: TurnStore;
+  readonly summary: SessionSummary;
+  readonly skippedLines: number;
+  readonly loadingOlder: boolean;
+  readonly onOlder: () => void;
+  /** The moment that the playback shows, in milliseconds; null while nothing is played. */
+  readonly playedAt: number | null;
+  readonly onPlay: ((at: string) => void) | undefined;
+}) {
+  const { turns } = store;
+  const { list, atEnd, toEnd } = useStickToEnd(turns, playedAt === null);
+  const top = useOlderOnSight(list, { enabled: hasOlder(store) && !loadingOlder, onOlder });
+  const current = playedAt === null ? -1 : turnAt(turns, playedAt);
+  useEffect(() => {
+    if (current !== -1) list.current?.querySelector(`[data-turn="${current}"]`)?.scrollIntoView({ block: "nearest" });
+  }, [list, current]);
+  const agent = agentName(summary.agent);
+  return (
+    <div className="relative flex min-h-0 flex-1 flex-col">
+      <Scrollable
+        ref={list}
+        role="log"
+        label="Conversation"
+        className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-4"
+      >
+        <div ref={top} className="py-2 text-center">
+          {hasOlder(store) && (
+            <Button size="sm" variant="ghost" busy={loadingOlder} onClick={onOlder}>
+              Older turns
+            </Button>
+          )}
+        </div>
+        {skippedLines > 0 && (
+          <p className="px-4 pb-2 text-2xs text-ink-faint">
+            {counted(skippedLines, "line")} of the transcript could not be read.
+          </p>
+        )}
+        {turns.length === 0 && <NoTurns summary={summary} />}
+        <div>
+          {turns.map((turn) => (
+            <TurnView key={turn.index} turn={turn} agent={agent} current={turn.index === current} onPlay={onPlay} />
+          ))}
+        </div>
+        {summary.activity === "working" && (
+          <p role="status" className="flex items-center gap-2 px-4 py-2 text-xs text-ink-faint">
+            <span aria-hidden className="size-1.5 animate-pulse rounded-full bg-accent" /> {agent} is working
+          </p>
+        )}
+      </Scrollable>
+      {!atEnd && (
+        <Button
+          size="sm"
+          icon={ArrowDown}
+          onClick={toEnd}
+          className="absolute bottom-3 left-1/2 -translate-x-1/2 shadow-float"
+        >
+          To the end
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function NoTurns({ summary }: { readonly summary: SessionSummary }) {
+  const live = summary.status === "running" || summary.status === "initializing";
+  return (
+    <EmptyState title="Nothing was said yet">
+      {live ? "Write a prompt below, or type into the terminal." : "The agent wrote no transcript."}
+    </EmptyState>
+  );
+}
+
+/** The turn that was under way at a moment. */
+function turnAt(turns: readonly Turn[], atMs: number): number {
+  return turns.findLast(({ at }) => at !== null && Date.parse(at) <= atMs)?.index ?? -1;
+}
+
+/** Keeps the end in sight while one is there, and one's place while older turns come in above. */
+function useStickToEnd(turns: readonly Turn[], enabled: boolean) {
+  const list = useRef<HTMLDivElement>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const sticking = useRef(true);
+  const before = useRef({ first: -1, height: 0 });
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (element === null) return;
+    const first = turns[0]?.index ?? -1;
+    const grewAbove = before.current.first > first && first !== -1;
+    if (grewAbove) element.scrollTop += element.scrollHeight - before.current.height;
+    else if (sticking.current && enabled) element.scrollTop = element.scrollHeight;
+    before.current = { first, height: element.scrollHeight };
+  }, [turns, enabled]);
+  useEffect(() => {
+    const element = list.current;
+    if (element === null) return;
+    const look = (): void => {
+      const near = element.scrollHeight - element.scrollTop - element.clientHeight < nearPx;
+      sticking.current = near;
+      setAtEnd(near);
+    };
+    element.addEventListener("scroll", look, { passive: true });
+    // Code that is coloured, turns that come into sight, and the window change heights too.
+    const observer = new ResizeObserver(() => {
+      if (sticking.current && enabled) element.scrollTop = element.scrollHeight;
+    });
+    observer.observe(element);
+    for (const child of element.children) observer.observe(child);
+    return () => {
+      element.removeEventListener("scroll", look);
+      observer.disconnect();
+    };
+  }, [enabled]);
+  const toEnd = (): void => {
+    sticking.current = true;
+    list.current?.scrollTo({ top: list.current.scrollHeight });
+  };
+  return { list, atEnd, toEnd };
+}
+
+function useOlderOnSight(
+  list: RefObject<HTMLDivElement | null>,
+  { enabled, onOlder }: { readonly enabled: boolean; readonly onOlder: () => void },
+) {
+  const top = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!enabled || top.current === null) return;
+    const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && onOlder(), {
+      root: list.current,
+      rootMargin: "600px 0px 0px 0px",
+    });
+    observer.observe(top.current);
+    return () => observer.disconnect();
+  }, [list, enabled, onOlder]);
+  return top;
+}

@@ -1,0 +1,103 @@
+import { Brain, ChevronRight } from "lucide-react";
+import { memo } from "react";
+import type { Block, Turn, Usage } from "../../src/wire/turn.ts";
+import { classNames } from "../ui/class-names.ts";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { exactTime } from "../ui/time.ts";
+import { Markdown } from "./markdown-view.tsx";
+import { tokenWords } from "./session-words.ts";
+import { ToolCall } from "./tool-call.tsx";
+
+/** One turn: what the user said, or all that the agent did until the next prompt. */
+export const TurnView = memo(function TurnView({
+  turn,
+  agent,
+  current,
+  onPlay,
+}: {
+  readonly turn: Turn;
+  readonly agent: string;
+  /** The playback stands in this turn. */
+  readonly current: boolean;
+  /** Goes to this turn's moment in the playback. */
+  readonly onPlay: ((at: string) => void) | undefined;
+}) {
+  const { role, at, text, model, usage } = turn;
+  const mine = role === "user";
+  return (
+    <article
+      aria-label={mine ? "You" : agent}
+      data-turn={turn.index}
+      className={classNames("turn group/turn px-4 py-3", current && "bg-accent-soft/50")}
+    >
+      <header className="mb-1 flex h-6 items-center gap-2 text-xs">
+        <span className={classNames("font-semibold", mine ? "text-accent" : "text-ink")}>{mine ? "You" : agent}</span>
+        {at !== null && <TurnTime at={at} onPlay={onPlay} />}
+        <span className="ml-auto opacity-0 group-focus-within/turn:opacity-100 group-hover/turn:opacity-100 pointer-coarse:opacity-100">
+          {text !== "" && <CopyButton text={text} label={mine ? "Copy the prompt" : "Copy the answer"} />}
+        </span>
+      </header>
+      {mine ? (
+        <div className="rounded-lg border-l-2 border-accent bg-panel px-3 py-2 whitespace-pre-wrap">{text}</div>
+      ) : (
+        <div className="flex flex-col gap-2">
+          {turn.blocks.map((block, index) => (
+            <TurnBlock key={block.type === "tool_call" ? block.id : index} block={block} />
+          ))}
+        </div>
+      )}
+      {!mine && (model !== null || usage !== null) && <SmallPrint model={model} usage={usage} />}
+    </article>
+  );
+});
+
+function TurnBlock({ block }: { readonly block: Block }) {
+  switch (block.type) {
+    case "text":
+      return <Markdown text={block.text} />;
+    case "tool_call":
+      return <ToolCall call={block} />;
+    case "thinking":
+      return block.text.trim() === "" ? null : (
+        <details className="group/think text-xs text-ink-soft">
+          <summary className="flex cursor-pointer list-none items-center gap-2 rounded px-2.5 py-1 text-ink-faint hover:text-ink">
+            <ChevronRight aria-hidden className="size-3.5 group-open/think:rotate-90" />
+            <Brain aria-hidden className="size-3.5" /> Thinking
+          </summary>
+          <div className="ml-4 border-l border-line pl-4 italic">
+            <Markdown text={block.text} />
+          </div>
+        </details>
+      );
+  }
+}
+
+function TurnTime({ at, onPlay }: { readonly at: string; readonly onPlay: ((at: string) => void) | undefined }) {
+  const words = new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  const time = (
+    <time dateTime={at} title={exactTime(at)}>
+      {words}
+    </time>
+  );
+  if (onPlay === undefined) return <span className="text-2xs text-ink-faint">{time}</span>;
+  return (
+    <button
+      type="button"
+      aria-label={`Play the recording from ${words}`}
+      onClick={() => onPlay(at)}
+      className="rounded px-1 text-2xs text-ink-faint underline decoration-dotted underline-offset-2 hover:text-ink"
+    >
+      {time}
+    </button>
+  );
+}
+
+function SmallPrint({ model, usage }: { readonly model: string | null; readonly usage: Usage | null }) {
+  const parts = [
+    model,
+    usage === null ? null : `${tokenWords(usage.inputTokens)} in`,
+    usage === null || usage.cacheReadTokens === 0 ? null : `${tokenWords(usage.cacheReadTokens)} from the cache`,
+    usage === null ? null : `${tokenWords(usage.outputTokens)} out`,
+  ].filter((part) => part !== null);
+  return <p className="mt-2 font-mono text-2xs text-ink-faint">{parts.join(" · ")}</p>;
+}
