@@ -194,8 +194,18 @@ export class Attachment {
 
   #ended(exit: TerminalExit): void {
     if (this.#final !== null) return;
-    const screen = this.#deps.host.snapshot(this.terminalId).catch(() => null); // forgotten already
-    this.#final = { exit, screen };
+    this.#final = { exit, screen: this.#lastScreen() };
+  }
+
+  async #lastScreen(): Promise<TerminalSnapshot | null> {
+    const { host } = this.#deps;
+    try {
+      return await host.snapshot(this.terminalId);
+    } catch {
+      // The host has let go of it; what it recorded is kept longer.
+      const recording = await host.recording(this.terminalId).catch(() => null);
+      return recording === null ? null : recording.screenAt(recording.endsAt).catch(() => null);
+    }
   }
 }
 

@@ -1,0 +1,395 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { makeHostFixture, scriptSpec, specOf, waitUntil } from "../../../test/support/terminal-host.ts";
+import { useTerminalHost } from "../../../test/support/use-terminal-host.ts";
+import { createMemoryLink, type MemoryLink } from "../../../test/support/viewer-link.ts";
+import { systemClock } from "../../core/clock.ts";
+import { PosternError } from "../../core/errors.ts";
+import { silentLog } from "../../core/log.ts";
+import type { SpawnSpec } from "../../terminal-host/terminal-info.ts";
+import type { Scope } from "../../wire/access.ts";
+import { createTerminalViews, type TerminalViewsDeps, type Watching } from "./terminal-views.ts";
+import type { ViewRequest } from "./viewer.ts";
+
+const driver = { accountId: "owner", scopes: new Set<Scope>(["coding:read", "coding:drive"]), folders: null };
+const reader = { ...driver, scopes: new Set<Scope>(["coding:read"]) };
+const patience = { timeout: 15_000, interval: 20 };
+
+interface ViewOptions extends Partial<ViewRequest> {
+  readonly caller?: typeof driver;
+  readonly link?: MemoryLink;
+}
+
+const terminalHost = useTerminalHost();
+
+/** Views of a real host's terminals by their ids. */
+function setUp(deps: Partial<TerminalViewsDeps> = {}) {
+  const { host: client = terminalHost() } = deps;
+  const watched: string[] = [];
+  const watch = ({ mode, permissionsInTerminal }: Watching): (() => void) => {
+    const word = `${mode}${permissionsInTerminal ? " with permissions" : ""}`;
+    watched.push(`+ ${word}`);
+    return () => void watched.push(`- ${word}`);
+  };
+  const gone = new PosternError("session_not_found", "There is no such session.");
+  const views = createTerminalViews({
+    host: client,
+    clock: systemClock,
+    log: silentLog,
+    sources: [(id) => ({ terminalId: id, mayDrive: true, watch })],
+    gone: { resume: () => Promise.reject(gone), remains: () => Promise.reject(gone) },
+    ...deps,
+  });
+  onTestFinished(() => views.close());
+  return {
+    client,
+    views,
+    watched,
+    async spawn(spec: SpawnSpec): Promise<string> {
+      await client.spawn(spec);
+      return spec.terminalId;
+    },
+    view(sessionId: string, { caller = driver, link = createMemoryLink(), ...request }: ViewOptions = {}): MemoryLink {
+      link.viewer = views.view(
+        {
+          sessionId,
+          mode: undefined,
+          size: undefined,
+          protocol: "v1",
+          continueAt: undefined,
+          permissionsInTerminal: false,
+          ...request,
+        },
+        caller,
+        link,
+      );
+      return link;
+    },
+  };
+}
+
+const type = (link: MemoryLink, text: string): void => link.viewer?.receive(Buffer.from(text), false);
+
+/** Shows what it reads, byte by byte. */
+const reading = `
+  process.stdin.setRawMode(true);
+  process.stdin.on("data", (data) => { process.stdout.write("<" + data.toString("hex") + ">"); if (data.includes(4)) process.exit(7); });
+  console.log("ready");`;
+
+describe("a viewer", () => {
+  test.for(["plain", "v1"] as const)("(%s) sees what was there and what comes, then how it ended", async (protocol) => {
+    const { spawn, view } = setUp();
+    const id = await spawn(scriptSpec(reading));
+    const early = view(id, { protocol });
+    await expect.poll(() => early.lines(), patience).toContain("ready");
+    type(early, "abc");
+    await expect.poll(() => early.lines(), patience).toContain("<616263>");
+    const late = view(id, { protocol });
+    await expect.poll(() => late.lines(), patience).toEqual(await early.lines());
+    type(late, "\x04");
+    await expect.poll(() => [early.closed()?.code, late.closed()?.code], patience).toEqual([1000, 1000]);
+    expect(await early.lines()).toEqual(["ready", "<616263><04>"]);
+    expect(await late.lines()).toEqual(["ready", "<616263><04>"]);
+    for (const link of [early, late]) {
+      expect(link.frames.filter(({ kind }) => kind === "exit")).toEqual([{ kind: "exit", exitCode: 7, signal: null }]);
+      expect(link.frames.at(-1)?.kind).toBe("exit");
+    }
+  });
+
+  test("gets every byte before the exit frame, and in whole characters", async () => {
+    const { spawn, view } = setUp();
+    const script = `process.stdin.once("data", () => {
+      process.stdout.write("日本👍ü".repeat(40000) + '\\n{"kind":"exit","exitCode":3,"signal":null}\\n' + "end", () => process.exit(3));
+    }); console.log("ready");`;
+    const id = await spawn(scriptSpec(script));
+    const plain = view(id, { protocol: "plain", link: createMemoryLink({ paint: false }) });
+    await expect.poll(() => plain.texts.join(""), patience).toContain("ready");
+    type(plain, "\r");
+    await expect.poll(() => plain.closed()?.code, patience).toBe(1000);
+    const text = plain.texts.join("");
+    expect(text).not.toContain("\ufffd");
+    expect(text.match(/日本👍ü/g)).toHaveLength(40_000);
+    expect(text.endsWith('{"kind":"exit","exitCode":3,"signal":null}\r\nend')).toBe(true);
+    expect(plain.frames).toEqual([{ kind: "exit", exitCode: 3, signal: null }]);
+  });
+
+  test("goes on where it was, with nothing lost and nothing twice", async () => {
+    const { spawn, view } = setUp();
+    const id = await spawn(specOf(["/bin/sh", "-c", "read go; seq 20000; read go; seq 20001 40000; read go"]));
+    const first = view(id);
+    await expect.poll(() => first.frames[0]?.kind, patience).toBe("hello");
+    type(first, "go\r");
+    await expect.poll(() => first.output().includes("\n20000\r"), patience).toBe(true);
+    const at = first.offset() - 5_000;
+    first.viewer?.leave();
+    const again = view(id, { continueAt: { terminalId: id, offset: at } });
+    await expect.poll(() => again.frames[0], patience).toMatchObject({ kind: "hello", continued: true, offset: at });
+    type(again, "go\r");
+    await expect.poll(() => again.output().includes("\n40000\r"), patience).toBe(true);
+    expect(again.screens()).toBe(0);
+    const whole = Buffer.concat([first.output().subarray(0, first.output().byteLength - 5_000), again.output()]);
+    const numbers = whole.toString().match(/\d+(?=\r)/g) ?? [];
+    expect(numbers).toEqual(Array.from({ length: 40_000 }, (_, n) => String(n + 1)));
+  });
+
+  test("that was in another terminal gets the screen", async () => {
+    const { spawn, view } = setUp();
+    const id = await spawn(scriptSpec(reading));
+    const link = view(id, { continueAt: { terminalId: "another", offset: 1 } });
+    await expect.poll(() => link.lines(), patience).toContain("ready");
+    expect(link.frames[0]).toMatchObject({ kind: "hello", continued: false, terminalId: id });
+    expect(link.screens()).toBe(1);
+  });
+
+  test("may type before the terminal is ready, in order and within a bound", async () => {
+    const found = Promise.withResolvers<void>();
+    const { spawn, view, client } = setUp({
+      sources: [
+        async (id) => {
+          await found.promise;
+          return { terminalId: id, mayDrive: true, watch: () => () => undefined };
+        },
+      ],
+    });
+    const id = await spawn(scriptSpec(reading));
+    await waitUntil(async () => (await client.snapshot(id)).lines[0] === "ready");
+    const link = view(id);
+    type(link, '{"kind":"resize","cols":50,"rows":10}');
+    type(link, "a");
+    link.viewer?.receive(Buffer.from('{"kind":"input","data":"b"}'), false);
+    link.viewer?.receive(Buffer.from("c"), true);
+    const greedy = view(id);
+    for (let count = 0; count < 17; count += 1) type(greedy, "x".repeat(64 * 1024));
+    expect(greedy.closed()?.code).toBe(4400);
+    found.resolve();
+    await expect.poll(async () => (await link.lines()).join(""), patience).toMatch(/<61>?<?62>?<?63>/);
+    expect(await client.snapshot(id)).toMatchObject({ cols: 50, rows: 10 });
+  });
+});
+
+describe("drivers and observers", () => {
+  test("an observer neither types nor resizes, and is told who else is there", async () => {
+    const { spawn, view, client } = setUp();
+    const id = await spawn(scriptSpec(reading, { cols: 70, rows: 20 }));
+    const observer = view(id, { caller: reader, size: { cols: 30, rows: 10 } });
+    await expect.poll(() => observer.lines(), patience).toContain("ready");
+    expect(observer.frames[0]).toMatchObject({ kind: "hello", mode: "observe" });
+    type(observer, "nothing");
+    type(observer, '{"kind":"resize","cols":30,"rows":10}');
+    const desk = view(id);
+    type(desk, "yes");
+    await expect.poll(() => observer.lines(), patience).toEqual(["ready", "<796573>"]);
+    expect(await client.snapshot(id)).toMatchObject({ cols: 70, rows: 20 });
+    await expect
+      .poll(() => observer.frames.at(-1), patience)
+      .toEqual({ kind: "viewers", drivers: 1, observers: 1, sizer: false });
+    desk.viewer?.leave();
+    expect(observer.frames.at(-1)).toEqual({ kind: "viewers", drivers: 0, observers: 1, sizer: false });
+  });
+
+  test("the terminal has the size of the driver who last did something, and all are told", async () => {
+    const { spawn, view, client } = setUp();
+    const id = await spawn(scriptSpec(reading, { cols: 70, rows: 20 }));
+    const desk = view(id, { size: { cols: 100, rows: 30 } });
+    await expect.poll(() => desk.size(), patience).toEqual({ cols: 100, rows: 30 });
+    const phone = view(id, { size: { cols: 40, rows: 15 } });
+    await expect.poll(() => phone.size(), patience).toEqual({ cols: 100, rows: 30 });
+    type(phone, "x");
+    for (const link of [desk, phone]) await expect.poll(() => link.size(), patience).toEqual({ cols: 40, rows: 15 });
+    expect(phone.frames.at(-1)).toMatchObject({ kind: "size" });
+    expect(phone.frames.findLast(({ kind }) => kind === "viewers")).toMatchObject({ drivers: 2, sizer: true });
+    phone.viewer?.leave();
+    await expect.poll(() => desk.size(), patience).toEqual({ cols: 100, rows: 30 });
+    expect(await client.snapshot(id)).toMatchObject({ cols: 100, rows: 30 });
+  });
+
+  test("who may not drive is told so when it asks to, and looks on when it does not", async () => {
+    const { spawn, view } = setUp({
+      sources: [(id) => ({ terminalId: id, mayDrive: false, watch: () => () => undefined })],
+    });
+    const id = await spawn(scriptSpec(reading));
+    const asking = view(id, { mode: "drive" });
+    await expect.poll(() => asking.closed()?.code, patience).toBe(4403);
+    const looking = view(id);
+    await expect.poll(() => looking.frames[0], patience).toMatchObject({ kind: "hello", mode: "observe" });
+  });
+
+  test("of three viewers, whose terminals all answer, the program hears one answer", async () => {
+    const { spawn, view } = setUp();
+    const asking = `
+      process.stdin.setRawMode(true);
+      let all = "";
+      process.stdin.on("data", (data) => {
+        all += data.toString("latin1");
+        if (all.endsWith("go")) { all = ""; process.stdout.write("\\x1b[6n\\x1b[c\\x1b]11;?\\x1b\\\\"); }
+        else if (all.endsWith("tell")) process.stdout.write("got " + JSON.stringify(all) + "\\r\\n");
+      });
+      console.log("ready");`;
+    const id = await spawn(scriptSpec(asking, { cols: 200 }));
+    const links = [view(id), view(id), view(id, { protocol: "plain" })];
+    for (const link of links) await expect.poll(() => link.lines(), patience).toContain("ready");
+    const [first] = links;
+    if (first === undefined) throw new Error("There are three.");
+    type(first, "go");
+    await systemClock.sleep(100);
+    for (const link of links) type(link, "\x1b[2;1R\x1b[?1;2c\x1b]11;rgb:ffff/ffff/ffff\x1b\\");
+    type(first, "tell");
+    await expect.poll(async () => (await first.lines()).join("\n"), patience).toContain("got");
+    const got = (await first.lines()).join("\n");
+    expect(got.match(/\[2;1R/g)).toHaveLength(1);
+    expect(got.match(/\[\?1;2c/g)).toHaveLength(1);
+    expect(got.match(/rgb:/g)).toHaveLength(1);
+    expect(got).not.toContain("rgb:ffff/ffff/ffff");
+  });
+
+  test("whoever looks is noted while it is there", async () => {
+    const { spawn, view, watched } = setUp();
+    const id = await spawn(scriptSpec(reading));
+    const desk = view(id, { permissionsInTerminal: true });
+    const observer = view(id, { permissionsInTerminal: true, mode: "observe" });
+    await expect.poll(() => watched.length, patience).toBe(2);
+    desk.viewer?.leave();
+    desk.viewer?.leave();
+    observer.viewer?.leave();
+    const words = ["drive with permissions", "observe"];
+    expect(watched.toSorted()).toEqual(["+", "-"].flatMap((sign) => words.map((word) => `${sign} ${word}`)).toSorted());
+  });
+});
+
+describe("what is in the way", () => {
+  test.for([
+    ["session_not_found", 4404],
+    ["session_busy", 4409],
+    ["dir_not_allowed", 4403],
+    ["too_many_sessions", 1013],
+    ["terminal_host_unavailable", 1012],
+    ["agent_not_configured", 4400],
+  ] as const)("%s closes the link with %d", async ([code, close]) => {
+    const { view } = setUp({
+      sources: [() => Promise.reject(new PosternError(code, "The words of it."))],
+    });
+    const link = view("any");
+    await expect.poll(() => link.closed(), patience).toMatchObject({ code: close });
+    if (close < 4_000) return;
+    expect(link.closed()?.reason).toContain("The words of it.");
+  });
+
+  test("of a session whose program is gone an observer gets the last screen and the exit, a driver a new program", async () => {
+    const resumed: unknown[] = [];
+    const { spawn, view } = setUp({
+      sources: [() => null],
+      gone: {
+        resume: async (sessionId, _caller, { size }) => {
+          resumed.push(size);
+          return { terminalId: sessionId, mayDrive: true, watch: () => () => undefined };
+        },
+        remains: async () => ({ screen: "the last\r\nscreen", exitCode: 129, signal: "SIGHUP" }),
+      },
+    });
+    const id = await spawn(scriptSpec(reading));
+    for (const protocol of ["plain", "v1"] as const) {
+      const observer = view(id, { caller: reader, protocol });
+      await expect.poll(() => observer.closed()?.code, patience).toBe(1000);
+      expect(await observer.lines()).toEqual(["the last", "screen"]);
+      expect(observer.frames.at(-1)).toEqual({ kind: "exit", exitCode: 129, signal: "SIGHUP" });
+    }
+    const desk = view(id, { size: { cols: 90_000, rows: 30 } });
+    await expect.poll(() => desk.lines(), patience).toContain("ready");
+    expect(resumed).toEqual([{ cols: 1_000, rows: 30 }]);
+  });
+
+  test("too many viewers of one terminal are turned away", async () => {
+    const { spawn, view } = setUp();
+    const id = await spawn(scriptSpec(reading));
+    const links = Array.from({ length: 65 }, () => view(id, { link: createMemoryLink({ paint: false }) }));
+    await expect.poll(() => links.filter((link) => link.closed() !== null).length, patience).toBe(1);
+    expect(links.find((link) => link.closed() !== null)?.closed()?.code).toBe(1013);
+    await expect.poll(() => links.filter((link) => link.frames.length > 0).length, patience).toBe(64);
+    links[0]?.viewer?.leave();
+    const next = view(id);
+    await expect.poll(() => next.frames[0]?.kind, patience).toBe("hello");
+  });
+
+  test("a lost terminal host, and a gateway that stops, let viewers come back", async () => {
+    const host = await (await makeHostFixture()).connect();
+    const { spawn, view, views, client } = setUp({ host });
+    const stopped = view(await spawn(scriptSpec(reading)));
+    await expect.poll(() => stopped.lines(), patience).toContain("ready");
+    process.kill(host.host()?.pid ?? 0, "SIGKILL");
+    await expect.poll(() => stopped.closed()?.code, patience).toBe(1012);
+    await expect.poll(() => client.list().catch(() => null), patience).toEqual([]);
+    const next = await spawn(scriptSpec(reading));
+    const link = view(next);
+    await expect.poll(() => link.lines(), patience).toContain("ready");
+    views.close();
+    expect(link.closed()?.code).toBe(1012);
+    expect(view(next).closed()?.code).toBe(1012);
+  });
+});
+
+describe("slow viewers", () => {
+  const flood = (lines: number): SpawnSpec =>
+    specOf(["/bin/sh", "-c", `stty -echo; echo ready; read go; seq ${lines}; echo the end; read go`]);
+
+  test("one that does not read is skipped, keeps nobody waiting, and ends on the right screen", {
+    timeout: 60_000,
+  }, async () => {
+    const { spawn, view } = setUp();
+    const count = 700_000;
+    const id = await spawn(flood(count));
+    const fast = view(id, { link: createMemoryLink({ keep: false, paint: false }) });
+    const stalled = [view(id), view(id, { protocol: "plain" })];
+    for (const link of stalled) await expect.poll(() => link.lines(), patience).toContain("ready");
+    for (const link of stalled) link.stall();
+    const before = fast.offset();
+    type(fast, "go\r");
+    const bytes = Array.from({ length: count }, (_, n) => String(n + 1).length + 2).reduce((sum, each) => sum + each);
+    const whole = bytes + "the end\r\n".length;
+    await expect.poll(() => fast.offset() - before, { timeout: 40_000, interval: 50 }).toBe(whole);
+    for (const link of stalled) {
+      expect(link.mostUnsentBytes()).toBeLessThan(1024 * 1024 + 128 * 1024);
+      link.flow();
+    }
+    for (const link of stalled) {
+      await expect.poll(async () => (await link.lines()).slice(-2), patience).toEqual([String(count), "the end"]);
+      expect((await link.lines()).slice(-500, -1)).toEqual(
+        Array.from({ length: 499 }, (_, n) => String(count - 498 + n)),
+      );
+    }
+    expect(stalled[0]?.screens()).toBe(2);
+  });
+
+  test("a program waits for its only viewer a second, and no longer", { timeout: 60_000 }, async () => {
+    const { spawn, view, client } = setUp();
+    const id = await spawn(flood(1_000_000));
+    const link = view(id);
+    await expect.poll(() => link.lines(), patience).toContain("ready");
+    link.stall();
+    type(link, "go\r");
+    const ended = async (): Promise<boolean> => (await client.snapshot(id)).lines.includes("the end");
+    await systemClock.sleep(400);
+    expect(await ended()).toBe(false);
+    await expect.poll(ended, { timeout: 20_000, interval: 50 }).toBe(true);
+    expect(link.mostUnsentBytes()).toBeLessThan(512 * 1024);
+    link.flow();
+    await expect.poll(async () => (await link.lines()).slice(-2), patience).toEqual(["1000000", "the end"]);
+  });
+
+  test("one that was skipped and comes back after the end still learns of it", { timeout: 60_000 }, async () => {
+    const { spawn, view, client } = setUp();
+    const id = await spawn(
+      specOf(["/bin/sh", "-c", "stty -echo; echo ready; read go; seq 300000; echo the end; exit 5"]),
+    );
+    const links = [view(id), view(id)];
+    for (const link of links) await expect.poll(() => link.lines(), patience).toContain("ready");
+    const [fast, stalled] = links;
+    if (fast === undefined || stalled === undefined) throw new Error("There are two.");
+    stalled.stall();
+    type(fast, "go\r");
+    await expect.poll(() => fast.closed()?.code, { timeout: 20_000 }).toBe(1000);
+    await client.release(id);
+    stalled.flow();
+    await expect.poll(() => stalled.closed()?.code, patience).toBe(1000);
+    expect((await stalled.lines()).slice(-2)).toEqual(["300000", "the end"]);
+    expect(stalled.frames.at(-1)).toMatchObject({ kind: "exit", exitCode: 5 });
+  });
+});
