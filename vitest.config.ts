@@ -32,11 +32,24 @@ const e2e: TestProjectInlineConfiguration = {
   },
 };
 
+/** In Chromium, with real agents behind the pages. */
+const web: TestProjectInlineConfiguration = {
+  test: {
+    name: "web",
+    include: ["test/web/**/*.test.ts"],
+    globalSetup: [...globalSetup, "test/support/agents-setup.ts", "test/support/web-setup.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    maxWorkers: 1,
+    sequence: { groupOrder: 3 },
+  },
+};
+
 export default defineConfig({
   test: {
     // Real processes, signals and files: each worker is a process of its own.
     pool: "forks",
     env: { NODE_COMPILE_CACHE: sharedCompileCache() },
-    projects: [unit, e2e],
+    projects: [unit, e2e, web],
   },
 });

@@ -24,6 +24,7 @@ interface Requirement {
 
 const requirements: readonly Requirement[] = [
   { program: "git", debianPackage: "git", why: "tests use real repositories" },
+  { program: "chromium", debianPackage: "chromium", why: "tests look at the pages in a real browser" },
   ...(process.platform === "linux"
     ? [
         { program: "ip", debianPackage: "iproute2", why: "it brings up the loopback of the tests' network namespace" },

@@ -1,0 +1,164 @@
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import axe from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page, type Request } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { z } from "zod";
+import { findExecutable } from "../../src/platform/executables.ts";
+import type { TestGateway } from "./gateway.ts";
+import { watchTerminals } from "./terminal-probe.ts";
+
+/** Kept for whoever wants to see them; not part of the repository. */
+const artifacts = resolve(import.meta.dirname, "../../test-artifacts");
+
+const viewports = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const;
+
+/** Violations of these count as failures. */
+const seriousImpacts: ReadonlySet<string> = new Set(["serious", "critical"]);
+
+/** One browser with its cookies and storage, signed in, and all that went wrong in it. */
+export interface Visit {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Waits until the page has all that it asked for; what is live never rests. */
+  settled(): Promise<void>;
+  /** Keeps a picture of the page as it is, in `test-artifacts/web`. */
+  shoot(name: string): Promise<void>;
+  /** What axe finds serious or critical on the page as it is. */
+  violations(): Promise<readonly string[]>;
+  /** Errors of console and page, and requests to other hosts, since the last call. */
+  troubles(): readonly string[];
+  close(): Promise<void>;
+}
+
+export interface VisitOptions {
+  readonly device?: keyof typeof viewports;
+  readonly colorScheme?: "light" | "dark";
+}
+
+/** Real Chromium for all tests of a file. */
+export function useBrowser(args: readonly string[] = []): {
+  /** Opens a sign-in link in a browser of its own; closed with the test. The page is the list of sessions then. */
+  visit(signInUrl: string, options?: VisitOptions): Promise<Visit>;
+  /** A browser that is signed in nowhere. */
+  stranger(options?: VisitOptions): Promise<Visit>;
+} {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await launchChromium(args);
+  });
+  afterAll(() => browser?.close());
+
+  async function stranger(options: VisitOptions = {}): Promise<Visit> {
+    if (browser === undefined) throw new Error("Only within a test.");
+    const visit = await begin(browser, options);
+    onTestFinished(() => visit.close());
+    return visit;
+  }
+  return {
+    stranger,
+    async visit(signInUrl, options) {
+      const visit = await stranger(options);
+      await visit.page.goto(signInUrl);
+      await visit.page.waitForURL(new URL("/", signInUrl).href);
+      return visit;
+    },
+  };
+}
+
+/** The system's own Chromium, with no window. */
+export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
+  const executablePath = await findExecutable("chromium", process.env["PATH"] ?? "");
+  if (executablePath === null) throw new Error("`chromium` is not on PATH: install Debian's package of that name.");
+  return chromium.launch({
+    executablePath,
+    // Its sandbox refuses root; what the tests show is Postern's own pages.
+    args: [...(process.getuid?.() === 0 ? ["--no-sandbox"] : []), "--disable-dev-shm-usage", ...args],
+  });
+}
+
+async function begin(browser: Browser, { device = "desktop", colorScheme = "light" }: VisitOptions): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: viewports[device],
+    colorScheme,
+    reducedMotion: "reduce",
+    ...(device === "phone" && { isMobile: true, hasTouch: true }),
+  });
+  const page = await context.newPage();
+  await watchTerminals(page);
+  const troubles: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") {
+      troubles.push(`${message.type()}: ${message.text()} (${message.location().url})`);
+    }
+  });
+  page.on("pageerror", (error) => troubles.push(`page error: ${error.stack ?? error.message}`));
+  const pending = new Set<Request>();
+  const isStream = (request: Request): boolean => new URL(request.url()).pathname === "/api/coding/events";
+  page.on("request", (request) => isStream(request) || pending.add(request));
+  page.on("requestfinished", (request) => pending.delete(request));
+  page.on("requestfailed", (request) => pending.delete(request));
+  const foreign = (url: string): boolean => {
+    const own = new URL(page.url());
+    const { protocol, host } = new URL(url);
+    return !["data:", "blob:", "about:"].includes(protocol) && own.host !== "" && host !== own.host;
+  };
+  page.on("request", (request) => {
+    if (foreign(request.url()) && !request.isNavigationRequest()) troubles.push(`request to ${request.url()}`);
+  });
+  page.on("websocket", (socket) => {
+    if (foreign(socket.url())) troubles.push(`WebSocket to ${socket.url()}`);
+  });
+  return {
+    context,
+    page,
+    async settled() {
+      let quietLooks = 0;
+      const look = (): number => (quietLooks = pending.size === 0 ? quietLooks + 1 : 0);
+      await expect.poll(look, { timeout: 20_000, interval: 50 }).toBeGreaterThan(3);
+    },
+    async shoot(name) {
+      mkdirSync(join(artifacts, "web"), { recursive: true });
+      await page.screenshot({ path: join(artifacts, "web", `${name}.png`), animations: "disabled" });
+    },
+    violations: () => findViolations(page),
+    troubles: () => troubles.splice(0),
+    close: () => context.close(),
+  };
+}
+
+const axeResultSchema = z.object({
+  violations: z.array(
+    z.object({
+      id: z.string(),
+      impact: z.string().nullable().optional(),
+      help: z.string(),
+      nodes: z.array(z.object({ html: z.string(), failureSummary: z.string().optional() })),
+    }),
+  ),
+});
+
+async function findViolations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = axeResultSchema.parse(
+    await page.evaluate("axe.run(document, { resultTypes: ['violations'] })"),
+  );
+  return violations
+    .filter(({ impact }) => seriousImpacts.has(impact ?? ""))
+    .map(
+      ({ id, help, nodes }) =>
+        `${id}: ${help}\n${nodes.map(({ html, failureSummary = "" }) => `  ${html.slice(0, 200)}\n  ${failureSummary}`).join("\n")}`,
+    );
+}
+
+/** Nothing went wrong in this browser since it was last asked, and axe finds nothing serious on the page that it shows. */
+export async function expectFlawless(visit: Visit, what: string): Promise<void> {
+  expect(await visit.violations(), `axe: ${what}`).toEqual([]);
+  expect(visit.troubles(), `console and network: ${what}`).toEqual([]);
+}
+
+/** A new link that signs the owner in. */
+export async function signInUrl({ app }: Pick<TestGateway, "app">): Promise<string> {
+  const { accountId } = await app.accounts.owner();
+  return (await app.accounts.signIn.createUrl(accountId, app.baseUrl)).url;
+}
