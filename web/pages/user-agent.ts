@@ -1,7 +1,7 @@
 /** A browser and its system as people call them, from what it says of itself. */
 export function browserName(userAgent: string): string {
   const browser = first(userAgent, [
-    [/\bEdgA?\//, "Edge"],
+    [/\bEdgA?\/|\bEdgiOS\//, "Edge"],
     [/\bOPR\//, "Opera"],
     [/\bSamsungBrowser\//, "Samsung Internet"],
     [/\bFirefox\/|\bFxiOS\//, "Firefox"],

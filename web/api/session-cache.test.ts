@@ -1,0 +1,114 @@
+import { QueryClient } from "@tanstack/react-query";
+import { describe, expect, test } from "vitest";
+import type { SessionSummary } from "../../src/wire/coding.ts";
+import type { SessionEvent } from "../../src/wire/events.ts";
+import { queryKeys } from "./query-keys.ts";
+import { afterEvent, patchLists } from "./session-cache.ts";
+import { noFilters, type SessionPages } from "./sessions.ts";
+
+const session: SessionSummary = {
+  sessionId: "s1",
+  sessionAliases: ["provisional"],
+  agent: "claude-code",
+  dir: "/code/a",
+  title: "A session",
+  status: "running",
+  activity: "working",
+  owner: "gateway",
+  pid: 7,
+  createdAt: "2026-01-01T00:00:00.000Z",
+  updatedAt: "2026-01-01T00:00:00.000Z",
+  turnCount: 1,
+  queuedPrompts: 0,
+  model: null,
+  branch: null,
+  worktree: null,
+  permissions: [],
+  resetsAt: null,
+  sizeBytes: 1,
+  exitCode: null,
+  signal: null,
+  failure: null,
+  continuedBy: null,
+  closedAt: null,
+};
+
+const head = {
+  id: "0".repeat(26),
+  at: "2026-01-01T00:01:00.000Z",
+  sessionId: "s1",
+  agent: "claude-code",
+  dir: "/code/a",
+};
+const asks: SessionEvent = { ...head, kind: "session.activity", activity: "needs_permission", previous: "working" };
+
+describe("what an event says of a session", () => {
+  test("its activity", () => {
+    expect(afterEvent(session, asks)).toEqual({ ...session, activity: "needs_permission" });
+  });
+
+  test("that its process is gone, and with it what it was doing", () => {
+    const exited: SessionEvent = {
+      ...head,
+      kind: "session.exited",
+      status: "failed",
+      exitCode: 137,
+      signal: "SIGKILL",
+    };
+    const gone = { status: "failed", exitCode: 137, signal: "SIGKILL", activity: null, pid: null, owner: null };
+    expect(afterEvent(session, exited)).toMatchObject(gone);
+    const status: SessionEvent = {
+      ...head,
+      kind: "session.status",
+      status: "completed",
+      previous: "running",
+      continuedBy: null,
+    };
+    expect(afterEvent(session, status)).toMatchObject({ status: "completed", activity: null, pid: null });
+    expect(afterEvent(session, { ...status, status: "running" })).toEqual(session);
+  });
+
+  test("that it was closed", () => {
+    expect(afterEvent(session, { ...head, kind: "session.closed" }).closedAt).toBe(head.at);
+  });
+});
+
+describe("in the lists", () => {
+  const other = { ...session, sessionId: "s2", sessionAliases: [] };
+
+  function clientWith() {
+    const client = new QueryClient();
+    const live = [...queryKeys.sessionLists, "live", noFilters];
+    const list = [...queryKeys.sessionLists, "list", noFilters];
+    client.setQueryData(live, [session, other]);
+    const listed = [session, other].map((each) => ({ session: each, match: null }));
+    const pages: SessionPages = { pages: [{ listed, total: 2, nextOffset: null, indexing: null }], pageParams: [0] };
+    client.setQueryData(list, pages);
+    const activities = () => [
+      client.getQueryData<readonly SessionSummary[]>(live)?.map(({ activity }) => activity),
+      client.getQueryData<SessionPages>(list)?.pages[0]?.listed.map((row) => row.session.activity),
+    ];
+    return { client, activities };
+  }
+
+  test("the session is changed, and no other", () => {
+    const { client, activities } = clientWith();
+    patchLists(client, asks);
+    expect(activities()).toEqual([
+      ["needs_permission", "working"],
+      ["needs_permission", "working"],
+    ]);
+  });
+
+  test("a session is known by a former id too", () => {
+    const { client, activities } = clientWith();
+    patchLists(client, { ...asks, sessionId: "provisional" });
+    expect(activities()[0]).toEqual(["needs_permission", "working"]);
+  });
+
+  test("an event of a session that is not listed changes nothing", () => {
+    const { client, activities } = clientWith();
+    patchLists(client, { ...asks, sessionId: "s3" });
+    expect(activities()[0]).toEqual(["working", "working"]);
+  });
+});

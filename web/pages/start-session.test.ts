@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { ApiError, errorOfAnswer } from "../api/api-error.ts";
+import { newSessionErrors } from "./start-session.ts";
+
+test.each([
+  ["dir_not_allowed", "dir"],
+  ["not_a_git_repository", "dir"],
+  ["base_branch_not_found", "baseBranch"],
+  ["branch_exists", "branch"],
+  ["worktree_exists", "branch"],
+  ["model_not_supported", "model"],
+  ["prompt_not_text", "prompt"],
+  ["agent_binary_missing", "agent"],
+] as const)("%s is told beside the field %s", (code, field) => {
+  const { byField, general } = newSessionErrors(new ApiError(code, "Why.", { status: 422 }));
+  expect(byField).toEqual({ [field]: "Why." });
+  expect(general).toBe(null);
+});
+
+test("a body that does not fit is told beside each field that it is about", () => {
+  const errors = ["dir", "branch"].map((path) => ({ path, message: `Not a ${path}` }));
+  const error = errorOfAnswer(400, { code: "invalid_request", detail: "No.", errors });
+  expect(newSessionErrors(error).byField).toEqual({ dir: "Not a dir", branch: "Not a branch" });
+});
+
+test("what is about no field is told in general, and nothing is told of nothing", () => {
+  const error = new ApiError("too_many_sessions", "32 are live.", { status: 429 });
+  expect(newSessionErrors(error)).toEqual({ byField: {}, general: error });
+  expect(newSessionErrors(null)).toEqual({ byField: {}, general: null });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, test } from "vitest";
+import { needsYou, sessionState, sessionTitle, shortPath } from "./session-state.ts";
+
+const running = { status: "running", activity: "working", owner: "gateway", closedAt: null } as const;
+
+describe("the state of a session", () => {
+  test.each([
+    ["needs_permission", "needs-you"],
+    ["needs_answer", "needs-you"],
+    ["needs_login", "needs-you"],
+    ["working", "working"],
+    ["idle", "idle"],
+    ["limited", "limited"],
+  ] as const)("%s has a lamp that is %s", (activity, tone) => {
+    expect(sessionState({ ...running, activity }).tone).toBe(tone);
+    expect(needsYou({ ...running, activity })).toBe(tone === "needs-you");
+  });
+
+  test("that has ended needs nobody, whatever it did last", () => {
+    const ended = { ...running, status: "completed", activity: "needs_permission" } as const;
+    expect(needsYou(ended)).toBe(false);
+    expect(sessionState(ended).words).toBe("Ended");
+    expect(sessionState({ ...ended, closedAt: "2026-01-01T00:00:00Z" }).words).toBe("Closed");
+    expect(sessionState({ ...ended, status: "failed" })).toEqual({ tone: "failed", words: "Failed" });
+  });
+
+  test("that another program runs is told as such", () => {
+    expect(sessionState({ ...running, owner: "external", activity: null }).words).toBe("Runs elsewhere");
+  });
+});
+
+test("a session without a title has a name all the same", () => {
+  expect(sessionTitle({ title: "  " })).toBe("Untitled session");
+  expect(sessionTitle({ title: "Fix it" })).toBe("Fix it");
+});
+
+test("a long path keeps its end", () => {
+  expect(shortPath("/code/a")).toBe("/code/a");
+  expect(shortPath("/home/ada/code/ledger")).toBe("…/code/ledger");
+});
