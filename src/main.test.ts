@@ -195,16 +195,38 @@ test("a gateway serves until SIGTERM, and store commands are at once in effect i
       code: 1,
       stderr: expect.stringMatching(/^postern: session_not_found: /),
     });
+    await signInAndOut(gateway.url.replace("127.0.0.1", "localhost"));
     const second = await runPostern(["serve", "--port", "0"], { env });
     expect(second).toMatchObject({ code: 1, stderr: expect.stringMatching(/^postern: gateway_running: /) });
   } finally {
     const ended = await gateway.end("SIGTERM");
     expect(ended).toMatchObject({ code: 0, signal: null });
     expect(ended.stdout).toContain("postern token create");
+    expect(ended.stdout).toContain("postern login-link");
+    expect(ended.stdout).not.toContain("/sign-in#"); // there was no terminal to read it
     expect(ended.stderr).toContain("Agents live on");
   }
   expect(await postern("coding", "agents")).toMatchObject({
     code: 3,
     stderr: expect.stringContaining("postern serve"),
   });
+  expect((await postern("login-link")).stdout).toMatch(/^http:\/\/localhost:7177\/sign-in#[\w-]{43}\n$/);
 });
+
+/** A browser, with the link of the command line, at the port that the gateway happens to have. */
+async function signInAndOut(origin: string): Promise<void> {
+  const { stdout } = await postern("login-link");
+  const [, address, link] = /^(.*)\/sign-in#([\w-]{43})\n$/.exec(stdout) ?? [];
+  expect(address).toBe(origin);
+  const headers = { origin, "content-type": "application/json", "user-agent": "A browser" };
+  const answer = await fetch(`${origin}/api/sign-in`, { method: "POST", headers, body: JSON.stringify({ link }) });
+  const { key } = JSON.parse(await answer.text());
+  const signedIn = { cookie: answer.headers.get("set-cookie")?.split(";")[0] ?? "", "x-postern-key": key };
+  const me = async () => (await fetch(`${origin}/api/me`, { headers: signedIn })).status;
+  expect(await me()).toBe(200);
+  const { browserSessions } = JSON.parse((await postern("browser", "list", "--json")).stdout);
+  expect(browserSessions).toMatchObject([{ userAgent: "A browser" }]);
+  const { browserSessionId } = browserSessions[0];
+  expect(await postern("browser", "revoke", browserSessionId)).toMatchObject({ code: 0 });
+  expect(await me()).toBe(401);
+}

@@ -33,10 +33,10 @@ async function serve({ json, ...overrides }: GatewayOverrides & CommonOptions, c
   await closeWithin(gateway);
 }
 
-/** A link signs in whoever reads it first: without a person to read it, it is not for a log. */
-async function greeting(
+/** What `postern serve` says first. A link signs in whoever reads it first: without a person to read it, it is not for a log. */
+export async function greeting(
   gateway: RunningGateway,
-  { json, context }: { readonly json: boolean; readonly context: CliContext },
+  { json, context }: { readonly json: boolean; readonly context: Pick<CliContext, "clock" | "interactive"> },
 ): Promise<string> {
   const { addresses, authRequired, baseUrl } = gateway;
   const signIn = authRequired && (json || context.interactive) ? await gateway.createSignInLink() : null;

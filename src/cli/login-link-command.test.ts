@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { onlyPorts, runCommand } from "../../test/support/run-cli.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { PosternError } from "../core/errors.ts";
+import type { CliStores, RunningGateway } from "./ports.ts";
+import { greeting } from "./serve-command.ts";
+
+const clock = createFakeClock();
+const expiresAt = new Date(clock.now() + 10 * 60_000).toISOString();
+const record = {
+  browserSessionId: "b1",
+  userAgent: "Fire\u001b]0;owned\u0007fox",
+  createdAt: "2025-01-01T00:00:00.000Z",
+  lastUsedAt: "2025-01-02T00:00:00.000Z",
+  expiresAt: "2025-02-01T00:00:00.000Z",
+};
+
+async function run(argv: readonly string[], records = [record]) {
+  const unused = (): never => {
+    throw new Error("This command should not need that.");
+  };
+  const stores: CliStores = {
+    folders: { add: unused, list: unused, remove: unused },
+    tokens: { create: unused, list: unused, revoke: unused },
+    agents: { list: unused, configure: unused, setDefault: unused },
+    browsers: {
+      createLink: async (baseUrl) => ({ url: `${baseUrl ?? "http://configured"}/sign-in#secret`, expiresAt }),
+      list: async () => records,
+      async revoke(browserSessionId) {
+        if (browserSessionId !== "b1") throw new PosternError("browser_session_not_found", "There is none.");
+      },
+    },
+    close: async () => undefined,
+  };
+  const folder = await makeTempFolder();
+  const ports = onlyPorts({ openStores: async () => stores, socketPath: async () => `${folder}/nobody.sock` });
+  return runCommand(argv, { ports, clock });
+}
+
+describe("postern login-link", () => {
+  test("prints the address alone on standard output, and for how long it is good beside it", async () => {
+    expect(await run(["login-link"])).toEqual({
+      code: 0,
+      stdout: "http://configured/sign-in#secret\n",
+      stderr: "It signs one browser in as you, once, within the next 10 minutes.\n",
+    });
+    const { stdout, stderr } = await run(["login-link", "--json"]);
+    expect([JSON.parse(stdout), stderr]).toEqual([{ url: "http://configured/sign-in#secret", expiresAt }, ""]);
+  });
+
+  test("takes the address from --base-url, when it is one", async () => {
+    const { stdout } = await run(["login-link", "--base-url", "https://agents.example.org"]);
+    expect(stdout).toBe("https://agents.example.org/sign-in#secret\n");
+    for (const odd of ["agents.example.org", "ftp://agents.example.org", "javascript:alert(1)", ""]) {
+      expect(await run(["login-link", "--base-url", odd])).toMatchObject({ code: 2, stdout: "" });
+    }
+  });
+});
+
+describe("postern browser", () => {
+  test("lists who is signed in; what a browser says of itself is plain text", async () => {
+    const { stdout } = await run(["browser", "list"]);
+    expect(stdout).toContain("b1");
+    expect(stdout).toContain("2025-01-02T00:00:00.000Z");
+    expect(stdout).toMatch(/^[\n\x20-\x7e]*$/);
+    expect(JSON.parse((await run(["browser", "list", "--json"])).stdout)).toEqual({ browserSessions: [record] });
+    expect(await run(["browser", "list"], [])).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: expect.stringContaining("postern login-link"),
+    });
+  });
+
+  test("signs one out, and says when there is none of that id", async () => {
+    expect(await run(["browser", "revoke", "b1"])).toMatchObject({ code: 0, stdout: "Signed b1 out.\n" });
+    expect(JSON.parse((await run(["browser", "revoke", "b1", "--json"])).stdout)).toEqual({ revoked: "b1" });
+    const missing = await run(["browser", "revoke", "b2"]);
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringMatching(/^postern: browser_session_not_found: /) });
+  });
+});
+
+describe("postern serve", () => {
+  const url = "http://localhost:7177/sign-in#secret";
+  const gateway = (authRequired: boolean): RunningGateway => ({
+    addresses: ["http://127.0.0.1:7177"],
+    baseUrl: "http://localhost:7177",
+    authRequired,
+    async createSignInLink() {
+      if (!authRequired) throw new Error("Nobody needs a link.");
+      return { url, expiresAt };
+    },
+    close: async () => undefined,
+  });
+
+  test("greets a person with a sign-in link and how long it is good, and leaves none in a log", async () => {
+    const shown = await greeting(gateway(true), { json: false, context: { interactive: true, clock } });
+    expect(shown).toContain(`within 10 minutes: ${url}\n`);
+    const logged = await greeting(gateway(true), { json: false, context: { interactive: false, clock } });
+    expect(logged).not.toContain("secret");
+    expect(logged).toContain("postern login-link");
+  });
+
+  test("gives it in JSON too, and none while the door is open", async () => {
+    const json = async (authRequired: boolean): Promise<unknown> =>
+      JSON.parse(await greeting(gateway(authRequired), { json: true, context: { interactive: false, clock } }));
+    expect(await json(true)).toMatchObject({ baseUrl: "http://localhost:7177", signIn: { url, expiresAt } });
+    expect(await json(false)).toMatchObject({ signIn: null });
+    const open = await greeting(gateway(false), { json: false, context: { interactive: true, clock } });
+    expect(open).toContain("POSTERN_AUTH=none");
+  });
+});
