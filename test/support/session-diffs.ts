@@ -1,9 +1,10 @@
 import { join } from "node:path";
+import { createClosePreview } from "../../src/coding/changes/close-preview.ts";
 import { createSessionDiff, type DiffOf } from "../../src/coding/changes/session-diff.ts";
 import { createGitWorkshop } from "../../src/coding/worktrees/index.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { createGate } from "../../src/core/gate.ts";
-import type { SessionDiff } from "../../src/wire/changes.ts";
+import type { ClosePreview, SessionDiff } from "../../src/wire/changes.ts";
 import type { WorktreeWorld } from "./worktree-world.ts";
 
 /** Compares in this world as a gateway does; everything may be seen unless `of` says otherwise. */
@@ -11,13 +12,24 @@ export async function diffIn(
   { root, worktrees }: Pick<WorktreeWorld, "root" | "worktrees">,
   of: { readonly dir: string; readonly sessionId?: string } & Partial<DiffOf>,
 ): Promise<SessionDiff> {
-  const workshop = createGitWorkshop({
-    home: join(root, "state of postern"),
-    pathVariable: process.env["PATH"] ?? "",
-  });
-  const sessionDiff = createSessionDiff({ workshop, clock: systemClock, gate: createGate({ atOnce: 4, waiting: 4 }) });
+  const sessionDiff = createSessionDiff(lookingIn(root));
   const worktree = of.sessionId === undefined ? null : await worktrees.ofSession(of.sessionId);
   return sessionDiff({ worktree, visibleAmong: async (dirs) => new Set(dirs), ...of });
+}
+
+/** What the close of this session would do to its worktree. */
+export async function previewIn(
+  { root, worktrees }: Pick<WorktreeWorld, "root" | "worktrees">,
+  sessionId: string,
+): Promise<ClosePreview["worktree"]> {
+  const record = await worktrees.ofSession(sessionId);
+  return record && createClosePreview(lookingIn(root))(record);
+}
+
+function lookingIn(root: string) {
+  const home = join(root, "state of postern");
+  const workshop = createGitWorkshop({ home, pathVariable: process.env["PATH"] ?? "" });
+  return { workshop, clock: systemClock, gate: createGate({ atOnce: 4, waiting: 4 }) };
 }
 
 /** Each file as one line: status, lines added and taken away, path. */

@@ -1,13 +1,12 @@
 import { join } from "node:path";
-import type { Git, GitPlace } from "../../platform/git-command.ts";
 import { createGitScratch } from "../../platform/git-scratch.ts";
 import type { ChangedFile } from "../../wire/changes.ts";
-import { shownName, type TreeEntry, type TreeName } from "../worktrees/index.ts";
+import { shownName, type TreeName } from "../worktrees/index.ts";
 import type { DeadlineGit } from "./deadline-git.ts";
 import { type Differing, differingInTrees, differingInWorkTree } from "./differing.ts";
 import { ownObjects } from "./own-objects.ts";
 import { type Compared, type PatchedFile, patchesOf } from "./patches.ts";
-import { createWorkFiles, type WorkFile } from "./work-files.ts";
+import { type Sized, sizesOf } from "./sizes.ts";
 
 /** What is compared with the base. */
 export type OtherSide =
@@ -37,14 +36,11 @@ export interface Comparison {
 }
 
 /** Beyond that a list is no help to a reader. */
-export const maxFiles = 500;
-/** A larger file is listed without a patch, and not read. */
-export const maxFileBytes = 1024 * 1024;
+const maxFiles = 500;
 /** Both sides of all files that are read. */
 const maxInputBytes = 16 * 1024 * 1024;
 /** Of all patches in one answer. */
-export const maxTextBytes = 4 * 1024 * 1024;
-const looksAtOnce = 64;
+const maxTextBytes = 4 * 1024 * 1024;
 const visibleAtOnce = 1_000;
 
 /** Compares by git, whose configuration, index and objects are our own; the repository is only read. */
@@ -91,70 +87,6 @@ async function firstVisible(
   return { files: files.slice(0, maxFiles), truncated: files.length > maxFiles };
 }
 
-interface Sized extends Differing {
-  readonly work: WorkFile | null;
-  /** Of both sides; null when one is too large, cannot be read, or is a repository of its own. */
-  readonly sizeBytes: number | null;
-}
-
-const submodule = "160000";
-
-async function sizesOf(
-  git: Git,
-  at: GitPlace,
-  { path, files }: { readonly path: string; readonly files: readonly Differing[] },
-): Promise<readonly Sized[]> {
-  const entries = files.flatMap(({ base, other }) => [base, other === "unknown" ? null : other]);
-  const sizes = await objectSizes(
-    git,
-    at,
-    entries.filter((entry) => entry !== null),
-  );
-  const look = createWorkFiles(path);
-  const sized: Sized[] = [];
-  for (let from = 0; from < files.length; from += looksAtOnce) {
-    const some = files.slice(from, from + looksAtOnce);
-    sized.push(...(await Promise.all(some.map((file) => sizeOf(file, { sizes, look })))));
-  }
-  return sized;
-}
-
-async function sizeOf(
-  file: Differing,
-  {
-    sizes,
-    look,
-  }: { readonly sizes: ReadonlyMap<string, number>; readonly look: (name: TreeName) => Promise<WorkFile> },
-): Promise<Sized> {
-  const stored = (entry: TreeEntry | null): number | null => (entry === null ? 0 : (sizes.get(entry.oid) ?? null));
-  const work = file.other === "unknown" ? await look(file.name) : null;
-  const modes = [file.base?.mode, file.other === "unknown" ? undefined : file.other?.mode];
-  const isRepository = modes.includes(submodule) || file.name.endsWith("/");
-  const before = stored(file.base);
-  const after = file.other === "unknown" ? sizeInWorkTree(work) : stored(file.other);
-  const small = [before, after].every((size) => size !== null && size <= maxFileBytes);
-  return { ...file, work, sizeBytes: small && !isRepository ? (before ?? 0) + (after ?? 0) : null };
-}
-
-function sizeInWorkTree(work: WorkFile | null): number | null {
-  if (work === null || work.kind === "closed") return null;
-  return work.kind === "gone" ? 0 : work.sizeBytes;
-}
-
-/** Of objects that are there; a partial clone has not all of them. */
-async function objectSizes(
-  git: Git,
-  at: GitPlace,
-  entries: readonly TreeEntry[],
-): Promise<ReadonlyMap<string, number>> {
-  const ids = [...new Set(entries.filter(({ mode }) => mode !== submodule).map(({ oid }) => oid))];
-  if (ids.length === 0) return new Map();
-  const args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
-  const told = (await git.must(args, { at, input: `${ids.join("\n")}\n` })).toString("latin1");
-  const lines = told.split("\n").map((line) => line.split(" "));
-  return new Map(lines.flatMap(([id = "", size = ""]) => (/^\d+$/.test(size) ? [[id, Number(size)]] : [])));
-}
-
 function withinBudget(sized: readonly Sized[]): readonly Compared[] {
   let left = maxInputBytes;
   return sized.flatMap(({ name, base, other, work, sizeBytes }) => {
@@ -180,7 +112,7 @@ function assemble({
   const compared = new Set(patched === null ? [] : read.map(({ name }) => name));
   const unread = sized.filter(({ name }) => !compared.has(name)).map(unreadFile);
   let leftBytes = maxTextBytes;
-  let cut = truncated || unread.some(({ whole }) => !whole);
+  let cut = truncated || unread.some(({ isText }) => isText);
   const shown = (patched ?? []).map((file): { readonly name: TreeName; readonly file: ChangedFile } => {
     const sizeBytes = Buffer.byteLength(file.patch ?? "");
     const fits = sizeBytes <= leftBytes;
@@ -197,16 +129,14 @@ function assemble({
   return { files, truncated: cut };
 }
 
-/** A file that was not read: `whole` when there is no text of it to be shown. */
-function unreadFile(sized: Sized): { readonly name: TreeName; readonly file: ChangedFile; readonly whole: boolean } {
-  const { name, base, other, work, untracked, sizeBytes } = sized;
-  const gone = other === null || work?.kind === "gone";
-  const isRepository =
-    name.endsWith("/") || base?.mode === submodule || (typeof other === "object" && other?.mode === submodule);
-  const status = untracked ? "untracked" : base === null ? "added" : gone && !isRepository ? "deleted" : "modified";
+/** A file that was not read. */
+function unreadFile(sized: Sized): { readonly name: TreeName; readonly file: ChangedFile; readonly isText: boolean } {
+  const { name, base, other, work, untracked, isRepository, isText } = sized;
+  const gone = other === null || (work?.kind === "gone" && !isRepository);
+  const status = untracked ? "untracked" : base === null ? "added" : gone ? "deleted" : "modified";
   return {
     name,
     file: { path: shownName(name), previousPath: null, status, additions: null, deletions: null, patch: null },
-    whole: sizeBytes === null && isRepository,
+    isText,
   };
 }

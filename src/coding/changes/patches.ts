@@ -18,7 +18,7 @@ export interface PatchedFile extends Pick<ChangedFile, "additions" | "deletions"
 }
 
 /** Text that is shown of one file; nobody reads more of it in a page. */
-export const maxPatchBytes = 256 * 1024;
+const maxPatchBytes = 256 * 1024;
 /** The input is at most a quarter of it; a patch of empty lines is twice as large as they are. */
 const maxOutputBytes = 64 * 1024 * 1024;
 /** Files with other text are compared each with each for being moved: so many of both. */
@@ -83,7 +83,17 @@ async function putEntries(
 async function putWorkFiles(git: Git, at: GitPlace, files: readonly Compared[]): Promise<void> {
   const names = files.filter(({ other }) => other === "in work tree").map(({ name }) => `${name}\0`);
   if (names.length === 0) return;
-  const args = [...settings, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+  const args = [
+    ...settings,
+    "-c",
+    "core.looseCompression=0",
+    "update-index",
+    "--add",
+    "--remove",
+    "--replace",
+    "-z",
+    "--stdin",
+  ];
   await git.must(args, { at, input: Buffer.from(names.join(""), "latin1") });
 }
 

@@ -1,4 +1,5 @@
-import { access, constants, lstat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, lstat, open } from "node:fs/promises";
 import { isErrno } from "../../core/errors.ts";
 import { bytesOf, type TreeName } from "../worktrees/index.ts";
 
@@ -34,6 +35,25 @@ export function createWorkFiles(root: string): (name: TreeName) => Promise<WorkF
     if (stats?.isFile() !== true) return { kind: "gone" };
     return (await isReadable(root, name)) ? { kind: "file", sizeBytes: stats.size } : { kind: "closed" };
   };
+}
+
+// As git looks at it.
+const lookedAtBytes = 8_000;
+
+/** Whether a file is no text: there is a NUL in its beginning. */
+export async function isBinaryFile(root: string, name: TreeName): Promise<boolean> {
+  try {
+    const file = await open(bytesOf(root, name), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(lookedAtBytes), 0, lookedAtBytes, 0);
+      return buffer.subarray(0, bytesRead).includes(0);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "EISDIR")) return false;
+    throw error;
+  }
 }
 
 function parentOf(name: TreeName): TreeName {
