@@ -39,3 +39,23 @@ function parse(text: string): RawAnswer {
     body: text.slice(end + 4),
   };
 }
+
+/** A request for another protocol on the connection, as a client would write it. */
+export function upgradeRequest(request: {
+  readonly port: number;
+  readonly path: string;
+  readonly upgrade: string;
+  readonly authorization?: string;
+}): string {
+  const { port, path, upgrade, authorization } = request;
+  const lines = [
+    `GET ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    "Connection: Upgrade",
+    `Upgrade: ${upgrade}`,
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
+  ];
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}

@@ -37,6 +37,7 @@ export interface TerminalClient {
   screen(): Promise<readonly string[]>;
   type(text: string): void;
   resize(cols: number, rows: number): void;
+  close(): void;
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
 }
 
@@ -107,6 +108,7 @@ export function openTerminal(options: TerminalClientOptions): TerminalClient {
     },
     type: (text) => ws.send(JSON.stringify({ kind: "input", data: text })),
     resize: (cols, rows) => ws.send(JSON.stringify({ kind: "resize", cols, rows })),
+    close: () => ws.close(),
     closed,
   };
 }

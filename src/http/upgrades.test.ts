@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { upgradeRequest } from "../../test/support/raw-http.ts";
+import type { Principal } from "../accounts/index.ts";
+import { silentLog } from "../core/log.ts";
+import { createUpgrades } from "./upgrades.ts";
+
+const principal: Principal = {
+  accountId: "owner",
+  kind: "open",
+  scopes: new Set(),
+  folders: null,
+  tokenId: null,
+  browserSessionId: null,
+};
+
+test("a peer that gives no sign of life is dropped within a minute, one that answers pings stays", async () => {
+  const clock = createFakeClock();
+  const upgrades = createUpgrades({
+    accounts: {
+      authenticate: async () => principal,
+      refresh: async () => principal,
+      tickets: { create: () => expect.fail(), redeem: async () => null },
+    },
+    clock,
+    log: silentLog,
+    auth: "none",
+    checkPlace: () => undefined,
+    isOwnerSocket: () => false,
+  });
+  upgrades.on("/echo", ({ ws }) => ws.send("welcome"));
+  const server = createServer();
+  server.on("upgrade", (request, connection, head) => upgrades.handle(request, connection, head));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    await upgrades.close();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("It listens on a port.");
+  const { port } = address;
+
+  const alive = new WebSocket(`ws://127.0.0.1:${port}/echo`);
+  await once(alive, "message");
+  const mute = connect(port, "127.0.0.1");
+  mute.write(upgradeRequest({ port, path: "/echo", upgrade: "websocket" }));
+  await once(mute, "data");
+  const gone = once(mute, "close").then(() => clock.now());
+  mute.resume();
+  let closedAt = 0;
+  void gone.then((at) => (closedAt = at));
+  const beganAt = clock.now();
+  while (clock.now() - beganAt < 300_000) {
+    const pinged = once(alive, "ping");
+    await clock.advance(20_000);
+    await pinged;
+    await new Promise((turn) => setTimeout(turn, 20)); // the answer travels over a real socket
+  }
+  expect(closedAt - beganAt).toBeGreaterThan(20_000);
+  expect(closedAt - beganAt).toBeLessThanOrEqual(60_000);
+  expect(alive.readyState).toBe(alive.OPEN);
+});
