@@ -9,6 +9,7 @@ import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addRescueCommands } from "./rescue-command.ts";
 import { addServeCommand } from "./serve-command.ts";
+import { addSessionCommands } from "./session-command.ts";
 import { addTokenCommands } from "./token-command.ts";
 import { addWebhookCommands } from "./webhook-command.ts";
 
@@ -52,6 +53,7 @@ export async function runCli(
     exitCode = code;
   });
   addCodingCommands(program, context);
+  addSessionCommands(program, context);
   addFolderCommands(program, context);
   addTokenCommands(program, context);
   addLoginLinkCommands(program, context);

@@ -1,0 +1,56 @@
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { runCommand } from "../../test/support/run-cli.ts";
+import { problem } from "../../test/support/scripted-gateway.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+
+async function* typed(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+const terminal = { terminalId: "t", startedAt: "", beginsAt: "", endsAt: "", live: false, sizeBytes: 1_250_000 };
+
+/** Runs `postern session forget` against a gateway that answers its two routes. */
+async function forget(argv: readonly string[], world: { readonly answer?: string; readonly busy?: boolean }) {
+  const socketPath = join(await makeTempFolder(), "gateway.sock");
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    const busy = world.busy && request.method === "DELETE";
+    const gone = { sessionId: "0b0c", recordings: 2, recordingBytes: 2_500_000, hookInboxes: 1 };
+    const body = request.method === "GET" ? { terminals: [terminal, terminal] } : gone;
+    response.writeHead(busy ? 409 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(busy ? problem(409, "session_busy") : body));
+  });
+  await new Promise<void>((listening) => server.listen(socketPath, listening));
+  onTestFinished(() => void server.close());
+  const run = await runCommand(["session", "forget", "0b/0c", ...argv], {
+    ports: { socketPath: async () => socketPath },
+    interactive: world.answer !== undefined,
+    stdin: typed(world.answer ?? ""),
+  });
+  return { ...run, requests };
+}
+
+const asked = "GET /api/coding/sessions/0b%2F0c/recording/info";
+const removed = "DELETE /api/coding/sessions/0b%2F0c/traces";
+
+test("forgetting a session says what would go and asks; only a yes removes it", async () => {
+  for (const answer of ["n\n", "\n", "", "yesterday\n"]) {
+    expect(await forget([], { answer })).toMatchObject({ code: 0, stdout: "", requests: [asked] });
+  }
+  const yes = await forget([], { answer: "Y\n" });
+  expect(yes).toMatchObject({ code: 0, requests: [asked, removed] });
+  expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c would be gone for good");
+  expect(yes.stdout).toBe("Removed 2 recordings (2.5 MB) of 0b0c.\n");
+});
+
+test("forgetting a session asks nothing with --yes, and nobody where nobody is", async () => {
+  expect(await forget(["--yes"], {})).toMatchObject({ code: 0, requests: [removed] });
+  const json = await forget(["--yes", "--json"], {});
+  expect(JSON.parse(json.stdout)).toMatchObject({ recordings: 2 });
+  expect(await forget([], {})).toMatchObject({ code: 2, requests: [], stderr: expect.stringContaining("--yes") });
+  const busy = await forget(["--yes"], { busy: true });
+  expect(busy).toMatchObject({ code: 1, stderr: expect.stringContaining("session_busy") });
+});
