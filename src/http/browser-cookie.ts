@@ -21,7 +21,8 @@ export function browserCookies(header: string | undefined, ownOrigin: string): r
 }
 
 function nameAt(ownOrigin: string): string {
-  return isHttps(ownOrigin) ? `__Host-${browserCookieName}` : browserCookieName;
+  const { port } = new URL(ownOrigin);
+  return `${isHttps(ownOrigin) ? "__Host-" : ""}${browserCookieName}${port === "" ? "" : `_${port}`}`;
 }
 
 function isHttps(origin: string): boolean {

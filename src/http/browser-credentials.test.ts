@@ -102,6 +102,15 @@ describe("a browser's sign-in", () => {
     expect(await send("GET", "/api/folders", { cookie: null, key: null, more: admin })).toBe(200);
   });
 
+  test("stays beside that of another gateway on another port of the host", async () => {
+    const one = await setUp();
+    const two = await setUp();
+    const cookie = `${one.browser.cookie}; ${two.browser.cookie}`;
+    expect(one.browser.cookie).toContain(`_${one.port}=`);
+    expect(await one.send("GET", "/api/me", { cookie })).toBe(200);
+    expect(await two.send("GET", "/api/me", { cookie })).toBe(200);
+  });
+
   test("is nothing that a log holds", async () => {
     const { browser, logged, accounts } = await setUp();
     const { accountId } = await accounts.owner();
@@ -167,7 +176,7 @@ describe("with a base URL of https, behind a proxy that speaks http to the gatew
   test("the loopback names are plain http as before", async () => {
     const { browser, send } = await setUp({ baseUrl: base });
     expect(browser.setCookie).toMatch(
-      /^postern_session=[\w-]{43}; Path=\/; Max-Age=34560000; HttpOnly; SameSite=Strict$/,
+      /^postern_session_\d+=[\w-]{43}; Path=\/; Max-Age=34560000; HttpOnly; SameSite=Strict$/,
     );
     expect(await send("GET", "/api/me")).toBe(200);
     expect(await send("GET", "/api/me", { host: "agents.example.org" })).toBe(401);

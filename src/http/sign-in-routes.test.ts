@@ -37,7 +37,9 @@ describe("POST /api/sign-in", () => {
     const answer = await signIn([json, `Origin: ${own}`, "User-Agent: A phone", "Sec-Fetch-Site: same-origin"], body);
     expect(answer.status).toBe(200);
     expect(bodyOf(answer)).toEqual({ key: expect.stringMatching(/^[\w-]{43}$/), expiresAt: expect.any(String) });
-    expect(answer.headers["set-cookie"]).toMatch(/^postern_session=[\w-]{43}; Path=\/; .*HttpOnly; SameSite=Strict$/);
+    expect(answer.headers["set-cookie"]).toMatch(
+      /^postern_session_\d+=[\w-]{43}; Path=\/; .*HttpOnly; SameSite=Strict$/,
+    );
     expect(answer.body).not.toContain(/=([\w-]+)/.exec(answer.headers["set-cookie"] ?? "")?.[1]);
     expect(await accounts.browsers.list(accountId)).toMatchObject([{ userAgent: "A phone" }]);
     const again = await signIn([json, `Origin: ${own}`], body);
@@ -87,7 +89,9 @@ describe("a signed-in browser", () => {
     const other = await signInBrowser(server);
     const out = await browser.send("POST", "/api/sign-out");
     expect(out.status).toBe(204);
-    expect(out.headers["set-cookie"]).toBe("postern_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
+    expect(out.headers["set-cookie"]).toBe(
+      `postern_session_${server.port}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict`,
+    );
     expect((await browser.send("GET", "/api/me")).status).toBe(401);
     expect((await browser.send("POST", "/api/sign-out")).status).toBe(401);
     expect((await other.send("GET", "/api/me")).status).toBe(200);

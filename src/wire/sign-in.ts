@@ -7,7 +7,10 @@ import { scopeSchema } from "./access.ts";
  */
 export const browserKeyHeader = "x-postern-key";
 
-/** The cookie of a browser session. On https its name gets the prefix `__Host-`. */
+/**
+ * The cookie of a browser session. On https its name gets the prefix `__Host-`; a port that stands in the address follows as `_7177`, so
+ * that of two gateways on one host neither overwrites the other's. That keeps no other port from reading it: the key is for that.
+ */
 export const browserCookieName = "postern_session";
 
 /** `POST /api/sign-in`: redeems a single-use link, `<base URL>/sign-in#<link>`. */
