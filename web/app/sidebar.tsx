@@ -28,7 +28,7 @@ export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void;
         <button
           type="button"
           onClick={onPalette}
-          aria-label="Find anything (Ctrl K)"
+          aria-label="Find anything, Ctrl K"
           title="Find anything (Ctrl K)"
           className="flex h-7 items-center gap-1.5 rounded-md border border-line px-1.5 text-2xs text-ink-faint hover:border-line-strong hover:text-ink"
         >
