@@ -16,7 +16,7 @@ export function addLoginLinkCommands(program: Command, context: CliContext): voi
   describe(program.command("login-link"), [
     "postern login-link",
     "postern login-link --base-url https://postern.example.org",
-    'xdg-open "$(postern login-link)"',
+    "postern login-link | qrencode -t ansiutf8",
   ])
     .description("make a link that signs a browser in as you, and print it alone on standard output; good once")
     .option("--base-url <url>", "the address that the browser uses (default: that of the running gateway)", webAddress)
