@@ -16,8 +16,7 @@ export interface OpenApiOptions {
 const description = `A private gate to the coding agents on your machine. Every call but the public ones carries a token:
 \`Authorization: Bearer <token>\`; \`postern token create\` makes one. Pages of a signed-in browser send their cookie and the header
 \`x-postern-key\` instead. Errors are problem documents (RFC 9457) whose \`code\` is from a closed list. Fields that are not in a schema are
-refused in requests; answers may gain fields.`; \`postern token create\` makes one. Pages of a signed-in browser send their cookie and \`x-postern-key\`. Errors are problem documents (RFC 9457) whose \`code\` is from a
-closed list. Fields that are not in a schema are refused in requests; answers may gain fields.`;
+refused in requests; answers may gain fields.`;
 
 /**
  * The OpenAPI document, from the very schemas that validate.
