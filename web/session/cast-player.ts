@@ -13,6 +13,8 @@ export interface CastPlayerOptions {
   readonly open: (fromMs: number, signal: AbortSignal) => Promise<AsyncIterable<CastLine>>;
   readonly feed: Pick<TerminalFeed, "write" | "repaint" | "resize" | "whenDrained">;
   readonly onState: (state: PlaybackState) => void;
+  /** Where the recording ends, as far as it is known; who plays it from there plays it from its beginning. */
+  readonly endMs?: number;
   /** Pauses of the program that are longer are shortened to it, in milliseconds of real time. */
   readonly longestPauseMs?: number;
 }
@@ -23,6 +25,7 @@ export interface CastPlayer {
   pause(): void;
   /** Shows a moment; a playback that runs goes on there. */
   seek(ms: number): void;
+  playFrom(ms: number): void;
   setSpeed(speed: number): void;
   close(): void;
 }
@@ -36,7 +39,7 @@ const maxReopenings = 3;
 const encoder = new TextEncoder();
 
 export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
-  const { feed, onState, longestPauseMs = defaultLongestPauseMs } = options;
+  const { feed, onState, longestPauseMs = defaultLongestPauseMs, endMs = Number.POSITIVE_INFINITY } = options;
   let state: PlaybackState = { kind: "paused", atMs: 0, error: null };
   let speed = 1;
   /** Aborted when another moment is wanted, or none. */
@@ -124,7 +127,7 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
   return {
     play() {
       if (state.kind === "playing" || state.kind === "loading") return;
-      start(state.kind === "ended" ? 0 : state.atMs, { once: false });
+      start(state.kind === "ended" || state.atMs >= endMs ? 0 : state.atMs, { once: false });
     },
     pause() {
       if (state.kind !== "playing" && state.kind !== "loading") return;
@@ -134,6 +137,9 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
     seek(ms) {
       const goesOn = state.kind === "playing";
       start(Math.max(0, ms), { once: !goesOn });
+    },
+    playFrom(ms) {
+      start(Math.max(0, ms), { once: false });
     },
     setSpeed(next) {
       speed = next;

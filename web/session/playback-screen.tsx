@@ -52,6 +52,10 @@ export function PlaybackScreen({
   });
   const begin = useEffectEvent((): number => (wish === null ? 0 : Math.max(0, Date.parse(wish.at) - zeroMs)));
 
+  const endMs = useEffectEvent(() => momentAt(timeline, timeline.durationMs) - zeroMs);
+  // Who clicks a turn wants to see it played; who opens the tab sees how it ended, and chooses.
+  const playsAtOnce = useEffectEvent(() => wish !== null);
+
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
@@ -60,12 +64,14 @@ export function PlaybackScreen({
       open: (fromMs, signal) => readFrom(path, fromMs, signal),
       feed: opened.feed,
       onState: (next) => become(next),
+      endMs: endMs(),
     });
     screen.current = opened;
     player.current = created;
     const observer = new ResizeObserver(() => opened.shrinkToFit("both"));
     observer.observe(element);
-    created.seek(begin());
+    if (playsAtOnce()) created.playFrom(begin());
+    else created.seek(endMs());
     return () => {
       observer.disconnect();
       player.current = null;
@@ -75,7 +81,7 @@ export function PlaybackScreen({
     };
   }, [path]);
   useEffect(() => {
-    if (wish !== null) player.current?.seek(begin());
+    if (wish !== null) player.current?.playFrom(begin());
   }, [wish]);
   useEffect(() => {
     screen.current?.setLook({ fontPx: terminalFontPx, appearance, screenReader: false });

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { SendHorizontal } from "lucide-react";
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
 import { askOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
+import type { Turn } from "../../src/wire/turn.ts";
 import { ApiError } from "../api/api-error.ts";
 import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
@@ -18,8 +19,10 @@ import { takeSummary } from "./use-session.ts";
 export function PromptBox({
   summary,
   sessionId,
+  turns,
 }: {
   readonly summary: SessionSummary;
+  readonly turns: readonly Turn[];
   /** The id of the page's address. */
   readonly sessionId: string;
 }) {
@@ -30,6 +33,8 @@ export function PromptBox({
   const box = useGrowing(text);
   /** The same text that is sent again is the same prompt: it does not reach the agent twice. */
   const sending = useRef({ text: "", key: "" });
+  /** What was sent last, and how many turns there were. */
+  const [sent, setSent] = useState({ text: "", turnCount: 0 });
 
   const change = (next: string): void => {
     setText(next);
@@ -50,6 +55,7 @@ export function PromptBox({
     },
     onSuccess: (answer, { prompt }) => {
       sending.current = { text: "", key: "" };
+      setSent({ text: prompt, turnCount: summary.turnCount });
       const { started: _started, delivered, ignored: _ignored, turns: _turns, ...asked } = answer;
       if (delivered !== false) setText((now) => (now === prompt ? "" : now));
       if (delivered !== false && box.current?.value === prompt) keepDraft(localStorage, sessionId, "");
@@ -68,7 +74,8 @@ export function PromptBox({
   };
   const waiting = summary.permissions.length > 0;
   const refusedAsCommand = ask.error instanceof ApiError && ask.error.code === "prompt_not_text";
-  const said = ask.isSuccess ? deliveryWords(ask.data.delivered, ask.data.queuedPrompts) : null;
+  const arrived = sent.text !== "" && isAmong(turns, sent);
+  const said = ask.isSuccess ? deliveryWords(arrived || ask.data.delivered, arrived ? 0 : summary.queuedPrompts) : null;
   return (
     <div className="border-t border-line bg-panel px-3 pt-2.5 pb-2.5">
       {ask.error !== null && (
@@ -93,7 +100,7 @@ export function PromptBox({
             placeholder={mayWrite ? placeholderOf(summary) : "This account may only read."}
             onChange={(event) => change(event.target.value)}
             onKeyDown={onKeyDown}
-            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-1 text-sm leading-5 outline-none placeholder:text-ink-faint"
+            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-1 text-sm leading-5 outline-none pointer-coarse:py-2.5 placeholder:text-ink-faint"
           />
           <Button
             type="submit"
@@ -123,6 +130,14 @@ function placeholderOf({ status, activity, agent }: SessionSummary): string {
   if (status === "completed" || status === "failed") return `Write to ${name}: it goes on with this session`;
   if (activity === "working") return `${name} is working: a prompt waits until it has finished`;
   return `Write to ${name}`;
+}
+
+/** Whether a prompt has become a turn since it was sent. Agents drop blanks at the ends. */
+function isAmong(
+  turns: readonly Turn[],
+  { text, turnCount }: { readonly text: string; readonly turnCount: number },
+): boolean {
+  return turns.some((turn) => turn.index >= turnCount && turn.role === "user" && turn.text.trim() === text.trim());
 }
 
 /** As high as its text, within its bounds. */

@@ -116,8 +116,8 @@ export function SessionHeader({
           </div>
         )}
       </div>
-      <div className="mt-0.5 flex items-center gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
-        <span>{agentName(summary.agent)}</span>
+      <div className="scrollbar-none mt-0.5 flex items-center gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
+        <span className="shrink-0">{agentName(summary.agent)}</span>
         <Fact icon={<Folder aria-hidden className="size-3.5" />} title={summary.dir}>
           {shortPath(summary.dir)}
           <CopyButton text={summary.dir} label="Copy the directory" className="-my-1 ml-0.5" />
@@ -132,8 +132,8 @@ export function SessionHeader({
             )}
           </Fact>
         )}
-        {summary.model !== null && <span className="font-mono text-2xs">{summary.model}</span>}
-        <span className="max-sm:hidden">
+        {summary.model !== null && <span className="shrink-0 font-mono text-2xs">{summary.model}</span>}
+        <span className="shrink-0 max-sm:hidden">
           <RelativeTime at={summary.updatedAt} />
         </span>
       </div>
@@ -171,7 +171,7 @@ function Fact({
   readonly children: ReactNode;
 }) {
   return (
-    <span title={title} className="inline-flex min-w-0 items-center gap-1">
+    <span title={title} className="inline-flex shrink-0 items-center gap-1">
       {icon}
       <span className="inline-flex items-center font-mono text-2xs text-ink-soft">{children}</span>
     </span>

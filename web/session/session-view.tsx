@@ -107,7 +107,7 @@ export function SessionView({
           onTerminal={toTerminal}
         />
       ))}
-      {summary.owner !== "external" && <PromptBox summary={summary} sessionId={sessionId} />}
+      {summary.owner !== "external" && <PromptBox summary={summary} sessionId={sessionId} turns={store.turns} />}
     </>
   );
   const changes = <ChangesTab sessionId={summary.sessionId} />;

@@ -30,7 +30,7 @@ export function TerminalBar({
   };
   return (
     <div className="flex h-9 shrink-0 items-center gap-2 border-b border-line bg-panel pr-1 pl-3 text-xs text-ink-soft pointer-coarse:h-11">
-      <Lamp tone={tone} />
+      <Lamp tone={tone} className="animate-none" />
       <span role="status" className="truncate">
         {words}
       </span>

@@ -52,7 +52,10 @@ const cursorKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Up: "A", Do
 const plainKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Escape: "\x1b", Tab: "\t", Enter: "\r" };
 /** A window that is being dragged tells its size when it rests. */
 const restMs = 120;
-/** What a terminal reports as it gets and loses the focus. With several viewers it tells nobody anything, and would count as typing. */
+/**
+ * What a terminal reports as it gets and loses the focus, and whenever a program asks for these reports. There may be several viewers: whose
+ * focus would it be? And it would count as typing.
+ */
 const focusReport = /^\x1b\[[IO]$/;
 const findLook = {
   decorations: {
@@ -124,8 +127,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
   });
 
   function type(data: string): void {
-    if (data === "") return;
-    if (focusReport.test(data) && !(state.kind === "live" && state.viewers?.drivers === 1)) return;
+    if (data === "" || focusReport.test(data)) return;
     const ctrl = options.takeCtrl() ? controlCharacter(data) : null;
     if (!connection.type(ctrl ?? data)) options.onRefused();
   }
