@@ -71,7 +71,16 @@ export function createKeyReader(
   let pasteTail = "";
   let cancelFlush = (): void => undefined;
 
+  /** Of what was read at once, what is the program's: given at once too. */
+  let passed = "";
+
   function pass(text: string): void {
+    passed += text;
+  }
+
+  function give(): void {
+    const text = passed;
+    passed = "";
     if (text !== "") listeners.onInput(Buffer.from(text, "latin1"));
   }
 
@@ -99,6 +108,7 @@ export function createKeyReader(
       at = match.index + match[0].length;
       if (match[1] !== undefined) {
         pass(kept);
+        give();
         listeners.onDetach();
         return null;
       }
@@ -120,6 +130,7 @@ export function createKeyReader(
     cancelFlush = clock.after(unfinishedMs, () => {
       held = "";
       pass(text);
+      give();
     });
   }
 
@@ -129,6 +140,7 @@ export function createKeyReader(
       let text: string | null = held + data.toString("latin1");
       held = "";
       while (text !== null && text !== "") text = pasting ? readPaste(text) : readKeys(text);
+      give();
     },
     close: () => cancelFlush(),
   };
