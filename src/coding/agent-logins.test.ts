@@ -1,0 +1,128 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { errorCode } from "../../test/support/error-code.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { makeHostFixture } from "../../test/support/terminal-host.ts";
+import { silentLog } from "../core/log.ts";
+import type { Scope } from "../wire/access.ts";
+import { createAgentLogins } from "./agent-logins.ts";
+import { createCustomTemplate, customAgentSchema } from "./agents/custom.ts";
+import type { Caller } from "./ports.ts";
+
+const patience = { timeout: 15_000, interval: 20 };
+const minuteMs = 60_000;
+const callerWith = (...scopes: readonly Scope[]): Caller => ({
+  accountId: "owner",
+  scopes: new Set(scopes),
+  folders: null,
+});
+const admin = callerWith("admin");
+
+/** Log-ins of an agent that is this Node, in a real terminal host, with a clock that the test turns. */
+async function setUp(
+  script = "console.log('Go to https://login.invalid'); process.stdin.once('data', () => process.exit(3));",
+) {
+  const host = await (await makeHostFixture()).connect();
+  const clock = createFakeClock();
+  const changed: string[] = [];
+  const templates = new Map(
+    [
+      { name: "agent", loginArgs: ["-e", script] },
+      { name: "other", loginArgs: ["-e", script] },
+      { name: "keyed", loginArgs: [] },
+    ].map((each) => [
+      each.name,
+      createCustomTemplate(customAgentSchema.parse({ ...each, binary: "/x", startArgs: [] })),
+    ]),
+  );
+  const logins = createAgentLogins({
+    host,
+    clock,
+    log: silentLog,
+    agents: {
+      async resolve(name) {
+        const template = templates.get(name);
+        if (template === undefined) throw new Error(`no ${name}`);
+        return { template, binary: name === "gone" ? join("/", "missing") : process.execPath };
+      },
+      environmentOf: () => ({ PATH: process.env["PATH"] ?? "", TERM: "xterm-256color", HOME: "/" }),
+      loginChanged: (name) => void changed.push(name),
+    },
+  });
+  const terminalOf = (loginId: string): string => {
+    const found = logins.find(loginId, admin);
+    if (found === null) throw new Error("There is no such log-in.");
+    return found.terminalId;
+  };
+  const lives = async (terminalId: string): Promise<boolean> =>
+    (await host.list()).some((info) => info.terminalId === terminalId && info.exit === null);
+  return { host, clock, changed, logins, terminalOf, lives };
+}
+
+test("a log-in runs in a terminal; a second call means the same, another agent has its own", async () => {
+  const { host, logins, terminalOf, changed, clock } = await setUp();
+  const [first, second] = await Promise.all([logins.start("agent"), logins.start("agent")]);
+  expect(first.sessionId).toMatch(/^login-[0-9a-f-]{36}$/);
+  expect(second).toEqual(first);
+  expect((await logins.start("other")).sessionId).not.toBe(first.sessionId);
+  const terminalId = terminalOf(first.sessionId);
+  expect(logins.owns(terminalId)).toBe(true);
+  const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
+  await expect.poll(screen, patience).toContain("https://login.invalid");
+  expect(changed).toEqual([]);
+
+  await host.write(terminalId, "code\r");
+  await expect.poll(() => changed, patience).toEqual(["agent"]);
+  // Its last screen is there for a moment, and the next log-in is another.
+  expect(terminalOf(first.sessionId)).toBe(terminalId);
+  expect((await logins.start("agent")).sessionId).not.toBe(first.sessionId);
+  await clock.advance(minuteMs);
+  expect(logins.find(first.sessionId, admin)).toBeNull();
+  await expect
+    .poll(async () => (await host.list()).some((info) => info.terminalId === terminalId), patience)
+    .toBe(false);
+});
+
+test("only who may log agents in finds it", async () => {
+  const { logins } = await setUp();
+  const { sessionId } = await logins.start("agent");
+  expect(logins.find(sessionId, callerWith("coding:read", "coding:write", "coding:drive"))).toBeNull();
+  expect(logins.find("login-none", admin)).toBeNull();
+});
+
+test("it is ended when nobody watches for two minutes, not while somebody does, and after fifteen in any case", async () => {
+  const { logins, clock, lives, terminalOf } = await setUp();
+  const alone = terminalOf((await logins.start("other")).sessionId);
+  const { sessionId } = await logins.start("agent");
+  const watched = terminalOf(sessionId);
+  const stop = logins.find(sessionId, admin)?.watch();
+  const stopAnother = logins.find(sessionId, admin)?.watch();
+  await clock.advance(2 * minuteMs);
+  await expect.poll(() => lives(alone), patience).toBe(false);
+  stop?.();
+  stop?.(); // once is once
+  await clock.advance(5 * minuteMs);
+  expect(await lives(watched)).toBe(true);
+  stopAnother?.();
+  await clock.advance(minuteMs);
+  logins.find(sessionId, admin)?.watch(); // a page that was loaded anew
+  await clock.advance(2 * minuteMs);
+  expect(await lives(watched)).toBe(true);
+  await clock.advance(5 * minuteMs);
+  await expect.poll(() => lives(watched), patience).toBe(false);
+});
+
+test("an agent without a log-in of its own is refused, and the gateway's end ends what runs", async () => {
+  const { logins, lives, terminalOf } = await setUp();
+  expect(await errorCode(logins.start("keyed"))).toBe("invalid_request");
+  const terminalId = terminalOf((await logins.start("agent")).sessionId);
+  await logins.close();
+  expect(await lives(terminalId)).toBe(false);
+  expect(logins.owns(terminalId)).toBe(false);
+});
+
+test("a program that ends at once is a log-in that has ended", async () => {
+  const { logins, changed } = await setUp("process.exit(1)");
+  await logins.start("agent");
+  await expect.poll(() => changed, patience).toEqual(["agent"]);
+});
