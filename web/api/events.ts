@@ -19,9 +19,16 @@ const maxRetryMs = 15_000;
 /** The gateway says something every 15 s at the latest; after three times as long the connection is dead, told or not. */
 const silenceMs = 45_000;
 
-/** Follows `GET /api/coding/events` until `signal` is aborted; connects again by itself, from the last event that it had. */
-export async function followEvents(listener: EventsListener, signal: AbortSignal): Promise<void> {
-  let lastEventId: string | null = null;
+/**
+ * Follows `GET /api/coding/events` until `signal` is aborted; connects again by itself, from the last event that it had.
+ * @param options `after` is the event to go on from; without it, from now on
+ */
+export async function followEvents(
+  listener: EventsListener,
+  signal: AbortSignal,
+  options: { readonly after?: string | null } = {},
+): Promise<void> {
+  let lastEventId = options.after ?? null;
   let retryMs = firstRetryMs;
   listener.onState("connecting");
   while (!signal.aborted) {

@@ -1,9 +1,10 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import type { SessionEvent } from "../../src/wire/events.ts";
-import { type EventsState, followEvents } from "./events.ts";
+import type { EventsState } from "./events.ts";
 import { queryKeys } from "./query-keys.ts";
 import { patchLists } from "./session-cache.ts";
+import { followSharedEvents } from "./shared-events.ts";
 
 /** Lists are read anew at most so often, however much happens. */
 const refetchMs = 500;
@@ -20,7 +21,7 @@ export function startLiveEvents(client: QueryClient): () => void {
   const ending = new AbortController();
   const refetch = oncePer(refetchMs, () => void client.invalidateQueries({ queryKey: queryKeys.sessionLists }));
   let wasOffline = false;
-  void followEvents(
+  void followSharedEvents(
     {
       onEvent(event) {
         patchLists(client, event);

@@ -80,9 +80,10 @@ export function useSessionSearch(
 }
 
 /** The sessions whose agents have a process now. */
-export function useLiveSessions(filters: SessionFilters = noFilters) {
+export function useLiveSessions(filters: SessionFilters = noFilters, { enabled = true } = {}) {
   return useQuery({
     queryKey: [...queryKeys.sessionLists, "live", filters],
+    enabled,
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
       const ofStatus = (status: SessionStatus) =>

@@ -13,7 +13,7 @@ import { preferences } from "./preferences.ts";
 
 /** How many sessions need somebody, in the document's title and on the application's icon; and notifications, if allowed. */
 export function useAttention(signedIn: boolean): void {
-  const waiting = useLiveSessions().data?.filter(needsYou).length ?? 0;
+  const waiting = useLiveSessions(noFilters, { enabled: signedIn }).data?.filter(needsYou).length ?? 0;
   const title = useSyncExternalStore(onPageTitle, pageTitle);
   useEffect(() => {
     const named = title === "" ? "Postern" : `${title} · Postern`;

@@ -22,6 +22,13 @@ const ShortcutHelp = lazy(async () => ({ default: (await import("./shortcut-help
 
 type Overlay = "none" | "menu" | "palette" | "help";
 
+/** Where the search is already there, it has the next key. @returns false where it is not */
+function focusSearch(): boolean {
+  const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
+  search?.select();
+  return search !== null;
+}
+
 /** What surrounds every page of somebody who is signed in: the way around, live news, shortcuts. */
 export function Shell() {
   const { pathname, search } = useLocation();
@@ -45,7 +52,11 @@ export function Shell() {
     const go = (keys: string, to: string, label: string): Shortcut => ({ keys, label, run: () => void navigate(to) });
     return [
       { keys: "mod+k", label: "Find anything", run: () => setOverlay("palette") },
-      { keys: "/", label: "Search the sessions", run: () => void navigate("/", { state: { focus: "search" } }) },
+      {
+        keys: "/",
+        label: "Search the sessions",
+        run: () => focusSearch() || void navigate("/", { state: { focus: "search" } }),
+      },
       go("n", "/new", "New session"),
       go("g s", "/", "Go to the sessions"),
       go("g a", "/agents", "Go to the agents"),

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 import { permissionModeSchema } from "../../src/wire/coding.ts";
 import { useAgents } from "../api/agents.ts";
@@ -16,6 +16,9 @@ import { type NewSession, newSessionErrors, useStartSession } from "./start-sess
 
 const lastDirName = "postern.last-dir";
 
+/** Half a path is no directory: its branches are asked for when nobody types. */
+const settleMs = 300;
+
 /** Starts an agent: where, on what, how freely, and with what to begin. */
 export function NewSessionPage() {
   const navigate = useNavigate();
@@ -30,7 +33,7 @@ export function NewSessionPage() {
   const [idempotencyKey, setIdempotencyKey] = useState(() => randomKey());
 
   const dir = given.dir ?? params.get("dir") ?? localStorage.getItem(lastDirName) ?? "";
-  const { data: branches } = useBranches(dir.trim());
+  const { data: branches } = useBranches(useSettled(dir.trim(), settleMs));
   const form: NewSession = {
     agent: given.agent ?? listed?.default ?? listed?.agents[0]?.name ?? "",
     dir,
@@ -207,6 +210,16 @@ export function NewSessionPage() {
       </form>
     </Page>
   );
+}
+
+/** `value`, once it has stayed the same for a while. */
+function useSettled(value: string, delayMs: number): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), delayMs);
+    return () => clearTimeout(timer);
+  }, [value, delayMs]);
+  return settled;
 }
 
 /** `crypto.randomUUID` is for https and localhost only. */

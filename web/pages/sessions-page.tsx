@@ -21,7 +21,7 @@ import { SessionSearch } from "./session-search.tsx";
 /** All sessions: who needs somebody, who lives, and what was before. */
 export function SessionsPage() {
   const asked = useAsked();
-  const [{ query, everywhere, filters }] = asked;
+  const [{ query, everywhere, filters }, change] = asked;
   const searching = query !== "";
   const list = useSessionList(filters, { enabled: !searching });
   const search = useSessionSearch({ query, everywhere }, filters);
@@ -76,7 +76,12 @@ export function SessionsPage() {
         />
       </Group>
       {nothing && shown.isPending && <LoadingRows label="Loading sessions" />}
-      {nothing && shown.isSuccess && !shown.hasNextPage && <Nothing unfiltered={unfiltered} />}
+      {nothing && shown.isSuccess && !shown.hasNextPage && (
+        <Nothing
+          unfiltered={unfiltered}
+          onWiden={searching && !everywhere ? () => change({ everywhere: true }) : undefined}
+        />
+      )}
     </Page>
   );
 }
@@ -149,8 +154,21 @@ function NextPage({
   );
 }
 
-function Nothing({ unfiltered }: { readonly unfiltered: boolean }) {
-  if (!unfiltered) return <EmptyState title="No session fits.">Other words, or fewer filters, may find it.</EmptyState>;
+function Nothing({
+  unfiltered,
+  onWiden,
+}: {
+  readonly unfiltered: boolean;
+  readonly onWiden: (() => void) | undefined;
+}) {
+  if (!unfiltered) {
+    return (
+      <EmptyState title="No session fits.">
+        <p className="mb-3">Other words, or fewer filters, may find it.</p>
+        {onWiden !== undefined && <Button onClick={onWiden}>Search in everything that was said</Button>}
+      </EmptyState>
+    );
+  }
   return (
     <EmptyState title="No sessions yet.">
       <p className="mb-3">

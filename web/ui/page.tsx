@@ -1,5 +1,4 @@
 import { type ReactNode, useEffect } from "react";
-import { classNames } from "./class-names.ts";
 
 /** A page's frame: a heading, what can be done, and its content in a column that reads well. */
 export function Page({
@@ -18,15 +17,17 @@ export function Page({
 }) {
   usePageTitle(title);
   return (
-    <div className={classNames("mx-auto w-full px-4 pt-5 pb-16 sm:px-8 sm:pt-8", narrow ? "max-w-3xl" : "max-w-5xl")}>
-      <header className="mb-5 flex flex-wrap items-end justify-between gap-3">
-        <div className="min-w-0">
-          <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
-          {description !== undefined && <p className="mt-0.5 max-w-2xl text-sm text-ink-faint">{description}</p>}
-        </div>
-        {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
-      </header>
-      {children}
+    <div className="mx-auto w-full max-w-5xl px-4 pt-5 pb-16 sm:px-8 sm:pt-8">
+      <div className={narrow ? "max-w-3xl" : undefined}>
+        <header className="mb-5 flex flex-wrap items-end justify-between gap-3">
+          <div className="min-w-0">
+            <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+            {description !== undefined && <p className="mt-0.5 max-w-2xl text-sm text-ink-faint">{description}</p>}
+          </div>
+          {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        </header>
+        {children}
+      </div>
     </div>
   );
 }

@@ -1,0 +1,114 @@
+import { z } from "zod";
+import { sessionEventSchema } from "../../src/wire/events.ts";
+import { type EventsListener, type EventsState, followEvents } from "./events.ts";
+
+/**
+ * What the page that listens tells the others. A browser opens six connections to a host, all its pages together: with a stream in each
+ * of six, nothing else would get through.
+ */
+const noticeSchema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("event"), event: sessionEventSchema }),
+  z.object({ kind: z.literal("reset") }),
+  z.object({ kind: z.literal("state"), state: z.enum(["connecting", "live", "offline"]) }),
+  /** Of a page that listens to the others: is somebody there? The answer is a `state`. */
+  z.object({ kind: z.literal("hello") }),
+]);
+type Notice = z.infer<typeof noticeSchema>;
+
+const lockName = "postern.events";
+/** A page that listens answers at once, unless its browser has put it to sleep. */
+const answerMs = 2_000;
+
+/** Follows the events as {@link followEvents} does, with one connection for all pages of the browser. */
+export async function followSharedEvents(listener: EventsListener, signal: AbortSignal): Promise<void> {
+  // Only https and localhost have locks: elsewhere each page has its own connection.
+  if (!("locks" in navigator)) return followEvents(listener, signal);
+  const channel = new BroadcastChannel(lockName);
+  const tell = (notice: Notice): void => channel.postMessage(notice);
+  let leading = false;
+  let state: EventsState = "connecting";
+  let answered = false;
+  let lastEventId: string | null = null;
+  let steal = false;
+  let inLine = new AbortController();
+
+  const onMessage = ({ data }: MessageEvent<unknown>): void => {
+    const parsed = noticeSchema.safeParse(data);
+    if (!parsed.success) return;
+    const notice = parsed.data;
+    if (notice.kind === "hello") {
+      if (leading) tell({ kind: "state", state });
+      return;
+    }
+    if (leading) return;
+    answered = true;
+    if (notice.kind === "event") {
+      lastEventId = notice.event.id;
+      listener.onEvent(notice.event);
+    } else if (notice.kind === "reset") listener.onReset();
+    else listener.onState(notice.state);
+  };
+
+  // A page that sleeps in the background may hold the lock and tell nobody anything: whoever is looked at takes over.
+  const onVisible = (): void => {
+    if (document.visibilityState !== "visible" || leading) return;
+    answered = false;
+    tell({ kind: "hello" });
+    setTimeout(() => {
+      if (answered || leading || signal.aborted) return;
+      steal = true;
+      inLine.abort();
+    }, answerMs);
+  };
+
+  /** Follows for all pages, until it is over or another page has taken over. */
+  async function lead(taken: AbortSignal): Promise<void> {
+    leading = true;
+    let mayHaveMissed = answered && lastEventId === null;
+    const leader: EventsListener = {
+      onEvent(event) {
+        lastEventId = event.id;
+        listener.onEvent(event);
+        tell({ kind: "event", event });
+      },
+      onReset() {
+        listener.onReset();
+        tell({ kind: "reset" });
+      },
+      onState(next) {
+        state = next;
+        listener.onState(next);
+        tell({ kind: "state", state });
+        if (next !== "live" || !mayHaveMissed) return;
+        mayHaveMissed = false;
+        leader.onReset();
+      },
+    };
+    await followEvents(leader, AbortSignal.any([signal, taken]), { after: lastEventId });
+    leading = false;
+  }
+
+  channel.addEventListener("message", onMessage);
+  document.addEventListener("visibilitychange", onVisible);
+  onVisible();
+  try {
+    for (;;) {
+      const taken = new AbortController();
+      inLine = new AbortController();
+      const options = steal ? { steal } : { signal: AbortSignal.any([signal, inLine.signal]) };
+      steal = false;
+      try {
+        await navigator.locks.request(lockName, options, () => lead(taken.signal));
+        return; // over, or not allowed any more
+      } catch {
+        // The wait was ended, or another page took the lock: back into the line, unless all is over.
+        taken.abort();
+        leading = false;
+        if (signal.aborted) return;
+      }
+    }
+  } finally {
+    channel.close();
+    document.removeEventListener("visibilitychange", onVisible);
+  }
+}
