@@ -13,6 +13,7 @@ import { codex } from "./agents/codex.ts";
 import type { ExternalHolder } from "./agents/template.ts";
 import { openCatalogDatabase, openCatalogReader } from "./catalog/catalog-database.ts";
 import type { TranscriptRow } from "./catalog/catalog-tables.ts";
+import { createDirs } from "./dirs.ts";
 import { createList } from "./list.ts";
 import type { Caller } from "./ports.ts";
 import { createSessionPages } from "./session-pages.ts";
@@ -54,15 +55,17 @@ async function openList(openStore: OpenTestStore) {
     templates,
     environmentOf: () => ({}),
   });
+  const worktrees = {
+    async worktreeRoots() {
+      await meanwhile();
+      return roots;
+    },
+  };
   const visibleDirs = createVisibleDirs({
     visibleAmong: (dirs, rule) => folders.visibleAmong(dirs, rule),
-    worktrees: {
-      async worktreeRoots() {
-        await meanwhile();
-        return roots;
-      },
-    },
+    worktrees,
   });
+  const dirs = createDirs({ catalog, visibleDirs, worktrees });
   const list = createList({ catalog, pages, visibleDirs, templates });
   let written = 0;
 
@@ -79,6 +82,7 @@ async function openList(openStore: OpenTestStore) {
     meanwhile: (happens: () => Promise<void>) => {
       meanwhile = happens;
     },
+    dirs: async (caller = owner) => (await dirs(caller)).dirs.map((each) => Object.values(each)),
     list: (input: ListInput = {}, caller = owner) => list(listInputSchema.parse(input), caller),
     ids: async (input: ListInput = {}, caller = owner) =>
       (await list(listInputSchema.parse(input), caller)).sessions.map(({ sessionId }) => sessionId),
@@ -298,6 +302,25 @@ describeOnBothStores("the list of sessions", (openStore) => {
     await transcript("mine", { dir: "/code/mine" });
     meanwhile(() => transcript("late", { dir: "/secret/two" }));
     expect(await list({}, limited)).toMatchObject({ sessions: [{ sessionId: "mine" }], total: 1 });
+  });
+
+  test("the directories of all sessions that the caller may see, with how many and when last", async () => {
+    const { dirs, transcript, record, roots } = await openList(openStore);
+    await transcript("a", { dir: "/code/app", updated_at: base });
+    await transcript("b", { dir: "/code/app", updated_at: base + day });
+    await transcript("part", { dir: "/code/app", listed: 0 });
+    await transcript("moved", { dir: "/code/cwd", updated_at: base });
+    await record("moved", { dir: "/code/other", updatedAt: base - day });
+    await record("alone", { dir: "/code/feat/src", updatedAt: base + 2 * day });
+    roots.push({ path: "/code/feat", repository: "/code/app" });
+    const at = (days: number): string => new Date(base + days * day).toISOString();
+    expect(await dirs()).toEqual([
+      ["/code/app/src", 1, at(2)],
+      ["/code/app", 2, at(1)],
+      ["/code/other", 1, at(0)],
+    ]);
+    expect(await dirs({ ...owner, folders: ["/code/other"] })).toEqual([["/code/other", 1, at(0)]]);
+    expect(await dirs({ ...owner, folders: ["/elsewhere"] })).toEqual([]);
   });
 
   test("tells how many prompts wait", async () => {

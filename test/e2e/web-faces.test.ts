@@ -1,0 +1,131 @@
+import { once } from "node:events";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type ApiClient, createApiClient } from "../support/gateway.ts";
+import { bearer, openTerminal } from "../support/terminal-client.ts";
+import { useGateway } from "../support/use-gateway.ts";
+
+// An agent that does nothing: what is seen here is the gateway's own.
+const plain = { name: "plain", binary: "/bin/cat", startArgs: [], loginArgs: ["-"] };
+const used = useGateway({ agents: false, config: { agents: [plain, { ...plain, name: "silent", loginArgs: [] }] } });
+const patience = { timeout: 30_000, interval: 100 };
+
+async function limitedTo(folders: readonly string[]): Promise<ApiClient> {
+  const { accounts } = used.gateway.app;
+  const { accountId } = await accounts.owner();
+  const wanted = { name: "limited", scopes: ["coding:read"], folders, expiresAt: null } as const;
+  return createApiClient(used.gateway.url, (await accounts.tokens.create(accountId, wanted)).token);
+}
+
+test("agents are taken off, configured, made the default, and logged in inside a terminal", async () => {
+  const { gateway } = used;
+  const admin = await gateway.client(["admin", "coding:read"]);
+  const headers = await bearer(gateway.app, "admin", "coding:read", "coding:drive");
+  const names = async () => {
+    const { body } = await gateway.api.get<Agents>("/api/agents");
+    return { configured: body.agents.map(({ name }) => name), default: body.default };
+  };
+  expect(await names()).toEqual({ configured: ["plain", "silent"], default: null });
+  const removed = await fetch(`${gateway.url}/api/agents/plain`, { method: "DELETE", headers });
+  expect(removed.status).toBe(200);
+  expect(await names()).toEqual({ configured: ["silent"], default: null });
+  expect(await admin.post("/api/agents/plain", { isDefault: true })).toMatchObject({ body: { default: "plain" } });
+  expect(await admin.post("/api/agents/plain", { binary: "/bin/sh" })).toMatchObject({ status: 200 });
+  // What is not said stays as it is.
+  const changed = await admin.post<Agents>("/api/agents/silent", { isDefault: true });
+  expect(changed.body.agents.map(({ name, binary }) => [name, binary])).toEqual([
+    ["plain", "/bin/sh"],
+    ["silent", "/bin/cat"],
+  ]);
+  await admin.post("/api/agents/plain", { isDefault: true });
+  expect((await gateway.app.agents.resolve("plain")).binary).toBe("/bin/sh");
+  await admin.post("/api/agents/plain", { binary: null });
+  for (const [path, body, status, code] of [
+    ["plain", { binary: "cat" }, 400, "invalid_request"],
+    ["plain", { binary: "/bin/missing" }, 422, "agent_binary_missing"],
+    ["nobody", {}, 404, "agent_unknown"],
+    ["silent/login", {}, 400, "invalid_request"],
+  ] as const) {
+    expect(await admin.post(`/api/agents/${path}`, body)).toMatchObject({ status, body: { code } });
+  }
+  expect(await gateway.api.post("/api/agents/plain", {})).toMatchObject({ status: 403 });
+  expect(await gateway.api.post("/api/agents/plain/login", {})).toMatchObject({ status: 403 });
+
+  const { body: login } = await admin.post<{ sessionId: string }>("/api/agents/plain/login", {});
+  expect((await admin.post("/api/agents/plain/login", {})).body).toEqual(login);
+  const viewer = openTerminal({ url: gateway.url, headers, query: { session_id: login.sessionId } });
+  await once(viewer.ws, "open");
+  viewer.type("the code\r");
+  await expect.poll(async () => (await viewer.screen()).join("\n"), patience).toContain("the code");
+  viewer.type("\x04"); // its end of input
+  expect(await viewer.closed).toMatchObject({ code: 1000 });
+});
+
+test("what a session changed and what its close would do, by the folder rule", async () => {
+  const { gateway, world } = used;
+  const { api, app } = gateway;
+  const spawned = await api.post<{ sessionId: string }>("/api/coding/spawn", {
+    agent: "plain",
+    dir: world.repository,
+    worktree: true,
+    branch: "feat/faces",
+    baseBranch: "main",
+  });
+  const { sessionId } = spawned.body;
+  const path = join(world.root, "feat-faces");
+  await writeFile(join(path, "new.txt"), "new\n");
+  const changed = { root: path, base: { name: "main" }, files: [{ path: "new.txt", status: "untracked" }] };
+  const diff = `/api/coding/sessions/${sessionId}/diff`;
+  expect(await api.get(diff)).toMatchObject({ status: 200, body: changed });
+  expect(await api.get(`/api/coding/sessions/${sessionId}/close-preview`)).toMatchObject({
+    status: 200,
+    body: { worktree: { path, branch: "feat/faces", files: 1, keepsBecause: null } },
+  });
+  const branches = await api.get<{ branches: string[] }>(`/api/coding/branches?dir=${world.repository}`);
+  expect(branches.body).toMatchObject({ repository: world.repository, current: "main" });
+  expect(branches.body.branches.toSorted()).toEqual(["feat/faces", "main"]);
+  // A worktree counts as its repository.
+  expect(await api.get("/api/coding/dirs")).toMatchObject({ body: { dirs: [{ dir: world.repository, sessions: 1 }] } });
+  expect(await api.get(`/api/folders/complete?path=${world.root}/proj`)).toEqual({
+    status: 200,
+    body: { directories: [{ path: world.repository, isRepository: true }], truncated: false },
+  });
+  expect(await api.get("/api/folders/complete?path=~/proj")).toMatchObject({
+    body: { directories: [{ path: world.repository }] },
+  });
+
+  const elsewhere = join(world.root, "elsewhere");
+  await mkdir(elsewhere);
+  const limited = await limitedTo([elsewhere]);
+  expect(await limited.get(diff)).toMatchObject({ status: 404, body: { code: "session_not_found" } });
+  expect(await limited.get(`/api/coding/branches?dir=${world.repository}`)).toMatchObject({ status: 403 });
+  expect(await limited.get("/api/coding/dirs")).toMatchObject({ body: { dirs: [] } });
+  expect(await limited.get(`/api/folders/complete?path=${world.root}/`)).toMatchObject({
+    body: { directories: [{ path: elsewhere }] },
+  });
+
+  await app.folders.add(world.repository, ["coding"]);
+  expect(await api.get(diff)).toMatchObject({ status: 403, body: { code: "dir_not_allowed" } });
+  await app.folders.add(world.repository, ["coding", "files"]);
+  await mkdir(join(world.repository, "private"));
+  await app.folders.add(join(world.repository, "private"), ["coding"]);
+  await mkdir(join(path, "private"));
+  await writeFile(join(path, "private", "plan.txt"), "plan\n");
+  expect(await api.get<{ files: unknown[] }>(diff)).toMatchObject({ status: 200, body: changed });
+  for (const folder of await app.folders.list()) await app.folders.remove(folder.path);
+
+  await api.post("/api/coding/coding_close_session", { sessionId });
+  expect(await api.get(`/api/coding/sessions/${sessionId}/close-preview`)).toEqual({
+    status: 200,
+    body: { worktree: null },
+  });
+  // Its branch has nothing of its own; what was new is rescued.
+  expect(await api.get(diff)).toMatchObject({ status: 200, body: { root: path, files: [] } });
+  expect(await api.get("/api/coding/sessions/none/diff")).toMatchObject({ status: 404 });
+});
+
+interface Agents {
+  readonly agents: readonly { readonly name: string; readonly binary: string }[];
+  readonly default: string | null;
+}
