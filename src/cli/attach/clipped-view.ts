@@ -61,7 +61,7 @@ export function createClippedView(
     begun = true;
     const wanted = Array.from({ length: height }, (_, row) => rowText(buffer, { row: top + row, left, cols }));
     const free = model.rows - top;
-    if (free < height) wanted[free] = note(model).slice(0, cols + 8);
+    if (free < height) wanted[free] = note(model, cols);
     for (const [row, content] of wanted.entries()) {
       if (rows[row] !== content) text += `\x1b[${row + 1};1H\x1b[m\x1b[K${content}`;
     }
@@ -70,7 +70,9 @@ export function createClippedView(
     if (keys !== modes) text += keys;
     modes = keys;
     const place = `\x1b[m\x1b[${buffer.cursorY - top + 1};${buffer.cursorX - left + 1}H`;
-    paint(`\x1b[?2026h\x1b[?25l${text}${place}${state.cursorHidden ? "" : "\x1b[?25h"}\x1b[?2026l`);
+    const cursor = state.cursorHidden ? "" : "\x1b[?25h";
+    // No wrapping: a character that the window takes for wider must not spill into the next row.
+    paint(`\x1b[?2026h\x1b[?25l\x1b[?7l${text}\x1b[?7h${place}${cursor}\x1b[?2026l`);
   }
 
   later(options.firstPaintMs);
@@ -107,8 +109,8 @@ function shifted(first: number, { at, length }: { readonly at: number; readonly 
   return Math.max(0, Math.min(first, at), at - length + 1);
 }
 
-function note({ cols, rows }: Size): string {
-  return `\x1b[2m(the session's terminal has ${cols}x${rows})`;
+function note({ cols, rows }: Size, width: number): string {
+  return `\x1b[2m${`(the session's terminal has ${cols}x${rows})`.slice(0, width)}`;
 }
 
 /** What the user's terminal must know to send the right keys. The mouse is left out: its places would be others. */
@@ -154,12 +156,17 @@ function attributesOf(cell: IBufferCell): string {
   if (cell.isInvisible()) sgr += ";8";
   if (cell.isStrikethrough()) sgr += ";9";
   if (cell.isOverline()) sgr += ";53";
-  if (!cell.isFgDefault()) sgr += color(38, cell.getFgColor(), cell.isFgRGB());
-  if (!cell.isBgDefault()) sgr += color(48, cell.getBgColor(), cell.isBgRGB());
+  if (!cell.isFgDefault()) sgr += color(30, cell.getFgColor(), cell.getFgColorMode());
+  if (!cell.isBgDefault()) sgr += color(40, cell.getBgColor(), cell.getBgColorMode());
   return `\x1b[${sgr}m`;
 }
 
-function color(what: 38 | 48, value: number, isRgb: boolean): string {
-  if (!isRgb) return `;${what};5;${value}`;
-  return `;${what};2;${(value >> 16) & 255};${(value >> 8) & 255};${value & 255}`;
+/** How the model marks a colour of the first sixteen, and one of three parts; what remains is one of 256. */
+const sixteenMode = 0x1000000;
+const partsMode = 0x3000000;
+
+function color(first: 30 | 40, value: number, mode: number): string {
+  if (mode === sixteenMode) return `;${value < 8 ? first + value : first + 52 + value}`;
+  if (mode !== partsMode) return `;${first + 8};5;${value}`;
+  return `;${first + 8};2;${(value >> 16) & 255};${(value >> 8) & 255};${value & 255}`;
 }

@@ -38,9 +38,9 @@ export function createScreenState(): ScreenState {
     else ansiModes.delete(mode);
   }
 
+  /** The modes of {@link ansiModes} outlast it in some terminals. */
   function noteReset(): void {
     changed.clear();
-    ansiModes.clear();
     alternateBy = undefined;
     keypad = cursorStyle = false;
   }
@@ -66,14 +66,16 @@ export function createScreenState(): ScreenState {
     },
     reset() {
       // Origin, region, attributes, character sets and link have no list to keep: they are put back in any case.
-      let text = "\x1b[?6l\x1b[r\x1b(B\x0f\x1b]8;;\x1b\\";
+      let text = "\x1b[?6l\x1b[r\x1b]8;;\x1b\\";
       for (const mode of changed) text += `\x1b[?${mode}${usuallyOn.has(mode) ? "h" : "l"}`;
       for (const mode of ansiModes) text += `\x1b[${mode}l`;
       if (keypad) text += "\x1b>";
       if (cursorStyle) text += "\x1b[0 q";
-      if (alternateBy !== undefined) text += `\x1b[?${alternateBy}l`;
+      // The main screen may have a region of its own.
+      if (alternateBy !== undefined) text += `\x1b[?${alternateBy}l\x1b7\x1b[r\x1b8`;
       noteReset();
-      return `${text}\x1b[m`;
+      ansiModes.clear();
+      return `${text}\x1b[m\x1b(B\x0f`;
     },
   };
 }
