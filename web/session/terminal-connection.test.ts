@@ -56,6 +56,7 @@ function view(
         shown.text += Buffer.from(data).toString();
         return true;
       },
+      drop: () => undefined,
       repaint(data) {
         shown.text = Buffer.from(data).toString();
       },
@@ -229,8 +230,12 @@ describe("a terminal's connection", () => {
     await expect.poll(() => shown.text).toBe("x".repeat(20));
     expect(connection.type("stop it")).toBe(true);
     await expect.poll(() => server.received.length).toBe(1);
-    shown.drain();
-    await expect.poll(() => shown.text).toBe("now");
+    await expect
+      .poll(() => {
+        shown.drain();
+        return shown.text;
+      })
+      .toBe("now");
     expect(server.queries[1]?.has("from")).toBe(false);
     expect(states.every(({ kind }) => kind === "connecting" || kind === "live")).toBe(true);
     await expect.poll(() => server.sockets[0]?.readyState).toBe(3);

@@ -27,7 +27,7 @@ export interface TerminalConnectionOptions {
   /** Null never says a size: the viewer takes the terminal as it is. */
   readonly size: TerminalSize | null;
   readonly requestTicket: (mode: TerminalMode | undefined) => Promise<TicketAnswer>;
-  readonly feed: Pick<TerminalFeed, "write" | "repaint" | "resize" | "whenDrained">;
+  readonly feed: Pick<TerminalFeed, "write" | "drop" | "repaint" | "resize" | "whenDrained">;
   readonly onState: (state: ConnectionState) => void;
   /** The first pause and the longest, in milliseconds. */
   readonly backoff?: { readonly firstMs: number; readonly longestMs: number };
@@ -49,6 +49,8 @@ export interface TerminalConnection {
 
 /** A gateway that says nothing for so long after it was called is called again. */
 const helloTimeoutMs = 15_000;
+/** A viewer that cannot follow takes a screen so often. */
+const skipMs = 400;
 /** Unsent input above it is refused: the connection is choked. */
 const maxUnsentBytes = 1024 * 1024;
 
@@ -181,14 +183,16 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     attempt.socket?.close(4000, "starting over");
   }
 
-  /** More comes than can be shown: it is dropped until what waits has been shown, then the screen is taken anew. Typing goes on. */
+  /** More comes than can be shown: it is dropped, and after a moment the screen is taken anew. Typing goes on meanwhile. */
   function skipAhead(attempt: Attempt): void {
     skipping = true;
     position = null;
-    feed.whenDrained(() => {
-      if (!skipping || over() || live !== attempt) return;
-      void connect();
-    });
+    feed.drop();
+    const caughtUp = (): void => {
+      if (skipping && !over() && live === attempt) void connect();
+    };
+    // A flood that goes on is shown as pictures of it, not as fast as connections can be made.
+    retryTimer = setTimeout(() => feed.whenDrained(caughtUp), skipMs);
   }
 
   function lost(attempt: Attempt, { code, reason }: { readonly code: number; readonly reason: string }): void {

@@ -82,6 +82,13 @@ describe("a terminal's feed", () => {
     await drained(feed);
     expect(rowsOf(terminal).join("")).toBe("x".repeat(600) + "y".repeat(600));
     expect(feed.write(bytes("z"))).toBe(true);
+    await drained(feed);
+    feed.write(bytes("begun"));
+    feed.write(bytes("dropped"));
+    feed.drop();
+    expect(feed.write(bytes("-".repeat(900)))).toBe(true);
+    await drained(feed);
+    expect(rowsOf(terminal).join("")).toMatch(/yzbegun-{900}$/);
   });
 });
 

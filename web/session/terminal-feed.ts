@@ -14,8 +14,8 @@ export interface FedTerminal {
   resize(cols: number, rows: number): void;
 }
 
-/** Given to the terminal at a time: some 10 ms of parsing, so that the page stays alive in a flood. */
-const batchBytes = 128 * 1024;
+/** Given to the terminal at a time: a few milliseconds of parsing, so that the page stays alive in a flood. */
+const batchBytes = 32 * 1024;
 
 /** What may wait for the terminal. Above it nothing more is taken, and who feeds it starts over with a screen. */
 const defaultMaxWaitingBytes = 4 * 1024 * 1024;
@@ -32,6 +32,8 @@ type Item =
 export interface TerminalFeed {
   /** Takes all of `data`, or, when too much waits, nothing: then false. */
   write(data: Uint8Array): boolean;
+  /** Drops what waits: it would be replaced by a screen before anybody has read it. */
+  drop(): void;
   /** Empties the terminal and shows this instead; what waited is dropped, since it is part of it. */
   repaint(data: Uint8Array): void;
   resize(size: TerminalSize): void;
@@ -106,6 +108,12 @@ export function createTerminalFeed(
     return joined.subarray(0, whole);
   }
 
+  /** The last size stays known: a screen brings it along. */
+  function drop(): void {
+    items = [];
+    waitingBytes = 0;
+  }
+
   function tellDrained(): void {
     const callbacks = drained;
     drained = [];
@@ -118,9 +126,9 @@ export function createTerminalFeed(
       if (data.byteLength > 0) enqueue({ kind: "output", data });
       return true;
     },
+    drop,
     repaint(data) {
-      items = [];
-      waitingBytes = 0;
+      drop();
       if (lastSize !== null) items.push({ kind: "size", size: lastSize });
       items.push({ kind: "empty" });
       enqueue({ kind: "output", data });
@@ -135,9 +143,8 @@ export function createTerminalFeed(
     },
     close() {
       closed = true;
-      items = [];
+      drop();
       drained = [];
-      waitingBytes = 0;
     },
   };
 }
