@@ -1,3 +1,4 @@
+import { sessionShortcutList, terminalShortcutList } from "../session/session-shortcuts.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import type { Shortcut } from "./shortcuts.ts";
 
@@ -22,7 +23,7 @@ export function ShortcutHelp({
       description="In a terminal, all keys belong to the agent."
     >
       <dl className="grid grid-cols-[1fr_auto] items-center gap-x-4 gap-y-2 text-sm">
-        {[...shortcuts, ...inLists].map(({ keys, label }) => (
+        {[...shortcuts, ...inLists, ...sessionShortcutList, ...terminalShortcutList].map(({ keys, label }) => (
           <div key={keys} className="col-span-2 grid grid-cols-subgrid">
             <dt>{label}</dt>
             <dd className="flex gap-1">

@@ -1,6 +1,9 @@
-/** What the session page's keys do; the page's own shortcuts and the sheet of all shortcuts read it. */
+/**
+ * What the session page's keys do; the page's own shortcuts and the sheet of all shortcuts read it. None of them is the second key of a
+ * shortcut of two keys.
+ */
 export const sessionShortcutList = [
-  { keys: "t", label: "In a session: to the terminal", does: "terminal" },
+  { keys: "e", label: "In a session: enter the terminal", does: "terminal" },
   { keys: "p", label: "In a session: write a prompt", does: "prompt" },
   { keys: "v", label: "In a session: read the turns", does: "turns" },
   { keys: "d", label: "In a session: what has changed", does: "changes" },

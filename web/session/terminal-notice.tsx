@@ -4,7 +4,7 @@ import { Link } from "react-router";
 import { Button, buttonClass } from "../ui/button.tsx";
 import type { ConnectionState } from "./connection-state.ts";
 
-/** Over the terminal's lower end: what is wrong with the connection, and what went nowhere. */
+/** Over the terminal's upper end, where the oldest lines are: what is wrong with the connection, and what went nowhere. */
 export function TerminalNotice({
   state,
   refused,
@@ -17,8 +17,8 @@ export function TerminalNotice({
   const words = wordsOf(state);
   if (words === null && !refused) return null;
   return (
-    <div role="status" className="absolute inset-x-3 bottom-3 z-10 flex justify-center">
-      <div className="flex max-w-full flex-wrap items-center gap-x-3 gap-y-1 rounded-lg border border-line bg-raised px-3 py-2 text-xs text-ink-soft shadow-float">
+    <div role="status" className="pointer-events-none absolute inset-x-3 top-2 z-10 flex justify-center">
+      <div className="pointer-events-auto flex max-w-full flex-wrap items-center gap-x-3 gap-y-1 rounded-lg border border-line bg-raised px-3 py-2 text-xs text-ink-soft shadow-float">
         {state.kind === "ended" ? (
           <PlugZap aria-hidden className="size-4" />
         ) : (

@@ -247,7 +247,8 @@ async function requestTicket(sessionId: string, mode: TerminalMode | undefined):
     return { kind: "ticket", ticket };
   } catch (error) {
     const why = error instanceof ApiError ? stopOfCode[error.code] : undefined;
-    const reason = messageOf(error);
+    const away = error instanceof ApiError && (error.code === "unreachable" || error.code === "gateway_stopping");
+    const reason = away ? "The gateway cannot be reached." : messageOf(error);
     return why === undefined ? { kind: "retry", reason } : { kind: "stop", why, reason };
   }
 }
