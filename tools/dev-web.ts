@@ -15,9 +15,12 @@ const proxy: ProxyOptions = {
   },
 };
 
+/** `web/api/` has the same beginning: what ends as a source file is the application's own. */
+const gatewayPaths = "^/(api/(?!.*\\.tsx?($|\\?))|docs|openapi\\.json)";
+
 const server = await createServer({
   ...webConfig,
-  server: { host: "localhost", port: 7178, proxy: { "/api": proxy, "/docs": proxy, "/openapi.json": proxy } },
+  server: { host: "localhost", port: 7178, proxy: { [gatewayPaths]: proxy } },
 });
 await server.listen();
 server.printUrls();
