@@ -12,6 +12,7 @@ let token: string;
 beforeAll(async () => {
   world = await createWorld({ agents: true, config: { agents } });
   token = await prepareStore(world);
+  await (await startGateway(world)).close(); // configures the counter
 });
 afterAll(() => world.close());
 
