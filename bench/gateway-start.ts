@@ -27,7 +27,7 @@ const bare: number[] = [];
 const memory: number[] = [];
 async function start(times: number[], from?: string): Promise<ServingProcess> {
   const startedAt = performance.now();
-  const server = await servePostern({ ...world.env }, from);
+  const server = await servePostern({ ...world.env }, { bin: from });
   times.push(performance.now() - startedAt);
   return server;
 }

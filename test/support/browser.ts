@@ -52,7 +52,10 @@ export function useBrowser(args: readonly string[] = []): {
   async function stranger(options: VisitOptions = {}): Promise<Visit> {
     if (browser === undefined) throw new Error("Only within a test.");
     const visit = await begin(browser, options);
-    onTestFinished(() => visit.close());
+    onTestFinished(async ({ task }) => {
+      if (task.result?.state === "fail") await visit.shoot(`failed-${task.id}-${Date.now()}`);
+      await visit.close();
+    });
     return visit;
   }
   return {
@@ -88,9 +91,7 @@ async function begin(browser: Browser, { device = "desktop", colorScheme = "ligh
   await watchTerminals(page);
   const troubles: string[] = [];
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") {
-      troubles.push(`${message.type()}: ${message.text()} (${message.location().url})`);
-    }
+    if (message.type() === "error") troubles.push(`console: ${message.text()} (${message.location().url})`);
   });
   page.on("pageerror", (error) => troubles.push(`page error: ${error.stack ?? error.message}`));
   const pending = new Set<Request>();
@@ -161,4 +162,13 @@ export async function expectFlawless(visit: Visit, what: string): Promise<void> 
 export async function signInUrl({ app }: Pick<TestGateway, "app">): Promise<string> {
   const { accountId } = await app.accounts.owner();
   return (await app.accounts.signIn.createUrl(accountId, app.baseUrl)).url;
+}
+
+/** Pictures of the page as it is, in both colours; nothing may be wrong with either. */
+export async function lookAt(visit: Visit, name: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await visit.page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await visit.shoot(`${name}-${colorScheme}`);
+    await expectFlawless(visit, `${name}, ${colorScheme}`);
+  }
 }

@@ -51,20 +51,26 @@ export interface ServingProcess {
   end(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<FinishedProcess & { readonly signal: string | null }>;
 }
 
-/** Builds the package into `folder`, as npm would install it but with this checkout's dependencies. Returns its command. */
+/** Builds the package into `folder`, as npm would install it but with this checkout's dependencies and no pages. Returns its command. */
 export async function installPackage(folder: string): Promise<string> {
   const repository = resolve(import.meta.dirname, "../..");
   await mkdir(folder, { recursive: true });
   await cp(join(repository, "bin"), join(folder, "bin"), { recursive: true });
   await cp(join(repository, "package.json"), join(folder, "package.json"));
   await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
-  await promisify(execFile)(process.execPath, [join(repository, "tools/build.ts"), join(folder, "dist")]);
+  await promisify(execFile)(process.execPath, [join(repository, "tools/build.ts"), join(folder, "dist"), "--no-web"]);
   return join(folder, "bin", "postern.js");
 }
 
-/** Starts `postern serve` on any free port and waits until it says its address. */
-export async function servePostern(env: Record<string, string>, bin = ownBin): Promise<ServingProcess> {
-  const child = spawn(process.execPath, [bin, "serve", "--port", "0"], { env, stdio: ["ignore", "pipe", "pipe"] });
+/** Starts `postern serve` on any free port, or on `port`, and waits until it says its address. */
+export async function servePostern(
+  env: Record<string, string>,
+  { bin = ownBin, port = 0 }: { readonly bin?: string | undefined; readonly port?: number } = {},
+): Promise<ServingProcess> {
+  const child = spawn(process.execPath, [bin, "serve", "--port", String(port)], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let stdout = "";
   let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));

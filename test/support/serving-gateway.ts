@@ -16,20 +16,27 @@ export interface ServingGateway {
   readonly api: ApiClient;
 }
 
-/** A token with every scope, and both agents configured: in the store that every gateway of this world opens. */
-export async function prepareStore(world: World): Promise<string> {
+/** A token with every scope, and these agents configured: in the store that every gateway of this world opens. */
+export async function prepareStore(
+  world: World,
+  agents: readonly string[] = ["claude-code", "codex"],
+): Promise<string> {
   const stores = await openStores(loadConfig(world.env), { log: silentLog, clock: systemClock });
   const { accountId } = await stores.accounts.owner();
   const wanted = { name: "test", scopes, folders: null, expiresAt: null };
   const { token } = await stores.accounts.tokens.create(accountId, wanted);
-  for (const agent of ["claude-code", "codex"]) await stores.agents.configure(agent);
+  for (const agent of agents) await stores.agents.configure(agent);
   await stores.close();
   return token;
 }
 
 /** `postern serve` on a store that {@link prepareStore} made; killed at the latest when the running test ends. */
-export async function serveWorld(world: World, token: string): Promise<ServingGateway> {
-  const server = await servePostern({ ...world.env });
+export async function serveWorld(
+  world: World,
+  token: string,
+  { port = 0 }: { readonly port?: number } = {},
+): Promise<ServingGateway> {
+  const server = await servePostern({ ...world.env }, { port });
   onTestFinished(async () => void (await server.end("SIGKILL")));
   return { server, token, api: createApiClient(server.url, token) };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { expectFlawless, signInUrl, useBrowser, type Visit } from "../support/browser.ts";
+import { lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: true });
@@ -14,15 +14,6 @@ const pages = [
   { name: "tokens", path: "/tokens", shows: "Tokens" },
   { name: "settings", path: "/settings", shows: "Settings" },
 ] as const;
-
-/** The page as it is, in both colours. */
-async function lookAt(visit: Visit, name: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await visit.page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await visit.shoot(`${name}-${colorScheme}`);
-    await expectFlawless(visit, `${name}, ${colorScheme}`);
-  }
-}
 
 test.for(["desktop", "phone"] as const)(
   "on a %s every page is shown in both colours, and axe, console and network find nothing wrong",

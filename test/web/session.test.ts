@@ -1,0 +1,112 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browser.ts";
+import {
+  expectOnTerminal,
+  expectSameScreens,
+  expectTurn,
+  openSession,
+  patience,
+  typeIntoTerminal,
+} from "../support/session-page.ts";
+import { shownTerminal } from "../support/terminal-probe.ts";
+import { useGateway } from "../support/use-gateway.ts";
+
+const used = useGateway({ agents: true });
+const browser = useBrowser();
+test("a session from its start in the page to its end: the agent paints, is typed to, prompted and allowed; others look on", async () => {
+  const { world, gateway } = used;
+  const first = await browser.visit(await signInUrl(gateway));
+  const { page } = first;
+
+  await page.getByRole("link", { name: "New session" }).first().click();
+  const form = page.getByRole("form", { name: "New session" });
+  await form.getByLabel("Folder").fill(world.repository);
+  await form.getByLabel("Agent", { exact: true }).selectOption("claude-code");
+  await form.getByLabel("First prompt").fill("say begun\nwrite made.txt with words");
+  await form.getByRole("switch", { name: /worktree/ }).click();
+  await form.getByLabel("New branch").fill("try-it");
+  await form.getByRole("button", { name: "Start session" }).click();
+  await page.waitForURL(/\/sessions\/[\w-]{20,}/);
+  const sessionId = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+  await expectOnTerminal(page, /Claude Code v/);
+
+  const question = page.getByRole("region", { name: /wants to use/ });
+  await question.waitFor({ timeout: patience.timeout });
+  await lookAt(first, "session-permission-desktop");
+  await question.getByRole("button", { name: "Allow" }).click();
+  const worktree = join(world.root, "try-it");
+  await expect.poll(() => existsSync(join(worktree, "made.txt")), patience).toBe(true);
+  expect((await readFile(join(worktree, "made.txt"), "utf8")).trim()).toBe("words");
+  await expectTurn(page, "begun");
+  await expect.poll(() => question.count(), patience).toBe(0);
+
+  await typeIntoTerminal(page, "say typed in the terminal");
+  await expectTurn(page, "typed in the terminal");
+  const box = page.getByRole("textbox", { name: /^Prompt to/ });
+  await box.fill("say sent from the box");
+  await box.press("Enter");
+  await page.getByText("Delivered.").waitFor({ timeout: patience.timeout });
+  await expectTurn(page, "sent from the box");
+  expect(await box.inputValue()).toBe("");
+
+  const second = await browser.visit(await signInUrl(gateway));
+  await openSession(second.page, sessionId);
+  await expectOnTerminal(second.page, "sent from the box");
+  await expectSameScreens(page, second.page);
+
+  const before = await shownTerminal(page);
+  const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
+  await openSession(phone.page, sessionId);
+  await expectOnTerminal(phone.page, "sent from the box");
+  await expectSameScreens(page, phone.page);
+  expect(await shownTerminal(page)).toMatchObject({ cols: before?.cols, rows: before?.rows });
+
+  await box.fill("slow 4000\nlines 150");
+  await box.press("Enter");
+  await expectOnTerminal(page, /Line [1-9]\d? of 150/);
+  await page.reload();
+  await expectOnTerminal(page, "Line 150 of 150");
+  await expectTurn(page, "Line 150 of 150");
+  await expectSameScreens(page, second.page);
+  await expectSameScreens(page, phone.page);
+  await lookAt(first, "session-desktop");
+  await lookAt(phone, "session-phone");
+  await phone.page.getByRole("tab", { name: "Turns" }).click();
+  await lookAt(phone, "session-turns-phone");
+  await page.getByRole("tab", { name: "Changes" }).click();
+  await page.getByText("made.txt").first().waitFor();
+  await lookAt(first, "session-changes-desktop");
+  await page.getByRole("tab", { name: "Playback" }).click();
+  await page.getByRole("slider").first().waitFor();
+  await lookAt(first, "session-playback-desktop");
+
+  await page.getByRole("button", { name: "Close the session" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(`The worktree ${worktree} is removed. Its branch try-it is kept.`).waitFor();
+  await dialog.getByText(/1 file with uncommitted changes is kept as a rescue/).waitFor();
+  await lookAt(first, "session-close-desktop");
+  await dialog.getByRole("button", { name: "Close the session" }).click();
+  await page.getByText("The worktree was removed. Its branch try-it was kept.").waitFor({ timeout: patience.timeout });
+  expect(existsSync(worktree)).toBe(false);
+  for (const visit of [first, second, phone]) expect(visit.troubles()).toEqual([]);
+});
+
+test("a terminal that is opened without a prompt takes the first one as it is typed", async () => {
+  const { world, gateway } = used;
+  const visit = await browser.visit(await signInUrl(gateway), { colorScheme: "dark" });
+  const { page } = visit;
+  await page.goto(new URL("/new", gateway.app.baseUrl).href);
+  const form = page.getByRole("form", { name: "New session" });
+  await form.getByLabel("Folder").fill(world.repository);
+  await form.getByLabel("Agent", { exact: true }).selectOption("codex");
+  await form.getByRole("button", { name: "Open terminal" }).click();
+  await expectOnTerminal(page, /OpenAI Codex[\s\S]*›/);
+  await typeIntoTerminal(page, "say typed into codex");
+  await expectTurn(page, "typed into codex");
+  await expectFlawless(visit, "a codex session");
+  await visit.shoot("session-codex-desktop-dark");
+  await gateway.api.post("/api/coding/coding_close_all", {});
+});
