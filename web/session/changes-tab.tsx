@@ -1,9 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ChevronRight, RefreshCw } from "lucide-react";
 import { useMemo, useState } from "react";
 import { type ChangedFile, sessionDiffSchema } from "../../src/wire/changes.ts";
+import type { SessionSummary } from "../../src/wire/coding.ts";
 import { callApi } from "../api/client.ts";
-import { queryKeys } from "../api/query-keys.ts";
 import { Badge } from "../ui/badge.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
@@ -14,14 +14,30 @@ import { diffOfPatch } from "./line-diff.ts";
 import { Scrollable } from "./scrollable.tsx";
 import { counted } from "./session-words.ts";
 
-/** The session's directory against where it began, file by file. It is compared anew whenever something happens in the session. */
-export function ChangesTab({ sessionId }: { readonly sessionId: string }) {
+/** The session's directory against where it began, file by file. It is compared anew whenever something has happened in the session. */
+export function ChangesTab({
+  summary: { sessionId, updatedAt, activity, worktree },
+  paused,
+}: {
+  readonly summary: SessionSummary;
+  /** The session is being closed: its worktree may be half gone. */
+  readonly paused: boolean;
+}) {
   const { data, error, isFetching, refetch } = useQuery({
-    queryKey: [...queryKeys.session(sessionId), "diff"],
+    queryKey: ["diff", sessionId, updatedAt, activity],
+    enabled: !paused && worktree?.removed !== true,
+    placeholderData: keepPreviousData,
     queryFn: ({ signal }) =>
       callApi(`/api/coding/sessions/${encodeURIComponent(sessionId)}/diff`, sessionDiffSchema, { signal }),
     staleTime: 2_000,
   });
+  if (worktree?.removed === true) {
+    return (
+      <EmptyState title="The worktree was removed">
+        Its branch {worktree.branch} was kept. Going on with the session makes it anew.
+      </EmptyState>
+    );
+  }
   return (
     <Scrollable label="Changes" className="min-h-0 flex-1 overflow-y-auto">
       {error !== null && (

@@ -23,15 +23,6 @@ export function CloseDialog({
 }) {
   const client = useQueryClient();
   const [discard, setDiscard] = useState(false);
-  const preview = useQuery({
-    queryKey: [...queryKeys.session(sessionId), "close-preview"],
-    queryFn: ({ signal }) =>
-      callApi(`/api/coding/sessions/${encodeURIComponent(summary.sessionId)}/close-preview`, closePreviewSchema, {
-        signal,
-      }),
-    staleTime: 0,
-    gcTime: 0,
-  });
   const close = useMutation({
     mutationFn: () =>
       callTool("coding_close_session", closeOutputSchema, {
@@ -42,6 +33,18 @@ export function CloseDialog({
       void client.invalidateQueries({ queryKey: queryKeys.sessionLists });
       onClosed(closed);
     },
+  });
+  // None of the session's own: what happens in it while it is closed would ask again, in a worktree that is half gone.
+  const preview = useQuery({
+    queryKey: ["close-preview", sessionId],
+    enabled: close.isIdle,
+    refetchOnWindowFocus: false,
+    queryFn: ({ signal }) =>
+      callApi(`/api/coding/sessions/${encodeURIComponent(summary.sessionId)}/close-preview`, closePreviewSchema, {
+        signal,
+      }),
+    staleTime: 0,
+    gcTime: 0,
   });
   const worktree = preview.data?.worktree ?? null;
   const mayDiscard = worktree !== null && worktree.keepsBecause === null && worktree.files > 0;

@@ -48,13 +48,13 @@ export function KeyRow({
         </p>
       )}
       <div className="flex gap-1 overflow-x-auto">
-        <Key label="Escape" onPress={() => onKey("Escape")}>
+        <Key label="Esc" onPress={() => onKey("Escape")}>
           Esc
         </Key>
         <Key label="Tab" onPress={() => onKey("Tab")}>
           Tab
         </Key>
-        <Key label="Control, for the next key" pressed={ctrlHeld} onPress={onCtrl}>
+        <Key label="Ctrl, for the next key" pressed={ctrlHeld} onPress={onCtrl}>
           Ctrl
         </Key>
         {arrows.map(([key, Icon]) => (

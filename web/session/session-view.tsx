@@ -110,7 +110,7 @@ export function SessionView({
       {summary.owner !== "external" && <PromptBox summary={summary} sessionId={sessionId} turns={store.turns} />}
     </>
   );
-  const changes = <ChangesTab sessionId={summary.sessionId} />;
+  const changes = <ChangesTab summary={summary} paused={closing} />;
   return (
     <div ref={root} className="flex h-full min-h-0 flex-col">
       <SessionHeader
