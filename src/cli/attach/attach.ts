@@ -1,10 +1,9 @@
 import type { Clock } from "../../core/clock.ts";
 import { hasCode, PosternError } from "../../core/errors.ts";
-import { createTerminalFilter } from "../../core/terminal-filter.ts";
 import { type ExitFrame, type ServerFrame, type TerminalMode, terminalCloseCodes } from "../../wire/terminal.ts";
-import { type ClippedView, createClippedView, type Size } from "./clipped-view.ts";
+import type { Size } from "./clipped-view.ts";
 import { createKeyReader, type DetachKey, type KeyReader } from "./keys.ts";
-import { createScreenState } from "./screen-state.ts";
+import { createSessionScreen, type SessionScreen } from "./session-screen.ts";
 import { openTerminalLink, refusal, type TerminalLink } from "./terminal-link.ts";
 import type { UserTerminal } from "./user-terminal.ts";
 import { onEveryWayOut } from "./ways-out.ts";
@@ -35,8 +34,6 @@ const firstPauseMs = 100;
 const longestPauseMs = 2_000;
 /** A gateway that is gone for so long was stopped by somebody. */
 const giveUpMs = 10 * 60_000;
-/** What may wait for the view of another size before the gateway is told to wait. */
-const maxUnreadBytes = 1024 * 1024;
 
 /**
  * Shows a session's terminal in the user's own until the user detaches or the agent ends, through restarts of the gateway.
@@ -49,8 +46,7 @@ export function attach(deps: AttachDeps, options: AttachOptions): Promise<Attach
 class Attachment {
   readonly #deps: AttachDeps;
   readonly #options: AttachOptions;
-  readonly #filter = createTerminalFilter();
-  readonly #state = createScreenState();
+  readonly #screen: SessionScreen;
   readonly #keys: KeyReader;
   readonly #end = Promise.withResolvers<AttachEnd>();
   #link: TerminalLink | undefined;
@@ -59,22 +55,16 @@ class Attachment {
   #mode: TerminalMode = "observe";
   #session: Size = { cols: 0, rows: 0 };
   #position: { readonly terminalId: string; readonly offset: number } | undefined;
-  /** Of a session whose size differs; undefined: its output is written as it comes. */
-  #view: ClippedView | undefined;
-  #unreadBytes = 0;
-  /** Whether what stood in the user's terminal has been moved out of the way. */
-  #cleared = false;
-  #notice = false;
   #lostAt: number | null = null;
   #pauseMs = firstPauseMs;
   #cancelRetry = (): void => undefined;
   #cancelGrace: (() => void) | undefined;
   #begun = false;
-  #restored = false;
 
   constructor(deps: AttachDeps, options: AttachOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#screen = createSessionScreen(deps, (busy) => (busy ? this.#link?.pause() : this.#link?.resume()));
     this.#keys = createKeyReader(
       { clock: deps.clock, detach: options.detach },
       {
@@ -96,7 +86,6 @@ class Attachment {
       this.#cancelGrace?.();
       this.#keys.close();
       this.#link?.close();
-      this.#view?.close();
       this.#restore();
       stop();
     }
@@ -111,7 +100,7 @@ class Attachment {
       {
         onFrame: (frame) => this.#onFrame(frame),
         onScreen: (offset, data) => {
-          this.#onScreen(data);
+          this.#screen.screen(data);
           this.#moveTo(offset);
         },
         onOutput: (offset, data) => this.#onOutput(offset, data),
@@ -135,12 +124,12 @@ class Attachment {
       this.#pauseMs = firstPauseMs;
       this.#session = { cols: frame.cols, rows: frame.rows };
       this.#begin();
-      if (frame.continued) this.#hideNotice();
-      else this.#startOver();
+      if (frame.continued) this.#screen.hideNotice();
+      else this.#screen.begin(this.#session, this.#mode === "drive" ? firstPaintMs : 0);
       this.#position = { terminalId: frame.terminalId, offset: frame.offset };
     } else if (frame.kind === "size") {
       this.#session = { cols: frame.cols, rows: frame.rows };
-      this.#view?.resize(this.#session);
+      this.#screen.resize(this.#session);
       this.#fit();
     } else if (frame.kind === "exit") {
       this.#end.resolve({ kind: "ended", exit: frame });
@@ -153,40 +142,10 @@ class Attachment {
     this.#deps.terminal.begin({ onInput: (data) => this.#keys.read(data), onResize: () => this.#onWindowResize() });
   }
 
-  /** A screen comes. */
-  #startOver(): void {
-    this.#filter.reset();
-    this.#view?.close();
-    this.#view = undefined;
-    this.#unreadBytes = 0;
-    if (this.#fits()) return;
-    const { clock, terminal } = this.#deps;
-    this.#view = createClippedView(
-      { clock, window: () => terminal.size(), paint: (text) => this.#show(text) },
-      { size: this.#session, firstPaintMs: this.#mode === "drive" ? firstPaintMs : 0 },
-    );
-  }
-
-  #onScreen(data: Buffer): void {
-    this.#filter.reset();
-    const text = this.#filter.write(data);
-    if (this.#view !== undefined) {
-      this.#hideNotice();
-      this.#write(`\x1bc${text}`);
-      return;
-    }
-    // The user's own lines go up, above the session's.
-    const { rows } = this.#deps.terminal.size();
-    this.#show(`${this.#state.reset()}${this.#cleared ? "" : `\x1b[999;1H${"\n".repeat(rows)}`}\x1b[H\x1b[J`);
-    this.#cleared = true;
-    this.#notice = false;
-    this.#write(text);
-  }
-
   #onOutput(offset: number, data: Buffer): void {
     const known = this.#position?.offset ?? offset;
     if (offset + data.length <= known) return;
-    this.#write(this.#filter.write(offset < known ? data.subarray(known - offset) : data));
+    this.#screen.output(offset < known ? data.subarray(known - offset) : data);
     this.#moveTo(offset + data.length);
   }
 
@@ -194,35 +153,12 @@ class Attachment {
     if (this.#position !== undefined) this.#position = { ...this.#position, offset };
   }
 
-  #write(text: string): void {
-    const view = this.#view;
-    if (view === undefined) return this.#show(text);
-    this.#unreadBytes += text.length;
-    if (this.#unreadBytes > maxUnreadBytes) this.#link?.pause();
-    view.write(text, () => {
-      if (this.#view !== view) return;
-      this.#unreadBytes -= text.length;
-      if (this.#unreadBytes <= maxUnreadBytes) this.#link?.resume();
-    });
-  }
-
-  #show(text: string): void {
-    if (text === "" || this.#restored) return;
-    this.#state.note(text);
-    this.#deps.terminal.write(text);
-  }
-
-  #fits(): boolean {
-    const { cols, rows } = this.#deps.terminal.size();
-    return cols === this.#session.cols && rows === this.#session.rows;
-  }
-
   /** Shows the session in the way that its size asks for. */
   #fit(): void {
-    const fits = this.#fits();
+    const fits = this.#screen.fits(this.#session);
     if (fits) this.#stopGrace();
     if (!this.#connected || this.#cancelGrace !== undefined) return;
-    if (fits === (this.#view !== undefined)) this.#connectAnew();
+    if (fits === this.#screen.isClipped) this.#connectAnew();
   }
 
   #stopGrace(): void {
@@ -231,7 +167,7 @@ class Attachment {
   }
 
   #onWindowResize(): void {
-    this.#view?.windowChanged();
+    this.#screen.windowChanged();
     if (this.#mode === "drive") {
       if (this.#connected) this.#link?.resize(this.#deps.terminal.size());
       this.#stopGrace();
@@ -269,33 +205,18 @@ class Attachment {
       );
       return;
     }
-    this.#showNotice();
+    if (this.#screen.coversScreen) this.#position = undefined;
+    const { name } = this.#options.detach;
+    this.#screen.showNotice(
+      `The gateway went away. The agent lives on; this goes on when the gateway is back. ${name} leaves.`,
+    );
     this.#cancelRetry = clock.after(this.#pauseMs, () => this.#connect());
     this.#pauseMs = Math.min(this.#pauseMs * 2, longestPauseMs);
   }
 
-  /** Says so on a screen of its own, under which the session's stays; where that is taken, the session's comes anew. */
-  #showNotice(): void {
-    if (this.#notice) return;
-    if (this.#state.alternate) this.#position = undefined;
-    this.#notice = true;
-    this.#view?.close();
-    this.#view = undefined;
-    const words = `The gateway went away. The agent lives on; this goes on when the gateway is back. ${this.#options.detach.name} leaves.`;
-    this.#show(`${this.#state.alternate ? "" : "\x1b[?1049h"}\x1b[m\x1b[H\x1b[J${words}\r\n`);
-  }
-
-  #hideNotice(): void {
-    if (!this.#notice) return;
-    this.#notice = false;
-    this.#show("\x1b[?1049l");
-  }
-
   #restore(): void {
-    if (this.#restored || !this.#begun) return;
-    const end = this.#cleared ? "\x1b[999;1H\r\n" : "";
-    this.#show(`${this.#state.reset()}${end}`);
-    this.#restored = true;
+    if (!this.#begun) return;
+    this.#screen.restore();
     this.#deps.terminal.end();
   }
 }

@@ -1,0 +1,124 @@
+import type { Clock } from "../../core/clock.ts";
+import { createTerminalFilter } from "../../core/terminal-filter.ts";
+import { type ClippedView, createClippedView, type Size } from "./clipped-view.ts";
+import { createScreenState } from "./screen-state.ts";
+import type { UserTerminal } from "./user-terminal.ts";
+
+/** A session's screen in the user's terminal: all that is ever written there. */
+export interface SessionScreen {
+  /** Whether the window shows a part of it, being of another size. */
+  readonly isClipped: boolean;
+  /** Whether a notice would take the session's screen away, which must then come anew. */
+  readonly coversScreen: boolean;
+  /** A screen of this size comes; one that does not fit is painted for the first time after `firstPaintMs`. */
+  begin(size: Size, firstPaintMs: number): void;
+  /** The whole screen, in place of what there was. */
+  screen(data: Uint8Array): void;
+  output(data: Uint8Array): void;
+  resize(size: Size): void;
+  windowChanged(): void;
+  fits(size: Size): boolean;
+  /** Says something on a screen of its own, under which the session's stays. */
+  showNotice(words: string): void;
+  hideNotice(): void;
+  /** Puts the user's terminal back as it was; nothing is written any more. Idempotent. */
+  restore(): void;
+}
+
+/** What may wait to be read for the view of another size, before no more of it is wanted. */
+const maxUnreadLength = 1024 * 1024;
+
+/** @param onBusy whether output should wait */
+export function createSessionScreen(
+  { terminal, clock }: { readonly terminal: UserTerminal; readonly clock: Clock },
+  onBusy: (busy: boolean) => void,
+): SessionScreen {
+  const filter = createTerminalFilter();
+  const state = createScreenState();
+  /** Undefined: output is written as it comes. */
+  let view: ClippedView | undefined;
+  let unreadLength = 0;
+  /** Whether what stood in the user's terminal has been moved out of the way. */
+  let cleared = false;
+  let noticed = false;
+  let restored = false;
+
+  function show(text: string): void {
+    if (text === "" || restored) return;
+    state.note(text);
+    terminal.write(text);
+  }
+
+  function write(text: string): void {
+    const reader = view;
+    if (reader === undefined) return show(text);
+    unreadLength += text.length;
+    if (unreadLength > maxUnreadLength) onBusy(true);
+    reader.write(text, () => {
+      if (view !== reader) return;
+      unreadLength -= text.length;
+      if (unreadLength <= maxUnreadLength) onBusy(false);
+    });
+  }
+
+  function closeView(): void {
+    view?.close();
+    view = undefined;
+    unreadLength = 0;
+  }
+
+  function fits({ cols, rows }: Size): boolean {
+    const window = terminal.size();
+    return cols === window.cols && rows === window.rows;
+  }
+
+  function hideNotice(): void {
+    if (!noticed) return;
+    noticed = false;
+    show("\x1b[?1049l");
+  }
+
+  return {
+    get isClipped() {
+      return view !== undefined;
+    },
+    get coversScreen() {
+      return !noticed && (state.alternate || view !== undefined);
+    },
+    begin(size, firstPaintMs) {
+      closeView();
+      if (fits(size)) return;
+      view = createClippedView({ clock, window: () => terminal.size(), paint: show }, { size, firstPaintMs });
+    },
+    screen(data) {
+      filter.reset();
+      const text = filter.write(data);
+      if (view !== undefined) {
+        hideNotice();
+        return write(`\x1bc${text}`);
+      }
+      // The user's own lines go up, above the session's.
+      const moved = cleared ? "" : `\x1b[999;1H${"\n".repeat(terminal.size().rows)}`;
+      show(`${state.reset()}${moved}\x1b[H\x1b[J${text}`);
+      cleared = true;
+      noticed = false;
+    },
+    output: (data) => write(filter.write(data)),
+    resize: (size) => view?.resize(size),
+    windowChanged: () => view?.windowChanged(),
+    fits,
+    showNotice(words) {
+      if (noticed) return;
+      noticed = true;
+      closeView();
+      show(`${state.alternate ? "" : "\x1b[?1049h"}\x1b[m\x1b[H\x1b[J${words}\r\n`);
+    },
+    hideNotice,
+    restore() {
+      if (restored) return;
+      closeView();
+      show(`${state.reset()}${cleared ? "\x1b[999;1H\r\n" : ""}`);
+      restored = true;
+    },
+  };
+}
