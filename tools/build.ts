@@ -1,10 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { rolldown } from "rolldown";
 
 const root = resolve(import.meta.dirname, "..");
-const out = resolve(process.argv[2] ?? join(root, "dist"));
+// `node tools/build.ts [folder] [--no-web]`: without the web application, for who only needs the gateway and cannot wait.
+const { values, positionals } = parseArgs({
+  options: { "no-web": { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+const out = resolve(positionals[0] ?? join(root, "dist"));
 
 /**
  * Packages that every start loads, and that consist of hundreds of small modules: each one becomes a single file, which takes a third
@@ -24,7 +30,8 @@ for (const file of globSync("**/*.{mjs,sh}", { cwd: join(root, "src") })) {
 }
 await bundlePackages(join(out, "packages"));
 for (const file of globSync("**/*.js", { cwd: out, exclude: ["packages/**"] })) usePackages(join(out, file));
-execFileSync(process.execPath, [join(root, "tools/build-web.ts"), join(out, "web")], { stdio: ["ignore", 2, 2] });
+if (!values["no-web"])
+  execFileSync(process.execPath, [join(root, "tools/build-web.ts"), join(out, "web")], { stdio: ["ignore", 2, 2] });
 
 /** One file for each package, what they share in a further one; their licenses' notices stay in them. */
 async function bundlePackages(dir: string): Promise<void> {
