@@ -127,3 +127,16 @@ test("PATH is looked at anew each time", async () => {
   env["PATH"] = "/usr/bin:/bin";
   expect((await registry.list()).availableAgents).toHaveLength(0);
 });
+
+test("what is known of a log-in is kept for a while, and asked anew when it may have changed", async () => {
+  const { registry, install, env } = await makeWorld(await openSqliteTestStore());
+  await install("my-agent");
+  const login = async () => (await registry.list()).availableAgents[0]?.login;
+  expect(await login()).toBe("unknown");
+  env["MY_KEY"] = "1";
+  expect(await login()).toBe("unknown");
+  registry.loginChanged("other");
+  expect(await login()).toBe("unknown");
+  registry.loginChanged("mine");
+  expect(await login()).toBe("key_variable");
+});
