@@ -165,6 +165,18 @@ test("goes on at its place when the gateway restarts, and says so meanwhile", as
   terminal.write("still");
   await expect.poll(() => terminal.screen(), { timeout }).toContain('got "still"');
   expect(terminal.screen()).not.toContain("lost");
+  // The alternate screen is not hidden under another one: it comes anew.
+  terminal.write("a");
+  await expect.poll(() => terminal.screen(), { timeout }).toContain("alternate");
+  await gateway.close();
+  await expect.poll(() => terminal.screen(), { timeout }).toContain("The gateway went away.");
+  gateway = await startGateway(world);
+  await expect.poll(() => terminal.screen(), { timeout }).toMatch(/^alternate\n/);
+  expect(terminal.picture()).toMatchObject({
+    alternate: true,
+    cursorHidden: true,
+    modes: { bracketedPasteMode: true },
+  });
   terminal.write("\x1c");
   expect((await terminal.ended()).code).toBe(0);
   expect(terminal.picture()).toMatchObject(untouched);
