@@ -187,7 +187,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const asking = { ...deps, ...folderRule, worktrees, locator, starter, queue, transcripts, resolveAgent };
   const close = createClose({ locator, live, store, queue, clock, events, worktrees });
   const spawn = createSpawn(asking);
-  const terminals = createSessionTerminals({ locator, host: deps.host, spawn });
+  const terminals = createSessionTerminals({ ...deps, locator, spawn });
   const views = createTerminalViews({
     ...deps,
     sources: [loginTerminals(logins), terminals.find],

@@ -1,15 +1,20 @@
+import type { Kysely } from "kysely";
 import { hasCode } from "../core/errors.ts";
+import type { Tables } from "../storage/schema.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { SpawnInput, SpawnOutput } from "../wire/coding.ts";
 import { codingError } from "./errors.ts";
-import type { SessionLocator } from "./locate.ts";
+import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { Caller } from "./ports.ts";
-import type { FindTerminal, FoundTerminal, GoneTerminals } from "./terminals/terminal-views.ts";
+import { recordingsOf } from "./sessions/session-recordings.ts";
+import { defaultSize } from "./start.ts";
+import type { FindTerminal, FoundTerminal, GoneTerminals, LeftTerminal } from "./terminals/terminal-views.ts";
 
 /** What the terminals of sessions are found with. */
 export interface SessionTerminalsDeps {
+  readonly db: Kysely<Tables>;
   readonly locator: SessionLocator;
-  readonly host: TerminalHostClient;
+  readonly host: Pick<TerminalHostClient, "recording">;
   readonly spawn: (input: SpawnInput, caller: Caller, signal: AbortSignal) => Promise<SpawnOutput>;
 }
 
@@ -24,7 +29,7 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
   readonly find: FindTerminal;
   readonly gone: GoneTerminals;
 } {
-  const { locator, host, spawn } = deps;
+  const { db, locator, host, spawn } = deps;
 
   async function find(sessionId: string, caller: Caller): Promise<FoundTerminal | null> {
     try {
@@ -45,6 +50,19 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
     }
   }
 
+  /** The last that its terminal showed, as far as that is kept. */
+  async function leftOf(record: LocatedSession["record"]): Promise<Pick<LeftTerminal, "terminalId" | "screen">> {
+    const last = (await recordingsOf(db, record.sessionId)).at(-1);
+    const terminalId = last?.terminalId ?? "";
+    const recording = last === undefined ? null : await host.recording(last.terminalId);
+    if (recording !== null) {
+      const at = Math.min(last?.endedAt ?? recording.endsAt, recording.endsAt);
+      return { terminalId, screen: await recording.screenAt(at) };
+    }
+    const ansi = (record.lastScreen ?? "").replaceAll("\n", "\r\n");
+    return { terminalId, screen: { ...defaultSize, ansi, offset: 0 } };
+  }
+
   return {
     find,
     gone: {
@@ -61,10 +79,8 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
         if (holder !== null) {
           throw codingError("session_busy", `Session ${sessionId} runs elsewhere, in process ${holder.pid}.`);
         }
-        const { terminalId, lastScreen, exitCode, signal } = session.record;
-        const seen = terminalId === null ? null : await host.snapshot(terminalId).catch(() => null); // gone with its host
-        const screen = seen?.ansi ?? (lastScreen ?? "").replaceAll("\n", "\r\n");
-        return { screen, exitCode: exitCode ?? unknownExitCode, signal };
+        const { exitCode, signal } = session.record;
+        return { ...(await leftOf(session.record)), exitCode: exitCode ?? unknownExitCode, signal };
       },
     },
   };

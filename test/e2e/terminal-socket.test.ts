@@ -64,6 +64,7 @@ test.for(["claude-code", "codex"])(
     const after = openTerminal({ url, headers: watching, query });
     expect(await after.closed).toMatchObject({ code: 1000 });
     expect(after.frames.at(-1)).toEqual(desk.frames.at(-1));
+    expect(await text(after)).toBe(await text(desk));
     expect((await api.read(query.session_id)).status, "an observer resumes nothing").toBe("completed");
     const again = openTerminal({ url, headers, query: { ...query, cols: 90, rows: 25 } });
     await expect.poll(() => text(again), patience).toContain("hello from the socket");

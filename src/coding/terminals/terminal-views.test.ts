@@ -282,7 +282,12 @@ describe("what is in the way", () => {
           resumed.push(size);
           return { terminalId: sessionId, mayDrive: true, watch: () => () => undefined };
         },
-        remains: async () => ({ screen: "the last\r\nscreen", exitCode: 129, signal: "SIGHUP" }),
+        remains: async () => ({
+          terminalId: "gone",
+          screen: { ansi: "the last\r\nscreen", cols: 80, rows: 24, offset: 18 },
+          exitCode: 129,
+          signal: "SIGHUP",
+        }),
       },
     });
     const id = await spawn(scriptSpec(reading));

@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { hasCode, isPosternError, messageOf, PosternError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import type { TerminalHostClient, TerminalSize } from "../../terminal-host/terminal-info.ts";
+import type { TerminalHostClient, TerminalSize, TerminalSnapshot } from "../../terminal-host/terminal-info.ts";
 import { type TerminalCloseCode, type TerminalMode, terminalCloseCodes } from "../../wire/terminal.ts";
 import type { Caller } from "../ports.ts";
 import { Attachment } from "./attachment.ts";
@@ -27,7 +27,8 @@ export interface FoundTerminal {
 
 /** What is left of a terminal whose program is gone. */
 export interface LeftTerminal {
-  readonly screen: string;
+  readonly terminalId: string;
+  readonly screen: Omit<TerminalSnapshot, "lines">;
   readonly exitCode: number;
   readonly signal: string | null;
 }
@@ -150,10 +151,11 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         for (const { data, isBinary } of early.splice(0)) viewer.receive(data, isBinary);
       }
 
-      function showRemains({ screen, exitCode, signal }: LeftTerminal): void {
+      function showRemains({ terminalId, screen, exitCode, signal }: LeftTerminal): void {
         if (leaving.signal.aborted) return;
         const writer = createFrameWriter(link, request.protocol);
-        writer.screen({ ansi: screen, offset: 0 });
+        writer.hello({ terminalId, mode: "observe", size: screen, offset: screen.offset, continued: false });
+        writer.screen(screen);
         writer.exit({ exitCode, signal });
         me.close(terminalCloseCodes.ended, "The program has ended.");
       }
