@@ -11,7 +11,7 @@ export interface Changes {
    * @throws PosternError `session_not_found` | `dir_not_allowed` | `dir_not_found`, and those of the comparison
    */
   diff(sessionId: string, caller: Caller): Promise<SessionDiff>;
-  /** `GET /api/coding/sessions/{id}/close-preview`. @throws PosternError `session_not_found` | `worktree_failed` | `rate_limited` */
+  /** `GET /api/coding/sessions/{id}/close-preview`. @throws PosternError `session_not_found` | `rate_limited` */
   closePreview(sessionId: string, caller: Caller): Promise<ClosePreview>;
 }
 

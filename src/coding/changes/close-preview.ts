@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import type { Clock } from "../../core/clock.ts";
+import { messageOf } from "../../core/errors.ts";
 import type { Gate } from "../../core/gate.ts";
-import { GitError } from "../../platform/git-command.ts";
 import { createGitScratch } from "../../platform/git-scratch.ts";
 import type { ClosePreview } from "../../wire/changes.ts";
-import { codingError } from "../errors.ts";
 import {
   commitOf,
   type GitWorkshop,
@@ -36,7 +35,7 @@ const nothing = { count: 0, bytes: 0 };
 /**
  * What a close would do to a worktree, by the same rules, without doing any of it: nothing is written into the repository. Its processes
  * may still run, so it is a moment's view. Null for one that does not stand.
- * @throws PosternError `worktree_failed` (what git says) | `rate_limited`
+ * @throws PosternError `rate_limited`
  */
 export function createClosePreview({
   workshop,
@@ -55,9 +54,12 @@ export function createClosePreview({
       try {
         return { ...shown, ...(await look({ git, workshop, record, gitDir })) };
       } catch (error) {
-        if (!(error instanceof GitError)) throw error;
         if (git.isOver()) return { ...shown, complete: false, keepsBecause: null };
-        throw codingError("worktree_failed", `What is in ${path} cannot be told: ${error.message}.`, { cause: error });
+        // The same would keep the worktree from being removed.
+        const why = messageOf(error)
+          .replace(/\p{Cc}+/gu, " ")
+          .trim();
+        return { ...shown, complete: false, keepsBecause: `What is in it could not be kept: ${why}` };
       }
     });
   };
