@@ -6,8 +6,9 @@ import { queryKeys } from "./query-keys.ts";
 import { patchLists } from "./session-cache.ts";
 import { followSharedEvents } from "./shared-events.ts";
 
-/** Lists are read anew at most so often, however much happens. */
-const refetchMs = 500;
+/** The short list of what lives is read anew at most so often, however much happens; the long ones are of several pages. */
+const liveMs = 400;
+const listsMs = 1_500;
 
 let state: EventsState = "connecting";
 const stateListeners = new Set<() => void>();
@@ -19,14 +20,17 @@ const eventListeners = new Set<(event: SessionEvent) => void>();
  */
 export function startLiveEvents(client: QueryClient): () => void {
   const ending = new AbortController();
-  const refetch = oncePer(refetchMs, () => void client.invalidateQueries({ queryKey: queryKeys.sessionLists }));
+  const live = oncePer(liveMs, () => void client.invalidateQueries({ queryKey: [...queryKeys.sessionLists, "live"] }));
+  const lists = oncePer(listsMs, () => void client.invalidateQueries({ queryKey: queryKeys.sessionLists }));
   let wasOffline = false;
   void followSharedEvents(
     {
       onEvent(event) {
         patchLists(client, event);
         void client.invalidateQueries({ queryKey: queryKeys.session(event.sessionId) });
-        refetch.soon();
+        live.soon();
+        // What an agent does says its event; what is new of it otherwise is read.
+        if (event.kind !== "session.activity" && event.kind !== "session.permission_asked") lists.soon();
         for (const listener of eventListeners) listener(event);
       },
       onReset: () => void client.invalidateQueries(),
@@ -41,7 +45,8 @@ export function startLiveEvents(client: QueryClient): () => void {
   );
   return () => {
     ending.abort();
-    refetch.cancel();
+    live.cancel();
+    lists.cancel();
   };
 }
 

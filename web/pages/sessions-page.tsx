@@ -134,7 +134,8 @@ function NextPage({
     next.current = onNext;
   });
   useEffect(() => {
-    if (!has || place.current === null) return;
+    // Looked at anew after each page: its place may be in view still, and a page may have been given up for newer news.
+    if (!has || busy || place.current === null) return;
     const observer = new IntersectionObserver(
       (entries) => {
         if (entries.some((entry) => entry.isIntersecting)) next.current();
@@ -143,7 +144,7 @@ function NextPage({
     );
     observer.observe(place.current);
     return () => observer.disconnect();
-  }, [has]);
+  }, [has, busy]);
   if (!has) return null;
   return (
     <div ref={place} className="flex justify-center py-3">
