@@ -3,7 +3,7 @@ import { textSchema } from "./text.ts";
 
 /** A file that differs. */
 export const changedFileSchema = z.object({
-  path: z.string(),
+  path: z.string().describe("From `root`; ends with a slash where it is a repository of its own."),
   previousPath: z.string().nullable().describe("Of a renamed file."),
   status: z.enum(["added", "modified", "deleted", "renamed", "untracked"]),
   additions: z.int().nullable().describe("Null of a binary file."),
@@ -15,7 +15,9 @@ export const changedFileSchema = z.object({
 export const sessionDiffSchema = z
   .object({
     root: z.string().describe("The worktree, or the repository's."),
-    base: z.object({ name: z.string(), commit: z.string() }).describe("The base branch of a worktree; else HEAD."),
+    base: z
+      .object({ name: z.string(), commit: z.string().describe("Empty before the first commit.") })
+      .describe("The base branch of a worktree, and where it was left; else HEAD."),
     files: z.array(changedFileSchema),
     truncated: z.boolean().describe("More files differ than are listed, or more text than is shown."),
   })
