@@ -1,6 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import type { YoungMemory } from "../../platform/young-memory.ts";
 import type {
   TerminalExit,
   TerminalHostClient,
@@ -21,6 +22,7 @@ export interface AttachmentDeps {
   readonly host: TerminalHostClient;
   readonly clock: Clock;
   readonly log: Log;
+  readonly memory: YoungMemory;
 }
 
 /** A terminal's answer that comes in pieces comes in one breath; what has not become one by then was typed. */
@@ -57,7 +59,7 @@ export class Attachment {
     this.#deps = deps;
     this.terminalId = terminalId;
     this.#onEmpty = onEmpty;
-    this.#shared = new SharedOutput(deps.clock);
+    this.#shared = new SharedOutput(deps);
   }
 
   get size(): number {
@@ -68,12 +70,13 @@ export class Attachment {
   join(request: ViewRequest, link: ViewerLink, mode: TerminalMode): Viewer {
     const id = this.#nextId;
     this.#nextId += 1;
-    const { host, clock } = this.#deps;
+    const { host, clock, memory } = this.#deps;
     const { terminalId } = this;
     const writer = createFrameWriter(link, request.protocol);
     const from = fromOf(request, terminalId);
     const feed = new Feed({
       clock,
+      memory,
       link,
       writer,
       shared: this.#shared,

@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { hasCode } from "../../core/errors.ts";
+import type { YoungMemory } from "../../platform/young-memory.ts";
 import type { TerminalSize, TerminalStream } from "../../terminal-host/terminal-info.ts";
 import type { FrameWriter } from "./frame-writer.ts";
 import { OutputChunk } from "./output-chunk.ts";
@@ -9,6 +10,7 @@ import type { ViewerLink } from "./viewer.ts";
 /** What a {@link Feed} needs. */
 export interface FeedDeps {
   readonly clock: Clock;
+  readonly memory: YoungMemory;
   readonly link: ViewerLink;
   readonly writer: FrameWriter;
   readonly shared: SharedOutput;
@@ -92,7 +94,7 @@ export class Feed implements OutputTaker {
   }
 
   async #catchUp(from: number | undefined): Promise<void> {
-    const { shared } = this.#deps;
+    const { shared, memory } = this.#deps;
     const stream = await this.#deps.attach(from);
     if (this.#isOver()) return stream.close();
     this.#begin(stream);
@@ -106,8 +108,12 @@ export class Feed implements OutputTaker {
     }
     this.#own = stream;
     for await (const item of stream.output) {
-      if (item instanceof Uint8Array) this.take(new OutputChunk(item, this.#offset));
-      else this.resized(item);
+      if (item instanceof Uint8Array) {
+        this.take(new OutputChunk(item, this.#offset));
+        memory.passed(item.byteLength);
+      } else {
+        this.resized(item);
+      }
       if (this.#isOver()) return;
       if (shared.join(this, this.#size ?? stream.size)) {
         this.#state = "joined";

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import type { YoungMemory } from "../../platform/young-memory.ts";
 import type { TerminalExit, TerminalSize, TerminalStream } from "../../terminal-host/terminal-info.ts";
 import { OutputChunk } from "./output-chunk.ts";
 
@@ -30,14 +31,16 @@ export const skipBytes = 1024 * 1024;
 /** One stream of a terminal's output for all who are up to date with it. It is there while it has takers. */
 export class SharedOutput {
   readonly #clock: Clock;
+  readonly #memory: YoungMemory;
   readonly #takers = new Set<OutputTaker>();
   #stream: TerminalStream | null = null;
   #offset = 0;
   #size: TerminalSize = { cols: 0, rows: 0 };
   #onProgress = (): void => undefined;
 
-  constructor(clock: Clock) {
+  constructor({ clock, memory }: { readonly clock: Clock; readonly memory: YoungMemory }) {
     this.#clock = clock;
+    this.#memory = memory;
   }
 
   /** Lets `taker` in when it has no less than what was sent on so far, and no stream of its own is needed any more. */
@@ -100,6 +103,7 @@ export class SharedOutput {
 
   #pass(chunk: OutputChunk): void {
     this.#offset = chunk.end;
+    this.#memory.passed(chunk.data.byteLength);
     for (const taker of this.#takers) {
       if (taker.offset >= chunk.end) continue;
       taker.take(chunk.after(taker.offset));

@@ -1,6 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { hasCode, isPosternError, messageOf, PosternError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { createYoungMemory } from "../../platform/young-memory.ts";
 import type { TerminalHostClient, TerminalSize, TerminalSnapshot } from "../../terminal-host/terminal-info.ts";
 import { type TerminalCloseCode, type TerminalMode, terminalCloseCodes } from "../../wire/terminal.ts";
 import type { Caller } from "../ports.ts";
@@ -75,12 +76,13 @@ const maxEarlyBytes = 1024 * 1024;
 export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
   const attachments = new Map<string, Attachment>();
   const open = new Set<{ close(code: TerminalCloseCode, reason: string): void }>();
+  const memory = createYoungMemory();
   let closed = false;
 
   function attachmentOf(terminalId: string): Attachment {
     const known = attachments.get(terminalId);
     if (known !== undefined) return known;
-    const made = new Attachment(deps, terminalId, () => attachments.delete(terminalId));
+    const made = new Attachment({ ...deps, memory }, terminalId, () => attachments.delete(terminalId));
     attachments.set(terminalId, made);
     return made;
   }
