@@ -220,7 +220,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
     rescues: createRescues({ locator, worktrees }),
-    recordings: createRecordings({ ...deps, locator, store }),
+    recordings: createRecordings({ ...deps, locator, store, catalog }),
     changes,
     branches: createBranches({ git: workshop.git, ...folderRule }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),

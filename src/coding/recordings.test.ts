@@ -81,6 +81,9 @@ interface World {
   launch(script: string, during?: (terminalId: string) => Promise<void>): Promise<string>;
 }
 
+// On a busy machine.
+const patienceMs = 15_000;
+
 const caller = { accountId: "owner", scopes: new Set(["coding:read"] as const), folders: null };
 
 async function openWorld(): Promise<World> {
@@ -105,7 +108,8 @@ async function openWorld(): Promise<World> {
   const publisher = {
     publish: ({ memos }: { memos: ReadonlyMap<string, string | null> }) => void forgotten.push(...memos.keys()),
   };
-  const recordings = createRecordings({ db, host, locator, store, publisher, home, log: silentLog });
+  const catalog = { find: async () => "/code/transcript.jsonl", forget: (path: string) => void forgotten.push(path) };
+  const recordings = createRecordings({ db, host, locator, store, publisher, catalog, home, log: silentLog });
   return {
     db,
     host,
@@ -167,9 +171,10 @@ next();`;
 
 test("a recording is valid text however it was cut, with each size at its place, and nothing that reaches out of a terminal", async () => {
   const { recordings, launch, host } = await openWorld();
-  const terminalId = await launch(`${pieces}; setTimeout(() => {}, 1200)`, async (id) => {
-    await waitUntil(async () => (await host.snapshot(id)).lines.join("").includes("bold"));
+  const terminalId = await launch(`${pieces}; process.stdin.once("data", () => process.exit(0))`, async (id) => {
+    await waitUntil(async () => (await host.snapshot(id)).lines.join("").includes("bold"), patienceMs);
     await host.resize(id, { cols: 50, rows: 12 });
+    await host.write(id, "\n");
   });
   const cast = await play(recordings);
   expect(cast.head).toMatchObject({ version: 2, width: 40, height: 10 });
@@ -212,7 +217,8 @@ test("terminals follow each other, each on an empty screen, and each session has
     `console.log("launch two"); process.stdin.on("data", (d) => { console.log("after " + d); if (String(d).includes("end")) process.exit(); })`,
     async (id) => {
       second = id;
-      const says = (text: string) => waitUntil(async () => (await host.snapshot(id)).lines.join("").includes(text));
+      const says = (text: string) =>
+        waitUntil(async () => (await host.snapshot(id)).lines.join("").includes(text), patienceMs);
       await says("launch two");
       await store.succeed(
         "first",
@@ -262,7 +268,7 @@ test("forgetting removes recordings, inbox and memo, but not of a terminal that 
   expect(await host.recording(two)).not.toBeNull();
   await expect(access(join(home, "sessions", launchId))).rejects.toThrow("ENOENT");
   expect(await store.find("first")).toMatchObject({ launchId: null, lastScreen: null });
-  expect(forgotten).toEqual(["first"]);
+  expect(forgotten).toEqual(["/code/transcript.jsonl", "first"]);
   expect(await recordings.info("first", caller)).toEqual({ terminals: [] });
   await expect(recordings.play("first", { from: undefined }, caller)).rejects.toMatchObject({
     code: "recording_not_found",

@@ -5,6 +5,7 @@ import type { Tables } from "../storage/schema.ts";
 import type { TerminalHostClient, TerminalRecording } from "../terminal-host/terminal-info.ts";
 import type { ForgottenTraces, RecordingInfo } from "../wire/terminal.ts";
 import { type CastPart, castLines } from "./asciicast.ts";
+import type { Catalog } from "./catalog/catalog.ts";
 import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { Caller, EventPublisher } from "./ports.ts";
@@ -27,7 +28,7 @@ export interface Recordings {
     caller: Caller,
   ): Promise<AsyncGenerator<string, void>>;
   /**
-   * Removes it all. What the agent wrote stays.
+   * Removes it all, and what the catalog knows of its transcript: that one is the agent's, and read anew if it is still there.
    * @throws PosternError `session_not_found` | `session_busy` while its agent runs
    */
   forget(sessionId: string, caller: Caller): Promise<ForgottenTraces>;
@@ -40,6 +41,7 @@ export interface RecordingsDeps {
   readonly locator: Pick<SessionLocator, "locate" | "withSession">;
   readonly store: Pick<SessionStore, "update" | "launchIds">;
   readonly publisher: Pick<EventPublisher, "publish">;
+  readonly catalog: Pick<Catalog, "find" | "forget">;
   readonly home: string;
   readonly log: Log;
 }
@@ -102,6 +104,8 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
         }
         const sizes = await removeRecordings(record.sessionId);
         const hookInboxes = await removeInbox(session);
+        const path = record.transcriptPath ?? (await deps.catalog.find(record.sessionId, record.agent));
+        if (path !== null) deps.catalog.forget(path);
         deps.publisher.publish({ events: [], memos: new Map([[record.sessionId, null]]) });
         return {
           sessionId: record.sessionId,

@@ -82,6 +82,24 @@ async function makeWorld(openStore: OpenTestStore) {
 }
 
 describeOnBothStores("the catalog", (openStore) => {
+  test("forgets a file, and reads it anew where it is still there", async () => {
+    const { indexer, rows, claudePath } = await makeWorld(openStore);
+    const paths = [claudePath(), claudePath(), claudePath()].toSorted();
+    for (const path of paths) await copyFile(claudeFixture, path);
+    await indexer.sweep();
+    const before = await rows();
+    await rm(paths[1] ?? "");
+    await indexer.forget(paths.slice(0, 2));
+    const after = await rows();
+    expect(after.map(({ path }) => path)).toEqual([paths[0], paths[2]]);
+    expect(after[0]).toEqual({ ...before[0], transcript_id: after[0]?.transcript_id });
+    expect(after[0]?.transcript_id).not.toBe(before[0]?.transcript_id);
+    expect(after[1]).toEqual(before[2]);
+    expect(indexer.progress()).toMatchObject({ done: 2, total: 2 });
+    await indexer.forget(paths);
+    expect(await rows()).toHaveLength(2);
+  });
+
   test("holds what the transcripts' reader tells, of both agents, archives included", async () => {
     const { indexer, rows, claudePath, codexPath } = await makeWorld(openStore);
     const paths = [claudePath(), codexPath(), `${codexPath()}.zst`];

@@ -33,6 +33,8 @@ export interface CatalogIndexer {
   sweep(): Promise<void>;
   /** Looks at these files and folders only. */
   look(paths: readonly string[]): Promise<void>;
+  /** Forgets what it knows of these files, then looks at them: what is still there is read anew. */
+  forget(paths: readonly string[]): Promise<void>;
   /** Forgets everything, then sweeps. */
   rebuild(): Promise<void>;
   progress(): CatalogProgress;
@@ -203,6 +205,13 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   return {
     sweep,
     look,
+    async forget(paths) {
+      const known = await stored.of(paths);
+      await writer.remove([...known.keys()]);
+      counts.total -= known.size;
+      counts.done -= known.size;
+      await look(paths);
+    },
     async rebuild() {
       await writer.flush();
       await database.reset();

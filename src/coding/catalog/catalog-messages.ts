@@ -11,7 +11,7 @@ export interface IndexingOrder {
 /** One thing for the process to do; it says `done` before it gets the next. */
 export type IndexingTask =
   | { readonly kind: "sweep" | "rebuild" | "stop" }
-  | { readonly kind: "look"; readonly paths: readonly string[] };
+  | { readonly kind: "look" | "forget"; readonly paths: readonly string[] };
 
 /** What the process says. */
 export type IndexingNews =

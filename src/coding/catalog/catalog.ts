@@ -22,6 +22,8 @@ export interface Catalog {
   firstPage(timeoutMs: number): Promise<void>;
   /** The file of a session's transcript, if it is indexed. Never throws: without a catalog nothing is. */
   find(sessionId: string, agent: string): Promise<string | null>;
+  /** Forgets what it knows of this file, soon; a transcript that is still there is read anew. */
+  forget(path: string): void;
   /** Forgets everything and indexes again. Resolves when all is there. */
   rebuild(): Promise<void>;
   close(): Promise<void>;
@@ -53,6 +55,7 @@ const retryMaxMs = 60_000;
 export function createCatalog(deps: CatalogDeps): Catalog {
   const { place, sources, clock, log } = deps;
   const changes = new Set<string>();
+  const forgotten = new Set<string>();
   /** The next full task, if one is due. */
   let due: "sweep" | "rebuild" | null = null;
   let working = false;
@@ -119,13 +122,16 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     for (;;) {
       const kind = due;
       const paths = [...changes];
-      if (closed || (kind === null && paths.length === 0)) break;
+      const gone = [...forgotten];
+      if (closed || (kind === null && paths.length === 0 && gone.length === 0)) break;
       due = null;
       changes.clear();
+      forgotten.clear();
       const startedAt = performance.now();
       try {
         // Another connection must not find the catalog half made.
         await database();
+        if (gone.length > 0) await worker.run({ kind: "forget", paths: gone });
         const report = await worker.run(kind === null ? { kind: "look", paths } : { kind });
         progress = report;
         retryMs = retryMinMs;
@@ -134,6 +140,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
         if (closed) break;
         log.error({ reason: messageOf(error) }, "indexing transcripts failed and begins again later");
         due = kind ?? "sweep";
+        for (const path of gone) forgotten.add(path);
         cancelSettle?.();
         cancelSettle = clock.after(retryMs, () => {
           cancelSettle = null;
@@ -208,6 +215,10 @@ export function createCatalog(deps: CatalogDeps): Catalog {
         log.warn({ reason: messageOf(error) }, "the catalog of transcripts cannot be asked");
         return null;
       }
+    },
+    forget(path) {
+      forgotten.add(path);
+      work();
     },
     rebuild() {
       started = true;

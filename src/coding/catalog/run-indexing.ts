@@ -58,6 +58,8 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
         return indexer.rebuild();
       case "look":
         return indexer.look(task.paths);
+      case "forget":
+        return indexer.forget(task.paths);
       case "stop":
         await store.close();
         return database.close();
