@@ -30,6 +30,7 @@ export function ChangesTab({
     queryFn: ({ signal }) =>
       callApi(`/api/coding/sessions/${encodeURIComponent(sessionId)}/diff`, sessionDiffSchema, { signal }),
     staleTime: 2_000,
+    gcTime: 10_000,
   });
   if (worktree?.removed === true) {
     return (

@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 import type { TerminalMode } from "../../src/wire/terminal.ts";
-import { useAppearance, usePreferences } from "../app/preferences.ts";
+import { usePreferences } from "../app/preferences.ts";
 import { classNames } from "../ui/class-names.ts";
 import type { ConnectionState } from "./connection-state.ts";
 import { KeyRow } from "./key-row.tsx";
@@ -42,10 +42,9 @@ export function LiveTerminal({
   const [finding, setFinding] = useState(false);
   const [refused, setRefused] = useState(0);
   const narrow = useNarrow();
-  const appearance = useAppearance();
   const { terminalFontPx } = usePreferences();
   const [screenReader] = useScreenReader();
-  const look = { fontPx: terminalFontPx, appearance, screenReader };
+  const look = { fontPx: terminalFontPx, screenReader };
 
   const holdCtrl = (held: boolean): void => {
     ctrl.current = held;
@@ -100,8 +99,8 @@ export function LiveTerminal({
   }, []);
 
   useEffect(() => {
-    session.current?.setLook({ fontPx: terminalFontPx, appearance, screenReader });
-  }, [terminalFontPx, appearance, screenReader]);
+    session.current?.setLook({ fontPx: terminalFontPx, screenReader });
+  }, [terminalFontPx, screenReader]);
 
   useEffect(() => {
     if (refused === 0) return;
@@ -134,6 +133,7 @@ export function LiveTerminal({
         )}
         <TerminalNotice
           state={state}
+          tellsEnd={mode !== "observe"}
           refused={refused !== 0}
           onRetry={() => (state.kind === "waiting" ? session.current?.retryNow() : onReopen())}
         />

@@ -1,7 +1,7 @@
 import { Pause, Play, RotateCcw } from "lucide-react";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 import { fetchApi } from "../api/client.ts";
-import { useAppearance, usePreferences } from "../app/preferences.ts";
+import { usePreferences } from "../app/preferences.ts";
 import { IconButton } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
@@ -31,11 +31,10 @@ export function PlaybackScreen({
   const screen = useRef<TerminalScreen | null>(null);
   const [state, setState] = useState<PlaybackState>({ kind: "paused", atMs: 0, error: null });
   const [speed, setSpeed] = useState(1);
-  const appearance = useAppearance();
   const { terminalFontPx } = usePreferences();
   const zeroMs = timeline.stretches[0]?.fromMs ?? 0;
   const momentMs = zeroMs + state.atMs;
-  const look = { fontPx: terminalFontPx, appearance, screenReader: false };
+  const look = { fontPx: terminalFontPx, screenReader: false };
 
   const become = useEffectEvent((next: PlaybackState) => {
     setState(next);
@@ -84,9 +83,9 @@ export function PlaybackScreen({
     if (wish !== null) player.current?.playFrom(begin());
   }, [wish]);
   useEffect(() => {
-    screen.current?.setLook({ fontPx: terminalFontPx, appearance, screenReader: false });
+    screen.current?.setLook({ fontPx: terminalFontPx, screenReader: false });
     screen.current?.shrinkToFit("both");
-  }, [terminalFontPx, appearance]);
+  }, [terminalFontPx]);
 
   const runs = state.kind === "playing" || state.kind === "loading";
   const seekTo = (offsetMs: number): void => player.current?.seek(momentAt(timeline, offsetMs) - zeroMs);

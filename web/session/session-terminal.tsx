@@ -10,8 +10,8 @@ import { endedWords } from "./session-words.ts";
 import { TerminalPane } from "./terminal-pane.tsx";
 
 /**
- * The live terminal while the agent runs, and its last screen for as long as the page is open. A session that ended before is not
- * connected to: a driver's connection would start its agent.
+ * The live terminal while the agent runs. Of a session that is over only an observer looks at the last screen: a driver's connection would
+ * start its agent.
  */
 export function SessionTerminal({
   summary,
@@ -27,33 +27,52 @@ export function SessionTerminal({
   const mayWrite = useMay("coding:write");
   // The session may change its id while its agent begins: the terminal is the same one.
   const [openedAs] = useState(summary.sessionId);
+  // Nothing may be recorded of a session that was not started here.
+  const [hasScreen, setHasScreen] = useState(true);
   if (shown) return <TerminalPane key={run} sessionId={openedAs} className="flex-1" />;
   const elsewhere = summary.owner === "external";
+  const failed = summary.failure !== null && summary.failure.lastScreen.trim() !== "";
+  const words = elsewhere ? "Another program runs this session, in a terminal of its own." : endedWords(summary);
+  const ways = !elsewhere && (
+    <div className="flex flex-wrap justify-center gap-2">
+      {mayWrite && (
+        <Button size="sm" icon={Play} variant="primary" busy={actions.resuming} onClick={actions.resume}>
+          Resume the agent
+        </Button>
+      )}
+      <Button size="sm" icon={Film} onClick={onPlayback}>
+        Play the recording
+      </Button>
+    </div>
+  );
+  if (!elsewhere && !failed && hasScreen) {
+    return (
+      <>
+        <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line bg-ground px-3 py-2">
+          <p className="text-sm text-ink-soft">{words}</p>
+          {ways}
+        </div>
+        <TerminalPane
+          sessionId={summary.sessionId}
+          mode="observe"
+          className="flex-1"
+          onState={(state) => state.kind === "stopped" && setHasScreen(false)}
+        />
+      </>
+    );
+  }
   return (
     <div className="flex min-h-0 flex-1 flex-col items-center justify-center gap-3 overflow-y-auto bg-well p-6 text-center">
-      <p className="text-sm text-ink-soft">
-        {elsewhere ? "Another program runs this session, in a terminal of its own." : endedWords(summary)}
-      </p>
-      {summary.failure !== null && summary.failure.lastScreen.trim() !== "" && (
+      <p className="text-sm text-ink-soft">{words}</p>
+      {failed && (
         <Scrollable
           label="The last screen"
           className="max-h-[50dvh] max-w-full overflow-auto rounded-lg border border-line bg-panel p-3"
         >
-          <pre className="text-left font-mono text-xs leading-4">{summary.failure.lastScreen.trimEnd()}</pre>
+          <pre className="text-left font-mono text-xs leading-4">{summary.failure?.lastScreen.trimEnd()}</pre>
         </Scrollable>
       )}
-      <div className="flex flex-wrap justify-center gap-2">
-        {!elsewhere && mayWrite && (
-          <Button icon={Play} variant="primary" busy={actions.resuming} onClick={actions.resume}>
-            Resume the agent
-          </Button>
-        )}
-        {!elsewhere && (
-          <Button icon={Film} onClick={onPlayback}>
-            Play the recording
-          </Button>
-        )}
-      </div>
+      {ways}
     </div>
   );
 }

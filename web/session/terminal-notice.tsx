@@ -7,14 +7,17 @@ import type { ConnectionState } from "./connection-state.ts";
 /** Over the terminal's upper end, where the oldest lines are: what is wrong with the connection, and what went nowhere. */
 export function TerminalNotice({
   state,
+  tellsEnd,
   refused,
   onRetry,
 }: {
   readonly state: ConnectionState;
+  /** False where the page says by itself that the agent has ended. */
+  readonly tellsEnd: boolean;
   readonly refused: boolean;
   readonly onRetry: () => void;
 }) {
-  const words = wordsOf(state);
+  const words = state.kind === "ended" && !tellsEnd ? null : wordsOf(state);
   if (words === null && !refused) return null;
   return (
     <div role="status" className="pointer-events-none absolute inset-x-3 top-2 z-10 flex justify-center">

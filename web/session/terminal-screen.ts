@@ -13,7 +13,6 @@ import { terminalTheme } from "./terminal-theme.ts";
 /** How a terminal looks. */
 export interface TerminalLook {
   readonly fontPx: number;
-  readonly appearance: "light" | "dark";
   /** Puts the text into the page for screen readers. */
   readonly screenReader: boolean;
 }
@@ -60,7 +59,7 @@ export function createTerminalScreen(
     rescaleOverlappingGlyphs: true,
     screenReaderMode: look.screenReader,
     scrollback: scrollbackLines,
-    theme: terminalTheme(look.appearance, element),
+    theme: terminalTheme(element),
   });
   silenceTerminal(terminal.parser);
   const fit = new FitAddon();
@@ -95,7 +94,6 @@ export function createTerminalScreen(
     search,
     setLook(next) {
       look = next;
-      terminal.options.theme = terminalTheme(next.appearance, element);
       terminal.options.screenReaderMode = next.screenReader;
     },
     fittingSize() {
