@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { TerminalHostClient } from "../../src/terminal-host/terminal-info.ts";
 import type { ReadOutput } from "../../src/wire/coding.ts";
 import { createWorld, type World } from "../support/gateway.ts";
-import { prepareStore, serveWorld } from "../support/serving-gateway.ts";
+import { prepareStore } from "../support/prepared-store.ts";
+import { serveWorld } from "../support/serving-gateway.ts";
 import { hostOf } from "../support/situations.ts";
 
 /** What a session was doing when its gateway was killed, what a person did meanwhile, and what the next gateway has to say. */

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { readEvents } from "../support/event-reader.ts";
 import { createWorld, type World } from "../support/gateway.ts";
-import { prepareStore, type ServingGateway, serveWorld, untilReported } from "../support/serving-gateway.ts";
+import { prepareStore } from "../support/prepared-store.ts";
+import { type ServingGateway, serveWorld, untilReported } from "../support/serving-gateway.ts";
 import { isSigned, startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
 
 let world: World;

@@ -7,7 +7,8 @@ import { processTable, startedWithVariable } from "../../src/platform/process-ta
 import { openDatabase } from "../../src/storage/database.ts";
 import { echoOf } from "../model-server/script.ts";
 import { createWorld, endTerminalHost, killAndWait, startGateway, type World } from "../support/gateway.ts";
-import { prepareStore, serveWorld, untilReported } from "../support/serving-gateway.ts";
+import { prepareStore } from "../support/prepared-store.ts";
+import { serveWorld, untilReported } from "../support/serving-gateway.ts";
 
 let world: World;
 let token: string;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
-import { prepareStore, serveWorld } from "../support/serving-gateway.ts";
+import { prepareStore } from "../support/prepared-store.ts";
+import { serveWorld } from "../support/serving-gateway.ts";
 import { bearer, openTerminal, type TerminalClient } from "../support/terminal-client.ts";
 
 // Counts without an end, so that a number lost or told twice shows.

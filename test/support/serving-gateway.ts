@@ -1,11 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { loadConfig } from "../../src/config.ts";
-import { systemClock } from "../../src/core/clock.ts";
-import { silentLog } from "../../src/core/log.ts";
-import { openStores } from "../../src/stores.ts";
-import { scopes } from "../../src/wire/access.ts";
 import { type ApiClient, createApiClient, type World } from "./gateway.ts";
 import { type ServingProcess, servePostern } from "./postern-process.ts";
 
@@ -16,21 +11,7 @@ export interface ServingGateway {
   readonly api: ApiClient;
 }
 
-/** A token with every scope, and these agents configured: in the store that every gateway of this world opens. */
-export async function prepareStore(
-  world: World,
-  agents: readonly string[] = ["claude-code", "codex"],
-): Promise<string> {
-  const stores = await openStores(loadConfig(world.env), { log: silentLog, clock: systemClock });
-  const { accountId } = await stores.accounts.owner();
-  const wanted = { name: "test", scopes, folders: null, expiresAt: null };
-  const { token } = await stores.accounts.tokens.create(accountId, wanted);
-  for (const agent of agents) await stores.agents.configure(agent);
-  await stores.close();
-  return token;
-}
-
-/** `postern serve` on a store that {@link prepareStore} made; killed at the latest when the running test ends. */
+/** `postern serve` on a store that `prepareStore` made; killed at the latest when the running test ends. */
 export async function serveWorld(
   world: World,
   token: string,

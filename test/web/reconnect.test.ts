@@ -4,7 +4,8 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useBrowser } from "../support/browser.ts";
 import { createWorld, type World } from "../support/gateway.ts";
-import { prepareStore, serveWorld } from "../support/serving-gateway.ts";
+import { prepareStore } from "../support/prepared-store.ts";
+import { serveWorld } from "../support/serving-gateway.ts";
 import { expectOnTerminal, expectSameScreens, openSession, patience } from "../support/session-page.ts";
 import { shownTerminal } from "../support/terminal-probe.ts";
 

@@ -1,0 +1,20 @@
+import { loadConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { silentLog } from "../../src/core/log.ts";
+import { openStores } from "../../src/stores.ts";
+import { scopes } from "../../src/wire/access.ts";
+import type { World } from "./gateway.ts";
+
+/** A token with every scope, and these agents configured: in the store that every gateway of this world opens. */
+export async function prepareStore(
+  world: World,
+  agents: readonly string[] = ["claude-code", "codex"],
+): Promise<string> {
+  const stores = await openStores(loadConfig(world.env), { log: silentLog, clock: systemClock });
+  const { accountId } = await stores.accounts.owner();
+  const wanted = { name: "test", scopes, folders: null, expiresAt: null };
+  const { token } = await stores.accounts.tokens.create(accountId, wanted);
+  for (const agent of agents) await stores.agents.configure(agent);
+  await stores.close();
+  return token;
+}
