@@ -183,7 +183,7 @@ describe("the filter over a program's output", () => {
           expect(await shown(out)).toBe(await shown(wanted));
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 120 },
     );
   });
 
@@ -208,7 +208,7 @@ describe("the filter over a program's output", () => {
           expect(filtered(out)).toBe(out);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: 1_200 },
     );
   });
 

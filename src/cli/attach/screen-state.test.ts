@@ -96,6 +96,6 @@ test("whatever a program has set in the user's terminal is as it was after the r
       await written(shown.terminal, state.reset());
       expect(await met(shown)).toEqual(untouched);
     }),
-    { numRuns: 80 },
+    { numRuns: 50 },
   );
 });
