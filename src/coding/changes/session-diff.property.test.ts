@@ -65,7 +65,7 @@ async function treeOf(dir: string): Promise<ReadonlyMap<string, string>> {
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     const name = path.slice(dir.length + 1);
-    if (name === ".git" || name.startsWith(".git/") || name.endsWith(".log")) continue;
+    if (name.split("/").some((part) => part === ".git" || part.endsWith(".log"))) continue;
     if (entry.isSymbolicLink()) tree.set(name, `link ${await readlink(path)}`);
     else if (entry.isFile()) {
       const executable = ((await lstat(path)).mode & 0o100) !== 0;
