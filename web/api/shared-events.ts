@@ -20,9 +20,13 @@ const lockName = "postern.events";
 const answerMs = 2_000;
 
 /** Follows the events as {@link followEvents} does, with one connection for all pages of the browser. */
-export async function followSharedEvents(listener: EventsListener, signal: AbortSignal): Promise<void> {
+export async function followSharedEvents(
+  listener: EventsListener,
+  signal: AbortSignal,
+  follow: typeof followEvents = followEvents,
+): Promise<void> {
   // Only https and localhost have locks: elsewhere each page has its own connection.
-  if (!("locks" in navigator)) return followEvents(listener, signal);
+  if (!("locks" in navigator)) return follow(listener, signal);
   const channel = new BroadcastChannel(lockName);
   const tell = (notice: Notice): void => channel.postMessage(notice);
   let leading = false;
@@ -84,7 +88,7 @@ export async function followSharedEvents(listener: EventsListener, signal: Abort
         leader.onReset();
       },
     };
-    await followEvents(leader, AbortSignal.any([signal, taken]), { after: lastEventId });
+    await follow(leader, AbortSignal.any([signal, taken]), { after: lastEventId });
     leading = false;
   }
 
