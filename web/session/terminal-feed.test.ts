@@ -50,13 +50,23 @@ describe("a terminal's feed", () => {
         let from = 0;
         for (const cut of [...cuts.toSorted((a, b) => a - b), data.length]) {
           feed.write(data.subarray(from, cut));
+          await drained(feed);
           from = cut;
         }
-        await drained(feed);
         expect(rowsOf(terminal).join("")).toBe(text);
       }),
       { numRuns: 30 },
     );
+  });
+
+  it("loses none either when each byte comes by itself, as a terminal alone does of 考", async () => {
+    const terminal = terminalOf();
+    const feed = createTerminalFeed(terminal);
+    for (const byte of bytes("é考漢🙂é")) {
+      feed.write(new Uint8Array([byte]));
+      await drained(feed);
+    }
+    expect(rowsOf(terminal)).toEqual(["é考漢🙂é"]);
   });
 
   it("replaces what waits, and what is there, by a screen, even in the middle of a sequence", async () => {
