@@ -17,6 +17,10 @@ process.stdin.on("data", (data) => {
   const text = data.toString("latin1");
   if (text === "q") process.exit(7);
   if (text === "a") say("\\x1b[?1049h\\x1b[2J\\x1b[Halternate\\r\\n");
+  else if (text === "d") {
+    require("node:child_process").execFileSync("stty", ["-opost"], { stdio: "inherit" });
+    say("\\x1b[2J\\x1b[Hstairs"); say("\\ndown\\r"); say("\\nand down\\r\\n");
+  }
   else if (text === "b") say("\\x1b[c\\x1b[6n\\x1b[21t\\x1b]52;c;RVZJTA==\\x07\\x1b]11;?\\x07asked\\r\\n");
   else if (text === "c") { const count = () => { say("tick " + ++tick + "\\r\\n"); if (tick < 250) setTimeout(count, 10); }; count(); }
   else say("got " + JSON.stringify(text) + "\\r\\n");
@@ -92,6 +96,8 @@ test("typing and a new size reach the program, and the detach key leaves it alon
   await expect.poll(() => terminal.screen(), { timeout }).toContain("size 80x24");
   terminal.write("hello");
   await expect.poll(() => terminal.screen(), { timeout }).toContain('got "hello"');
+  terminal.write("d");
+  await expect.poll(() => terminal.screen(), { timeout }).toMatch(/^stairs\n {6}down\nand down\n/);
   terminal.resize(100, 30);
   await expect.poll(() => terminal.screen(), { timeout }).toContain("size 100x30");
   expect(terminal.picture()).toMatchObject({

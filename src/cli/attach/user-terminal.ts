@@ -17,9 +17,21 @@ const unknownSize = { cols: 80, rows: 24 };
 /** The terminal behind a process's own streams. */
 export function openUserTerminal(input: ReadStream, output: WriteStream): UserTerminal {
   let ending: (() => void) | undefined;
+  let afterReturn = false;
+
+  /**
+   * Node's raw mode leaves it to the kernel to put a return before each line feed. A program whose own terminal does not (vim) moves
+   * down with it, in the same column; that is what a vertical tab does in every terminal, and the kernel leaves it alone.
+   */
+  function withoutReturns(text: string): string {
+    const first = afterReturn && text.startsWith("\n") ? 1 : 0;
+    afterReturn = text.endsWith("\r");
+    return text.slice(0, first) + text.slice(first).replace(/(?<!\r)\n/g, "\v");
+  }
+
   return {
     size: () => ({ cols: output.columns || unknownSize.cols, rows: output.rows || unknownSize.rows }),
-    write: (text) => void output.write(text), // Node writes to a terminal before it returns
+    write: (text) => void output.write(withoutReturns(text)), // Node writes to a terminal before it returns
     begin({ onInput, onResize }) {
       input.setRawMode(true);
       input.on("data", onInput).resume();
