@@ -19,6 +19,11 @@ export interface Differing {
 const streamed = ["-c", "core.bigFileThreshold=1m", "-c", "core.safecrlf=false"] as const;
 const noEntry = "000000";
 
+/** Whether it is a repository of its own, of which only the commit is known. */
+export function isSubmodule(entry: Differing["other"]): boolean {
+  return typeof entry === "object" && entry?.mode === "160000";
+}
+
 /**
  * The paths of a work tree that differ from `base` (a commit or a tree), untracked files included. What `checkout` has in its index is
  * only copied.
@@ -44,7 +49,12 @@ export async function differingInWorkTree(
     ],
     { at },
   );
-  const found = new Map(entriesIn(listed).map((entry) => [entry.name, { ...entry, other: "unknown" as const }]));
+  const found = new Map<TreeName, Differing>(
+    entriesIn(listed).map((entry) => {
+      const told = isSubmodule(entry.base) || isSubmodule(entry.other);
+      return [entry.name, told ? entry : { ...entry, other: "unknown" }];
+    }),
+  );
   const others = await git.must(["ls-files", "--others", "--exclude-standard", "-z"], { at });
   for (const name of partsOf(others)) {
     found.set(name, { name, base: found.get(name)?.base ?? null, other: "unknown", untracked: true });

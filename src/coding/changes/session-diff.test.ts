@@ -152,3 +152,23 @@ test("only files in folders that the caller may see are told", async () => {
   // By the rule, a worktree is its repository.
   expect(asked.toSorted()).toEqual([join(world.repository, "secret"), join(world.repository, "src")]);
 });
+
+test("a submodule is told by its place alone, new, at another commit, or gone", async () => {
+  const world = await createWorktreeWorld();
+  const { repository } = world;
+  const library = await makeTempFolder();
+  await gitIn(library, "init", "--quiet");
+  await gitIn(library, "commit", "--quiet", "--allow-empty", "--message=Library");
+  await world.git("submodule", "--quiet", "add", library, "lib");
+  const entry = { path: "lib", additions: null, patch: null };
+  const ofLibrary = async () => (await diffIn(world, { dir: repository })).files.find(({ path }) => path === "lib");
+  expect(await ofLibrary()).toMatchObject({ ...entry, status: "added" });
+  await world.git("commit", "--quiet", "--message=Library");
+  await writeFile(join(repository, "lib", "dirty.txt"), "its own matter\n");
+  expect(await ofLibrary()).toBeUndefined();
+  await gitIn(join(repository, "lib"), "commit", "--quiet", "--allow-empty", "--message=More");
+  expect(await ofLibrary()).toMatchObject({ ...entry, status: "modified" });
+  await world.git("rm", "--quiet", "--cached", "lib");
+  await rm(join(repository, "lib"), { recursive: true });
+  expect(await ofLibrary()).toMatchObject({ ...entry, status: "deleted" });
+});

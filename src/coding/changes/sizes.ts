@@ -1,6 +1,6 @@
 import type { Git, GitPlace } from "../../platform/git-command.ts";
 import type { TreeEntry, TreeName } from "../worktrees/index.ts";
-import type { Differing } from "./differing.ts";
+import { type Differing, isSubmodule } from "./differing.ts";
 import { createWorkFiles, isBinaryFile, type WorkFile } from "./work-files.ts";
 
 /** A larger file is listed without a patch, and not read. */
@@ -16,8 +16,6 @@ export interface Sized extends Differing {
   /** Whether a patch would show text of it, as far as is known without reading it. */
   readonly isText: boolean;
 }
-
-const submodule = "160000";
 
 /** Looks at both sides of files. */
 export async function sizesOf(
@@ -49,8 +47,7 @@ interface Looks {
 async function sizeOf(file: Differing, { path, sizes, look }: Looks): Promise<Sized> {
   const stored = (entry: TreeEntry | null): number | null => (entry === null ? 0 : (sizes.get(entry.oid) ?? null));
   const work = file.other === "unknown" ? await look(file.name) : null;
-  const modes = [file.base?.mode, file.other === "unknown" ? undefined : file.other?.mode];
-  const isRepository = modes.includes(submodule) || file.name.endsWith("/");
+  const isRepository = isSubmodule(file.base) || isSubmodule(file.other) || file.name.endsWith("/");
   const before = stored(file.base);
   const after = file.other === "unknown" ? sizeInWorkTree(work) : stored(file.other);
   const small = [before, after].every((size) => size !== null && size <= maxFileBytes);
@@ -70,7 +67,7 @@ async function objectSizes(
   at: GitPlace,
   entries: readonly TreeEntry[],
 ): Promise<ReadonlyMap<string, number>> {
-  const ids = [...new Set(entries.filter(({ mode }) => mode !== submodule).map(({ oid }) => oid))];
+  const ids = [...new Set(entries.filter((entry) => !isSubmodule(entry)).map(({ oid }) => oid))];
   if (ids.length === 0) return new Map();
   const args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
   const told = (await git.must(args, { at, input: `${ids.join("\n")}\n` })).toString("latin1");
