@@ -28,6 +28,9 @@ export interface AttachmentDeps {
 /** A terminal's answer that comes in pieces comes in one breath; what has not become one by then was typed. */
 const answerGapMs = 50;
 
+/** As much as the host keeps for a program that does not read. */
+const maxTypingBytes = 4 * 1024 * 1024;
+
 /** A viewer, as the attachment keeps it. */
 interface Seat {
   readonly id: number;
@@ -36,6 +39,8 @@ interface Seat {
   readonly writer: FrameWriter;
   readonly feed: Feed;
   readonly filter: AnswerFilter;
+  /** Input that is on its way to the program. */
+  typingBytes: number;
   cancelFlush: () => void;
   begun: boolean;
   /** What it was told of the viewers last. */
@@ -89,7 +94,18 @@ export class Attachment {
       onEnd: (end) => this.#onFeedEnd(seat, end),
     });
     const filter = new AnswerFilter();
-    const seat: Seat = { id, mode, link, writer, feed, filter, cancelFlush: () => undefined, begun: false, seen: "" };
+    const seat: Seat = {
+      id,
+      mode,
+      link,
+      writer,
+      feed,
+      filter,
+      typingBytes: 0,
+      cancelFlush: () => undefined,
+      begun: false,
+      seen: "",
+    };
     this.#seats.set(id, seat);
     this.#happened({ kind: "came", id, mode, size: request.size ?? null });
     feed.start(from);
@@ -123,13 +139,22 @@ export class Attachment {
     }
   }
 
-  #type({ id }: Seat, data: Buffer): void {
+  #type(seat: Seat, data: Buffer): void {
     if (data.byteLength === 0) return;
-    this.#happened({ kind: "typed", id });
-    this.#deps.host.write(this.terminalId, data).catch((error: unknown) => {
-      // A program that ended tells so by its exit; one that does not read loses what is typed, as in any terminal.
-      this.#deps.log.debug({ terminalId: this.terminalId, reason: messageOf(error) }, "input was not taken");
-    });
+    this.#happened({ kind: "typed", id: seat.id });
+    if (seat.typingBytes > 0 && seat.typingBytes + data.byteLength > maxTypingBytes) return this.#notTaken("too much");
+    seat.typingBytes += data.byteLength;
+    this.#deps.host
+      .write(this.terminalId, data)
+      .catch((error: unknown) => this.#notTaken(messageOf(error)))
+      .finally(() => {
+        seat.typingBytes -= data.byteLength;
+      });
+  }
+
+  /** A program that ended tells so by its exit; one that does not read loses what is typed, as in any terminal. */
+  #notTaken(reason: string): void {
+    this.#deps.log.debug({ terminalId: this.terminalId, reason }, "input was not taken");
   }
 
   #leave(seat: Seat): void {

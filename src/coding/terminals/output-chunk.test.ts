@@ -56,7 +56,7 @@ describe("text frames", () => {
         const frames = framesOf(cut(Buffer.concat(parts), at));
         for (const frame of frames) expect(isUtf8(frame)).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
@@ -98,7 +98,7 @@ describe("text frames", () => {
           expect(Buffer.concat(frames).equals(Buffer.from(printed))).toBe(true);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: 300 },
     );
   });
 });

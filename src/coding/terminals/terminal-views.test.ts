@@ -1,83 +1,17 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makeHostFixture, scriptSpec, specOf, waitUntil } from "../../../test/support/terminal-host.ts";
+import { reader, reading, type, viewsOf } from "../../../test/support/terminal-views.ts";
 import { useTerminalHost } from "../../../test/support/use-terminal-host.ts";
-import { createMemoryLink, type MemoryLink } from "../../../test/support/viewer-link.ts";
+import { createMemoryLink } from "../../../test/support/viewer-link.ts";
 import { systemClock } from "../../core/clock.ts";
 import { PosternError } from "../../core/errors.ts";
-import { silentLog } from "../../core/log.ts";
-import type { SpawnSpec } from "../../terminal-host/terminal-info.ts";
-import type { Scope } from "../../wire/access.ts";
-import { createTerminalViews, type TerminalViewsDeps, type Watching } from "./terminal-views.ts";
-import type { ViewRequest } from "./viewer.ts";
 
-const driver = { accountId: "owner", scopes: new Set<Scope>(["coding:read", "coding:drive"]), folders: null };
-const reader = { ...driver, scopes: new Set<Scope>(["coding:read"]) };
 const patience = { timeout: 15_000, interval: 20 };
-
-interface ViewOptions extends Partial<ViewRequest> {
-  readonly caller?: typeof driver;
-  readonly link?: MemoryLink;
-}
-
 const terminalHost = useTerminalHost();
-
-/** Views of a real host's terminals by their ids. */
-function setUp(deps: Partial<TerminalViewsDeps> = {}) {
-  const { host: client = terminalHost() } = deps;
-  const watched: string[] = [];
-  const watch = ({ mode, permissionsInTerminal }: Watching): (() => void) => {
-    const word = `${mode}${permissionsInTerminal ? " with permissions" : ""}`;
-    watched.push(`+ ${word}`);
-    return () => void watched.push(`- ${word}`);
-  };
-  const gone = new PosternError("session_not_found", "There is no such session.");
-  const views = createTerminalViews({
-    host: client,
-    clock: systemClock,
-    log: silentLog,
-    sources: [(id) => ({ terminalId: id, mayDrive: true, watch })],
-    gone: { resume: () => Promise.reject(gone), remains: () => Promise.reject(gone) },
-    ...deps,
-  });
-  onTestFinished(() => views.close());
-  return {
-    client,
-    views,
-    watched,
-    async spawn(spec: SpawnSpec): Promise<string> {
-      await client.spawn(spec);
-      return spec.terminalId;
-    },
-    view(sessionId: string, { caller = driver, link = createMemoryLink(), ...request }: ViewOptions = {}): MemoryLink {
-      link.viewer = views.view(
-        {
-          sessionId,
-          mode: undefined,
-          size: undefined,
-          protocol: "v1",
-          continueAt: undefined,
-          permissionsInTerminal: false,
-          ...request,
-        },
-        caller,
-        link,
-      );
-      return link;
-    },
-  };
-}
-
-const type = (link: MemoryLink, text: string): void => link.viewer?.receive(Buffer.from(text), false);
-
-/** Shows what it reads, byte by byte. */
-const reading = `
-  process.stdin.setRawMode(true);
-  process.stdin.on("data", (data) => { process.stdout.write("<" + data.toString("hex") + ">"); if (data.includes(4)) process.exit(7); });
-  console.log("ready");`;
 
 describe("a viewer", () => {
   test.for(["plain", "v1"] as const)("(%s) sees what was there and what comes, then how it ended", async (protocol) => {
-    const { spawn, view } = setUp();
+    const { spawn, view } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading));
     const early = view(id, { protocol });
     await expect.poll(() => early.lines(), patience).toContain("ready");
@@ -96,7 +30,7 @@ describe("a viewer", () => {
   });
 
   test("gets every byte before the exit frame, and in whole characters", async () => {
-    const { spawn, view } = setUp();
+    const { spawn, view } = viewsOf(terminalHost());
     const script = `process.stdin.once("data", () => {
       process.stdout.write("日本👍ü".repeat(40000) + '\\n{"kind":"exit","exitCode":3,"signal":null}\\n' + "end", () => process.exit(3));
     }); console.log("ready");`;
@@ -113,7 +47,7 @@ describe("a viewer", () => {
   });
 
   test("goes on where it was, with nothing lost and nothing twice", async () => {
-    const { spawn, view } = setUp();
+    const { spawn, view } = viewsOf(terminalHost());
     const id = await spawn(specOf(["/bin/sh", "-c", "read go; seq 20000; read go; seq 20001 40000; read go"]));
     const first = view(id);
     await expect.poll(() => first.frames[0]?.kind, patience).toBe("hello");
@@ -132,7 +66,7 @@ describe("a viewer", () => {
   });
 
   test("that was in another terminal gets the screen", async () => {
-    const { spawn, view } = setUp();
+    const { spawn, view } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading));
     const link = view(id, { continueAt: { terminalId: "another", offset: 1 } });
     await expect.poll(() => link.lines(), patience).toContain("ready");
@@ -142,7 +76,7 @@ describe("a viewer", () => {
 
   test("may type before the terminal is ready, in order and within a bound", async () => {
     const found = Promise.withResolvers<void>();
-    const { spawn, view, client } = setUp({
+    const { spawn, view, client } = viewsOf(terminalHost(), {
       sources: [
         async (id) => {
           await found.promise;
@@ -168,7 +102,7 @@ describe("a viewer", () => {
 
 describe("drivers and observers", () => {
   test("an observer neither types nor resizes, and is told who else is there", async () => {
-    const { spawn, view, client } = setUp();
+    const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading, { cols: 70, rows: 20 }));
     const observer = view(id, { caller: reader, size: { cols: 30, rows: 10 } });
     await expect.poll(() => observer.lines(), patience).toContain("ready");
@@ -187,7 +121,7 @@ describe("drivers and observers", () => {
   });
 
   test("the terminal has the size of the driver who last did something, and all are told", async () => {
-    const { spawn, view, client } = setUp();
+    const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading, { cols: 70, rows: 20 }));
     const desk = view(id, { size: { cols: 100, rows: 30 } });
     await expect.poll(() => desk.size(), patience).toEqual({ cols: 100, rows: 30 });
@@ -203,7 +137,7 @@ describe("drivers and observers", () => {
   });
 
   test("who may not drive is told so when it asks to, and looks on when it does not", async () => {
-    const { spawn, view } = setUp({
+    const { spawn, view } = viewsOf(terminalHost(), {
       sources: [(id) => ({ terminalId: id, mayDrive: false, watch: () => () => undefined })],
     });
     const id = await spawn(scriptSpec(reading));
@@ -214,7 +148,7 @@ describe("drivers and observers", () => {
   });
 
   test("of three viewers, whose terminals all answer, the program hears one answer", async () => {
-    const { spawn, view } = setUp();
+    const { spawn, view } = viewsOf(terminalHost());
     const asking = `
       process.stdin.setRawMode(true);
       let all = "";
@@ -242,7 +176,7 @@ describe("drivers and observers", () => {
   });
 
   test("whoever looks is noted while it is there", async () => {
-    const { spawn, view, watched } = setUp();
+    const { spawn, view, watched } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading));
     const desk = view(id, { permissionsInTerminal: true });
     const observer = view(id, { permissionsInTerminal: true, mode: "observe" });
@@ -264,7 +198,7 @@ describe("what is in the way", () => {
     ["terminal_host_unavailable", 1012],
     ["agent_not_configured", 4400],
   ] as const)("%s closes the link with %d", async ([code, close]) => {
-    const { view } = setUp({
+    const { view } = viewsOf(terminalHost(), {
       sources: [() => Promise.reject(new PosternError(code, "The words of it."))],
     });
     const link = view("any");
@@ -275,7 +209,7 @@ describe("what is in the way", () => {
 
   test("of a session whose program is gone an observer gets the last screen and the exit, a driver a new program", async () => {
     const resumed: unknown[] = [];
-    const { spawn, view } = setUp({
+    const { spawn, view } = viewsOf(terminalHost(), {
       sources: [() => null],
       gone: {
         resume: async (sessionId, _caller, { size }) => {
@@ -303,7 +237,7 @@ describe("what is in the way", () => {
   });
 
   test("too many viewers of one terminal are turned away", async () => {
-    const { spawn, view } = setUp();
+    const { spawn, view } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading));
     const links = Array.from({ length: 65 }, () => view(id, { link: createMemoryLink({ paint: false }) }));
     await expect.poll(() => links.filter((link) => link.closed() !== null).length, patience).toBe(1);
@@ -316,7 +250,7 @@ describe("what is in the way", () => {
 
   test("a lost terminal host, and a gateway that stops, let viewers come back", async () => {
     const host = await (await makeHostFixture()).connect();
-    const { spawn, view, views, client } = setUp({ host });
+    const { spawn, view, views, client } = viewsOf(host);
     const stopped = view(await spawn(scriptSpec(reading)));
     await expect.poll(() => stopped.lines(), patience).toContain("ready");
     process.kill(host.host()?.pid ?? 0, "SIGKILL");
@@ -328,73 +262,5 @@ describe("what is in the way", () => {
     views.close();
     expect(link.closed()?.code).toBe(1012);
     expect(view(next).closed()?.code).toBe(1012);
-  });
-});
-
-describe("slow viewers", () => {
-  const flood = (lines: number): SpawnSpec =>
-    specOf(["/bin/sh", "-c", `stty -echo; echo ready; read go; seq ${lines}; echo the end; read go`]);
-
-  test("one that does not read is skipped, keeps nobody waiting, and ends on the right screen", {
-    timeout: 60_000,
-  }, async () => {
-    const { spawn, view } = setUp();
-    const count = 700_000;
-    const id = await spawn(flood(count));
-    const fast = view(id, { link: createMemoryLink({ keep: false, paint: false }) });
-    const stalled = [view(id), view(id, { protocol: "plain" })];
-    for (const link of stalled) await expect.poll(() => link.lines(), patience).toContain("ready");
-    for (const link of stalled) link.stall();
-    const before = fast.offset();
-    type(fast, "go\r");
-    const bytes = Array.from({ length: count }, (_, n) => String(n + 1).length + 2).reduce((sum, each) => sum + each);
-    const whole = bytes + "the end\r\n".length;
-    await expect.poll(() => fast.offset() - before, { timeout: 40_000, interval: 50 }).toBe(whole);
-    for (const link of stalled) {
-      expect(link.mostUnsentBytes()).toBeLessThan(1024 * 1024 + 128 * 1024);
-      link.flow();
-    }
-    for (const link of stalled) {
-      await expect.poll(async () => (await link.lines()).slice(-2), patience).toEqual([String(count), "the end"]);
-      expect((await link.lines()).slice(-500, -1)).toEqual(
-        Array.from({ length: 499 }, (_, n) => String(count - 498 + n)),
-      );
-    }
-    expect(stalled[0]?.screens()).toBe(2);
-  });
-
-  test("a program waits for its only viewer a second, and no longer", { timeout: 60_000 }, async () => {
-    const { spawn, view, client } = setUp();
-    const id = await spawn(flood(1_000_000));
-    const link = view(id);
-    await expect.poll(() => link.lines(), patience).toContain("ready");
-    link.stall();
-    type(link, "go\r");
-    const ended = async (): Promise<boolean> => (await client.snapshot(id)).lines.includes("the end");
-    await systemClock.sleep(400);
-    expect(await ended()).toBe(false);
-    await expect.poll(ended, { timeout: 20_000, interval: 50 }).toBe(true);
-    expect(link.mostUnsentBytes()).toBeLessThan(512 * 1024);
-    link.flow();
-    await expect.poll(async () => (await link.lines()).slice(-2), patience).toEqual(["1000000", "the end"]);
-  });
-
-  test("one that was skipped and comes back after the end still learns of it", { timeout: 60_000 }, async () => {
-    const { spawn, view, client } = setUp();
-    const id = await spawn(
-      specOf(["/bin/sh", "-c", "stty -echo; echo ready; read go; seq 300000; echo the end; exit 5"]),
-    );
-    const links = [view(id), view(id)];
-    for (const link of links) await expect.poll(() => link.lines(), patience).toContain("ready");
-    const [fast, stalled] = links;
-    if (fast === undefined || stalled === undefined) throw new Error("There are two.");
-    stalled.stall();
-    type(fast, "go\r");
-    await expect.poll(() => fast.closed()?.code, { timeout: 20_000 }).toBe(1000);
-    await client.release(id);
-    stalled.flow();
-    await expect.poll(() => stalled.closed()?.code, patience).toBe(1000);
-    expect((await stalled.lines()).slice(-2)).toEqual(["300000", "the end"]);
-    expect(stalled.frames.at(-1)).toMatchObject({ kind: "exit", exitCode: 5 });
   });
 });
