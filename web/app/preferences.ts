@@ -35,25 +35,6 @@ export function changePreferences(changes: Partial<Preferences>): void {
   refresh();
 }
 
-/** The appearance as it comes out: what is chosen, or what the system says. */
-export function useAppearance(): "light" | "dark" {
-  const { theme } = usePreferences();
-  const systemIsDark = useSyncExternalStore(
-    (listener) => {
-      const query = darkQuery();
-      query.addEventListener("change", listener);
-      return () => query.removeEventListener("change", listener);
-    },
-    () => darkQuery().matches,
-  );
-  if (theme === "system") return systemIsDark ? "dark" : "light";
-  return theme;
-}
-
-function darkQuery(): MediaQueryList {
-  return window.matchMedia("(prefers-color-scheme: dark)");
-}
-
 function read(): Preferences {
   const theme = localStorage.getItem(names.theme);
   const font = Number(localStorage.getItem(names.terminalFontPx) ?? Number.NaN);
