@@ -217,6 +217,37 @@ test("an observer in a smaller window sees the part around the cursor, changes n
   expect(body.status).not.toBe("failed");
 });
 
+test("of two that type in windows of other sizes each has the terminal while it types, and sees a part of it meanwhile", async () => {
+  const sessionId = await newSession();
+  const other = await attached(sessionId, { cols: 100 });
+  await expect.poll(() => other.screen(), { timeout }).toContain("size 100x24");
+  const mine = await attached(sessionId);
+  try {
+    await expect.poll(() => mine.screen(), { timeout }).toContain("size 100x24");
+    expect(mine.picture().alternate).toBe(true);
+    for (const round of [1, 2]) {
+      for (const [typing, cols, looking] of [
+        [mine, 80, other],
+        [other, 100, mine],
+      ] as const) {
+        const word = `${cols}-${round}`;
+        typing.write(word);
+        await expect.poll(() => typing.picture().alternate, { timeout }).toBe(false);
+        await expect
+          .poll(() => typing.screen(), { timeout })
+          .toMatch(new RegExp(`got "${word}"[^]*size ${cols}x24|size ${cols}x24[^]*got "${word}"`));
+        await expect.poll(() => looking.picture().alternate, { timeout }).toBe(true);
+        await expect.poll(() => looking.screen(), { timeout }).toContain(`got "${word}"`);
+      }
+    }
+    // The size was changed once for each that typed, and for the one that came first.
+    const sizes = [...other.screen().matchAll(/size (\d+)x24/g)].map(([, cols]) => cols);
+    expect(sizes).toEqual(["100", "80", "100", "80", "100"]);
+  } finally {
+    await other.close();
+  }
+});
+
 test("without a terminal, a session or a gateway it says so and leaves the terminal alone", async () => {
   const env = { ...world.env, HOME: join(world.root, "user") };
   const piped = await runPostern(["attach", "0b0c"], { env });

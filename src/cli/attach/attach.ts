@@ -50,6 +50,11 @@ class Attachment {
   readonly #keys: KeyReader;
   readonly #end = Promise.withResolvers<AttachEnd>();
   #link: TerminalLink | undefined;
+  /** The connection before the present one, until that has this one's size: who leaves first gives the size to another driver. */
+  #former: TerminalLink | undefined;
+  #cancelFormer = (): void => undefined;
+  /** What the present connection said of the window. */
+  #told: Size = { cols: 0, rows: 0 };
   /** Whether the gateway has said hello on the present connection. */
   #connected = false;
   #mode: TerminalMode = "observe";
@@ -69,7 +74,8 @@ class Attachment {
       { clock: deps.clock, detach: options.detach },
       {
         onInput: (data) => {
-          if (this.#connected && this.#mode === "drive") this.#link?.send(data);
+          // What is typed while the gateway is away is dropped; the connection before is there until the next one is.
+          if (this.#lostAt === null && this.#mode === "drive") (this.#former ?? this.#link)?.send(data);
         },
         onDetach: () => this.#end.resolve({ kind: "detached" }),
       },
@@ -85,6 +91,7 @@ class Attachment {
       this.#cancelRetry();
       this.#cancelGrace?.();
       this.#keys.close();
+      this.#closeFormer();
       this.#link?.close();
       this.#restore();
       stop();
@@ -95,25 +102,52 @@ class Attachment {
     const { clock, socketPath } = this.#deps;
     const { sessionId, mode } = this.#options;
     this.#connected = false;
-    this.#link = openTerminalLink(
-      { socketPath, clock, sessionId, mode, size: this.#deps.terminal.size(), continueAt: this.#position },
+    this.#told = this.#deps.terminal.size();
+    const link = openTerminalLink(
+      { socketPath, clock, sessionId, mode, size: this.#told, continueAt: this.#position },
       {
-        onFrame: (frame) => this.#onFrame(frame),
+        onFrame: (frame) => {
+          if (this.#link === link) this.#onFrame(frame);
+        },
         onScreen: (offset, data) => {
+          if (this.#link !== link) return;
           this.#screen.screen(data);
           this.#moveTo(offset);
         },
-        onOutput: (offset, data) => this.#onOutput(offset, data),
-        onClose: (end) => this.#onClose(end),
+        onOutput: (offset, data) => {
+          if (this.#link === link) this.#onOutput(offset, data);
+        },
+        onClose: (end) => {
+          if (this.#link === link) this.#onClose(end);
+        },
       },
     );
+    this.#link = link;
   }
 
   /** Takes the whole screen anew, to show it in another way. */
   #connectAnew(): void {
-    this.#link?.close();
+    this.#closeFormer();
+    this.#former = this.#link;
     this.#position = undefined;
     this.#connect();
+  }
+
+  #closeFormer(): void {
+    this.#cancelFormer();
+    this.#former?.close();
+    this.#former = undefined;
+  }
+
+  /** Of several drivers this one stays the one whose size counts. */
+  #takeOver(): void {
+    const window = this.#deps.terminal.size();
+    const isFit = this.#screen.fits(this.#session);
+    const isChanged = window.cols !== this.#told.cols || window.rows !== this.#told.rows;
+    if (this.#mode === "drive" && (isFit || isChanged)) this.#link?.resize(window);
+    if (this.#mode === "drive" && isFit)
+      this.#cancelFormer = this.#deps.clock.after(graceMs, () => this.#closeFormer());
+    else this.#closeFormer();
   }
 
   #onFrame(frame: ServerFrame): void {
@@ -127,6 +161,10 @@ class Attachment {
       if (frame.continued) this.#screen.hideNotice();
       else this.#screen.begin(this.#session, this.#mode === "drive" ? firstPaintMs : 0);
       this.#position = { terminalId: frame.terminalId, offset: frame.offset };
+      this.#takeOver();
+      this.#fit();
+    } else if (frame.kind === "viewers") {
+      if (frame.sizer) this.#closeFormer();
     } else if (frame.kind === "size") {
       this.#session = { cols: frame.cols, rows: frame.rows };
       this.#screen.resize(this.#session);
@@ -182,6 +220,7 @@ class Attachment {
 
   #onClose({ code, reason, error }: { readonly code: number | undefined; reason: string; error: Error | null }): void {
     this.#connected = false;
+    this.#closeFormer();
     const { ended, restarting } = terminalCloseCodes;
     if (code === undefined && !hasCode(error, "gateway_not_running") && !hasCode(error, "gateway_stopping")) {
       this.#end.reject(error ?? new PosternError("internal_error", "The gateway refused the connection."));
