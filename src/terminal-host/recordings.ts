@@ -2,14 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import { terminalsDir } from "./terminal-record.ts";
-
-/** A terminal that is gone, whose raw log was kept. */
-export interface KeptRecording {
-  readonly terminalId: string;
-  readonly endedAt: number;
-  readonly sizeBytes: number;
-}
+import { type KeptRecording, terminalsDir } from "./terminal-record.ts";
 
 /** What recordings may take together; beyond it, those that ended first are removed. */
 export interface RecordingBounds {

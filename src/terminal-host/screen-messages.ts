@@ -1,5 +1,4 @@
 import type { PaintedScreen } from "./screen-model.ts";
-import type { SizeHistory } from "./size-history.ts";
 
 /** What the host tells the thread that keeps the screens. */
 export type ToScreens =
@@ -11,7 +10,7 @@ export type ToScreens =
       readonly dir: string;
       readonly segmentBytes: number;
       readonly fromOffset: number;
-      /** The number of its size: see {@link SizeHistory}. */
+      /** The number of its size: see `size-history`. */
       readonly sizes: number;
       /** Queries in output before this were answered long ago. */
       readonly answersFrom: number;

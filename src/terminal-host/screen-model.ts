@@ -1,12 +1,12 @@
-import serializeModule from "@xterm/addon-serialize";
 import graphemesModule from "@xterm/addon-unicode-graphemes";
 import headlessModule from "@xterm/headless";
 import { incompleteCharacterBytes, watchIncompleteOutput } from "./incomplete-output.ts";
+import { paintScreen } from "./paint-screen.ts";
 import { answerQueries } from "./query-answers.ts";
+import { insidesOf } from "./terminal-insides.ts";
 import { watchUntoldModes } from "./untold-modes.ts";
 
 const { Terminal } = headlessModule;
-const { SerializeAddon } = serializeModule;
 const { UnicodeGraphemesAddon } = graphemesModule;
 
 /** A painted screen; the offset is the caller's to know. */
@@ -46,12 +46,10 @@ export function createScreenModel(
     windowOptions: { getWinSizeChars: true },
     logLevel: "off",
   });
-  const serializer = new SerializeAddon();
-  terminal.loadAddon(serializer);
   terminal.loadAddon(new UnicodeGraphemesAddon());
   const incomplete = watchIncompleteOutput();
   let cut: Uint8Array = new Uint8Array(0);
-  const untold = watchUntoldModes(terminal);
+  const parts = { terminal, insides: insidesOf(terminal), untold: watchUntoldModes(terminal) };
   answerQueries(terminal, answer);
   terminal.onData((data) => {
     if (data !== "") answer(data);
@@ -70,23 +68,17 @@ export function createScreenModel(
     resize: ({ cols, rows }) => terminal.resize(cols, rows),
     size: () => ({ cols: terminal.cols, rows: terminal.rows }),
     paint() {
-      const full = serializer.serialize();
-      const ansi = withoutEmptyMoves(full.length <= ANSI_LIMIT ? full : serializer.serialize({ scrollback: 0 }));
+      const full = paintScreen(parts, { scrollback: true });
       return {
         cols: terminal.cols,
         rows: terminal.rows,
-        ansi: ansi + untold.serialize(),
+        ansi: full.length <= ANSI_LIMIT ? full : paintScreen(parts, { scrollback: false }),
         lines: visibleLines(terminal.buffer.active, terminal.rows),
       };
     },
     incompleteBytes: incomplete.bytes,
     close: () => terminal.dispose(),
   };
-}
-
-/** The serializer writes moves by no column, which a terminal takes as moves by one; they stood before an empty row that was wrapped. */
-function withoutEmptyMoves(ansi: string): string {
-  return ansi.replaceAll("\x1b[0C", "").replaceAll("\x1b[0D", "");
 }
 
 function visibleLines(

@@ -5,7 +5,6 @@ import { isErrno } from "../core/errors.ts";
 import { endGroups, type ProcessTree } from "../platform/processes.ts";
 import { type Fields, numberField, parseFields, textField } from "./fields.ts";
 import { readMarks } from "./marks.ts";
-import type { KeptRecording } from "./recordings.ts";
 
 /** In the environment of every program: what a dead host's leftovers are known by. */
 export const TERMINAL_ID_VARIABLE = "POSTERN_TERMINAL_ID";
@@ -15,6 +14,11 @@ export interface RecordingDescription {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly sizeBytes: number;
+}
+
+/** A terminal that is gone, whose raw log was kept. */
+export interface KeptRecording extends Omit<RecordingDescription, "startedAt"> {
+  readonly terminalId: string;
 }
 
 /** A leftover gets little time: nobody can talk to it any more, and its session waits to be resumed. */

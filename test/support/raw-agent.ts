@@ -13,6 +13,7 @@ export interface RawAgent {
   /** The visible screen, one string for each line. */
   screen(): readonly string[];
   write(data: string): void;
+  resize(size: { readonly cols: number; readonly rows: number }): void;
   /** Pastes a prompt and presses Enter, as a person would. */
   prompt(text: string): Promise<void>;
   readonly exited: Promise<{ readonly exitCode: number; readonly signal?: number }>;
@@ -30,6 +31,8 @@ export interface RawAgentOptions {
   /** After the default flags, before the prompt: a flag given again overrides the default. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Gets all output as it comes. */
+  onOutput?(data: string): void;
 }
 
 const apiKey = "sk-scripted-model-server-0000000000000000";
@@ -58,7 +61,10 @@ export async function startRawAgent(options: RawAgentOptions): Promise<RawAgent>
       ...options.env,
     },
   });
-  pty.onData((data) => terminal.write(data));
+  pty.onData((data) => {
+    terminal.write(data);
+    options.onOutput?.(data);
+  });
   terminal.onData((data) => pty.write(data));
   const exited = new Promise<{ exitCode: number; signal?: number }>((resolve) => pty.onExit(resolve));
   let open = true;
@@ -77,6 +83,10 @@ export async function startRawAgent(options: RawAgentOptions): Promise<RawAgent>
       );
     },
     write,
+    resize({ cols, rows }) {
+      terminal.resize(cols, rows);
+      if (open) pty.resize(cols, rows);
+    },
     async prompt(text) {
       write(`\x1b[200~${text}\x1b[201~`);
       await new Promise((resolve) => setTimeout(resolve, pasteToEnterMs));
