@@ -1,4 +1,4 @@
-import { Check, ChevronRight, CircleX, LoaderCircle } from "lucide-react";
+import { Check, ChevronRight, CircleX, LoaderCircle, Minus } from "lucide-react";
 import { useState } from "react";
 import type { Block } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
@@ -12,7 +12,14 @@ import { summaryOfTool, viewOfTool } from "./tool-summary.ts";
 type Call = Extract<Block, { type: "tool_call" }>;
 
 /** A tool call in one line; unfolded, what went in and what came out. */
-export function ToolCall({ call }: { readonly call: Call }) {
+export function ToolCall({
+  call,
+  running,
+}: {
+  readonly call: Call;
+  /** Whether its result may still come. */
+  readonly running: boolean;
+}) {
   const [open, setOpen] = useState(false);
   const { name, input, result } = call;
   return (
@@ -26,7 +33,7 @@ export function ToolCall({ call }: { readonly call: Call }) {
         <ChevronRight aria-hidden className={classNames("size-3.5 shrink-0 text-ink-faint", open && "rotate-90")} />
         <span className="shrink-0 font-medium">{toolName(name)}</span>
         <span className="min-w-0 flex-1 truncate font-mono text-2xs text-ink-faint">{summaryOfTool(input)}</span>
-        <Outcome result={result} />
+        <Outcome result={result} running={running} />
       </button>
       {open && (
         <div className="border-t border-line">
@@ -108,7 +115,10 @@ function Sheet({
   );
 }
 
-function Outcome({ result }: { readonly result: Call["result"] }) {
+function Outcome({ result, running }: { readonly result: Call["result"]; readonly running: boolean }) {
+  if (result === null && !running) {
+    return <Minus role="img" aria-label="Without a result" className="size-3.5 shrink-0 text-ink-faint" />;
+  }
   if (result === null) {
     return <LoaderCircle role="img" aria-label="Running" className="size-3.5 shrink-0 animate-spin text-ink-faint" />;
   }

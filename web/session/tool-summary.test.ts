@@ -8,6 +8,7 @@ describe("a tool call", () => {
     expect(summaryOfTool({ file_path: "/code/a.ts", offset: 3 })).toBe("/code/a.ts");
     expect(summaryOfTool({ file_path: "/code/a.ts", old_string: "a\nb", new_string: "a\nc" })).toBe("/code/a.ts +1 −1");
     expect(summaryOfTool({ todos: [{}, {}] })).toBe("2 steps");
+    expect(summaryOfTool({ questions: [{ question: "Which one?" }] })).toBe("Which one?");
     expect(summaryOfTool({ other: { deep: 1 } })).toBe("");
     expect(summaryOfTool(null)).toBe("");
     expect(summaryOfTool("x".repeat(500)).length).toBeLessThan(220);

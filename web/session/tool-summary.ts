@@ -1,5 +1,7 @@
 import { countOfDiff, type DiffLine, diffOfPatch, diffOfTexts, filesOfApplyPatch } from "./line-diff.ts";
 
+import { questionsOf } from "./questions.ts";
+
 /** A file that a tool call changes. */
 export interface FileEdit {
   readonly path: string;
@@ -48,6 +50,8 @@ export function summaryOfTool(input: unknown): string {
     const value = fields[name];
     if (typeof value === "string" && value !== "") return cut(value);
   }
+  const [question] = questionsOf(input);
+  if (question !== undefined) return cut(question.question);
   const todos = fields["todos"] ?? fields["plan"];
   if (Array.isArray(todos)) return `${todos.length} steps`;
   const text = Object.values(fields).find((value) => typeof value === "string");

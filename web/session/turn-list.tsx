@@ -4,7 +4,7 @@ import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/notice.tsx";
-import { agentName } from "../ui/session-state.ts";
+import { agentName, isLive } from "../ui/session-state.ts";
 import { Scrollable } from "./scrollable.tsx";
 import { counted } from "./session-words.ts";
 import { hasOlder, type TurnStore } from "./turn-store.ts";
@@ -40,6 +40,7 @@ export function TurnList({
     if (current !== -1) list.current?.querySelector(`[data-turn="${current}"]`)?.scrollIntoView({ block: "nearest" });
   }, [list, current]);
   const agent = agentName(summary.agent);
+  const newest = turns.at(-1)?.index;
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
       <Scrollable
@@ -63,7 +64,14 @@ export function TurnList({
         {turns.length === 0 && <NoTurns summary={summary} />}
         <div>
           {turns.map((turn) => (
-            <TurnView key={turn.index} turn={turn} agent={agent} current={turn.index === current} onPlay={onPlay} />
+            <TurnView
+              key={turn.index}
+              turn={turn}
+              agent={agent}
+              running={turn.index === newest && isLive(summary)}
+              current={turn.index === current}
+              onPlay={onPlay}
+            />
           ))}
         </div>
         {summary.activity === "working" && (

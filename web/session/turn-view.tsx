@@ -12,11 +12,14 @@ import { ToolCall } from "./tool-call.tsx";
 export const TurnView = memo(function TurnView({
   turn,
   agent,
+  running,
   current,
   onPlay,
 }: {
   readonly turn: Turn;
   readonly agent: string;
+  /** The agent may still add to it. */
+  readonly running: boolean;
   /** The playback stands in this turn. */
   readonly current: boolean;
   /** Goes to this turn's moment in the playback. */
@@ -42,7 +45,7 @@ export const TurnView = memo(function TurnView({
       ) : (
         <div className="flex flex-col gap-2">
           {turn.blocks.map((block, index) => (
-            <TurnBlock key={block.type === "tool_call" ? block.id : index} block={block} />
+            <TurnBlock key={block.type === "tool_call" ? block.id : index} block={block} running={running} />
           ))}
         </div>
       )}
@@ -51,12 +54,12 @@ export const TurnView = memo(function TurnView({
   );
 });
 
-function TurnBlock({ block }: { readonly block: Block }) {
+function TurnBlock({ block, running }: { readonly block: Block; readonly running: boolean }) {
   switch (block.type) {
     case "text":
       return <Markdown text={block.text} />;
     case "tool_call":
-      return <ToolCall call={block} />;
+      return <ToolCall call={block} running={running} />;
     case "thinking":
       return block.text.trim() === "" ? null : (
         <details className="group/think text-xs text-ink-soft">
