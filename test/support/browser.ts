@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page, type Request } from "playwright-core";
+import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { z } from "zod";
-import { findExecutable } from "../../src/platform/executables.ts";
+import { launchChromium } from "./chromium.ts";
 import type { TestGateway } from "./gateway.ts";
 import { watchTerminals } from "./terminal-probe.ts";
 
@@ -67,17 +67,6 @@ export function useBrowser(args: readonly string[] = []): {
       return visit;
     },
   };
-}
-
-/** The system's own Chromium, with no window. */
-export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
-  const executablePath = await findExecutable("chromium", process.env["PATH"] ?? "");
-  if (executablePath === null) throw new Error("`chromium` is not on PATH: install Debian's package of that name.");
-  return chromium.launch({
-    executablePath,
-    // Its sandbox refuses root; what the tests show is Postern's own pages.
-    args: [...(process.getuid?.() === 0 ? ["--no-sandbox"] : []), "--disable-dev-shm-usage", ...args],
-  });
 }
 
 async function begin(browser: Browser, { device = "desktop", colorScheme = "light" }: VisitOptions): Promise<Visit> {

@@ -1,0 +1,84 @@
+import { WebSocket } from "ws";
+import {
+  binaryFrameKinds,
+  outputFrameHeadBytes,
+  serverFrameSchema,
+  terminalProtocol,
+} from "../../src/wire/terminal.ts";
+
+/** A viewer that counts what it gets and draws nothing. */
+export interface SocketViewer {
+  /** Bytes of output that it was told, from the terminal's start. */
+  offset(): number;
+  /** Times that it was given the screen anew: one for the first. */
+  screens(): number;
+  type(text: string): void;
+  /** Resolves at the next output after this call. */
+  next(): Promise<void>;
+  /** Stops reading, and reads again. */
+  pause(): void;
+  resume(): void;
+  /** When all output of the program that ended was told, on this machine's clock. */
+  readonly ended: Promise<number>;
+  /** From the opened WebSocket to the first screen. */
+  readonly firstPaintMs: number;
+  leave(): Promise<void>;
+}
+
+export async function openViewer(
+  gatewayUrl: string,
+  { sessionId, token }: { readonly sessionId: string; readonly token: string },
+): Promise<SocketViewer> {
+  const url = `${gatewayUrl.replace(/^http/, "ws")}/api/coding/coding_xterm_session?session_id=${sessionId}`;
+  const ws = new WebSocket(url, [terminalProtocol], {
+    headers: { authorization: `Bearer ${token}` },
+    perMessageDeflate: false,
+  });
+  let offset = 0;
+  let screens = 0;
+  let openedAt = 0;
+  const waiting = new Set<() => void>();
+  const first = Promise.withResolvers<number>();
+  const ended = Promise.withResolvers<number>();
+  ended.promise.catch(() => undefined); // of those that leave
+  ws.once("open", () => {
+    openedAt = performance.now();
+  });
+  ws.on("error", first.reject);
+  ws.once("close", (code) => {
+    const error = new Error(`The viewer was closed with ${code}.`);
+    first.reject(error);
+    ended.reject(error);
+  });
+  ws.on("message", (data, isBinary) => {
+    if (!(data instanceof Buffer)) return;
+    if (!isBinary) {
+      const frame = serverFrameSchema.parse(JSON.parse(data.toString()));
+      if (frame.kind === "exit") ended.resolve(performance.now());
+      return;
+    }
+    const at = Number(data.readBigUInt64BE(1));
+    if (data[0] === binaryFrameKinds.screen) {
+      screens += 1;
+      offset = at;
+      first.resolve(performance.now() - openedAt);
+    } else offset = at + data.length - outputFrameHeadBytes;
+    for (const resolve of waiting) resolve();
+    waiting.clear();
+  });
+  return {
+    firstPaintMs: await first.promise,
+    ended: ended.promise,
+    offset: () => offset,
+    screens: () => screens,
+    type: (text) => ws.send(JSON.stringify({ kind: "input", data: text })),
+    next: () => new Promise((resolve) => waiting.add(resolve)),
+    pause: () => ws.pause(),
+    resume: () => ws.resume(),
+    async leave() {
+      const closed = new Promise((resolve) => ws.once("close", resolve));
+      ws.terminate();
+      await closed;
+    },
+  };
+}
