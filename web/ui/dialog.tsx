@@ -26,6 +26,10 @@ export function Dialog({
         <Radix.Overlay className="fixed inset-0 z-40 bg-veil" />
         <Radix.Content
           {...(description === undefined ? { "aria-describedby": undefined } : {})}
+          onEscapeKeyDown={(event) => {
+            // In a terminal it is the program's key.
+            if (event.target instanceof Element && event.target.closest(".xterm") !== null) event.preventDefault();
+          }}
           className={classNames(
             "fixed inset-x-3 top-[10dvh] z-50 mx-auto flex max-h-[80dvh] flex-col overflow-hidden rounded-xl border border-line bg-panel shadow-float focus:outline-none",
             wide ? "max-w-4xl" : "max-w-md",
