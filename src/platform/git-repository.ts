@@ -1,7 +1,8 @@
-import { lstat, open, realpath } from "node:fs/promises";
+import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import { findRepositoryRoot } from "./git.ts";
+import { readSmallFile } from "./regular-file.ts";
 
 /** Where a repository lies; all real paths. */
 export interface RepositoryPlace {
@@ -63,19 +64,8 @@ async function pointedGitDir(root: string): Promise<string | null> {
 
 /** A small file's text without the line's end; null when there is none, or it is not small. */
 export async function readPointer(path: string): Promise<string | null> {
-  try {
-    const file = await open(path, "r");
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(maxPointerBytes), 0, maxPointerBytes, 0);
-      if (bytesRead === maxPointerBytes) return null;
-      return buffer.subarray(0, bytesRead).toString("utf8").replace(/\n+$/, "");
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EISDIR", "EACCES", "ELOOP")) return null;
-    throw error;
-  }
+  const bytes = await readSmallFile(path, maxPointerBytes);
+  return bytes === null || bytes === "too_large" ? null : bytes.toString("utf8").replace(/\n+$/, "");
 }
 
 async function realOrNull(path: string): Promise<string | null> {

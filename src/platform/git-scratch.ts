@@ -1,7 +1,7 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno } from "../core/errors.ts";
 import type { Git, GitPlace } from "./git-command.ts";
+import { readSmallFile } from "./regular-file.ts";
 
 /** A git dir of our own on the objects of a repository. */
 export interface GitScratch {
@@ -29,14 +29,13 @@ export async function createGitScratch(
   git: Git,
   { commonDir, folder, raw = false }: { readonly commonDir: string; readonly folder: string; readonly raw?: boolean },
 ): Promise<GitScratch> {
-  await mkdir(join(folder, "info"), { recursive: true, mode: 0o700 });
-  for (const name of ["objects", "refs"]) await mkdir(join(folder, name), { mode: 0o700 });
-  const attributes = await rulesOf(join(commonDir, "info", "attributes"));
-  const off = raw ? "* -text -eol -ident -filter -working-tree-encoding\n" : "* -filter\n";
-  await writeFile(join(folder, "info", "attributes"), `${attributes}\n${off}`);
-  await writeFile(join(folder, "info", "exclude"), await rulesOf(join(commonDir, "info", "exclude")));
-  await writeFile(join(folder, "HEAD"), "ref: refs/heads/none\n");
-  await writeFile(join(folder, "config"), await configOf(git, commonDir));
+  const close = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    await fill(git, { commonDir, folder, raw });
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     folder,
     at: (workTree) => ({
@@ -45,8 +44,22 @@ export async function createGitScratch(
       indexFile: join(folder, "index"),
       objectDir: join(commonDir, "objects"),
     }),
-    close: () => rm(folder, { recursive: true, force: true }),
+    close,
   };
+}
+
+async function fill(
+  git: Git,
+  { commonDir, folder, raw }: { readonly commonDir: string; readonly folder: string; readonly raw: boolean },
+): Promise<void> {
+  await mkdir(join(folder, "info"), { recursive: true, mode: 0o700 });
+  for (const name of ["objects", "refs"]) await mkdir(join(folder, name), { mode: 0o700 });
+  const attributes = await rulesOf(join(commonDir, "info", "attributes"));
+  const off = raw ? "* -text -eol -ident -filter -working-tree-encoding\n" : "* -filter\n";
+  await writeFile(join(folder, "info", "attributes"), `${attributes}\n${off}`);
+  await writeFile(join(folder, "info", "exclude"), await rulesOf(join(commonDir, "info", "exclude")));
+  await writeFile(join(folder, "HEAD"), "ref: refs/heads/none\n");
+  await writeFile(join(folder, "config"), await configOf(git, commonDir));
 }
 
 async function configOf(git: Git, commonDir: string): Promise<string> {
@@ -67,12 +80,7 @@ async function configOf(git: Git, commonDir: string): Promise<string> {
 }
 
 async function rulesOf(path: string): Promise<string> {
-  try {
-    const text = await readFile(path, "utf8");
-    if (text.length > maxRulesBytes) throw new Error(`${path} is larger than ${maxRulesBytes} bytes.`);
-    return text;
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EISDIR")) return "";
-    throw error;
-  }
+  const bytes = await readSmallFile(path, maxRulesBytes);
+  if (bytes === "too_large") throw new Error(`${path} is larger than ${maxRulesBytes} bytes.`);
+  return bytes === null ? "" : bytes.toString("utf8");
 }

@@ -140,6 +140,19 @@ test("attributes that make no sense, pipes, devices and closed files are no hind
   );
 });
 
+test("pipes in the place of the repository's own files keep nobody waiting", async () => {
+  for (const name of ["info/attributes", "info/exclude", "HEAD"]) {
+    const world = await createWorktreeWorld();
+    const { repository } = world;
+    await writeFile(join(repository, "README.md"), "# Other\n");
+    await rm(join(repository, ".git", name), { force: true });
+    await mkdir(join(repository, ".git", "info"), { recursive: true });
+    execFileSync("mkfifo", [join(repository, ".git", name)]);
+    // More looks than the process has threads for files: each that waited would take one for good.
+    await Promise.all(Array.from({ length: 5 }, () => diffIn(world, { dir: repository }).catch(() => null)));
+  }
+});
+
 test("what is too large is listed, and the answer says that something is missing", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;

@@ -1,7 +1,7 @@
-import { constants } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
+import { openRegularFile } from "../../platform/regular-file.ts";
 
 /** An index of a million files takes some 100 MB. */
 const maxIndexBytes = 256 * 1024 * 1024;
@@ -22,13 +22,11 @@ export async function copyIndex(gitDir: string, folder: string): Promise<boolean
   return true;
 }
 
-/** Only a regular file: a pipe or a device would never end. */
 async function copyFile(from: string, to: string): Promise<boolean> {
-  const source = await openOrNull(from);
+  const source = await openRegularFile(from, { followLinks: false });
   if (source === null) return false;
   try {
-    const stats = await source.stat();
-    if (!stats.isFile() || stats.size > maxIndexBytes) return false;
+    if ((await source.stat()).size > maxIndexBytes) return false;
     const target = await open(to, "w", 0o600);
     try {
       const buffer = Buffer.alloc(chunkBytes);
@@ -44,15 +42,6 @@ async function copyFile(from: string, to: string): Promise<boolean> {
     return true;
   } finally {
     await source.close();
-  }
-}
-
-async function openOrNull(path: string) {
-  try {
-    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "EISDIR")) return null;
-    throw error;
   }
 }
 
