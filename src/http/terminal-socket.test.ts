@@ -121,6 +121,29 @@ describe("who may look at a terminal", () => {
     await expect.poll(() => viewers[0]?.left, patience).toBe(true);
   });
 
+  test("is let go then also when it answers no close and types on", async () => {
+    const { port, accounts, viewers } = await setUp();
+    const { accountId } = await accounts.owner();
+    const wanted = { name: "short", scopes: ["coding:read", "coding:drive"], expiresAt: null, folders: null } as const;
+    const { token, record } = await accounts.tokens.create(accountId, wanted);
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => undefined); // it is cut off
+    const authorization = `Bearer ${token}`;
+    const path = `${terminalSocketPath}?session_id=s1`;
+    socket.write(upgradeRequest({ port, path, upgrade: "websocket", authorization }));
+    await once(socket, "data");
+    await expect.poll(() => viewers.length, patience).toBe(1);
+    const typing = setInterval(() => socket.write(Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0x78])), 20); // a masked "x"
+    onTestFinished(() => clearInterval(typing));
+    await expect.poll(() => viewers[0]?.received.length, patience).toBeGreaterThan(0);
+    const before = performance.now();
+    await accounts.tokens.revoke(accountId, record.tokenId);
+    await expect.poll(() => viewers[0]?.left, patience).toBe(true);
+    expect(socket.destroyed).toBe(false); // it has been let go before its connection ends
+    await once(socket, "close");
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+
   test("is the owner on the Unix socket, where no page is, and anybody with an open door", async () => {
     const { socketPath, viewers, outcome } = await setUp();
     const overSocket = (headers: Record<string, string> = {}): WebSocket => {

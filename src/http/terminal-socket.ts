@@ -26,8 +26,11 @@ function serve(opened: OpenedSocket, viewTerminal: Coding["viewTerminal"]): void
   }
   const mode = modeOf(opened, request.mode);
   if (mode === null) return link.close(terminalCloseCodes.notAllowed, "The caller may not do this.");
-  opened.keepValid((now) => requireMode(now, mode));
   const viewer: Viewer = viewTerminal({ ...request, mode }, principal, link);
+  opened.keepValid(
+    (now) => requireMode(now, mode),
+    () => viewer.leave(),
+  );
   ws.on("message", (data, isBinary) => {
     if (data instanceof Buffer) viewer.receive(data, isBinary);
   });
@@ -83,5 +86,6 @@ function modeOf({ principal, ticket }: OpenedSocket, wanted: TerminalMode | unde
 }
 
 function requireMode(principal: Principal, mode: TerminalMode): void {
-  requireScope(principal, mode === "drive" ? "coding:drive" : "coding:read");
+  requireScope(principal, "coding:read"); // who types, sees
+  if (mode === "drive") requireScope(principal, "coding:drive");
 }

@@ -19,8 +19,11 @@ export interface OpenedSocket {
   readonly principal: Principal;
   /** What the caller's ticket is good for, and nothing else; null without a ticket. */
   readonly ticket: { readonly sessionId: string; readonly mode: TerminalMode } | null;
-  /** Closes the socket within five seconds when the caller is revoked or expires, or `check` throws `insufficient_scope`. */
-  keepValid(check: (principal: Principal) => void): void;
+  /**
+   * Closes the socket within five seconds when the caller is revoked or expires, or `check` throws `insufficient_scope`. `onInvalid` is
+   * called first: what the client sends from then on is not to be taken.
+   */
+  keepValid(check: (principal: Principal) => void, onInvalid: () => void): void;
 }
 
 /** Takes WebSockets of one path. */
@@ -96,18 +99,25 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
     ]).finally(cancel);
     server.handleUpgrade(request, connection, head, (ws) => {
       follow(ws, url.pathname);
-      if (closing) return ws.close(terminalCloseCodes.restarting, "The gateway is stopping.");
+      if (closing) return ws.terminate();
       if ("closeCode" in admission) return ws.close(admission.closeCode, admission.reason);
       handler({
         ws,
         connection,
         query: url.searchParams,
         ...admission,
-        keepValid(check) {
+        keepValid(check, onInvalid) {
           const stop = whileValid(
             clock,
             async () => check(await accounts.refresh(admission.principal)),
-            (code) => ws.close(...closeOf(code)),
+            (code) => {
+              onInvalid();
+              ws.close(...closeOf(code));
+              ws.once(
+                "close",
+                clock.after(stopGraceMs, () => ws.terminate()),
+              ); // whoever does not answer is cut off
+            },
           );
           ws.once("close", stop);
         },
