@@ -103,7 +103,9 @@ function paintRow(
       x++;
       continue;
     }
-    pen.style(styleAt(line, x));
+    const bg = line.getBg(x);
+    const extended = (bg & BG.extended) === 0 ? undefined : line["_extendedAttrs"][x];
+    if (!pen.writesIn(line.getFg(x), bg, extended)) pen.style({ fg: line.getFg(x), bg, extended });
     const width = Math.max(1, line.getWidth(x));
     pen.print(x + width > columns ? " " : line.getString(x) || " "); // a resize may leave half a character at the edge
     x += width;

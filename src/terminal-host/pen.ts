@@ -11,6 +11,8 @@ export interface CellStyle {
 export interface Pen {
   /** Writes in this style from now on. */
   style(style: CellStyle): void;
+  /** Whether it does already; asked for every cell. */
+  writesIn(fg: number, bg: number, extended: CellStyle["extended"]): boolean;
   /** The style of a terminal that was just started. */
   plain(): void;
   /** Appends sequences, or text that cannot join with what was printed before. */
@@ -79,6 +81,7 @@ export function createPen(links: Insides["links"]): Pen {
 
   return {
     style,
+    writesIn: (fg, bg, extended) => fg === now.fg && bg === now.bg && extended === now.extended,
     plain: () => style(PLAIN),
     put,
     print(characters) {
