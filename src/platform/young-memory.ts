@@ -11,7 +11,7 @@ export interface YoungMemory {
  * Buffers lie outside of the engine's heap, and it gives those that are done with back only when the heap has filled or after 64 MB of
  * them: a flood of output would raise the process by that much. Sweeping the youngest objects costs a millisecond.
  */
-const sweepEveryBytes = 8 * 1024 * 1024;
+const sweepEveryBytes = 4 * 1024 * 1024;
 
 /** @see YoungMemory */
 export function createYoungMemory(): YoungMemory {
