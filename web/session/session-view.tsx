@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { useCallback, useRef, useState } from "react";
 import type { CloseOutput } from "../../src/wire/coding.ts";
 import { useShortcuts } from "../app/shortcuts.ts";
 import { isLive } from "../ui/session-state.ts";
@@ -81,10 +81,12 @@ export function SessionView({
   };
   useShortcuts(sessionShortcutList.map(({ keys, label, does }) => ({ keys, label, run: deeds[does] })));
 
-  const play = (at: string): void => {
+  // The same function each time, so that turns are not painted anew with every look at the session.
+  const play = useCallback((at: string): void => {
     setWish((before) => ({ at, nth: (before?.nth ?? 0) + 1 }));
-    show("playback");
-  };
+    setSingle("playback");
+    setLeft("playback");
+  }, []);
   const terminal = <SessionTerminal summary={summary} actions={actions} onPlayback={() => show("playback")} />;
   const playback = playing && <PlaybackTab sessionId={summary.sessionId} wish={wish} onMoment={setMomentMs} />;
   const conversation = (
