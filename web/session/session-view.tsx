@@ -82,11 +82,14 @@ export function SessionView({
   useShortcuts(sessionShortcutList.map(({ keys, label, does }) => ({ keys, label, run: deeds[does] })));
 
   // The same function each time, so that turns are not painted anew with every look at the session.
-  const play = useCallback((at: string): void => {
-    setWish((before) => ({ at, nth: (before?.nth ?? 0) + 1 }));
-    setSingle("playback");
-    setLeft("playback");
-  }, []);
+  const play = useCallback(
+    (at: string): void => {
+      setWish((before) => ({ at, nth: (before?.nth ?? 0) + 1 }));
+      setSingle("playback");
+      setLeft("playback");
+    },
+    [setWish, setSingle, setLeft],
+  );
   const terminal = <SessionTerminal summary={summary} actions={actions} onPlayback={() => show("playback")} />;
   const playback = playing && <PlaybackTab sessionId={summary.sessionId} wish={wish} onMoment={setMomentMs} />;
   const conversation = (
