@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { loadConfig } from "../../src/config.ts";
@@ -113,7 +114,7 @@ test("100 sessions with 300 viewers that type, leave and come back: afterwards n
   timeout: soakMs + 300_000,
 }, async () => {
   const report = join(world.root, "memory");
-  const reporter = join(import.meta.dirname, "../support/report-memory.ts");
+  const reporter = fileURLToPath(new URL("../support/report-memory.ts", import.meta.url));
   const env = { ...world.env, MEMORY_REPORT: report, NODE_OPTIONS: `--import=${reporter}` };
   const { server, api } = await serveWorld({ ...world, env }, token);
   const { pid } = server;
