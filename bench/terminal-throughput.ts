@@ -94,7 +94,7 @@ for (let run = 0; run <= RUNS; run++) {
   host.push(other.bytes / other.seconds / 1e6);
 }
 await client.close();
-rmSync(folder, { recursive: true, force: true });
+rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 const ratio = median(host.map((rate, run) => rate / (bare[run] ?? Number.NaN)));
 process.stdout.write(
   `terminal-throughput: ratio ${ratio.toFixed(2)} of a bare read (host ${median(host).toFixed(0)} MB/s, bare ${median(bare).toFixed(0)} MB/s; target at least ${TARGET})\n`,

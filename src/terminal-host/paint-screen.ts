@@ -151,7 +151,7 @@ function paintSaved(buffer: InnerBuffer, at: At): void {
 function atSaved(buffer: InnerBuffer, { sequence, pen, columns, writing }: At & { readonly sequence: string }): void {
   const y = Math.max(0, buffer.savedY - buffer.ybase);
   place({ x: buffer.savedX, y }, { pen, columns, line: lineAt(buffer, y) });
-  const { fg, bg } = buffer.savedCurAttrData;
+  const [fg, bg] = [buffer.savedCurAttrData.fg >>> 0, buffer.savedCurAttrData.bg >>> 0];
   // Nothing else is saved, but that there is an underline or a link; which one, the terminal takes from what it writes in by then.
   pen.style({ fg, bg, extended: (bg & BG.extended) === 0 ? undefined : writing.extended });
   const charset = nameOf(buffer.savedCharset);
@@ -160,7 +160,8 @@ function atSaved(buffer: InnerBuffer, { sequence, pen, columns, writing }: At & 
 }
 
 /** A link that a restored cursor has lost is not written, although it is not closed. */
-function writingStyle({ fg, bg, extended }: InnerAttributes): CellStyle {
+function writingStyle({ extended, ...packed }: InnerAttributes): CellStyle {
+  const [fg, bg] = [packed.fg >>> 0, packed.bg >>> 0]; // cells hold them without sign
   if ((bg & BG.extended) !== 0) return { fg, bg, extended };
   if (extended.underlineColor === 0) return { fg, bg, extended: undefined };
   return { fg, bg, extended: { _ext: 0, underlineColor: extended.underlineColor, urlId: 0 } };

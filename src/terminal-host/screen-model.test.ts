@@ -94,6 +94,11 @@ test("a scroll region goes on where the cursor was", () => {
   expect(show([show(output).ansi, after]).lines).toEqual(show([output, after]).lines);
 });
 
+test("erasing up to the cursor works in the last cell too", () => {
+  expect(show("text\x1b[10;40H\x1b[1J").lines.join("")).toBe("");
+  expect(show("\x1b[?1049htext\x1b[10;39Hab\x1b[1J!").lines.join("")).toBe("!");
+});
+
 test("output that is cut anywhere, even inside a character, paints the same", () => {
   const output = Buffer.from("a\x1b[38;5;120mgrün 日本 👩‍👩‍👧\x1b[0m\x1b]11;?\x07 end");
   const whole = show(output.toString());

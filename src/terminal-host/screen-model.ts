@@ -3,7 +3,7 @@ import headlessModule from "@xterm/headless";
 import { incompleteCharacterBytes, watchIncompleteOutput } from "./incomplete-output.ts";
 import { paintScreen } from "./paint-screen.ts";
 import { answerQueries } from "./query-answers.ts";
-import { insidesOf } from "./terminal-insides.ts";
+import { type Insides, insidesOf } from "./terminal-insides.ts";
 import { watchUntoldModes } from "./untold-modes.ts";
 
 const { Terminal } = headlessModule;
@@ -34,6 +34,15 @@ const SCROLLBACK_LINES = 1_000;
 /** A snapshot above this (every cell in its own colour) goes without scrollback. */
 const ANSI_LIMIT = 8 * 1024 * 1024;
 
+/** Erasing up to the cursor (`CSI 1 J`) in the last cell of a screen without scrollback makes xterm.js fail; it is the whole screen. */
+function eraseToLastCell(terminal: InstanceType<typeof Terminal>, { buffers, input }: Insides): void {
+  terminal.parser.registerCsiHandler({ final: "J" }, ([kind]) => {
+    const { x, y, lines } = terminal.buffer.active.type === "alternate" ? buffers.alt : buffers.normal;
+    if (kind !== 1 || x + 1 < terminal.cols || lines.get(y + 1) !== undefined) return false;
+    return input.eraseInDisplay({ params: [2], length: 1 });
+  });
+}
+
 /** An empty screen. `answer` gets the replies to the program's queries, during {@link ScreenModel.write}. */
 export function createScreenModel(
   size: { readonly cols: number; readonly rows: number },
@@ -50,6 +59,7 @@ export function createScreenModel(
   const incomplete = watchIncompleteOutput();
   let cut: Uint8Array = new Uint8Array(0);
   const parts = { terminal, insides: insidesOf(terminal), untold: watchUntoldModes(terminal) };
+  eraseToLastCell(terminal, parts.insides);
   answerQueries(terminal, answer);
   terminal.onData((data) => {
     if (data !== "") answer(data);

@@ -10,6 +10,7 @@ export interface Insides {
   readonly input: {
     readonly _curAttrData: InnerAttributes;
     readonly _parser: { readonly precedingJoinState: number };
+    eraseInDisplay(params: { readonly params: readonly number[]; readonly length: number }): boolean;
   };
   readonly service: {
     readonly isCursorHidden: boolean;
@@ -111,7 +112,7 @@ function isInsides(value: Record<keyof Insides, unknown>): value is Record<keyof
     isObject(buffers) &&
     isBuffer(Reflect.get(buffers, "normal")) &&
     isBuffer(Reflect.get(buffers, "alt")) &&
-    has(input, "_curAttrData", "_parser") &&
+    has(input, "_curAttrData", "_parser", "eraseInDisplay") &&
     has(service, "isCursorHidden", "decPrivateModes") &&
     has(mouse, "activeEncoding") &&
     has(charsets, "glevel", "_charsets") &&

@@ -126,7 +126,10 @@ export function createViewerTerminal(size: TerminalSize): ViewerTerminal {
       if (terminal.modes.insertMode && insides.input["_parser"].precedingJoinState !== 0) return true;
       if ((bg & BG.extended) === 0 && (extended.urlId !== 0 || extended["_ext"] !== extended.underlineColor))
         return true;
-      if (active === alt ? alt.ybase > 0 : alt.savedX > 0 || alt.savedY > 0) return true;
+      const { fg: savedFg, bg: savedBg } = alt.savedCurAttrData;
+      const hasSaved =
+        alt.savedX > 0 || alt.savedY > 0 || savedFg !== 0 || savedBg !== 0 || alt.savedCharset !== undefined;
+      if (active === alt ? alt.ybase > 0 : hasSaved) return true;
       for (const { savedY, ybase } of [active, normal])
         if (savedY < ybase || savedY >= ybase + terminal.rows) return true;
       if (Number(Reflect.get(alt.lines, "maxLength")) > terminal.rows) return true; // scrolls out of sight, and back
