@@ -66,7 +66,7 @@ function requestOf({ ws, query }: OpenedSocket): ViewRequest | null {
     mode,
     size: cols === undefined || rows === undefined ? undefined : { cols, rows },
     protocol: ws.protocol === terminalProtocol ? "v1" : "plain",
-    continueAt: terminal === undefined || from === undefined ? undefined : { terminalId: terminal, offset: from },
+    continueAt: terminal === undefined ? undefined : { terminalId: terminal, offset: from },
     permissionsInTerminal: permissions === "terminal",
   };
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../core/clock.ts";
 import { hasCode, messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
-import { type TerminalMode, terminalCloseCodes, terminalProtocol } from "../wire/terminal.ts";
+import { type ServerFrame, type TerminalMode, terminalCloseCodes, terminalProtocol } from "../wire/terminal.ts";
 import { toProblem } from "./problem-response.ts";
 import { whileValid } from "./while-valid.ts";
 
@@ -58,6 +58,7 @@ const pingMs = 20_000;
 /** Two pings without a sign of life, and the peer is taken for dead at the third. */
 const silenceMs = 2 * pingMs;
 const stopGraceMs = 1_000;
+const aliveFrame = JSON.stringify({ kind: "alive" } satisfies ServerFrame);
 
 interface Admission {
   readonly principal: Principal;
@@ -183,7 +184,10 @@ function keepAlive(ws: WebSocket, clock: Clock): () => void {
       if (ws.bufferedAmount < unsentBefore) heard();
       unsentBefore = ws.bufferedAmount;
       if (clock.now() - heardAt >= silenceMs) return ws.terminate();
-      if (ws.readyState === ws.OPEN) ws.ping();
+      if (ws.readyState === ws.OPEN) {
+        ws.ping();
+        if (ws.protocol === terminalProtocol) ws.send(aliveFrame, { binary: false });
+      }
       next();
     });
   };

@@ -52,11 +52,15 @@ export const viewersFrameSchema = z.object({
   sizer: z.boolean().describe("Whether the terminal has this viewer's size."),
 });
 
+/** With the subprotocol, every 20 seconds: a page sees no pings, and so knows a connection that is half open. */
+export const aliveFrameSchema = z.object({ kind: z.literal("alive") });
+
 /** With the subprotocol, every text frame from the gateway. */
 export const serverFrameSchema = z.discriminatedUnion("kind", [
   helloFrameSchema,
   sizeFrameSchema,
   viewersFrameSchema,
+  aliveFrameSchema,
   exitFrameSchema,
 ]);
 
@@ -80,7 +84,10 @@ export const terminalCloseCodes = {
   busyElsewhere: 4409,
 } as const;
 
-/** The query of the WebSocket. `from` and `terminal`, ours: where a viewer was that connects again. */
+/**
+ * The query of the WebSocket. `terminal` and `from`, ours, are of a viewer that connects again by itself: where it was. With `from`,
+ * output goes on there. An agent that has ended meanwhile is not started again for it: it gets the last screen and the exit.
+ */
 export const terminalQuerySchema = z.strictObject({
   session_id: textSchema(200),
   mode: terminalModeSchema.optional().describe("Drive if allowed, else observe, when left out."),

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { frame, hello, startWireServer, type WireServer } from "../../test/support/wire-server.ts";
 import type { ConnectionState, TicketAnswer } from "./connection-state.ts";
 import {
@@ -20,6 +20,7 @@ const open: { close(): unknown }[] = [];
 
 afterEach(() => {
   for (const it of open.splice(0).toReversed()) it.close();
+  vi.useRealTimers();
 });
 
 async function wireServer(onSocket: Parameters<typeof startWireServer>[0]): Promise<WireServer> {
@@ -131,7 +132,26 @@ describe("a terminal's connection", () => {
     });
     const { shown } = view(server);
     await expect.poll(() => shown.text).toBe("all of it");
+    expect(server.queries[1]?.get("terminal")).toBe("t1"); // so that the gateway starts no agent that has ended
     expect(server.queries[1]?.has("from")).toBe(false);
+  });
+
+  it("connects again when the gateway has been silent for too long, and goes on where it was", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"], shouldAdvanceTime: true });
+    const server = await wireServer((socket, nth) => {
+      socket.send(hello(nth === 0 ? 0 : 3, { continued: nth > 0 }));
+      socket.send(frame("output", nth === 0 ? 0 : 3, nth === 0 ? "abc" : "def"));
+    });
+    const { shown, states } = view(server);
+    await expect.poll(() => shown.text).toBe("abc");
+    await vi.advanceTimersByTimeAsync(30_000);
+    server.sockets[0]?.send(JSON.stringify({ kind: "alive" }));
+    await expect.poll(() => vi.advanceTimersByTimeAsync(10).then(() => states.at(-1)?.kind)).toBe("live");
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(server.sockets).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await expect.poll(() => shown.text).toBe("abcdef");
+    expect(server.queries[1]?.get("from")).toBe("3");
   });
 
   it("tells the end after all output, and does not come back", async () => {
@@ -240,6 +260,37 @@ describe("a terminal's connection", () => {
     expect(states.every(({ kind }) => kind === "connecting" || kind === "live")).toBe(true);
     await expect.poll(() => server.sockets[0]?.readyState).toBe(3);
     expect(connection.type("still there")).toBe(true);
+  });
+
+  it("only looks once more when the end comes while the next connection for a skipped part is under way", async () => {
+    const server = await wireServer((socket, nth) => {
+      if (nth === 1) return; // is never greeted
+      socket.send(hello(nth === 0 ? 0 : 30));
+      if (nth === 0) for (let at = 0; at < 30; at += 10) socket.send(frame("output", at, "x".repeat(10)));
+      else {
+        socket.send(frame("screen", 30, "the end"));
+        socket.send(JSON.stringify({ kind: "exit", exitCode: 0, signal: null }));
+        socket.close(1000);
+      }
+    });
+    const { shown, states } = view(server);
+    shown.limit = 15;
+    await expect
+      .poll(() => {
+        shown.drain();
+        return server.sockets.length;
+      })
+      .toBe(2);
+    server.sockets[0]?.send(JSON.stringify({ kind: "exit", exitCode: 0, signal: null }));
+    server.sockets[0]?.close(1000);
+    await expect
+      .poll(() => {
+        shown.drain();
+        return states.at(-1)?.kind;
+      })
+      .toBe("ended");
+    expect(shown.text).toBe("the end");
+    expect(server.queries[2]?.get("mode")).toBe("observe");
   });
 
   it("sees the last screen as an observer when the end came while it skipped, and starts nothing", async () => {

@@ -49,6 +49,8 @@ export interface TerminalConnection {
 
 /** A gateway that says nothing for so long after it was called is called again. */
 const helloTimeoutMs = 15_000;
+/** It says something every 20 seconds. After more silence the connection is half open: the machine slept, or changed its network. */
+const silenceMs = 45_000;
 /** A viewer that cannot follow takes a screen so often. */
 const skipMs = 400;
 /** Unsent input above it is refused: the connection is choked. */
@@ -56,10 +58,10 @@ const maxUnsentBytes = 1024 * 1024;
 
 const defaultBackoff = { firstMs: 250, longestMs: 10_000 } as const;
 
-/** Where the viewer is in the terminal's output; null when it has to begin with a screen. */
+/** Where the viewer is in the terminal's output; without an offset it has to begin with a screen. Null before the first hello. */
 interface Position {
   readonly terminalId: string;
-  readonly offset: number;
+  readonly offset: number | null;
 }
 
 /** One attempt, from its ticket to the end of its socket. */
@@ -108,6 +110,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     attempt.timer = setTimeout(() => socket.close(), helloTimeoutMs);
     socket.addEventListener("message", ({ data }: MessageEvent<unknown>) => {
       if (closed || (attempt !== current && attempt !== live)) return;
+      if (attempt.greeted) watch(attempt);
       if (typeof data === "string") receiveFrame(attempt, data);
       else if (data instanceof ArrayBuffer && attempt === live) receiveBinary(attempt, new Uint8Array(data));
     });
@@ -122,8 +125,8 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
       query.set("rows", String(size.rows));
     }
     if (position !== null) {
-      query.set("terminal", position.terminalId);
-      query.set("from", String(position.offset));
+      query.set("terminal", position.terminalId); // it finds back by itself: an agent that has ended is not started by it
+      if (position.offset !== null) query.set("from", String(position.offset));
     }
     return query.toString();
   }
@@ -146,8 +149,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
   }
 
   function greet(attempt: Attempt, hello: Extract<ServerFrame, { kind: "hello" }>): void {
-    if (attempt.timer !== null) clearTimeout(attempt.timer);
-    attempt.timer = null;
+    watch(attempt);
     const before = live;
     live = attempt;
     if (before !== attempt) before?.socket?.close(terminalCloseCodes.ended);
@@ -164,29 +166,45 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
 
   function receiveBinary(attempt: Attempt, frame: Uint8Array): void {
     if (frame.byteLength < outputFrameHeadBytes || position === null || skipping) return;
+    const { offset: shown } = position;
     const offset = Number(new DataView(frame.buffer, frame.byteOffset).getBigUint64(1));
     const data = frame.subarray(outputFrameHeadBytes);
     if (frame[0] === binaryFrameKinds.screen) {
       feed.repaint(data);
       position = { ...position, offset };
     } else if (frame[0] === binaryFrameKinds.output) {
-      if (offset > position.offset) return startOver(attempt);
-      const fresh = data.subarray(position.offset - offset);
+      if (shown === null || offset > shown) return startOver(attempt);
+      const fresh = data.subarray(shown - offset);
       if (!feed.write(fresh)) return skipAhead(attempt);
-      position = { ...position, offset: position.offset + fresh.byteLength };
+      position = { ...position, offset: shown + fresh.byteLength };
     }
   }
 
   /** Something is missing: the next connection begins with a screen. */
   function startOver(attempt: Attempt): void {
-    position = null;
+    takeScreenNext();
     attempt.socket?.close(4000, "starting over");
+  }
+
+  function takeScreenNext(): void {
+    if (position !== null) position = { ...position, offset: null };
+  }
+
+  function watch(attempt: Attempt): void {
+    if (attempt.timer !== null) clearTimeout(attempt.timer);
+    attempt.timer = setTimeout(() => {
+      // A close would wait for an answer that cannot come.
+      const { socket } = attempt;
+      attempt.socket = null;
+      socket?.close();
+      lost(attempt, { code: 1006, reason: "" });
+    }, silenceMs);
   }
 
   /** More comes than can be shown: it is dropped, and after a moment the screen is taken anew. Typing goes on meanwhile. */
   function skipAhead(attempt: Attempt): void {
     skipping = true;
-    position = null;
+    takeScreenNext();
     feed.drop();
     const caughtUp = (): void => {
       if (skipping && !over() && live === attempt) void connect();
@@ -199,7 +217,11 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     if (attempt.timer !== null) clearTimeout(attempt.timer);
     if (over() || (attempt !== current && attempt !== live)) return;
     if (attempt === live) live = null;
-    if (attempt !== current) return; // its successor is under way
+    if (attempt !== current) {
+      // Its successor is under way. It was to show what was skipped; now that the program has ended, it only looks.
+      if (attempt.exit !== null && current?.greeted === false) lookOnceMore();
+      return;
+    }
     if (attempt.exit !== null || code === terminalCloseCodes.ended) {
       const exit = attempt.exit;
       if (exit !== null && skipping) return lookOnceMore();

@@ -59,7 +59,7 @@ class Attachment {
   #connected = false;
   #mode: TerminalMode = "observe";
   #session: Size = { cols: 0, rows: 0 };
-  #position: { readonly terminalId: string; readonly offset: number } | undefined;
+  #position: { readonly terminalId: string; readonly offset: number | undefined } | undefined;
   #lostAt: number | null = null;
   #pauseMs = firstPauseMs;
   #cancelRetry = (): void => undefined;
@@ -129,7 +129,7 @@ class Attachment {
   #connectAnew(): void {
     this.#closeFormer();
     this.#former = this.#link;
-    this.#position = undefined;
+    this.#takeScreenNext();
     this.#connect();
   }
 
@@ -185,6 +185,10 @@ class Attachment {
     if (offset + data.length <= known) return;
     this.#screen.output(offset < known ? data.subarray(known - offset) : data);
     this.#moveTo(offset + data.length);
+  }
+
+  #takeScreenNext(): void {
+    if (this.#position !== undefined) this.#position = { ...this.#position, offset: undefined };
   }
 
   #moveTo(offset: number): void {
@@ -244,7 +248,7 @@ class Attachment {
       );
       return;
     }
-    if (this.#screen.coversScreen) this.#position = undefined;
+    if (this.#screen.coversScreen) this.#takeScreenNext();
     const { name } = this.#options.detach;
     this.#screen.showNotice(
       `The gateway went away. The agent lives on; this goes on when the gateway is back. ${name} leaves.`,

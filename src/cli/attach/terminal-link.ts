@@ -19,8 +19,8 @@ export interface LinkOptions {
   readonly sessionId: string;
   readonly mode: TerminalMode | undefined;
   readonly size: { readonly cols: number; readonly rows: number };
-  /** Where a viewer was that connects again; undefined takes the screen first. */
-  readonly continueAt: { readonly terminalId: string; readonly offset: number } | undefined;
+  /** Where a viewer was that connects again by itself; without an offset the screen comes first. */
+  readonly continueAt: { readonly terminalId: string; readonly offset: number | undefined } | undefined;
 }
 
 /** What the gateway sends, in its order. */
@@ -165,7 +165,8 @@ function queryOf({ sessionId, mode, size, continueAt }: LinkOptions): URLSearchP
     session_id: sessionId,
     ...(mode !== undefined && { mode }),
     ...(mode !== "observe" && { cols: String(size.cols), rows: String(size.rows), permissions: "terminal" }),
-    ...(continueAt && { terminal: continueAt.terminalId, from: String(continueAt.offset) }),
+    ...(continueAt && { terminal: continueAt.terminalId }),
+    ...(continueAt?.offset !== undefined && { from: String(continueAt.offset) }),
   });
 }
 

@@ -57,14 +57,21 @@ export class Attachment {
   #onlookers: Onlookers = [];
   #applied: TerminalSize | null = null;
   #nextId = 1;
-  /** The end of the program, with the screen that it left, for those who had not seen it yet. */
-  #final: { readonly exit: TerminalExit; readonly screen: Promise<TerminalSnapshot | null> } | null = null;
+  /** The end of the program. */
+  #exit: TerminalExit | null = null;
+  /** What it left on the screen, for those who had not seen its end yet. */
+  #leftScreen: Promise<TerminalSnapshot | null> | null = null;
+  readonly #stopListening: () => void;
 
   constructor(deps: AttachmentDeps, terminalId: string, onEmpty: () => void) {
     this.#deps = deps;
     this.terminalId = terminalId;
     this.#onEmpty = onEmpty;
     this.#shared = new SharedOutput(deps);
+    // Whoever was skipped when it ended is not told by a stream, and the host may have let go of it by then.
+    this.#stopListening = deps.host.onExit((ended) => {
+      if (ended?.terminalId === terminalId) this.#exit ??= ended.exit;
+    });
   }
 
   get size(): number {
@@ -126,7 +133,7 @@ export class Attachment {
 
   #receive(seat: Seat, data: Buffer, isBinary: boolean): void {
     const { id, mode, filter } = seat;
-    if (mode === "observe" || this.#final !== null || !this.#seats.has(id)) return;
+    if (mode === "observe" || this.#exit !== null || !this.#seats.has(id)) return;
     const word = readClientFrame(data, isBinary);
     if (word.kind === "resize") {
       this.#happened({ kind: "resized", id, size: word.size });
@@ -162,7 +169,9 @@ export class Attachment {
     seat.feed.close();
     seat.cancelFlush();
     this.#happened({ kind: "left", id: seat.id });
-    if (this.#seats.size === 0) this.#onEmpty();
+    if (this.#seats.size > 0) return;
+    this.#stopListening();
+    this.#onEmpty();
   }
 
   #happened(event: OnlookerEvent): void {
@@ -196,19 +205,21 @@ export class Attachment {
   }
 
   #onFeedEnd(seat: Seat, end: StreamEnd): void {
-    if (end.kind === "exit") this.#ended(end.exit);
-    if (this.#final === null) {
+    if (end.kind === "exit") this.#exit ??= end.exit;
+    const exit = this.#exit;
+    if (exit === null) {
       seat.link.close(terminalCloseCodes.restarting, "The terminal cannot be followed at the moment.");
       this.#leave(seat);
       return;
     }
-    const { exit, screen } = this.#final;
     if (end.kind === "exit") {
       this.#sayExit(seat, exit);
       return;
     }
     // The terminal was forgotten before this one had seen its end.
-    void screen.then((left) => {
+    this.#leftScreen ??= this.#lastScreen();
+    void this.#leftScreen.then((left) => {
+      if (!this.#seats.has(seat.id)) return;
       if (left !== null) seat.writer.screen(left);
       this.#sayExit(seat, exit);
     });
@@ -218,11 +229,6 @@ export class Attachment {
     seat.writer.exit(exit);
     seat.link.close(terminalCloseCodes.ended, "The program has ended.");
     this.#leave(seat);
-  }
-
-  #ended(exit: TerminalExit): void {
-    if (this.#final !== null) return;
-    this.#final = { exit, screen: this.#lastScreen() };
   }
 
   async #lastScreen(): Promise<TerminalSnapshot | null> {

@@ -57,6 +57,26 @@ describe("slow viewers", () => {
     await expect.poll(async () => (await link.lines()).slice(-2), patience).toEqual(["1000000", "the end"]);
   });
 
+  test("the only one, skipped and gone from when the program ended, still learns of it", {
+    timeout: 60_000,
+  }, async () => {
+    const { spawn, view, client } = viewsOf(terminalHost());
+    const id = await spawn(
+      specOf(["/bin/sh", "-c", "stty -echo; echo ready; read go; seq 1000000; echo the end; exit 5"]),
+    );
+    const link = view(id);
+    await expect.poll(() => link.lines(), patience).toContain("ready");
+    link.stall();
+    type(link, "go\r");
+    const terminal = async () => (await client.list()).find(({ terminalId }) => terminalId === id);
+    await expect.poll(async () => (await terminal())?.exit?.exitCode, { timeout: 20_000 }).toBe(5);
+    await client.release(id);
+    link.flow();
+    await expect.poll(() => link.closed()?.code, patience).toBe(1000);
+    expect((await link.lines()).slice(-2)).toEqual(["1000000", "the end"]);
+    expect(link.frames.at(-1)).toMatchObject({ kind: "exit", exitCode: 5 });
+  });
+
   test("one that was skipped and comes back after the end still learns of it", { timeout: 60_000 }, async () => {
     const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(

@@ -231,6 +231,13 @@ describe("what is in the way", () => {
       expect(await observer.lines()).toEqual(["the last", "screen"]);
       expect(observer.frames.at(-1)).toEqual({ kind: "exit", exitCode: 129, signal: "SIGHUP" });
     }
+    // Nobody decided that the agent should go on when a driver only finds back by itself.
+    for (const offset of [18, undefined]) {
+      const back = view(id, { continueAt: { terminalId: id, offset } });
+      await expect.poll(() => back.closed()?.code, patience).toBe(1000);
+      expect(back.frames.at(-1)).toEqual({ kind: "exit", exitCode: 129, signal: "SIGHUP" });
+    }
+    expect(resumed).toEqual([]);
     const desk = view(id, { size: { cols: 90_000, rows: 30 } });
     await expect.poll(() => desk.lines(), patience).toContain("ready");
     expect(resumed).toEqual([{ cols: 1_000, rows: 30 }]);

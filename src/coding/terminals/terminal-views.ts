@@ -122,7 +122,8 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         const size = request.size === undefined ? undefined : clampSize(request.size);
         const { sessionId } = request;
         let found = await find(sessionId, caller);
-        if (found === null && wanted === "drive" && !leaving.signal.aborted) {
+        const begins = wanted === "drive" && request.continueAt === undefined;
+        if (found === null && begins && !leaving.signal.aborted) {
           found = await resume(sessionId, size);
         }
         if (leaving.signal.aborted) return;

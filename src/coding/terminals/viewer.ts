@@ -17,8 +17,8 @@ export interface ViewRequest {
   readonly size: { readonly cols: number; readonly rows: number } | undefined;
   /** `plain`: the seed's text frames. `v1`: the subprotocol of `wire/terminal`. */
   readonly protocol: "plain" | "v1";
-  /** Where a viewer was that connects again. */
-  readonly continueAt: { readonly terminalId: string; readonly offset: number } | undefined;
+  /** Where a viewer was that connects again by itself; without an offset it takes the screen. It starts no agent that has ended. */
+  readonly continueAt: { readonly terminalId: string; readonly offset: number | undefined } | undefined;
   /** While this driver is there, permissions are asked in the terminal and not by way of the gateway. */
   readonly permissionsInTerminal: boolean;
 }
