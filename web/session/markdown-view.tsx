@@ -1,148 +1,164 @@
-import { memo } from "react";
+import { memo, type ReactNode, useMemo } from "react";
 import { CodeBlock } from "./code-block.tsx";
-import { type MarkdownBlock, parseMarkdown } from "./markdown.ts";
-import { type Inline, parseInline } from "./markdown-inline.ts";
+import { type MarkdownNode, readMarkdown } from "./markdown.ts";
 import { Scrollable } from "./scrollable.tsx";
+import { webAddress } from "./web-address.ts";
 
 /** The text of an agent, as markdown. Untrusted: it becomes elements of ours, never HTML of its own. */
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
+  const { nodes, rest } = useMemo(() => readMarkdown(text), [text]);
   return (
     <div className="flex flex-col gap-2">
-      <Blocks blocks={parseMarkdown(text)} />
+      <Nodes nodes={nodes} />
+      {rest !== "" && (
+        <>
+          {rest.trim() !== "" && (
+            <p className="text-2xs text-ink-faint">
+              {nodes.length === 0 ? "This text" : "The rest"} is too long or too nested to be formatted: here it is as
+              it was written.
+            </p>
+          )}
+          <p className="wrap-anywhere whitespace-pre-wrap">{rest}</p>
+        </>
+      )}
     </div>
   );
 });
 
-function Blocks({ blocks }: { readonly blocks: readonly MarkdownBlock[] }) {
-  // The blocks of a text have no identity but their place.
-  return blocks.map((block, index) => <Block key={index} block={block} />);
+function Nodes({ nodes }: { readonly nodes: readonly MarkdownNode[] }) {
+  // The parts of a text have no identity but their place.
+  return nodes.map((node, index) => <Node key={index} node={node} />);
 }
 
-function Block({ block }: { readonly block: MarkdownBlock }) {
-  switch (block.type) {
-    case "paragraph":
-      return (
-        <p className="whitespace-pre-wrap">
-          <Line text={block.text} />
-        </p>
-      );
-    case "heading": {
-      // The page has its own headings: an agent's stand below them.
-      const Heading = block.level <= 1 ? "h4" : block.level === 2 ? "h5" : "h6";
-      return (
-        <Heading
-          className={block.level <= 2 ? "mt-1 text-[0.9375rem] font-semibold" : "mt-1 font-semibold text-ink-soft"}
-        >
-          <Line text={block.text} />
-        </Heading>
-      );
-    }
-    case "code":
-      return <CodeBlock text={block.text} language={block.language} />;
-    case "quote":
+function Node({ node }: { readonly node: MarkdownNode }): ReactNode {
+  const { token } = node;
+  const children = <Nodes nodes={node.children} />;
+  switch (token.type) {
+    case "paragraph_open":
+      return <p className="whitespace-pre-wrap">{children}</p>;
+    case "heading_open":
+      return <Heading node={node} />;
+    case "fence":
+    case "code_block":
+      return <CodeBlock text={token.content.replace(/\n$/, "")} language={languageOf(token.info)} />;
+    case "blockquote_open":
       return (
         <blockquote className="flex flex-col gap-2 border-l-2 border-line-strong pl-3 text-ink-soft">
-          <Blocks blocks={block.children} />
+          {children}
         </blockquote>
       );
-    case "list":
-      return <List block={block} />;
-    case "table":
-      return <Table block={block} />;
-    case "rule":
+    case "bullet_list_open":
+      return <ul className="flex list-disc flex-col gap-1 pl-5">{children}</ul>;
+    case "ordered_list_open":
+      return (
+        <ol start={Number(token.attrGet("start") ?? 1)} className="flex list-decimal flex-col gap-1 pl-6">
+          {children}
+        </ol>
+      );
+    case "list_item_open":
+      return (
+        <li className="pl-1 marker:text-ink-faint">
+          <div className="flex flex-col gap-1.5">{children}</div>
+        </li>
+      );
+    case "hr":
       return <hr className="my-1 border-line" />;
+    case "table_open":
+    case "thead_open":
+    case "tbody_open":
+    case "tr_open":
+    case "th_open":
+    case "td_open":
+      return <TablePart node={node} />;
+    default:
+      return <Inline node={node} />;
   }
 }
 
-function List({ block }: { readonly block: Extract<MarkdownBlock, { type: "list" }> }) {
-  const items = block.items.map((item, index) => (
-    <li key={index} className="pl-1 marker:text-ink-faint">
-      <div className="flex flex-col gap-1.5">
-        <Blocks blocks={item} />
-      </div>
-    </li>
-  ));
-  if (!block.ordered) return <ul className="flex list-disc flex-col gap-1 pl-5">{items}</ul>;
+/** The page has its own headings: an agent's stand below them. */
+function Heading({ node }: { readonly node: MarkdownNode }) {
+  const level = Number(node.token.tag.slice(1));
+  const Tag = level <= 1 ? "h4" : level === 2 ? "h5" : "h6";
   return (
-    <ol start={block.start} className="flex list-decimal flex-col gap-1 pl-6">
-      {items}
-    </ol>
+    <Tag className={level <= 2 ? "mt-1 text-[0.9375rem] font-semibold" : "mt-1 font-semibold text-ink-soft"}>
+      <Nodes nodes={node.children} />
+    </Tag>
   );
 }
 
-function Table({ block }: { readonly block: Extract<MarkdownBlock, { type: "table" }> }) {
-  return (
-    <Scrollable label="Table" className="overflow-x-auto">
-      <table className="border-collapse text-left text-xs">
-        <thead>
-          <tr>
-            {block.head.map((cell, column) => (
-              <th key={column} scope="col" className="border-b border-line-strong px-2 py-1 font-semibold">
-                <Line text={cell} />
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {block.rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, column) => (
-                <td key={column} className="border-b border-line px-2 py-1 align-top">
-                  <Line text={cell} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrollable>
-  );
+function TablePart({ node }: { readonly node: MarkdownNode }) {
+  const children = <Nodes nodes={node.children} />;
+  switch (node.token.type) {
+    case "table_open":
+      return (
+        <Scrollable label="Table" className="overflow-x-auto">
+          <table className="border-collapse text-left text-xs">{children}</table>
+        </Scrollable>
+      );
+    case "thead_open":
+      return <thead>{children}</thead>;
+    case "tbody_open":
+      return <tbody>{children}</tbody>;
+    case "tr_open":
+      return <tr>{children}</tr>;
+    case "th_open":
+      return (
+        <th scope="col" className={`border-b border-line-strong px-2 py-1 font-semibold ${alignmentOf(node)}`}>
+          {children}
+        </th>
+      );
+    default:
+      return <td className={`border-b border-line px-2 py-1 align-top ${alignmentOf(node)}`}>{children}</td>;
+  }
 }
 
-function Line({ text }: { readonly text: string }) {
-  return <Pieces pieces={parseInline(text)} />;
+function alignmentOf({ token }: MarkdownNode): string {
+  const style = token.attrGet("style");
+  return style === "text-align:right" ? "text-right" : style === "text-align:center" ? "text-center" : "";
 }
 
-function Pieces({ pieces }: { readonly pieces: readonly Inline[] }) {
-  return pieces.map((piece, index) => <Piece key={index} piece={piece} />);
-}
-
-function Piece({ piece }: { readonly piece: Inline }) {
-  switch (piece.type) {
-    case "text":
-      return piece.text;
-    case "code":
-      return <code className="rounded bg-well px-1 py-0.5 font-mono text-[0.8125em]">{piece.text}</code>;
-    case "strong":
-      return (
-        <strong className="font-semibold">
-          <Pieces pieces={piece.children} />
-        </strong>
-      );
-    case "emphasis":
-      return (
-        <em>
-          <Pieces pieces={piece.children} />
-        </em>
-      );
-    case "deleted":
-      return (
-        <del>
-          <Pieces pieces={piece.children} />
-        </del>
-      );
-    case "link":
-      return (
-        <a
-          href={piece.href}
-          target="_blank"
-          rel="noopener noreferrer nofollow"
-          className="text-accent underline underline-offset-2"
-        >
-          <Pieces pieces={piece.children} />
-        </a>
-      );
-    case "break":
+function Inline({ node }: { readonly node: MarkdownNode }): ReactNode {
+  const { token } = node;
+  const children = <Nodes nodes={node.children} />;
+  switch (token.type) {
+    case "inline":
+      return node.children.length === 0 ? token.content : children;
+    case "code_inline":
+      return <code className="rounded bg-well px-1 py-0.5 font-mono text-[0.8125em]">{token.content}</code>;
+    case "strong_open":
+      return <strong className="font-semibold">{children}</strong>;
+    case "em_open":
+      return <em>{children}</em>;
+    case "s_open":
+      return <del>{children}</del>;
+    case "link_open":
+      return <Link node={node} />;
+    case "softbreak":
+      return "\n";
+    case "hardbreak":
       return <br />;
+    default:
+      return node.children.length === 0 ? token.content : children;
   }
+}
+
+function Link({ node }: { readonly node: MarkdownNode }) {
+  const href = webAddress(`${node.token.attrGet("href") ?? ""}`);
+  const words = <Nodes nodes={node.children} />;
+  if (href === null) return words;
+  return (
+    <a
+      href={href}
+      target="_blank"
+      rel="noopener noreferrer nofollow"
+      className="text-accent underline underline-offset-2"
+    >
+      {node.children.length === 0 ? href : words}
+    </a>
+  );
+}
+
+/** The first word behind the fence. */
+function languageOf(info: string): string {
+  return (/^[^\s{,:]+/.exec(info.trim())?.[0] ?? "").toLowerCase();
 }

@@ -5,10 +5,10 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { WebglAddon } from "@xterm/addon-webgl";
 import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
-import { webAddress } from "./markdown-inline.ts";
 import { silenceTerminal } from "./silent-terminal.ts";
 import { createTerminalFeed, type TerminalFeed, type TerminalSize } from "./terminal-feed.ts";
 import { terminalTheme } from "./terminal-theme.ts";
+import { webAddress } from "./web-address.ts";
 
 /** How a terminal looks. */
 export interface TerminalLook {
