@@ -1,9 +1,11 @@
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { makeHostFixture } from "../../test/support/terminal-host.ts";
 import { silentLog } from "../core/log.ts";
+import { sendSignal } from "../platform/processes.ts";
 import type { Scope } from "../wire/access.ts";
 import { createAgentLogins } from "./agent-logins.ts";
 import { createCustomTemplate, customAgentSchema } from "./agents/custom.ts";
@@ -22,7 +24,8 @@ const admin = callerWith("admin");
 async function setUp(
   script = "console.log('Go to https://login.invalid'); process.stdin.once('data', () => process.exit(3));",
 ) {
-  const host = await (await makeHostFixture()).connect();
+  const fixture = await makeHostFixture();
+  const host = await fixture.connect();
   const clock = createFakeClock();
   const changed: string[] = [];
   const templates = new Map(
@@ -56,7 +59,9 @@ async function setUp(
   };
   const lives = async (terminalId: string): Promise<boolean> =>
     (await host.list()).some((info) => info.terminalId === terminalId && info.exit === null);
-  return { host, clock, changed, logins, terminalOf, lives };
+  /** What the host has on disk of terminals, live and gone. */
+  const folders = (): readonly string[] => readdirSync(join(fixture.stateDir, "terminals"));
+  return { host, clock, changed, logins, terminalOf, lives, folders };
 }
 
 test("a log-in runs in a terminal; a second call means the same, another agent has its own", async () => {
@@ -119,6 +124,34 @@ test("an agent without a log-in of its own is refused, and the gateway's end end
   await logins.close();
   expect(await lives(terminalId)).toBe(false);
   expect(logins.owns(terminalId)).toBe(false);
+});
+
+test("nothing is kept of what it showed, whether it ended before the gateway or with it", async () => {
+  const { host, logins, terminalOf, changed, folders } = await setUp();
+  const ended = terminalOf((await logins.start("agent")).sessionId);
+  const running = terminalOf((await logins.start("other")).sessionId);
+  for (const terminalId of [ended, running]) {
+    const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
+    await expect.poll(screen, patience).toContain("https://login.invalid");
+  }
+  await host.write(ended, "code\r");
+  await expect.poll(() => changed, patience).toEqual(["agent"]);
+  expect(folders().toSorted()).toEqual([ended, running].toSorted());
+  await logins.close();
+  expect(folders()).toEqual([]);
+  expect(await host.recording(ended)).toBeNull();
+});
+
+test("nothing is kept of what it showed when its host is lost", async () => {
+  const { host, logins, terminalOf, folders } = await setUp();
+  const terminalId = terminalOf((await logins.start("agent")).sessionId);
+  const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
+  await expect.poll(screen, patience).toContain("https://login.invalid");
+  const { pid } = host.host() ?? { pid: 0 };
+  sendSignal(pid, "SIGKILL");
+  await expect.poll(() => logins.owns(terminalId), patience).toBe(false);
+  expect(await host.list()).toEqual([]);
+  expect(folders()).toEqual([]);
 });
 
 test("a program that ends at once is a log-in that has ended", async () => {

@@ -21,7 +21,7 @@ export interface AgentLogins {
   find(loginId: string, caller: Caller): LoginTerminal | null;
   /** Whether the terminal is one of these. */
   owns(terminalId: string): boolean;
-  /** Ends those that run: nobody could find them again. */
+  /** Ends those that run, and forgets all: nobody could find them again. */
   close(): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ const unwatchedMs = 2 * 60_000;
 const keptMs = 60_000;
 const size = { cols: 100, rows: 30 };
 
-/** No log-in outlives its gateway: what is found running at the next start is ended as any terminal that nobody knows. */
+/** No log-in outlives its gateway, and no recording is made of one: what is found running at the next start is ended as any terminal that nobody knows. */
 export function createAgentLogins({ host, agents, clock, log }: AgentLoginsDeps): AgentLogins {
   const logins = new Map<string, Login>();
   const flights = createSingleFlight<Login>();
@@ -90,7 +90,7 @@ export function createAgentLogins({ host, agents, clock, log }: AgentLoginsDeps)
     log.info({ agent: login.agent }, "a log-in ended");
     login.cancelLimit = clock.after(keptMs, () => {
       drop(login);
-      host.forget(login.terminalId).catch((error: unknown) => complain(login, error));
+      void forget(login);
     });
   }
 
@@ -107,6 +107,11 @@ export function createAgentLogins({ host, agents, clock, log }: AgentLoginsDeps)
 
   async function end(login: Login): Promise<void> {
     await host.end(login.terminalId, { graceMs: 1_000 }).catch((error: unknown) => complain(login, error));
+  }
+
+  /** Codes, addresses and tokens were on its screen. */
+  async function forget(login: Login): Promise<void> {
+    await host.forget(login.terminalId).catch((error: unknown) => complain(login, error));
   }
 
   function endUnwatched(login: Login): void {
@@ -129,7 +134,8 @@ export function createAgentLogins({ host, agents, clock, log }: AgentLoginsDeps)
     try {
       const env = agents.environmentOf(template);
       const argv = [binary, ...template.loginArgs] as const;
-      await host.spawn({ terminalId, leaseKey: login.loginId, argv, cwd: env["HOME"] ?? "/", env, ...size });
+      const place = { cwd: env["HOME"] ?? "/", env, ...size };
+      await host.spawn({ terminalId, leaseKey: login.loginId, argv, ...place, keepRecording: false });
     } catch (error) {
       logins.delete(login.loginId);
       if (!hasCode(error, "spawn_failed")) throw error;
@@ -138,7 +144,7 @@ export function createAgentLogins({ host, agents, clock, log }: AgentLoginsDeps)
       });
     }
     log.info({ agent: template.name }, "a log-in began");
-    if (hasEnded(login)) return login; // before the host had answered
+    if (hasEnded(login) || !logins.has(login.loginId)) return login; // before the host had answered
     login.cancelLimit = clock.after(limitMs, () => void end(login));
     endUnwatched(login);
     return login;
@@ -169,9 +175,14 @@ export function createAgentLogins({ host, agents, clock, log }: AgentLoginsDeps)
 
     async close() {
       stopListening();
-      const running = [...logins.values()].filter((login) => !hasEnded(login));
-      for (const login of logins.values()) drop(login);
-      await Promise.all(running.map(end));
+      const all = [...logins.values()];
+      for (const login of all) drop(login);
+      await Promise.all(
+        all.map(async (login) => {
+          if (!hasEnded(login)) await end(login);
+          await forget(login);
+        }),
+      );
     },
   };
 

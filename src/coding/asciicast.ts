@@ -22,7 +22,7 @@ const pageLength = 32 * 1024;
  */
 export async function* castLines(
   parts: readonly CastPart[],
-  { zeroAt, fromAt }: { readonly zeroAt: number; readonly fromAt: number },
+  { zeroAt, fromAt, signal }: { readonly zeroAt: number; readonly fromAt: number; readonly signal: AbortSignal },
 ): AsyncGenerator<string, void> {
   const first = Math.max(
     0,
@@ -34,7 +34,7 @@ export async function* castLines(
   let isHead = true;
   for (const part of wanted) {
     const beginsAt = Math.min(Math.max(part.beginsAt, fromAt), part.endsAt);
-    for await (const event of eventsOf(part, beginsAt)) {
+    for await (const event of eventsOf(part, { beginsAt, signal })) {
       lastS = Math.max(lastS, Math.round(event.at - zeroAt) / 1_000);
       if (isHead) {
         if (!("cols" in event)) continue;
@@ -55,11 +55,14 @@ type CastEvent =
   | { readonly at: number; readonly cols: number; readonly rows: number };
 
 /** What comes from `beginsAt` on, first the size, then an empty terminal with the screen of that moment, then output through the filter. */
-async function* eventsOf({ recording, endsAt, isLast }: CastPart, beginsAt: number): AsyncGenerator<CastEvent, void> {
+async function* eventsOf(
+  { recording, endsAt, isLast }: CastPart,
+  { beginsAt, signal }: { readonly beginsAt: number; readonly signal: AbortSignal },
+): AsyncGenerator<CastEvent, void> {
   const filter = createTerminalFilter();
   const inMidst = beginsAt > recording.beginsAt;
   if (inMidst) {
-    const { cols, rows, ansi } = await recording.screenAt(beginsAt);
+    const { cols, rows, ansi } = await recording.screenAt(beginsAt, { signal });
     yield { at: beginsAt, cols, rows };
     yield { at: beginsAt, text: `\x1bc${filter.write(ansi)}` };
     filter.reset();

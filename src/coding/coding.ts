@@ -240,10 +240,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
 
 /** The terminals of agents' log-ins, by their own ids. */
 function loginTerminals(logins: AgentLogins): FindTerminal {
-  return (loginId, caller) => {
-    const login = logins.find(loginId, caller);
-    return login && { ...login, mayDrive: true };
-  };
+  return (loginId, caller) => logins.find(loginId, caller);
 }
 
 /** All that an agent wrote, whether it is configured or not: what `read` finds is listed too. */

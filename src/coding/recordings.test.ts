@@ -136,7 +136,8 @@ type CastEvent = readonly [number, "o" | "r", string];
 
 async function play(recordings: Recordings, from?: string | number, sessionId = "first") {
   let text = "";
-  for await (const page of await recordings.play(sessionId, { from }, caller)) text += page;
+  for await (const page of await recordings.play(sessionId, { from, signal: new AbortController().signal }, caller))
+    text += page;
   const [head, ...events] = text.trimEnd().split("\n");
   const parsed: CastEvent[] = events.map((line) => JSON.parse(line));
   return {
@@ -270,7 +271,9 @@ test("forgetting removes recordings, inbox and memo, but not of a terminal that 
   expect(await store.find("first")).toMatchObject({ launchId: null, lastScreen: null });
   expect(forgotten).toEqual(["/code/transcript.jsonl", "first"]);
   expect(await recordings.info("first", caller)).toEqual({ terminals: [] });
-  await expect(recordings.play("first", { from: undefined }, caller)).rejects.toMatchObject({
+  await expect(
+    recordings.play("first", { from: undefined, signal: new AbortController().signal }, caller),
+  ).rejects.toMatchObject({
     code: "recording_not_found",
   });
   expect(await recordings.forget("next", caller)).toMatchObject({ recordings: 1 });

@@ -20,11 +20,11 @@ export interface Recordings {
   /**
    * The lines of an asciicast (version 2), each with its newline, read as they are taken.
    * @param from a date-time, or seconds since the first moment that is recorded; the screen of that moment comes first
-   * @throws PosternError `session_not_found` | `recording_not_found` before the first line
+   * @throws PosternError `session_not_found` | `recording_not_found` | `rate_limited` before the first line
    */
   play(
     sessionId: string,
-    options: { readonly from: string | number | undefined },
+    options: { readonly from: string | number | undefined; readonly signal: AbortSignal },
     caller: Caller,
   ): Promise<AsyncGenerator<string, void>>;
   /**
@@ -82,7 +82,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
       };
     },
 
-    async play(sessionId, { from }, caller) {
+    async play(sessionId, { from, signal }, caller) {
       const parts = await partsOf(sessionId, caller);
       const [first] = parts;
       if (first === undefined) {
@@ -90,7 +90,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
       }
       const zeroAt = first.beginsAt;
       const fromAt = typeof from === "string" ? Date.parse(from) : zeroAt + (from ?? 0) * 1_000;
-      return castLines(parts, { zeroAt, fromAt });
+      return castLines(parts, { zeroAt, fromAt, signal });
     },
 
     forget: (sessionId, caller) =>

@@ -37,7 +37,6 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
       if (live === null || live.exit !== null) return null;
       return {
         terminalId: live.terminalId,
-        mayDrive: true,
         watch({ permissionsInTerminal }) {
           if (!permissionsInTerminal) return () => undefined;
           live.askInTerminal(true);
@@ -51,13 +50,16 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
   }
 
   /** The last that its terminal showed, as far as that is kept. */
-  async function leftOf(record: LocatedSession["record"]): Promise<Pick<LeftTerminal, "terminalId" | "screen">> {
+  async function leftOf(
+    record: LocatedSession["record"],
+    signal: AbortSignal,
+  ): Promise<Pick<LeftTerminal, "terminalId" | "screen">> {
     const last = (await recordingsOf(db, record.sessionId)).at(-1);
     const terminalId = last?.terminalId ?? "";
     const recording = last === undefined ? null : await host.recording(last.terminalId);
     if (recording !== null) {
       const at = Math.min(last?.endedAt ?? recording.endsAt, recording.endsAt);
-      return { terminalId, screen: await recording.screenAt(at) };
+      return { terminalId, screen: await recording.screenAt(at, { signal }) };
     }
     const ansi = (record.lastScreen ?? "").replaceAll("\n", "\r\n");
     return { terminalId, screen: { ...defaultSize, ansi, offset: 0 } };
@@ -73,14 +75,14 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
         throw codingError("agent_start_failed", `The agent of session ${sessionId} ended at its start.`);
       },
 
-      async remains(sessionId, caller) {
+      async remains(sessionId, caller, leaving) {
         const session = await locator.locate(sessionId, caller);
         const holder = await locator.externalHolder(session);
         if (holder !== null) {
           throw codingError("session_busy", `Session ${sessionId} runs elsewhere, in process ${holder.pid}.`);
         }
         const { exitCode, signal } = session.record;
-        return { ...(await leftOf(session.record)), exitCode: exitCode ?? unknownExitCode, signal };
+        return { ...(await leftOf(session.record, leaving)), exitCode: exitCode ?? unknownExitCode, signal };
       },
     },
   };

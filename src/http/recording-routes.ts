@@ -58,8 +58,8 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
         try {
           const { sessionId } = request.params;
           const { from } = request.query;
-          const lines = await recordings.play(sessionId, { from }, principalOf(request));
           const signal = signalOf(reply);
+          const lines = await recordings.play(sessionId, { from, signal }, principalOf(request));
           const first = await lines.next(); // an error before it is still an answer of its own
           void reply.hijack();
           reply.raw.writeHead(200, { ...headersOf(reply.getHeaders()), "content-type": "application/x-asciicast" });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
-import { createKeyedLock, type KeyedLock } from "../core/single-flight.ts";
+import { createGate, type Gate } from "../core/gate.ts";
 import { type FoundSegment, findSegments, lastMark, readPieces } from "./recording-files.ts";
 import type { RecordedEvent, TerminalRecording, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
 import { isTerminalId, readDescription, readStartedAt, terminalsDir } from "./terminal-record.ts";
@@ -12,6 +12,8 @@ interface Found {
 
 /** Parsed before it is looked whether others should have their turn: less than a millisecond. */
 const PARSE_BYTES = 16 * 1024;
+/** Screens that are asked for while another one is made. */
+const MAX_WAITING = 64;
 /** The thread is let go of after so long. */
 const TURN_MS = 5;
 
@@ -20,7 +22,7 @@ export function createRecordingReader(
   stateDir: string,
   clock: Clock,
 ): (terminalId: string) => Promise<TerminalRecording | null> {
-  const lock = createKeyedLock();
+  const gate = createGate({ atOnce: 1, waiting: MAX_WAITING });
 
   return async (terminalId) => {
     if (!isTerminalId(terminalId)) return null;
@@ -41,7 +43,7 @@ export function createRecordingReader(
       async *events({ from = Number.NEGATIVE_INFINITY } = {}) {
         yield* readEvents({ dir, segments: await findSegments(dir) }, { from, before: Number.POSITIVE_INFINITY });
       },
-      screenAt: (at) => showScreen({ dir, segments, at }, { clock, lock }),
+      screenAt: (at, { signal } = {}) => showScreen({ dir, segments, at }, { clock, gate, signal }),
     };
   };
 }
@@ -79,9 +81,10 @@ async function* readEvents(
 /** One screen at a time: each takes memory and the processor. */
 function showScreen(
   { at, ...found }: Found & { readonly at: number },
-  { clock, lock }: { readonly clock: Clock; readonly lock: KeyedLock },
+  { clock, gate, signal }: { readonly clock: Clock; readonly gate: Gate; readonly signal: AbortSignal | undefined },
 ): Promise<TerminalSnapshot> {
-  return lock.run("screen", async () => {
+  return gate.run(async () => {
+    signal?.throwIfAborted();
     const { createScreenModel } = await import("./screen-model.ts"); // whoever shows none need not load it
     const { first } = found.segments[0] ?? { first: { offset: 0, cols: 80, rows: 24 } };
     const model = createScreenModel(first, () => undefined);
@@ -97,6 +100,7 @@ function showScreen(
           model.write(event.data.subarray(done, done + PARSE_BYTES));
           if (clock.now() - turnBegan < TURN_MS) continue;
           await clock.sleep(0);
+          signal?.throwIfAborted();
           turnBegan = clock.now();
         }
         offset += event.data.byteLength;

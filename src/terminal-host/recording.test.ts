@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { ended, makeHostFixture, outputBytes, specOf, waitUntil } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
 import { isAlive, sendSignal } from "../platform/processes.ts";
 import type { ConnectedTerminalHost } from "./client.ts";
 import type { RecordedEvent, TerminalRecording } from "./terminal-info.ts";
@@ -156,4 +157,18 @@ test("a screen out of much output does not hold the thread", { timeout: 60_000 }
   clearInterval(turning);
   expect(screen).toEqual(await client.snapshot(spec.terminalId));
   expect(turns).toBeGreaterThan(10);
+});
+
+test("a screen that nobody waits for any more is given up, and so many are asked for at once and no more", async () => {
+  const client = await (await makeHostFixture()).connect();
+  const spec = specOf(["/usr/bin/seq", "400000"]);
+  await client.spawn(spec);
+  await ended(client, spec.terminalId);
+  const recording = await recordingOf(client, spec.terminalId);
+  const leaving = new AbortController();
+  const screens = Array.from({ length: 70 }, () => recording.screenAt(recording.endsAt, leaving));
+  const outcomes = Promise.all(screens.map((screen) => errorCode(screen)));
+  leaving.abort(new PosternError("client_gone", "The viewer left."));
+  expect(new Set(await outcomes)).toEqual(new Set(["client_gone", "rate_limited"]));
+  expect((await recording.screenAt(recording.beginsAt)).offset).toBe(0);
 });

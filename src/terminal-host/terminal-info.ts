@@ -31,6 +31,11 @@ export interface SpawnSpec {
   readonly cols: number;
   /** Clamped to 1 to 500. */
   readonly rows: number;
+  /**
+   * False for output that nobody may see later: no recording is made of it, whatever becomes of terminal and host. True unless told
+   * otherwise.
+   */
+  readonly keepRecording?: boolean | undefined;
 }
 
 /** How a program ended. `exitCode` is 128 + the signal's number after a signal; `signal` is a name such as `SIGKILL`, or null. */
@@ -116,8 +121,9 @@ export interface TerminalRecording {
   /**
    * The screen that everything before `at` gives; `events({ from: at })` goes on from there. Takes a second for 30 MB of output, but
    * never the thread for more than some 10 ms at a time; one after the other. `lines` and `ansi` as in a live snapshot.
+   * @throws PosternError `rate_limited` when too many are asked for at once; the signal's reason when it was aborted
    */
-  screenAt(at: number): Promise<TerminalSnapshot>;
+  screenAt(at: number, options?: { readonly signal?: AbortSignal | undefined }): Promise<TerminalSnapshot>;
 }
 
 /** Everything outside the terminal host knows of it. Every call rejects with `terminal_host_unavailable` when the host is gone. */
@@ -144,7 +150,7 @@ export interface TerminalHostClient {
   renameLease(terminalId: string, leaseKey: string): Promise<void>;
   /**
    * Drops an ended terminal from the host's memory and keeps its recording, until {@link forget}, or until newer recordings need the
-   * room.
+   * room; one whose recording is not to be kept is forgotten.
    */
   release(terminalId: string): Promise<void>;
   /** Drops an ended terminal with all that was kept of it, also after {@link release}. */

@@ -33,7 +33,7 @@ export function viewsOf<Host extends TerminalHostClient>(client: Host, deps: Par
     host: client,
     clock: systemClock,
     log: silentLog,
-    sources: [(id) => ({ terminalId: id, mayDrive: true, watch })],
+    sources: [(id) => ({ terminalId: id, watch })],
     gone: { resume: () => Promise.reject(gone), remains: () => Promise.reject(gone) },
     ...deps,
   });

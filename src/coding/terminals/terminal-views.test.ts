@@ -80,7 +80,7 @@ describe("a viewer", () => {
       sources: [
         async (id) => {
           await found.promise;
-          return { terminalId: id, mayDrive: true, watch: () => () => undefined };
+          return { terminalId: id, watch: () => () => undefined };
         },
       ],
     });
@@ -134,17 +134,6 @@ describe("drivers and observers", () => {
     phone.viewer?.leave();
     await expect.poll(() => desk.size(), patience).toEqual({ cols: 100, rows: 30 });
     expect(await client.snapshot(id)).toMatchObject({ cols: 100, rows: 30 });
-  });
-
-  test("who may not drive is told so when it asks to, and looks on when it does not", async () => {
-    const { spawn, view } = viewsOf(terminalHost(), {
-      sources: [(id) => ({ terminalId: id, mayDrive: false, watch: () => () => undefined })],
-    });
-    const id = await spawn(scriptSpec(reading));
-    const asking = view(id, { mode: "drive" });
-    await expect.poll(() => asking.closed()?.code, patience).toBe(4403);
-    const looking = view(id);
-    await expect.poll(() => looking.frames[0], patience).toMatchObject({ kind: "hello", mode: "observe" });
   });
 
   test("of three viewers, whose terminals all answer, the program hears one answer", async () => {
@@ -214,7 +203,7 @@ describe("what is in the way", () => {
       gone: {
         resume: async (sessionId, _caller, { size }) => {
           resumed.push(size);
-          return { terminalId: sessionId, mayDrive: true, watch: () => () => undefined };
+          return { terminalId: sessionId, watch: () => () => undefined };
         },
         remains: async () => ({
           terminalId: "gone",

@@ -20,8 +20,6 @@ export interface Watching {
 /** A terminal that somebody may look at. */
 export interface FoundTerminal {
   readonly terminalId: string;
-  /** Whether the caller may type. */
-  readonly mayDrive: boolean;
   /** Told of each viewer that has come; what it returns is called when that one has left. */
   readonly watch: (viewer: Watching) => () => void;
 }
@@ -46,7 +44,7 @@ export interface GoneTerminals {
     options: { readonly size: TerminalSize | undefined; readonly signal: AbortSignal },
   ): Promise<FoundTerminal>;
   /** @throws PosternError `session_not_found` | `session_busy` */
-  remains(sessionId: string, caller: Caller): Promise<LeftTerminal>;
+  remains(sessionId: string, caller: Caller, signal: AbortSignal): Promise<LeftTerminal>;
 }
 
 /** What {@link createTerminalViews} needs. */
@@ -127,11 +125,8 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
           found = await resume(sessionId, size);
         }
         if (leaving.signal.aborted) return;
-        if (found === null) return showRemains(await deps.gone.remains(sessionId, caller));
-        if (wanted === "drive" && !found.mayDrive && request.mode === "drive") {
-          return me.close(terminalCloseCodes.notAllowed, "You may look at this terminal, not type.");
-        }
-        sit(found, wanted === "drive" && found.mayDrive ? "drive" : "observe", size);
+        if (found === null) return showRemains(await deps.gone.remains(sessionId, caller, leaving.signal));
+        sit(found, wanted, size);
       }
 
       async function resume(sessionId: string, size: TerminalSize | undefined): Promise<FoundTerminal | null> {
