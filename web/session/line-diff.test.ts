@@ -40,6 +40,70 @@ describe("a diff", () => {
     expect(countOfDiff(diffOfPatch(patch))).toEqual({ added: 2, removed: 1 });
   });
 
+  it("of a patch has no head between its hunks, as where a file became a link", () => {
+    const patch = [
+      "diff --git a/x b/x",
+      "deleted file mode 100644",
+      "index 1..0",
+      "--- a/x",
+      "+++ /dev/null",
+      "@@ -1,2 +0,0 @@",
+      "-one",
+      "-two",
+      "diff --git a/x b/x",
+      "new file mode 120000",
+      "index 0..2",
+      "--- /dev/null",
+      "+++ b/x",
+      "@@ -0,0 +1 @@",
+      "+target",
+      "\\ No newline at end of file",
+      "",
+    ].join("\n");
+    const lines = ["@@ -1,2 +0,0 @@|null", "-one|1", "-two|2", "@@ -0,0 +1 @@|null", "+target|1"];
+    expect(outline(diffOfPatch(patch))).toEqual(lines);
+    expect(outline(diffOfPatch(patch.replaceAll(/^(diff|new|deleted|index).*\n/gm, "")))).toEqual(lines);
+  });
+
+  it("of a patch has every line of its hunks, also those that look like heads", () => {
+    const start = fc.constantFrom(
+      "diff --git a/x b/x",
+      "-- a/x",
+      "++ b/x",
+      "--- a/x",
+      "+++ b/x",
+      "@@ -1 +1 @@",
+      "\\ No",
+      "",
+    );
+    const text = fc.tuple(start, fc.constantFrom("", " ", "x")).map((parts) => parts.join(""));
+    const line = fc.record({ kind: fc.constantFrom("added", "removed", "context"), text });
+    const hunks = fc.array(fc.array(line, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(hunks, (written) => {
+        const count = (lines: (typeof written)[number], other: string): number =>
+          lines.filter(({ kind }) => kind !== other).length;
+        const patch = written.flatMap((lines) => [
+          "diff --git a/x b/x",
+          "--- a/x",
+          "+++ b/x",
+          `@@ -1,${count(lines, "added")} +1,${count(lines, "removed")} @@`,
+          ...lines.map(({ kind, text: words }) => `${kind === "added" ? "+" : kind === "removed" ? "-" : " "}${words}`),
+        ]);
+        const read = diffOfPatch(`${patch.join("\n")}\n`).filter(({ kind }) => kind !== "hunk");
+        expect(read.map(({ kind, text: words }) => ({ kind, text: words }))).toEqual(written.flat());
+      }),
+    );
+  });
+
+  it("of a patch whose counts are wrong hides no line", () => {
+    const patch = "--- a/x\n+++ b/x\n@@ -1,0 +1,0 @@\n+one\n-two\n three\n";
+    expect(outline(diffOfPatch(patch)).slice(1)).toEqual(["+one|1", "-two|1", " three|2"]);
+    const [file] =
+      filesOfApplyPatch("*** Begin Patch\n*** Update File: a\n@@ -1,0 +1,0 @@\n--- one\n*** End Patch\n") ?? [];
+    expect(outline(file?.lines ?? []).slice(1)).toEqual(["--- one|1"]);
+  });
+
   it("of an apply_patch has its files", () => {
     const patch =
       "*** Begin Patch\n*** Add File: a.md\n+one\n+two\n*** Update File: b.ts\n@@ f()\n x\n-y\n+z\n*** Delete File: c\n*** End Patch\n";

@@ -24,34 +24,67 @@ export function diffOfTexts(before: string, after: string): readonly DiffLine[] 
   ];
 }
 
-/** The lines of a unified diff, or of the form that `apply_patch` takes; what stands before its first hunk is left out. */
-export function diffOfPatch(patch: string): readonly DiffLine[] {
+/** Where a hunk is read: the number of the next line on both sides, null when unknown, and how many are still to come. */
+interface HunkPlace {
+  oldNumber: number | null;
+  newNumber: number | null;
+  oldLeft: number;
+  newLeft: number;
+}
+
+/**
+ * The lines of a unified diff's hunks. A hunk's head says how many there are; so what looks like a file's head within is a line as any
+ * other, and what stands between the hunks is left out. Lines that a hunk has beyond its count are shown too: nothing is hidden by
+ * a wrong count. Where the heads do not count, as in what `apply_patch` takes, a hunk ends with the next one's head.
+ */
+export function diffOfPatch(patch: string, { counted = true } = {}): readonly DiffLine[] {
   const lines: DiffLine[] = [];
-  let oldNumber: number | null = null;
-  let newNumber: number | null = null;
-  let inHunk = false;
+  let place: HunkPlace | null = null;
   for (const line of linesOf(patch)) {
-    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line);
-    if (hunk !== null || line.startsWith("@@")) {
-      inHunk = true;
-      oldNumber = hunk === null ? null : Number(hunk[1]);
-      newNumber = hunk === null ? null : Number(hunk[2]);
+    if (line.startsWith("@@")) {
+      place = placeOf(line, counted);
       lines.push({ kind: "hunk", text: line, number: null });
-    } else if (!inHunk || line.startsWith("\\")) {
-      continue;
-    } else if (line.startsWith("+")) {
-      lines.push({ kind: "added", text: line.slice(1), number: newNumber });
-      if (newNumber !== null) newNumber += 1;
-    } else if (line.startsWith("-")) {
-      lines.push({ kind: "removed", text: line.slice(1), number: oldNumber });
-      if (oldNumber !== null) oldNumber += 1;
-    } else {
-      lines.push({ kind: "context", text: line.slice(1), number: newNumber });
-      if (oldNumber !== null) oldNumber += 1;
-      if (newNumber !== null) newNumber += 1;
+    } else if (place !== null && endsHunk(line, place)) {
+      place = null;
+    } else if (place !== null && !line.startsWith("\\")) {
+      const last = line === "" && place.oldLeft === 0 && place.newLeft === 0;
+      if (!last) lines.push(take(line, place));
     }
   }
   return lines;
+}
+
+function placeOf(head: string, counted: boolean): HunkPlace {
+  const found = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))?/.exec(head);
+  if (found === null) return { oldNumber: null, newNumber: null, oldLeft: Infinity, newLeft: Infinity };
+  const [, oldNumber, oldCount = "1", newNumber, newCount = "1"] = found;
+  return {
+    oldNumber: Number(oldNumber),
+    newNumber: Number(newNumber),
+    oldLeft: counted ? Number(oldCount) : Infinity,
+    newLeft: counted ? Number(newCount) : Infinity,
+  };
+}
+
+/** A line of a counted hunk begins with a sign, so `diff` is always a head; `---` is one only where no line is to come. */
+function endsHunk(line: string, { oldLeft, newLeft }: HunkPlace): boolean {
+  return (
+    (line.startsWith("diff ") && oldLeft !== Infinity) || (oldLeft === 0 && newLeft === 0 && line.startsWith("--- "))
+  );
+}
+
+function take(line: string, place: HunkPlace): DiffLine {
+  const { oldNumber, newNumber } = place;
+  const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "context";
+  if (kind !== "added") {
+    place.oldNumber = oldNumber === null ? null : oldNumber + 1;
+    place.oldLeft = Math.max(0, place.oldLeft - 1);
+  }
+  if (kind !== "removed") {
+    place.newNumber = newNumber === null ? null : newNumber + 1;
+    place.newLeft = Math.max(0, place.newLeft - 1);
+  }
+  return { kind, text: line.slice(1), number: kind === "removed" ? oldNumber : newNumber };
 }
 
 /** A file in the text that `apply_patch` takes. */
@@ -77,7 +110,9 @@ export function filesOfApplyPatch(text: string): readonly PatchedFile[] | null {
     return {
       path,
       action,
-      lines: diffOfPatch(hunks).filter(({ kind, text: words }) => kind !== "hunk" || words !== "@@"),
+      lines: diffOfPatch(hunks, { counted: false }).filter(
+        ({ kind, text: words }) => kind !== "hunk" || words !== "@@",
+      ),
     };
   });
 }
