@@ -30,6 +30,12 @@ export function numberField(fields: Fields, name: string): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
+/** A field that is true or false. */
+export function booleanField(fields: Fields, name: string): boolean | undefined {
+  const value = fields[name];
+  return typeof value === "boolean" ? value : undefined;
+}
+
 /** An object field. */
 export function objectField(fields: Fields, name: string): Fields | undefined {
   const value = fields[name];

@@ -33,7 +33,7 @@ export interface Host {
   attach(terminalId: string, socket: Socket, options: AttachOptions): Promise<void>;
   end(terminalId: string, graceMs: number): Promise<TerminalExit>;
   renameLease(terminalId: string, leaseKey: string): void;
-  /** Lets go of an ended terminal; its recording stays. */
+  /** Lets go of an ended terminal; its recording stays, unless none is to be kept. */
   release(terminalId: string): void;
   forget(terminalId: string): void;
   onExit(listener: (terminalId: string, exit: TerminalExit) => void): void;
@@ -110,14 +110,18 @@ export function createHost(deps: HostDeps): Host {
 
   function release(terminalId: string): void {
     const terminal = takeEnded(terminalId);
-    const recording = terminal?.release();
-    if (recording === undefined) return;
+    if (terminal === undefined) return;
+    if (!terminal.keepsRecording) {
+      terminal.forget();
+      return;
+    }
+    const recording = terminal.release();
     try {
       writeDescription(join(terminalsDir(stateDir), terminalId), recording);
       recordings.add({ terminalId, ...recording });
     } catch (error) {
       deps.log.error({ terminalId, error: messageOf(error) }, "a recording cannot be kept");
-      terminal?.forget();
+      terminal.forget();
     }
   }
 
@@ -136,7 +140,7 @@ export function createHost(deps: HostDeps): Host {
         releaseOldestEnded();
       };
       const terminal = startTerminal(spec, { clock, turns, screens, log, rawLogMaxBytes, onExit });
-      writeTerminalRecord(dir, terminal.info());
+      writeTerminalRecord(dir, { ...terminal.info(), keepRecording: terminal.keepsRecording });
       return terminal;
     } catch (error) {
       log?.remove();

@@ -1,5 +1,5 @@
 import { PosternError } from "../core/errors.ts";
-import { type Fields, numberField, textField, textListField, textMapField } from "./fields.ts";
+import { booleanField, type Fields, numberField, textField, textListField, textMapField } from "./fields.ts";
 import { clampSize, type Host } from "./host.ts";
 import type { Method } from "./protocol.ts";
 import type { SpawnSpec } from "./terminal-info.ts";
@@ -58,6 +58,7 @@ function readSpec(params: Fields): SpawnSpec {
     cwd: need(textField(params, "cwd"), "cwd"),
     env: need(textMapField(params, "env"), "env"),
     ...readSize(params),
+    keepRecording: booleanField(params, "keepRecording"),
   };
 }
 

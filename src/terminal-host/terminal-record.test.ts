@@ -30,7 +30,7 @@ function terminalDir(stateDir: string, terminalId: string): string {
 test("the recorded process is ended and the folder removed", async () => {
   const stateDir = await makeTempFolder();
   const program = await startProgram({});
-  writeTerminalRecord(terminalDir(stateDir, newUuid()), { ...program, startedAt: 1 });
+  writeTerminalRecord(terminalDir(stateDir, newUuid()), { ...program, startedAt: 1, keepRecording: true });
   expect(await clearLeftovers(stateDir, systemClock)).toEqual({ leftovers: 1, recordings: [] });
   expect(isAlive(program.pid, program.pidStartTime)).toBe(false);
   expect(readdirSync(terminalsDir(stateDir))).toEqual([]);
@@ -39,7 +39,12 @@ test("the recorded process is ended and the folder removed", async () => {
 test("a process that got the pid of a recorded one later is left alone", async () => {
   const stateDir = await makeTempFolder();
   const program = await startProgram({});
-  writeTerminalRecord(terminalDir(stateDir, newUuid()), { ...program, pidStartTime: "another.1", startedAt: 1 });
+  writeTerminalRecord(terminalDir(stateDir, newUuid()), {
+    ...program,
+    pidStartTime: "another.1",
+    startedAt: 1,
+    keepRecording: true,
+  });
   await clearLeftovers(stateDir, systemClock);
   expect(isAlive(program.pid, program.pidStartTime)).toBe(true);
 });

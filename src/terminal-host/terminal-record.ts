@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import { endGroups, type ProcessTree } from "../platform/processes.ts";
-import { type Fields, numberField, parseFields, textField } from "./fields.ts";
+import { booleanField, type Fields, numberField, parseFields, textField } from "./fields.ts";
 import { readMarks } from "./marks.ts";
 
 /** In the environment of every program: what a dead host's leftovers are known by. */
@@ -39,13 +39,18 @@ export function terminalsDir(stateDir: string): string {
   return join(stateDir, "terminals");
 }
 
+/** What is noted of a terminal whose host may die. */
+export interface TerminalRecord {
+  readonly pid: number;
+  readonly pidStartTime: string;
+  readonly startedAt: number;
+  readonly keepRecording: boolean;
+}
+
 /** Notes which process runs in the terminal whose folder is `dir`, for the next host in case this one dies. */
-export function writeTerminalRecord(
-  dir: string,
-  record: { readonly pid: number; readonly pidStartTime: string; readonly startedAt: number },
-): void {
-  const { pid, pidStartTime, startedAt } = record;
-  writeFileSync(join(dir, RECORD), JSON.stringify({ pid, pidStartTime, startedAt }), { mode: 0o600 });
+export function writeTerminalRecord(dir: string, record: TerminalRecord): void {
+  const { pid, pidStartTime, startedAt, keepRecording } = record;
+  writeFileSync(join(dir, RECORD), JSON.stringify({ pid, pidStartTime, startedAt, keepRecording }), { mode: 0o600 });
 }
 
 /** Makes what is in `dir` a recording: no process is looked for there any more. */
@@ -71,7 +76,7 @@ export function readStartedAt(dir: string): number | undefined {
 }
 
 /**
- * Ends whatever an earlier host of `stateDir` left behind, and makes recordings of it. Only for the holder of the host lock. Resolves
+ * Ends whatever an earlier host of `stateDir` left behind, and makes recordings of what may be kept. Only for the holder of the host lock. Resolves
  * with the number of terminals that were left, and all recordings that there are.
  */
 export async function clearLeftovers(
@@ -97,16 +102,18 @@ export async function clearLeftovers(
   return { leftovers: leftovers.length, recordings };
 }
 
-/** Undefined when nothing in `dir` can be played back. */
+/** Undefined when nothing in `dir` can be played back, or may be. Without a record it is the rest of a folder that was being removed. */
 function describeLeftover(dir: string): RecordingDescription | undefined {
   try {
+    const record = readFields(join(dir, RECORD));
+    if (record === undefined || booleanField(record, "keepRecording") === false) return undefined;
     const files = readdirSync(dir);
     const firstMarks = files.filter((name) => name.endsWith(".marks")).toSorted()[0];
     const segments = files.filter((name) => name.endsWith(".raw")).map((name) => statSync(join(dir, name)));
     const first = firstMarks === undefined ? undefined : readMarks(readFileSync(join(dir, firstMarks)))[0];
     if (first === undefined || segments.length === 0) return undefined;
     const description = {
-      startedAt: readStartedAt(dir) ?? first.at,
+      startedAt: numberField(record, "startedAt") ?? first.at,
       endedAt: Math.max(first.at, ...segments.map((file) => Math.floor(file.mtimeMs))),
       sizeBytes: segments.reduce((sum, file) => sum + file.size, 0),
     };

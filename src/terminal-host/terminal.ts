@@ -26,6 +26,8 @@ export interface TerminalDeps {
 /** One program with its screen, raw log and viewers; it stays after the program's end until it is forgotten. */
 export interface Terminal {
   info(): TerminalInfo;
+  /** Whether its recording stays when it is let go of. */
+  readonly keepsRecording: boolean;
   rename(leaseKey: string): void;
   write(data: Uint8Array): Promise<void>;
   resize(size: { readonly cols: number; readonly rows: number }): void;
@@ -154,6 +156,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
 
   return {
     info: () => ({ terminalId, leaseKey, pid: pty.pid, pidStartTime, ...currentSize(), startedAt, exit }),
+    keepsRecording: spec.keepRecording ?? true,
     rename(newKey) {
       leaseKey = newKey;
     },
