@@ -63,6 +63,7 @@ describe("a diff", () => {
     const lines = ["@@ -1,2 +0,0 @@|null", "-one|1", "-two|2", "@@ -0,0 +1 @@|null", "+target|1"];
     expect(outline(diffOfPatch(patch))).toEqual(lines);
     expect(outline(diffOfPatch(patch.replaceAll(/^(diff|new|deleted|index).*\n/gm, "")))).toEqual(lines);
+    expect(outline(diffOfPatch(patch.replace("two\n", "two\n\n")))).toEqual(lines);
   });
 
   it("of a patch has every line of its hunks, also those that look like heads", () => {
