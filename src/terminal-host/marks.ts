@@ -58,10 +58,14 @@ export function createMarkLog(
   let size = first;
   let file: { readonly segment: number; fd: number | undefined; count: number } | undefined;
   let lastAt = 0;
+  /** What the clock showed at the last mark, or when it was found set back. */
+  let lastClock = 0;
   let intervalMs = INTERVAL_MS;
 
-  function write(offset: number, at: number): void {
+  /** A mark is never earlier than the one before: while the clock is behind, time goes on at half its pace until it has caught up. */
+  function write(offset: number, now: number): void {
     if (file === undefined || file.count >= maxMarks) return;
+    const at = Math.max(now, lastAt + Math.floor(Math.max(0, now - lastClock) / 2));
     file.fd ??= openSync(join(dir, marksName(file.segment)), file.count === 0 ? "w" : "r+", 0o600);
     bytes.writeUIntBE(at, 0, 6);
     bytes.writeUIntBE(offset, 6, 6);
@@ -70,6 +74,7 @@ export function createMarkLog(
     writeSync(file.fd, bytes, 0, MARK_BYTES, file.count * MARK_BYTES);
     file.count++;
     lastAt = at;
+    lastClock = now;
     intervalMs = INTERVAL_MS * 2 ** Math.floor((file.count / maxMarks) * SLOWDOWNS);
   }
 
@@ -83,17 +88,18 @@ export function createMarkLog(
     note(segment, offset) {
       const now = clock.now();
       if (file?.segment === segment) {
-        if (now - lastAt < intervalMs && now >= lastAt) return;
+        if (now < lastClock) lastClock = now;
+        if (now - lastClock < intervalMs) return;
       } else {
         release();
         file = { segment, fd: undefined, count: 0 };
       }
-      write(offset, Math.max(now, lastAt));
+      write(offset, now);
     },
     resize(offset, changed) {
       size = changed;
       try {
-        write(offset, Math.max(clock.now(), lastAt));
+        write(offset, clock.now());
       } catch {
         // the next mark tells of it
       }
