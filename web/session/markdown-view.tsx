@@ -10,14 +10,12 @@ export const Markdown = memo(function Markdown({ text }: { readonly text: string
   return (
     <div className="flex flex-col gap-2">
       <Nodes nodes={nodes} />
-      {rest !== "" && (
+      {rest.trim() !== "" && (
         <>
-          {rest.trim() !== "" && (
-            <p className="text-2xs text-ink-faint">
-              {nodes.length === 0 ? "This text" : "The rest"} is too long or too nested to be formatted: here it is as
-              it was written.
-            </p>
-          )}
+          <p className="text-2xs text-ink-faint">
+            {nodes.length === 0 ? "This text" : "The rest"} is too long or too nested to be formatted: here it is as it
+            was written.
+          </p>
           <p className="wrap-anywhere whitespace-pre-wrap">{rest}</p>
         </>
       )}
