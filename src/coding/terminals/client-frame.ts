@@ -1,5 +1,5 @@
 import type { TerminalSize } from "../../terminal-host/terminal-info.ts";
-import { clientFrameSchema } from "../../wire/terminal.ts";
+import { type ClientFrame, clientFrameSchema } from "../../wire/terminal.ts";
 import { clampSize } from "./viewers.ts";
 
 /** What a client sent: text for the program, or its window's size. */
@@ -20,12 +20,19 @@ export function readClientFrame(frame: Buffer, isBinary: boolean): ClientWord {
   return { kind: "resize", size: clampSize({ cols, rows }) };
 }
 
-function parseControl(frame: Buffer) {
-  // Nearly all frames are keys: they are not parsed.
+function parseControl(frame: Buffer): ClientFrame | undefined {
+  // Text alone is not parsed.
   if (frame.byteLength < 2 || !frame.includes('"kind"')) return undefined;
   try {
-    return clientFrameSchema.safeParse(JSON.parse(frame.toString("utf8"))).data;
+    const value: unknown = JSON.parse(frame.toString("utf8"));
+    return isInput(value) ? value : clientFrameSchema.safeParse(value).data;
   } catch {
     return undefined; // no JSON: it was typed or pasted
   }
+}
+
+/** Keys, which the schema would take several times as long for. */
+function isInput(value: unknown): value is Extract<ClientFrame, { kind: "input" }> {
+  if (typeof value !== "object" || value === null || !("kind" in value) || !("data" in value)) return false;
+  return value.kind === "input" && typeof value.data === "string";
 }
