@@ -145,6 +145,9 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
         return;
       case "exit":
         attempt.exit = frame;
+        return;
+      case "alive":
+        return; // that it came says it
     }
   }
 
