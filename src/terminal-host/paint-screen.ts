@@ -61,6 +61,7 @@ function paintModes({ terminal, insides, untold }: ScreenParts, at: { pen: Pen; 
   place(corner, { pen, columns: cols, line: lineAt(buffer, buffer.y) });
   const style = writingStyle(insides.input["_curAttrData"]);
   pen.style(style);
+  if (insides.input["_parser"].precedingJoinState === 0) pen.stop();
   for (const [set, sequence] of [
     [modes.applicationCursorKeysMode, "\x1b[?1h"],
     [modes.applicationKeypadMode, "\x1b="],
@@ -123,9 +124,10 @@ function lineAt(buffer: InnerBuffer, y: number): ReturnType<InnerBuffer["lines"]
   return buffer.lines.get(buffer.ybase + y);
 }
 
-function hasNothingSaved({ savedX, savedY, ybase, savedCurAttrData, savedCharset }: InnerBuffer): boolean {
+/** What was saved on the first visible row comes down with it when the terminal grows; what never was does not. */
+function hasNothingSaved({ savedX, savedY, savedCurAttrData, savedCharset }: InnerBuffer): boolean {
   const { fg, bg } = savedCurAttrData;
-  return savedX === 0 && savedY <= ybase && fg === 0 && bg === 0 && savedCharset === undefined;
+  return savedX === 0 && savedY === 0 && fg === 0 && bg === 0 && savedCharset === undefined;
 }
 
 /** Leaves the cursor where it is on the main screen, which counts when the terminal is resized, and what it saved as it is. */

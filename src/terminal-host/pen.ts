@@ -19,6 +19,8 @@ export interface Pen {
   put(text: string): void;
   /** Appends a cell's character; it joins with nothing before it. */
   print(characters: string): void;
+  /** What comes joins with nothing that was printed. Not when other character sets were selected. */
+  stop(): void;
   /** Whether what is erased or scrolled in now would have a colour. */
   fills(): boolean;
   readonly length: number;
@@ -89,6 +91,9 @@ export function createPen(links: Insides["links"]): Pen {
       if (lastPrinted !== 0 && !(standsAlone(first) && standsAlone(lastPrinted))) text += BREAK;
       text += characters;
       lastPrinted = characters.length === 1 ? first : (characters.codePointAt(characters.length - 1) ?? first);
+    },
+    stop() {
+      if (lastPrinted !== 0) put(BREAK);
     },
     fills: () => (now.bg & COLOR.mask) !== 0,
     get length() {

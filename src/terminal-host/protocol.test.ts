@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { suiteSeed } from "../../test/support/suite-seed.ts";
 import {
   createFrameReader,
   FRAME,
@@ -49,6 +50,7 @@ test("frames arrive whole and in order however the stream is cut", () => {
           });
       }
     }),
+    { seed: suiteSeed },
   );
 });
 
@@ -65,6 +67,7 @@ test("output comes through byte for byte between other frames", () => {
         expect(frames.filter((frame) => frame.kind === FRAME.json)).toHaveLength(chunks.length);
       },
     ),
+    { seed: suiteSeed },
   );
 });
 

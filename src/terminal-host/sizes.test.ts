@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { suiteSeed } from "../../test/support/suite-seed.ts";
 import { ended, makeHostFixture, specOf, waitUntil } from "../../test/support/terminal-host.ts";
 import type { ConnectedTerminalHost } from "./client.ts";
 import { createSizeHistory } from "./size-history.ts";
@@ -102,6 +103,6 @@ test("the history of sizes is bounded, and knows what it dropped", () => {
         else expect(found).toEqual({ size: expected, count: all.findLastIndex((one) => one.offset <= offset) + 1 });
       }
     }),
-    { numRuns: 30 },
+    { numRuns: 30, seed: suiteSeed },
   );
 });

@@ -22,9 +22,14 @@ export interface ViewerTerminal {
   state(): string[];
   /**
    * Whether it is in a state that no sequence gives: a cursor (or a saved one) behind the last column although that is empty, a
-   * link, underline or character set that a restored cursor has half lost, a character that is still growing in insert mode, what a resize has cut or hidden, and what was saved on the alternate screen earlier.
+   * link, underline or character set that a restored cursor has (half) lost, a character that is still growing in insert mode, what a resize has cut or hidden, and what was saved on the alternate screen earlier.
    */
   hangs(): boolean;
+  /**
+   * Whether a row holds characters or styles for cells that have others by now, or lacks some: xterm.js forgets to remove them, or to
+   * move them with their cells, and shows them at other cells after the next resize.
+   */
+  hasLeftOvers(): boolean;
   close(): void;
 }
 
@@ -126,6 +131,7 @@ export function createViewerTerminal(size: TerminalSize): ViewerTerminal {
       if (terminal.modes.insertMode && insides.input["_parser"].precedingJoinState !== 0) return true;
       if ((bg & BG.extended) === 0 && (extended.urlId !== 0 || extended["_ext"] !== extended.underlineColor))
         return true;
+      if ((bg & BG.extended) !== 0 && extended["_ext"] === 0 && extended.urlId === 0) return true;
       const { fg: savedFg, bg: savedBg } = alt.savedCurAttrData;
       const hasSaved =
         alt.savedX > 0 || alt.savedY > 0 || savedFg !== 0 || savedBg !== 0 || alt.savedCharset !== undefined;
@@ -142,8 +148,30 @@ export function createViewerTerminal(size: TerminalSize): ViewerTerminal {
       }
       return isOver(active, active.x, active.y) || saved(normal) || (active === alt && saved(alt));
     },
+    hasLeftOvers() {
+      const { normal, alt } = insides.buffers;
+      return [normal, alt].some(({ lines }) =>
+        Array.from({ length: lines.length }, (_, y) => lines.get(y)).some(
+          (line) => line !== undefined && isMixed(line),
+        ),
+      );
+    },
     close: () => terminal.dispose(),
   };
+}
+
+/** Set in the content of a cell whose characters stand beside the row. */
+const COMBINED = 0x200000;
+
+function isMixed(line: InnerLine): boolean {
+  const combined: unknown = Reflect.get(line, "_combined");
+  if (typeof combined !== "object" || combined === null) throw new Error("xterm.js keeps joined characters elsewhere.");
+  const isAt = (x: number, where: object, has: boolean): boolean => Object.hasOwn(where, x) === has;
+  for (let x = 0; x < line.length; x++) {
+    if (!isAt(x, combined, (line.hasContent(x) & COMBINED) !== 0)) return true;
+    if (!isAt(x, line["_extendedAttrs"], (line.getBg(x) & BG.extended) !== 0)) return true;
+  }
+  return [combined, line["_extendedAttrs"]].some((where) => Object.keys(where).some((x) => Number(x) >= line.length));
 }
 
 /** Half of a wide character without the other. */
