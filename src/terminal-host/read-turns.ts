@@ -4,8 +4,8 @@ import type { Clock } from "../core/clock.ts";
 export interface ReadTurns {
   /** Says that `reader` reads now; returns how many bytes it may take before it lets others have their turn. */
   budget(reader: number): number;
-  /** Somebody typed: the answer should not wait behind a flood. */
-  typed(): void;
+  /** Somebody typed to the program of `reader`: its answer should not wait behind a flood of another one. */
+  typed(reader: number): void;
 }
 
 /** Alone, a terminal reads this much at a time: larger amounts measured no faster. */
@@ -19,15 +19,19 @@ const SHARED_FOR_MS = 50;
 export function createReadTurns(clock: Clock): ReadTurns {
   let lastReader = 0;
   let sharedUntil = 0;
+  let typedTo = 0;
+  let typedUntil = 0;
   return {
     budget(reader) {
       const now = clock.now();
       if (reader !== lastReader && lastReader !== 0) sharedUntil = now + SHARED_FOR_MS;
       lastReader = reader;
-      return now < sharedUntil ? SHARED_BYTES : ALONE_BYTES;
+      const delaysAnother = now < sharedUntil || (now < typedUntil && reader !== typedTo);
+      return delaysAnother ? SHARED_BYTES : ALONE_BYTES;
     },
-    typed() {
-      sharedUntil = clock.now() + SHARED_FOR_MS;
+    typed(reader) {
+      typedTo = reader;
+      typedUntil = clock.now() + SHARED_FOR_MS;
     },
   };
 }

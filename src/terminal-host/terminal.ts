@@ -161,7 +161,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       leaseKey = newKey;
     },
     write(data) {
-      deps.turns.typed();
+      deps.turns.typed(pty.pid);
       return pty.write(data);
     },
     resize({ cols, rows }) {

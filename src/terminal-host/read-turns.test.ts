@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { systemClock } from "../core/clock.ts";
+import { createReadTurns } from "./read-turns.ts";
+
+function turnsAt(start: number) {
+  let now = start;
+  const turns = createReadTurns({ ...systemClock, now: () => now });
+  return { turns, pass: (ms: number) => void (now += ms) };
+}
+
+const alone = 64 * 1024;
+
+test("a flood reads little at a time while somebody waits for the answer of another terminal", () => {
+  const { turns, pass } = turnsAt(1_000);
+  expect(turns.budget(1)).toBe(alone);
+  turns.typed(2);
+  expect(turns.budget(1)).toBeLessThan(alone);
+  pass(100);
+  expect(turns.budget(1)).toBe(alone);
+  expect(turns.budget(2)).toBeLessThan(alone);
+});
+
+test("what somebody typed is answered at full speed when nobody else reads", () => {
+  const { turns } = turnsAt(1_000);
+  expect(turns.budget(1)).toBe(alone);
+  turns.typed(1);
+  expect(turns.budget(1)).toBe(alone);
+  expect(turns.budget(2)).toBeLessThan(alone);
+  expect(turns.budget(1)).toBeLessThan(alone);
+});
