@@ -1,3 +1,5 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/core/clock.ts";
@@ -19,6 +21,8 @@ export interface Rig {
   start(script: string): Promise<string>;
   /** Opens a viewer of it; resolves when it was shown the first of the terminal. */
   view(sessionId: string): Promise<SocketViewer>;
+  /** The same in a process of its own, which then types `text`. */
+  viewElsewhere(sessionId: string, text: string): Promise<void>;
   closeSession(sessionId: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -56,6 +60,13 @@ export async function startRig(scripts: Readonly<Record<string, string>>): Promi
       return body.sessionId;
     },
     view: (sessionId) => openViewer(server.url, { sessionId, token }),
+    async viewElsewhere(sessionId, text) {
+      const viewer = fork(join(import.meta.dirname, "flood-viewer.ts"), [server.url, sessionId, token]);
+      await once(viewer, "message");
+      viewer.send(text);
+      viewer.unref();
+      viewer.channel?.unref();
+    },
     async closeSession(sessionId) {
       await api.post("/api/coding/coding_close_session", { sessionId });
     },

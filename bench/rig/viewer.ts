@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 import {
   binaryFrameKinds,
@@ -41,6 +42,8 @@ export async function openViewer(
   const first = Promise.withResolvers<number>();
   const ended = Promise.withResolvers<number>();
   ended.promise.catch(() => undefined); // of those that leave
+  const connected = Promise.withResolvers<Socket>();
+  ws.once("upgrade", ({ socket }) => connected.resolve(socket));
   ws.once("open", () => {
     openedAt = performance.now();
   });
@@ -66,12 +69,14 @@ export async function openViewer(
     for (const resolve of waiting) resolve();
     waiting.clear();
   });
+  const firstPaintMs = await first.promise;
+  const connection = await connected.promise;
   return {
-    firstPaintMs: await first.promise,
+    firstPaintMs,
     ended: ended.promise,
     offset: () => offset,
     screens: () => screens,
-    type: (text) => ws.send(JSON.stringify({ kind: "input", data: text })),
+    type: (text) => connection.write(inputFrame(text)),
     next: () => new Promise((resolve) => waiting.add(resolve)),
     pause: () => ws.pause(),
     resume: () => ws.resume(),
@@ -81,4 +86,10 @@ export async function openViewer(
       await closed;
     },
   };
+}
+
+/** A short text frame, masked with zeros (RFC 6455 section 5.3): what a client takes to make it is not Postern's time. */
+function inputFrame(text: string): Buffer {
+  const payload = Buffer.from(JSON.stringify({ kind: "input", data: text }));
+  return Buffer.concat([Buffer.from([0x81, 0x80 | payload.byteLength, 0, 0, 0, 0]), payload]);
 }
