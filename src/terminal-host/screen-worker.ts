@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { flushCompileCache } from "node:module";
+import { constants, getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../core/errors.ts";
@@ -9,6 +10,9 @@ import { createScreenModel, type ScreenModel } from "./screen-model.ts";
 
 /** Parsed at a time before other terminals have their turn: about 5 ms. */
 const BATCH_BYTES = 128 * 1024;
+
+/** How much the thread steps back behind those who pass output and keys on: to about a third of their share of a busy processor. */
+const STEP_BACK = 5;
 
 interface Screen {
   readonly terminalId: string;
@@ -34,6 +38,8 @@ const batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
 let scheduled = false;
 
 flushCompileCache(); // the thread ends by being terminated
+// On Linux this is of the calling thread alone, elsewhere of the whole process.
+if (process.platform === "linux") setPriority(Math.min(getPriority() + STEP_BACK, constants.priority.PRIORITY_LOW));
 
 parentPort?.on("message", (message: ToScreens) => {
   if (message.type === "open") {
