@@ -88,7 +88,7 @@ export async function openViewer(
   };
 }
 
-/** A short text frame, masked with zeros (RFC 6455 section 5.3): what a client takes to make it is not Postern's time. */
+/** A text frame of at most 125 bytes, masked with zeros (RFC 6455 section 5.3): what a client takes to make it is not Postern's time. */
 function inputFrame(text: string): Buffer {
   const payload = Buffer.from(JSON.stringify({ kind: "input", data: text }));
   return Buffer.concat([Buffer.from([0x81, 0x80 | payload.byteLength, 0, 0, 0, 0]), payload]);
