@@ -1,11 +1,13 @@
-import graphemesModule from "@xterm/addon-unicode-graphemes";
 import headlessModule from "@xterm/headless";
+import { unpooled } from "../core/unpooled.ts";
 import { incompleteCharacterBytes, watchIncompleteOutput } from "./incomplete-output.ts";
 import { paintScreen } from "./paint-screen.ts";
 import { answerQueries } from "./query-answers.ts";
 import { type Insides, insidesOf } from "./terminal-insides.ts";
 import { watchUntoldModes } from "./untold-modes.ts";
 
+// It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
+const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 const { Terminal } = headlessModule;
 const { UnicodeGraphemesAddon } = graphemesModule;
 

@@ -1,5 +1,5 @@
-import graphemesModule from "@xterm/addon-unicode-graphemes";
 import headlessModule from "@xterm/headless";
+import { unpooled } from "../../src/core/unpooled.ts";
 import { NAMELESS_LINK } from "../../src/terminal-host/pen.ts";
 import type { TerminalSize } from "../../src/terminal-host/terminal-info.ts";
 import {
@@ -14,6 +14,8 @@ import {
   UNDERLINE_STYLE,
 } from "../../src/terminal-host/terminal-insides.ts";
 
+// It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
+const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 /** A viewer's terminal, with the scrollback that a snapshot can give. */
 export interface ViewerTerminal {
   write(data: Uint8Array | string): void;

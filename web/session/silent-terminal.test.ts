@@ -1,8 +1,10 @@
-import graphemesModule from "@xterm/addon-unicode-graphemes";
 import headlessModule from "@xterm/headless";
 import { describe, expect, it } from "vitest";
+import { unpooled } from "../../src/core/unpooled.ts";
 import { silenceTerminal } from "./silent-terminal.ts";
 
+// It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
+const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 const queries: Readonly<Record<string, string>> = {
   "primary device attributes": "\x1b[c",
   "secondary device attributes": "\x1b[>c",

@@ -1,10 +1,12 @@
-import graphemesModule from "@xterm/addon-unicode-graphemes";
 import headlessModule, { type IBufferCell } from "@xterm/headless";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { systemClock } from "../../core/clock.ts";
+import { unpooled } from "../../core/unpooled.ts";
 import { createClippedView } from "./clipped-view.ts";
 
+// It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
+const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 type Terminal = headlessModule.Terminal;
 
 function terminalOf(cols: number, rows: number): Terminal {

@@ -1,7 +1,10 @@
-import graphemesModule from "@xterm/addon-unicode-graphemes";
 import headlessModule, { type IBuffer, type IBufferCell } from "@xterm/headless";
 import type { Clock } from "../../core/clock.ts";
+import { unpooled } from "../../core/unpooled.ts";
 import { createScreenState } from "./screen-state.ts";
+
+// It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
+const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 
 /** Columns and rows of a terminal. */
 export interface Size {
