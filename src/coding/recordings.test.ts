@@ -161,8 +161,9 @@ async function lastScreen({ head, events }: Awaited<ReturnType<typeof play>>): P
   return `${rows.join("\n")}|${active.cursorX},${active.cursorY}|${active.type}`;
 }
 
-/** Writes pieces a few milliseconds apart: cut in the midst of characters and sequences. */
+/** Writes pieces a few milliseconds apart: cut in the midst of characters and sequences. Raw, or the answer to its query is echoed into them. */
 const pieces = `
+process.stdin.setRawMode(true);
 const all = Buffer.from(${JSON.stringify(
   `\x1b]52;c;RVZJTA==\x07Grüße 漢字 😀 \x1b[31mred\x1b[0m\r\n\x1b]0;title\x07\x1b[6n\x1b[5;3Hhere 🎉\x1b[?1049h\x1b[2J\x1b[Hother\x1b[3;3H\x1b[1mbold\x1b[m`,
 )});
@@ -172,7 +173,8 @@ next();`;
 
 test("a recording is valid text however it was cut, with each size at its place, and nothing that reaches out of a terminal", async () => {
   const { recordings, launch, host } = await openWorld();
-  const terminalId = await launch(`${pieces}; process.stdin.once("data", () => process.exit(0))`, async (id) => {
+  const untilReturn = `process.stdin.on("data", (data) => { if (data.includes(10)) process.exit(0); });`;
+  const terminalId = await launch(`${pieces}${untilReturn}`, async (id) => {
     await waitUntil(async () => (await host.snapshot(id)).lines.join("").includes("bold"), patienceMs);
     await host.resize(id, { cols: 50, rows: 12 });
     await host.write(id, "\n");
