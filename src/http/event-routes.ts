@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import type { ServerResponse } from "node:http";
 import type { Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
@@ -7,6 +5,7 @@ import type { Log } from "../core/log.ts";
 import type { StreamMessage, StreamOptions } from "../events/index.ts";
 import { eventsQuerySchema, sessionEventSchema } from "../wire/events.ts";
 import type { RouteModule } from "./route-server.ts";
+import { beginStream, writePiece } from "./streamed-answer.ts";
 import { whileValid } from "./while-valid.ts";
 
 /** What the event stream needs. */
@@ -66,12 +65,12 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
           () => ending.abort(),
         );
         try {
-          void reply.hijack();
-          const { raw } = reply;
-          raw.writeHead(200, { ...headersOf(reply.getHeaders()), "content-type": "text/event-stream; charset=utf-8" });
+          const raw = beginStream(reply, "text/event-stream; charset=utf-8");
           raw.write(`retry: ${retryMs}\n\n`);
           const messages = deps.stream({ after, sessionIds, within: principal.folders, signal });
-          for await (const message of messages) if (!(await send(raw, { message, signal, clock }))) break;
+          for await (const message of messages) {
+            if (!(await writePiece(raw, textOf(message), { signal, clock, stuckMs }))) break;
+          }
           raw.end();
         } catch (error) {
           // The answer has begun: nobody else can end it. The reader comes back with its last event.
@@ -86,35 +85,9 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
   };
 }
 
-/** @returns false when the reader takes nothing more */
-async function send(
-  raw: ServerResponse,
-  { message, signal, clock }: { readonly message: StreamMessage; readonly signal: AbortSignal; readonly clock: Clock },
-): Promise<boolean> {
-  if (raw.destroyed) return false;
-  if (raw.write(textOf(message))) return true;
-  const stuck = new AbortController();
-  const cancel = clock.after(stuckMs, () => stuck.abort());
-  try {
-    await once(raw, "drain", { signal: AbortSignal.any([signal, stuck.signal]) });
-    return true;
-  } catch {
-    raw.destroy(); // gone, stuck, or not allowed any more: what it has not taken is not kept for it
-    return false;
-  } finally {
-    cancel();
-  }
-}
-
 /** @see https://html.spec.whatwg.org/multipage/server-sent-events.html section 9.2.6: an `id` without data is remembered, and told to nobody */
 function textOf(message: StreamMessage): string {
   if (message.kind === "position") return `: still here\nid: ${message.id}\n\n`;
   const told = message.kind === "event" ? message.event : message.reset;
   return `id: ${told.id}\nevent: ${told.kind}\ndata: ${JSON.stringify(told)}\n\n`;
-}
-
-function headersOf(headers: Readonly<Record<string, number | string | string[] | undefined>>) {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
 }

@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import type { ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Recordings } from "../coding/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
@@ -8,6 +6,7 @@ import type { Log } from "../core/log.ts";
 import { forgottenTracesSchema, recordingInfoSchema, recordingQuerySchema } from "../wire/terminal.ts";
 import { textSchema } from "../wire/text.ts";
 import type { RouteModule } from "./route-server.ts";
+import { beginStream, writePiece } from "./streamed-answer.ts";
 
 /** What the routes of recordings need. */
 export interface RecordingRoutesDeps {
@@ -61,10 +60,10 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
           const signal = signalOf(reply);
           const lines = await recordings.play(sessionId, { from, signal }, principalOf(request));
           const first = await lines.next(); // an error before it is still an answer of its own
-          void reply.hijack();
-          reply.raw.writeHead(200, { ...headersOf(reply.getHeaders()), "content-type": "application/x-asciicast" });
-          if (first.done !== true && (await send(reply.raw, { text: first.value, signal, clock }))) {
-            for await (const text of lines) if (!(await send(reply.raw, { text, signal, clock }))) break;
+          const raw = beginStream(reply, "application/x-asciicast");
+          const reading = { signal, clock, stuckMs };
+          if (first.done !== true && (await writePiece(raw, first.value, reading))) {
+            for await (const text of lines) if (!(await writePiece(raw, text, reading))) break;
           }
           await lines.return();
           if (signal.aborted) reply.raw.destroy();
@@ -109,30 +108,4 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
       handler: async (request) => recordings.forget(request.params.sessionId, principalOf(request)),
     });
   };
-}
-
-/** @returns false when the reader takes nothing more */
-async function send(
-  raw: ServerResponse,
-  { text, signal, clock }: { readonly text: string; readonly signal: AbortSignal; readonly clock: Clock },
-): Promise<boolean> {
-  if (raw.destroyed || signal.aborted) return false;
-  if (raw.write(text)) return true;
-  const stuck = new AbortController();
-  const cancel = clock.after(stuckMs, () => stuck.abort());
-  try {
-    await once(raw, "drain", { signal: AbortSignal.any([signal, stuck.signal]) });
-    return true;
-  } catch {
-    raw.destroy(); // gone, stuck, or the gateway stops
-    return false;
-  } finally {
-    cancel();
-  }
-}
-
-function headersOf(headers: Readonly<Record<string, number | string | string[] | undefined>>) {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
 }
