@@ -16,7 +16,7 @@ import {
   type TicketAnswer,
 } from "./connection-state.ts";
 import type { TerminalFeed, TerminalSize } from "./terminal-feed.ts";
-import { inputParts, parseServerFrame } from "./terminal-frames.ts";
+import { connectionQuery, inputParts, type Position, parseServerFrame } from "./terminal-frames.ts";
 
 export interface TerminalConnectionOptions {
   /** The address of `/api/coding/coding_xterm_session`, `ws:` or `wss:`, without a query. */
@@ -58,12 +58,6 @@ const maxUnsentBytes = 1024 * 1024;
 
 const defaultBackoff = { firstMs: 250, longestMs: 10_000 } as const;
 
-/** Where the viewer is in the terminal's output; without an offset it has to begin with a screen. Null before the first hello. */
-interface Position {
-  readonly terminalId: string;
-  readonly offset: number | null;
-}
-
 /** One attempt, from its ticket to the end of its socket. */
 interface Attempt {
   socket: WebSocket | null;
@@ -104,7 +98,10 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     if (current !== attempt || closed) return;
     if (answer.kind === "stop") return stop(answer.why, answer.reason);
     if (answer.kind === "retry") return retry(attempt, answer.reason);
-    const socket = new WebSocket(`${options.url}?${queryOf(answer.ticket)}`, [terminalProtocol]);
+    const socket = new WebSocket(
+      `${options.url}?${connectionQuery({ sessionId: options.sessionId, ticket: answer.ticket, mode, size, position })}`,
+      [terminalProtocol],
+    );
     socket.binaryType = "arraybuffer";
     attempt.socket = socket;
     attempt.timer = setTimeout(() => socket.close(), helloTimeoutMs);
@@ -115,20 +112,6 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
       else if (data instanceof ArrayBuffer && attempt === live) receiveBinary(attempt, new Uint8Array(data));
     });
     socket.addEventListener("close", ({ code, reason }) => lost(attempt, { code, reason }));
-  }
-
-  function queryOf(ticket: string): string {
-    const query = new URLSearchParams({ session_id: options.sessionId, ticket });
-    if (mode !== undefined) query.set("mode", mode);
-    if (size !== null) {
-      query.set("cols", String(size.cols));
-      query.set("rows", String(size.rows));
-    }
-    if (position !== null) {
-      query.set("terminal", position.terminalId); // it finds back by itself: an agent that has ended is not started by it
-      if (position.offset !== null) query.set("from", String(position.offset));
-    }
-    return query.toString();
   }
 
   function receiveFrame(attempt: Attempt, text: string): void {

@@ -1,4 +1,5 @@
-import { type ServerFrame, serverFrameSchema } from "../../src/wire/terminal.ts";
+import { type ServerFrame, serverFrameSchema, type TerminalMode } from "../../src/wire/terminal.ts";
+import type { TerminalSize } from "./terminal-feed.ts";
 
 /** Characters of input in one frame. */
 const inputFrameLength = 16 * 1024;
@@ -23,4 +24,32 @@ export function inputParts(text: string): readonly string[] {
     at = end;
   }
   return parts;
+}
+
+/** Where the viewer is in the terminal's output; without an offset it has to begin with a screen. Null before the first hello. */
+export interface Position {
+  readonly terminalId: string;
+  readonly offset: number | null;
+}
+
+/** What the socket's address says of the viewer. */
+export function connectionQuery(viewer: {
+  readonly sessionId: string;
+  readonly ticket: string;
+  readonly mode: TerminalMode | undefined;
+  readonly size: TerminalSize | null;
+  readonly position: Position | null;
+}): string {
+  const { sessionId, ticket, mode, size, position } = viewer;
+  const query = new URLSearchParams({ session_id: sessionId, ticket });
+  if (mode !== undefined) query.set("mode", mode);
+  if (size !== null) {
+    query.set("cols", String(size.cols));
+    query.set("rows", String(size.rows));
+  }
+  if (position !== null) {
+    query.set("terminal", position.terminalId); // it finds back by itself: an agent that has ended is not started by it
+    if (position.offset !== null) query.set("from", String(position.offset));
+  }
+  return query.toString();
 }
