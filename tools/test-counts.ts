@@ -9,6 +9,18 @@ export interface TestCounts {
   readonly skipped: number;
   /** Full names, so that nothing is skipped in silence. */
   readonly skippedNames: readonly string[];
+  /** Full names, in the order of their files. */
+  readonly failedNames: readonly string[];
+  /** The files that hold them, by their paths in the project, with the tests of each that passed and that were skipped. */
+  readonly failedFiles: readonly FailedFile[];
+}
+
+/** A file of tests that did not all pass. */
+export interface FailedFile {
+  readonly path: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
 }
 
 /** The variable that tells the reporter where to write. */
@@ -19,6 +31,8 @@ const countsSchema = z.object({
   failed: z.number(),
   skipped: z.number(),
   skippedNames: z.array(z.string()),
+  failedNames: z.array(z.string()),
+  failedFiles: z.array(z.object({ path: z.string(), passed: z.number(), failed: z.number(), skipped: z.number() })),
 });
 
 /** What the reporter wrote; null when the run did not get to its end. */
@@ -31,8 +45,21 @@ export function readCounts(path: string): TestCounts | null {
 }
 
 /** The line that ends every test run. */
-export function closingLine({ passed, failed, skipped }: Omit<TestCounts, "skippedNames">): string {
+export function closingLine({ passed, failed, skipped }: Pick<TestCounts, "passed" | "failed" | "skipped">): string {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+}
+
+/** The counts of a run some of whose files were run again: what `again` says of them in place of what `first` said. */
+export function withSecondRun(first: TestCounts, again: TestCounts): TestCounts {
+  const sum = (count: "passed" | "failed" | "skipped"): number =>
+    first[count] + again[count] - first.failedFiles.reduce((total, file) => total + file[count], 0);
+  return {
+    ...again,
+    passed: sum("passed"),
+    failed: sum("failed"),
+    skipped: sum("skipped"),
+    skippedNames: [...new Set([...first.skippedNames, ...again.skippedNames])],
+  };
 }
 
 /** Counts tests over all projects and writes them where {@link countsFileVariable} says. */
@@ -40,22 +67,32 @@ export class TestCountsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     const path = process.env[countsFileVariable];
     if (path === undefined) return;
-    let passed = 0;
-    let failed = unhandledErrors.length;
+    const total = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
     const skippedNames: string[] = [];
+    const failedNames: string[] = [];
+    const failedFiles: FailedFile[] = [];
     for (const module of modules) {
-      let failedHere = 0;
+      const here = { passed: 0, failed: 0, skipped: 0 };
       for (const test of module.children.allTests()) {
         const { state } = test.result();
-        if (state === "passed") passed++;
-        else if (state === "failed") failedHere++;
-        else skippedNames.push(`${module.relativeModuleId} > ${test.fullName}`);
+        const name = `${module.relativeModuleId} > ${test.fullName}`;
+        if (state === "passed") here.passed++;
+        else if (state === "failed") {
+          here.failed++;
+          failedNames.push(name);
+        } else {
+          here.skipped++;
+          skippedNames.push(name);
+        }
       }
       // A hook or an import failed: no test of the file shows it.
-      if (failedHere === 0 && module.state() === "failed") failedHere = 1;
-      failed += failedHere;
+      if (here.failed === 0 && module.state() === "failed") here.failed = 1;
+      if (here.failed > 0) failedFiles.push({ path: module.relativeModuleId, ...here });
+      total.passed += here.passed;
+      total.failed += here.failed;
+      total.skipped += here.skipped;
     }
-    writeFileSync(path, JSON.stringify({ passed, failed, skipped: skippedNames.length, skippedNames }));
+    writeFileSync(path, JSON.stringify({ ...total, skippedNames, failedNames, failedFiles }));
   }
 }
 
