@@ -6,6 +6,7 @@ import { customAgentSchema } from "./coding/agents/index.ts";
 import { isErrno, messageOf, PosternError } from "./core/errors.ts";
 import { sha256 } from "./core/ids.ts";
 import { isAddressEntry } from "./platform/public-address.ts";
+import { scopeSchema } from "./wire/access.ts";
 
 const mebibyte = 1024 * 1024;
 const minuteMs = 60_000;
@@ -35,6 +36,49 @@ export const configFileSchema = z
       .default(60 * minuteMs)
       .describe("How long an agent's question can be answered from afar before it waits in its own terminal only."),
     privatePrompts: z.stringbool().or(z.boolean()).default(false).describe("Keep prompts off command lines."),
+    trustedProxies: z
+      .array(z.string().refine(isAddressEntry, "An IP address or a network such as 10.1.0.0/16 is needed."))
+      .max(100)
+      .default([])
+      .describe("Addresses of proxies in front, whose word on a caller's address (X-Forwarded-For) counts."),
+    oauth: z
+      .strictObject({
+        accessTokens: z
+          .enum(["opaque", "jwt"])
+          .default("opaque")
+          .describe(
+            "`jwt` (RFC 9068) for resource servers of your own; opaque ones can be revoked at once by themselves.",
+          ),
+        registration: z
+          .enum(["on", "off"])
+          .default("on")
+          .describe("Whether clients may register themselves (RFC 7591)."),
+        metadataDocuments: z
+          .enum(["on", "off"])
+          .default("on")
+          .describe("Whether a client's id may be the address of its metadata document."),
+      })
+      .prefault({}),
+    trustedIssuers: z
+      .array(
+        z.strictObject({
+          issuer: z.url().describe("Its `iss`."),
+          jwksUri: z.url().describe("Where its keys are."),
+          audience: z.string().min(1).describe("What its tokens must be for."),
+          algorithms: z
+            .array(z.enum(["RS256", "PS256", "ES256", "ES384", "EdDSA"]))
+            .min(1)
+            .default(["RS256", "ES256", "EdDSA"]),
+          accounts: z.record(z.string(), z.string()).describe("From a token's `sub` to the name of an account here."),
+          scopes: z
+            .array(scopeSchema.exclude(["admin"]))
+            .min(1)
+            .describe("What its tokens may at most."),
+        }),
+      )
+      .max(20)
+      .default([])
+      .describe("Others whose JWT access tokens are taken (RFC 9068)."),
     allowPrivateAddresses: z
       .array(
         z.string().refine(isAddressEntry, "A host name, an IP address or a network such as 10.1.0.0/16 is needed."),
@@ -94,6 +138,7 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
     maxSessions: toNumber(set("POSTERN_MAX_SESSIONS")),
     permissionAnswerMs: toNumber(set("POSTERN_PERMISSION_ANSWER_MS")),
     privatePrompts: set("POSTERN_PRIVATE_PROMPTS"),
+    trustedProxies: toList(set("POSTERN_TRUSTED_PROXIES")),
     allowPrivateAddresses: toList(set("POSTERN_ALLOW_PRIVATE_ADDRESSES")),
     logLevel: set("POSTERN_LOG_LEVEL"),
   };

@@ -1,14 +1,20 @@
-import type { Kysely } from "kysely";
-import type { Clock } from "../core/clock.ts";
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
+import { type Scope, scopeSchema, scopes } from "../wire/access.ts";
+import type { AccountRecord, AddAccountInput } from "../wire/accounts.ts";
 
 /** Somebody who may sign in. */
-export interface Account {
-  readonly accountId: string;
-  readonly name: string;
-  readonly isOwner: boolean;
+export interface Account extends AccountRecord {
+  readonly scopes: Scope[];
 }
+
+/** Ours: far above need. */
+const maxAccounts = 1_000;
+const storedScopesSchema = z.array(scopeSchema);
 
 /** SQL of accounts. */
 export interface AccountStore {
@@ -16,6 +22,15 @@ export interface AccountStore {
   owner(): Promise<Account>;
   /** Null when there is none of this id. */
   find(accountId: string): Promise<Account | null>;
+  /** The owner first, then the oldest. */
+  list(): Promise<readonly Account[]>;
+  /** @throws PosternError `account_exists` | `invalid_request` */
+  add(wanted: AddAccountInput): Promise<Account>;
+  /**
+   * With its tokens, browsers, passkeys, apps and all else that is its own; what it has open ends within five seconds.
+   * @throws PosternError `account_not_found` | `invalid_request` for the owner
+   */
+  remove(accountId: string): Promise<Account>;
 }
 
 /** @see AccountStore */
@@ -25,7 +40,12 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
 
   async function findOwner(): Promise<Account | undefined> {
     const row = await db.selectFrom("accounts").selectAll().where("is_owner", "=", 1).executeTakeFirst();
-    return row && { accountId: row.account_id, name: row.name, isOwner: true };
+    return row && toAccount(row);
+  }
+
+  async function find(accountId: string): Promise<Account | null> {
+    const row = await db.selectFrom("accounts").selectAll().where("account_id", "=", accountId).executeTakeFirst();
+    return row === undefined ? null : toAccount(row);
   }
 
   return {
@@ -35,7 +55,7 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
       if (known !== undefined) return known;
       await db
         .insertInto("accounts")
-        .values({ account_id: newUuid(), name: "owner", is_owner: 1, created_at: clock.now() })
+        .values({ account_id: newUuid(), name: "owner", is_owner: 1, scopes: "[]", created_at: clock.now() })
         .onConflict((conflict) => conflict.doNothing()) // another process was first
         .execute();
       known = await findOwner();
@@ -43,9 +63,58 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
       return known;
     },
 
-    async find(accountId) {
-      const row = await db.selectFrom("accounts").selectAll().where("account_id", "=", accountId).executeTakeFirst();
-      return row === undefined ? null : { accountId, name: row.name, isOwner: row.is_owner === 1 };
+    find,
+
+    async list() {
+      const rows = await db
+        .selectFrom("accounts")
+        .selectAll()
+        .orderBy("is_owner", "desc")
+        .orderBy("created_at")
+        .orderBy("account_id")
+        .execute();
+      return rows.map(toAccount);
     },
+
+    async add({ name, scopes: wanted }) {
+      if (wanted.length === 0)
+        throw new PosternError("invalid_request", "An account without a scope could do nothing.");
+      if ((await this.list()).length >= maxAccounts) {
+        throw new PosternError("invalid_request", `There are ${maxAccounts} accounts already.`);
+      }
+      const row = {
+        account_id: newUuid(),
+        name,
+        is_owner: 0,
+        scopes: JSON.stringify(scopes.filter((scope) => scope !== "admin" && wanted.includes(scope))),
+        created_at: clock.now(),
+      };
+      const { numInsertedOrUpdatedRows } = await db
+        .insertInto("accounts")
+        .values(row)
+        .onConflict((conflict) => conflict.column("name").doNothing())
+        .executeTakeFirst();
+      if (numInsertedOrUpdatedRows === 1n) return toAccount(row);
+      throw new PosternError("account_exists", `There is an account called ${name} already.`);
+    },
+
+    async remove(accountId) {
+      const account = await find(accountId);
+      if (account === null) throw new PosternError("account_not_found", `There is no account ${accountId}.`);
+      if (account.isOwner) throw new PosternError("invalid_request", "The owner's account cannot be removed.");
+      await db.deleteFrom("accounts").where("account_id", "=", accountId).execute();
+      return account;
+    },
+  };
+}
+
+function toAccount(row: Selectable<Tables["accounts"]>): Account {
+  const isOwner = row.is_owner === 1;
+  return {
+    accountId: row.account_id,
+    name: row.name,
+    isOwner,
+    scopes: isOwner ? [...scopes] : storedScopesSchema.parse(JSON.parse(row.scopes)),
+    createdAt: isoTime(row.created_at),
   };
 }

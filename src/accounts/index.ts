@@ -2,17 +2,19 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type Scope, scopes } from "../wire/access.ts";
-import { type Account, createAccountStore } from "./account-store.ts";
+import type { Scope } from "../wire/access.ts";
+import { type Account, type AccountStore, createAccountStore } from "./account-store.ts";
 import { type BrowserSessions, createBrowserSessionStore, type ValidBrowser } from "./browser-sessions.ts";
-import { createPersonalTokens, type PersonalTokens, type ValidToken } from "./personal-tokens.ts";
+import { createPersonalTokens, type PersonalTokens, tokenPrefix, type ValidToken } from "./personal-tokens.ts";
+import type { AppToken, AppTokens } from "./ports.ts";
 import type { Credentials, Principal } from "./principal.ts";
 import { createSignIn, type SignIn } from "./sign-in.ts";
 import { createTerminalTickets, type TerminalTickets } from "./terminal-tickets.ts";
 
-export type { Account } from "./account-store.ts";
+export type { Account, AccountStore } from "./account-store.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
+export type { AppToken, AppTokens } from "./ports.ts";
 export { type AccountsErrorCode, type Credentials, type Principal, requireScope } from "./principal.ts";
 export type { NewSignInLink, SignIn } from "./sign-in.ts";
 export type { RedeemedTicket, TerminalTickets } from "./terminal-tickets.ts";
@@ -23,6 +25,7 @@ export interface Accounts {
   readonly signIn: SignIn;
   readonly browsers: BrowserSessions;
   readonly tickets: TerminalTickets;
+  readonly directory: Pick<AccountStore, "list" | "find" | "add" | "remove">;
   /** The account that owns this gateway, made when it is first asked for. */
   owner(): Promise<Account>;
   /** @throws PosternError `unauthenticated` when the account is gone */
@@ -39,33 +42,65 @@ export interface Accounts {
   refresh(principal: Principal): Promise<Principal>;
 }
 
-const allScopes: ReadonlySet<Scope> = new Set(scopes);
-const noScopes: ReadonlySet<Scope> = new Set();
+const noAppTokens: AppTokens = { find: async () => null, findAgain: async () => null };
+
+/** What of a {@link Principal} most kinds do not have. */
+const nothingElse = {
+  folders: null,
+  tokenId: null,
+  browserSessionId: null,
+  app: null,
+  resource: "all",
+  expiresAt: null,
+} as const;
 
 /** @see Accounts */
-export function createAccounts(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): Accounts {
+export function createAccounts(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  /** None when there is no authorization server. */
+  readonly appTokens?: AppTokens;
+}): Accounts {
+  const { appTokens = noAppTokens } = deps;
   const accounts = createAccountStore(deps);
   const tokens = createPersonalTokens(deps);
   const browsers = createBrowserSessionStore(deps);
 
+  /** What an account may at most. */
+  async function heldBy(accountId: string): Promise<ReadonlySet<Scope>> {
+    return new Set((await accounts.find(accountId))?.scopes);
+  }
+
+  async function within(scopes: ReadonlySet<Scope>, accountId: string): Promise<ReadonlySet<Scope>> {
+    const held = await heldBy(accountId);
+    return new Set([...scopes].filter((scope) => held.has(scope)));
+  }
+
   async function ownerAs(kind: "socket" | "open"): Promise<Principal> {
-    const { accountId } = await accounts.owner();
-    return { accountId, kind, scopes: allScopes, folders: null, tokenId: null, browserSessionId: null };
+    const { accountId, scopes } = await accounts.owner();
+    return { ...nothingElse, kind, accountId, scopes: new Set(scopes) };
   }
 
-  function withToken(valid: ValidToken | null): Principal {
-    if (valid !== null) return { kind: "token", browserSessionId: null, ...valid };
-    throw new PosternError("unauthenticated", "The token is unknown, expired or revoked.", {
-      details: { error: "invalid_token" },
-    });
+  async function withToken(valid: ValidToken | null): Promise<Principal> {
+    if (valid === null) throw invalidToken();
+    return { ...nothingElse, kind: "token", ...valid, scopes: await within(valid.scopes, valid.accountId) };
   }
 
-  /** A signed-in browser may what its account may; so far every account but the owner may nothing. */
+  async function withAppToken(valid: AppToken | null): Promise<Principal> {
+    if (valid === null) throw invalidToken();
+    return { ...nothingElse, kind: "app", ...valid, scopes: await within(valid.scopes, valid.accountId) };
+  }
+
+  /** A signed-in browser may what its account may. */
   async function inBrowser(valid: ValidBrowser | null): Promise<Principal> {
     if (valid === null) throw new PosternError("unauthenticated", "This browser is not signed in, or not any more.");
-    const { accountId } = await accounts.owner();
-    const held = valid.accountId === accountId ? allScopes : noScopes;
-    return { kind: "browser", scopes: held, folders: null, tokenId: null, ...valid };
+    return { ...nothingElse, kind: "browser", ...valid, scopes: await heldBy(valid.accountId) };
+  }
+
+  async function withBearer(token: string): Promise<Principal> {
+    return token.startsWith(tokenPrefix)
+      ? withToken(await tokens.find(token))
+      : withAppToken(await appTokens.find(token));
   }
 
   async function refresh({ kind, tokenId, browserSessionId }: Principal): Promise<Principal> {
@@ -73,6 +108,8 @@ export function createAccounts(deps: { readonly db: Kysely<Tables>; readonly clo
     if (kind === "browser") {
       return inBrowser(browserSessionId === null ? null : await browsers.findAgain(browserSessionId));
     }
+    if (kind === "app" || kind === "jwt")
+      return withAppToken(tokenId === null ? null : await appTokens.findAgain(tokenId));
     return ownerAs(kind);
   }
 
@@ -81,6 +118,7 @@ export function createAccounts(deps: { readonly db: Kysely<Tables>; readonly clo
     signIn: createSignIn({ ...deps, browsers }),
     browsers,
     tickets: createTerminalTickets({ clock: deps.clock, refresh }),
+    directory: accounts,
     owner: () => accounts.owner(),
     async accountOf({ accountId }) {
       const account = await accounts.find(accountId);
@@ -88,12 +126,18 @@ export function createAccounts(deps: { readonly db: Kysely<Tables>; readonly clo
       throw new PosternError("unauthenticated", "The caller's account is gone.");
     },
     async authenticate(credentials) {
-      if (credentials.kind === "header") return withToken(await tokens.find(bearerOf(credentials.authorization)));
+      if (credentials.kind === "header") return withBearer(bearerOf(credentials.authorization));
       if (credentials.kind === "browser") return inBrowser(await browsers.find(bothOf(credentials)));
       return ownerAs(credentials.kind);
     },
     refresh,
   };
+}
+
+function invalidToken(): PosternError {
+  return new PosternError("unauthenticated", "The token is unknown, expired or revoked.", {
+    details: { error: "invalid_token" },
+  });
 }
 
 /** A page on another port of the host gets the cookie with its requests; the key lies in the storage of our origin alone. */

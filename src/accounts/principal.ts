@@ -5,16 +5,33 @@ import type { Scope } from "../wire/access.ts";
 export interface Principal {
   readonly accountId: string;
   /**
-   * `socket`: over the owner's Unix socket. `token`: with a personal token. `browser`: a page of a signed-in browser. `open`: anybody,
-   * with `POSTERN_AUTH=none`.
+   * `socket`: over the owner's Unix socket. `token`: with a personal token. `browser`: a page of a signed-in browser. `app`: with an
+   * access token of the authorization server. `jwt`: with a token of a trusted issuer. `open`: anybody, with `POSTERN_AUTH=none`.
    */
-  readonly kind: "socket" | "token" | "browser" | "open";
+  readonly kind: "socket" | "token" | "browser" | "app" | "jwt" | "open";
+  /** What the credential was given and its account still holds. */
   readonly scopes: ReadonlySet<Scope>;
   /** Real paths of the folders that the caller is limited to; null is no limit. */
   readonly folders: readonly string[] | null;
+  /** Of a personal token its id; of an app's or an issuer's token what it can be looked up by again, which is no secret. */
   readonly tokenId: string | null;
   readonly browserSessionId: string | null;
+  /** The app that an access token was given to. */
+  readonly app: AppIdentity | null;
+  /** What the credential is good for: `mcp` at `/mcp` only, as the token's audience says (RFC 8707). */
+  readonly resource: Resource;
+  /** Milliseconds since the epoch; null for what does not end by itself. */
+  readonly expiresAt: number | null;
 }
+
+/** An app, and the decision that let it in. */
+export interface AppIdentity {
+  readonly clientId: string;
+  readonly appId: string;
+}
+
+/** Where a token is good. */
+export type Resource = "all" | "mcp";
 
 /** What a caller shows to say who they are. */
 export type Credentials =
@@ -32,7 +49,10 @@ export type AccountsErrorCode =
   | "invalid_request"
   | "dir_not_found"
   | "token_not_found"
-  | "browser_session_not_found";
+  | "browser_session_not_found"
+  | "account_not_found"
+  | "account_exists"
+  | "passkey_not_found";
 
 /** @throws PosternError `insufficient_scope` when the caller does not hold `scope` */
 export function requireScope(principal: Principal, scope: Scope): void {

@@ -13,6 +13,9 @@ const caller: Principal = {
   folders: null,
   tokenId: "laptop",
   browserSessionId: null,
+  app: null,
+  resource: "all",
+  expiresAt: null,
 };
 
 function setUp() {

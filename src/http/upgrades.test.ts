@@ -16,6 +16,9 @@ const principal: Principal = {
   folders: null,
   tokenId: null,
   browserSessionId: null,
+  app: null,
+  resource: "all",
+  expiresAt: null,
 };
 
 test("a peer that gives no sign of life is dropped within a minute, one that answers pings stays", async () => {

@@ -6,6 +6,7 @@ import { worktreesMigration } from "./migrations/0002-worktrees.ts";
 import { eventsMigration } from "./migrations/0003-events.ts";
 import { browserSessionsMigration } from "./migrations/0004-browser-sessions.ts";
 import { recordingsMigration } from "./migrations/0005-recordings.ts";
+import { oauthMigration } from "./migrations/0006-oauth.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
@@ -15,6 +16,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0003-events": eventsMigration,
   "0004-browser-sessions": browserSessionsMigration,
   "0005-recordings": recordingsMigration,
+  "0006-oauth": oauthMigration,
 };
 
 /** What Kysely's migrator writes down. */

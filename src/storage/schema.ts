@@ -1,9 +1,87 @@
+import type { Generated } from "kysely";
+
 /**
  * The tables of the store, the same on SQLite and PostgreSQL. Times are milliseconds since the epoch, booleans are 0 or 1,
  * lists are JSON text: what both dialects store and compare alike.
  */
 export interface Tables {
-  accounts: { account_id: string; name: string; is_owner: number; created_at: number };
+  accounts: {
+    account_id: string;
+    name: string;
+    is_owner: number;
+    /** What the account may at most, and so each token, app and browser of it. The owner's is empty: that account holds all. */
+    scopes: Generated<string>;
+    created_at: number;
+  };
+  /** Of each passkey the public half, as browsers and authenticators gave it. */
+  passkeys: {
+    /** The credential's id, base64url. */
+    passkey_id: string;
+    account_id: string;
+    name: string;
+    /** COSE key, base64url. */
+    public_key: string;
+    sign_count: number;
+    /** JSON list. */
+    transports: string;
+    backed_up: number;
+    created_at: number;
+    last_used_at: number | null;
+  };
+  /** What was decided and made, by whom and from where. Stays when the account it names goes. */
+  audit_entries: {
+    /** Sorts as it happened. */
+    audit_id: string;
+    at: number;
+    account_id: string | null;
+    /** As it was called then. */
+    account_name: string | null;
+    action: string;
+    /** Id of what it was done to. */
+    subject: string | null;
+    /** JSON object, never secrets. */
+    details: string;
+    address: string | null;
+    user_agent: string | null;
+  };
+  /** Clients that registered themselves, that the owner added, and those known by their metadata document. */
+  oauth_clients: {
+    client_id: string;
+    origin: "registered" | "added" | "document";
+    name: string;
+    /** JSON of RFC 7591; a secret in it is sealed. */
+    metadata: string;
+    created_at: number;
+    last_used_at: number | null;
+  };
+  /** What the authorization server keeps, of each kind: codes, access and refresh tokens, grants, device codes. */
+  oauth_records: {
+    kind: string;
+    /** SHA-256 of the record's id, which is the token itself, hex. */
+    id_hash: string;
+    /** JSON, without the id. */
+    payload: string;
+    account_id: string | null;
+    client_id: string | null;
+    /** SHA-256 of the grant's id, hex. */
+    grant_hash: string | null;
+    /** SHA-256 of a device's user code, hex. */
+    user_code_hash: string | null;
+    consumed_at: number | null;
+    last_used_at: number | null;
+    created_at: number;
+    expires_at: number | null;
+  };
+  /** Keys of the authorization server, sealed. */
+  oauth_keys: {
+    key_id: string;
+    purpose: "signing" | "cookies";
+    sealed: string;
+    created_at: number;
+    /** From then on nothing is signed with it; until `expires_at` it verifies. */
+    retired_at: number | null;
+    expires_at: number | null;
+  };
   personal_tokens: {
     token_id: string;
     account_id: string;
@@ -124,7 +202,7 @@ export interface Tables {
     kinds: string | null;
     /** What its creator was limited to. */
     folders: string | null;
-    /** As it is: signatures are made with it. */
+    /** Sealed: signatures are made with it. */
     secret: string;
     /** Failed attempts since the last that succeeded. */
     failures: number;

@@ -5,6 +5,15 @@ import { textSchema } from "./text.ts";
 export const scopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write", "admin"] as const;
 export const scopeSchema = z.enum(scopes);
 
+/** What an app may be allowed: all but `admin`, which is for personal tokens and signed-in browsers only. */
+export const appScopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write"] as const;
+
+/** What an app asks for when it does not say. */
+export const defaultAppScopes = [
+  "coding:read",
+  "coding:write",
+] as const satisfies readonly (typeof appScopes)[number][];
+
 /** What a registered folder may be used for (the seed's three). */
 export const folderScopes = ["files", "coding", "exec"] as const;
 export const folderScopeSchema = z.enum(folderScopes);

@@ -32,7 +32,7 @@ export const signedInSchema = z
 export const meSchema = z
   .object({
     account: z.object({ accountId: z.string(), name: z.string(), isOwner: z.boolean() }),
-    kind: z.enum(["browser", "token", "socket", "open"]),
+    kind: z.enum(["browser", "token", "app", "jwt", "socket", "open"]),
     scopes: z.array(scopeSchema),
     folders: z.array(z.string()).nullable(),
     browserSessionId: z.string().nullable(),

@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { scopeSchema } from "./access.ts";
+import { textSchema } from "./text.ts";
+
+/** Somebody who may sign in. The owner holds every scope; another account what it was given, and never `admin`. */
+export const accountSchema = z
+  .object({
+    accountId: z.string(),
+    name: z.string(),
+    isOwner: z.boolean(),
+    scopes: z.array(scopeSchema),
+    createdAt: z.string(),
+  })
+  .meta({ id: "Account" });
+
+/** `POST /api/accounts` */
+export const addAccountInputSchema = z
+  .strictObject({
+    name: textSchema(100).describe("What it is called, once: another account has another name."),
+    scopes: z.array(scopeSchema.exclude(["admin"])).min(1),
+  })
+  .meta({ id: "AddAccountInput" });
+
+/** The answer to it: the account, and the link that signs its first browser in. */
+export const addedAccountSchema = accountSchema
+  .extend({ signInLink: z.object({ url: z.string(), expiresAt: z.string() }) })
+  .meta({ id: "AddedAccount" });
+
+/** A passkey: a way to sign in without a password, kept by a browser, a phone or a security key. */
+export const passkeySchema = z
+  .object({
+    passkeyId: z.string(),
+    name: z.string(),
+    createdAt: z.string(),
+    lastUsedAt: z.string().nullable(),
+    backedUp: z.boolean().describe("Whether its keeper keeps it on more than one device."),
+  })
+  .meta({ id: "Passkey" });
+
+/**
+ * A ceremony of WebAuthn that began: what goes to the browser's `navigator.credentials`.
+ * @see https://www.w3.org/TR/webauthn-3/#sctn-parseCreationOptionsFromJSON
+ */
+export const passkeyCeremonySchema = z
+  .object({
+    ceremonyId: z.string().describe("Names it when its answer comes; good once, for five minutes."),
+    options: z.record(z.string(), z.unknown()).describe("As `PublicKeyCredential.parse…OptionsFromJSON` takes them."),
+  })
+  .meta({ id: "PasskeyCeremony" });
+
+/** What the browser answered, as `PublicKeyCredential.toJSON` gives it. */
+export const passkeyAnswerSchema = z
+  .strictObject({ ceremonyId: z.string().min(1).max(100), credential: z.record(z.string(), z.unknown()) })
+  .meta({ id: "PasskeyAnswer" });
+
+/** `POST /api/passkeys`: the answer of a registration, and what the passkey shall be called. */
+export const addPasskeyInputSchema = passkeyAnswerSchema
+  .extend({ name: textSchema(100) })
+  .meta({ id: "AddPasskeyInput" });
+
+/** What is written down. Each is one thing that somebody decided or made. */
+export const auditActions = [
+  "signed_in",
+  "sign_in_refused",
+  "signed_out",
+  "browser_revoked",
+  "passkey_added",
+  "passkey_removed",
+  "account_added",
+  "account_removed",
+  "token_created",
+  "token_revoked",
+  "app_allowed",
+  "app_denied",
+  "app_disconnected",
+  "app_token_issued",
+  "app_token_reused",
+  "client_registered",
+  "client_added",
+  "client_removed",
+] as const;
+export const auditActionSchema = z.enum(auditActions);
+
+/** One line of what was decided and made: who, when, what, from where. */
+export const auditEntrySchema = z
+  .object({
+    auditId: z.string(),
+    at: z.string(),
+    account: z
+      .object({ accountId: z.string(), name: z.string() })
+      .nullable()
+      .describe("Who; null when nobody was known."),
+    action: auditActionSchema,
+    subject: z.string().nullable().describe("The id of what it was done to."),
+    details: z.record(z.string(), z.unknown()).describe("What a person would ask next; never a secret."),
+    address: z.string().nullable().describe("From where; null for the command line."),
+    userAgent: z.string().nullable(),
+  })
+  .meta({ id: "AuditEntry" });
+
+/** `GET /api/audit` */
+export const auditQuerySchema = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  before: z.string().max(100).optional().describe("The `auditId` of the last entry of the page before."),
+});
+export const auditPageSchema = z
+  .object({ entries: z.array(auditEntrySchema), hasMore: z.boolean() })
+  .meta({ id: "AuditPage" });
+
+export type AccountRecord = z.infer<typeof accountSchema>;
+export type AddAccountInput = z.infer<typeof addAccountInputSchema>;
+export type AddedAccount = z.infer<typeof addedAccountSchema>;
+export type Passkey = z.infer<typeof passkeySchema>;
+export type PasskeyCeremony = z.infer<typeof passkeyCeremonySchema>;
+export type PasskeyAnswer = z.infer<typeof passkeyAnswerSchema>;
+export type AddPasskeyInput = z.infer<typeof addPasskeyInputSchema>;
+export type AuditAction = z.infer<typeof auditActionSchema>;
+export type AuditEntry = z.infer<typeof auditEntrySchema>;
+export type AuditQuery = z.infer<typeof auditQuerySchema>;
+export type AuditPage = z.infer<typeof auditPageSchema>;
