@@ -61,6 +61,9 @@ describeOnBothStores("accounts", (openStore) => {
         folders: null,
         tokenId: null,
         browserSessionId: null,
+        app: null,
+        resource: "all",
+        expiresAt: null,
       });
     }
   });
@@ -77,6 +80,9 @@ describeOnBothStores("accounts", (openStore) => {
       folders: null,
       tokenId: record.tokenId,
       browserSessionId: null,
+      app: null,
+      resource: "all",
+      expiresAt: null,
     });
     expect(() => requireScope(principal, "coding:write")).not.toThrow();
     expect(() => requireScope(principal, "coding:drive")).toThrow(/coding:drive/);

@@ -37,6 +37,9 @@ describeOnBothStores("a sign-in link", (openStore) => {
       scopes: new Set(scopes),
       folders: null,
       tokenId: null,
+      app: null,
+      resource: "all",
+      expiresAt: null,
       browserSessionId,
     });
     await expect(redeem(link)).rejects.toMatchObject(unauthenticated);
@@ -195,13 +198,12 @@ describeOnBothStores("a browser session", (openStore) => {
     await call(first);
   });
 
-  test("of an account that is not the owner's may nothing", async () => {
-    const { store, accounts, call } = await setUp(openStore);
-    const guest = { account_id: "guest", name: "guest", is_owner: 0, created_at: 1 };
-    await store.db.insertInto("accounts").values(guest).execute();
-    const { link } = await accounts.signIn.createLink("guest");
+  test("of an account that is not the owner's may what its account may", async () => {
+    const { accounts, call } = await setUp(openStore);
+    const guest = await accounts.directory.add({ name: "guest", scopes: ["coding:read"] });
+    const { link } = await accounts.signIn.createLink(guest.accountId);
     const principal = await call(await accounts.signIn.redeem(link, { userAgent: "" }));
-    expect(principal).toMatchObject({ accountId: "guest", scopes: new Set() });
-    expect(await accounts.accountOf(principal)).toEqual({ accountId: "guest", name: "guest", isOwner: false });
+    expect(principal).toMatchObject({ accountId: guest.accountId, scopes: new Set(["coding:read"]) });
+    expect(await accounts.accountOf(principal)).toEqual(guest);
   });
 });

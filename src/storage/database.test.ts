@@ -94,12 +94,12 @@ describeOnBothStores("the store", (openStore) => {
     await db.insertInto("accounts").values(owner).execute();
     await db
       .insertInto("accounts")
-      .values({ ...owner, account_id: "a2", is_owner: 0 })
+      .values({ ...owner, account_id: "a2", name: "guest", is_owner: 0 })
       .execute();
     await expect(
       db
         .insertInto("accounts")
-        .values({ ...owner, account_id: "a3" })
+        .values({ ...owner, account_id: "a3", name: "another" })
         .execute(),
     ).rejects.toThrow(/unique/i);
     await expect(
