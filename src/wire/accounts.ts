@@ -81,6 +81,16 @@ export const auditActions = [
 ] as const;
 export const auditActionSchema = z.enum(auditActions);
 
+/** What the list can be narrowed to: what somebody who looks for something has in mind. */
+export const auditKinds = {
+  sign_in: ["signed_in", "sign_in_refused", "signed_out", "browser_revoked", "passkey_added", "passkey_removed"],
+  account: ["account_added", "account_removed"],
+  token: ["token_created", "token_revoked"],
+  app: ["app_allowed", "app_denied", "app_disconnected", "app_token_issued", "app_token_reused"],
+  client: ["client_registered", "client_added", "client_removed"],
+} as const satisfies Readonly<Record<string, readonly (typeof auditActions)[number][]>>;
+export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client"]);
+
 /** One line of what was decided and made: who, when, what, from where. */
 export const auditEntrySchema = z
   .object({
@@ -102,6 +112,7 @@ export const auditEntrySchema = z
 export const auditQuerySchema = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(50),
   before: z.string().max(100).optional().describe("The `auditId` of the last entry of the page before."),
+  kind: auditKindSchema.optional().describe("Only these entries."),
 });
 export const auditPageSchema = z
   .object({ entries: z.array(auditEntrySchema), hasMore: z.boolean() })
@@ -115,6 +126,7 @@ export type PasskeyCeremony = z.infer<typeof passkeyCeremonySchema>;
 export type PasskeyAnswer = z.infer<typeof passkeyAnswerSchema>;
 export type AddPasskeyInput = z.infer<typeof addPasskeyInputSchema>;
 export type AuditAction = z.infer<typeof auditActionSchema>;
+export type AuditKind = z.infer<typeof auditKindSchema>;
 export type AuditEntry = z.infer<typeof auditEntrySchema>;
 export type AuditQuery = z.infer<typeof auditQuerySchema>;
 export type AuditPage = z.infer<typeof auditPageSchema>;
