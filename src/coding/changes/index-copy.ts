@@ -26,7 +26,8 @@ async function copyFile(from: string, to: string): Promise<boolean> {
   const source = await openRegularFile(from, { followLinks: false });
   if (source === null) return false;
   try {
-    if ((await source.stat()).size > maxIndexBytes) return false;
+    const { size, mtimeMs } = await source.stat();
+    if (size > maxIndexBytes) return false;
     const target = await open(to, "w", 0o600);
     try {
       const buffer = Buffer.alloc(chunkBytes);
@@ -36,6 +37,9 @@ async function copyFile(from: string, to: string): Promise<boolean> {
         await target.write(buffer, 0, bytesRead, at);
         at += bytesRead;
       }
+      // Files that were changed in the second of the index are read by git, whatever else it knows of them: a younger copy would hide that.
+      const writtenAt = Math.floor(mtimeMs / 1_000);
+      await target.utimes(writtenAt, writtenAt);
     } finally {
       await target.close();
     }

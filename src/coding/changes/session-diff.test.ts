@@ -1,6 +1,6 @@
-import { chmod, cp, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { errorCode } from "../../../test/support/error-code.ts";
 import { diffIn, linesOf } from "../../../test/support/session-diffs.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
@@ -52,6 +52,23 @@ test("a removed worktree is compared by its branch", async () => {
   expect(linesOf(await diffIn(world, { dir, sessionId }))).toEqual(["added +1 -0 kept.txt"]);
   await world.git("branch", "-D", "feat/gone");
   expect(await errorCode(diffIn(world, { dir, sessionId }))).toBe("branch_not_found");
+});
+
+test("a file that was changed in the second of its commit, to the same size, is not overlooked later", async () => {
+  const world = await createWorktreeWorld();
+  const { repository } = world;
+  const file = join(repository, "src", "main.c");
+  const secondOf = async (path: string): Promise<number> => Math.floor((await stat(path)).ctimeMs / 1_000);
+  let [written, indexed] = [0, 1];
+  for (let digit = 1; written !== indexed && digit < 10; digit++) {
+    await writeFile(file, `int main(void) { return ${digit}; }\n`);
+    await world.git("commit", "--quiet", "-am", "one");
+    await writeFile(file, "int main(void) { return 0; }\n");
+    [written, indexed] = [await secondOf(file), await secondOf(join(repository, ".git", "index"))];
+  }
+  expect(written).toBe(indexed);
+  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan((indexed + 1) * 1_000), { timeout: 2_000 });
+  expect(linesOf(await diffIn(world, { dir: repository }))).toEqual(["modified +1 -1 src/main.c"]);
 });
 
 test("another session is compared with HEAD, from any folder of its repository, and nothing is not a repository", async () => {
