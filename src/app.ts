@@ -103,7 +103,7 @@ async function start(
   // Before anything is taken up: two gateways of one state folder would both take up its sessions.
   const lock = acquireProcessLock(join(config.home, "gateway.lock"));
   disposer.add(() => lock.close());
-  const { db, accounts, folders, agents, close: closeStores } = await openStores(config, { log, clock });
+  const { db, accounts, folders, agents, secrets, close: closeStores } = await openStores(config, { log, clock });
   disposer.add(closeStores);
   const host = await linking;
   // Coding knows which directory is a worktree of which; it says so when it is there.
@@ -112,6 +112,7 @@ async function start(
     db,
     clock,
     log,
+    secrets,
     fetch: createGuardedFetch({ clock, allowed: createAddressList(config.allowPrivateAddresses) }),
     isVisible: async (dir, within) => (await seen.promise)(dir, within),
   });

@@ -7,6 +7,7 @@ import type { Clock } from "./core/clock.ts";
 import type { Log } from "./core/log.ts";
 import { createFolders, type Folders } from "./folders/index.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
+import { openSecretBox, type SecretBox } from "./platform/secret-box.ts";
 import { openDatabase } from "./storage/database.ts";
 import type { Tables } from "./storage/schema.ts";
 
@@ -16,6 +17,8 @@ export interface Stores {
   readonly accounts: Accounts;
   readonly folders: Folders;
   readonly agents: AgentRegistry;
+  /** Opens and seals with `POSTERN_HOME/key`: a stolen store alone gives none of what is sealed. */
+  readonly secrets: SecretBox;
   /** Idempotent. */
   close(): Promise<void>;
 }
@@ -34,6 +37,9 @@ export async function openStores(
     path: join(config.home, "postern.db"),
     log,
   });
+  const secrets = await openSecretBox(join(config.home, "key"), ({ message }) =>
+    log.error({ reason: message }, "the key of the state folder cannot be used"),
+  );
   const agents = createRegistry({
     templates: createTemplates(config.agents),
     db,
@@ -43,9 +49,10 @@ export async function openStores(
   });
   return {
     db,
-    accounts: createAccounts({ db, clock }),
+    accounts: createAccounts({ db, clock, log }),
     folders: createFolders({ db, clock, home: config.home }),
     agents,
+    secrets,
     close,
   };
 }

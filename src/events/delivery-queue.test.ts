@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { newSecretBox } from "../../test/support/secret-box.ts";
 import { turnEnded } from "../../test/support/session-events.ts";
 import { createAccounts } from "../accounts/index.ts";
 import { createDeliveryQueue } from "./delivery-queue.ts";
@@ -13,7 +14,12 @@ describeOnBothStores("the queue of a webhook", (openStore) => {
     const clock = createFakeClock();
     const { accountId } = await createAccounts({ db, clock }).owner();
     const webhook = { webhookId: "w", url: "http://localhost/", kinds: null, folders: null };
-    await createWebhookStore(db).add({ ...webhook, accountId, secret: "whsec_", at: clock.now() });
+    await createWebhookStore({ db, secrets: newSecretBox() }).add({
+      ...webhook,
+      accountId,
+      secret: "whsec_",
+      at: clock.now(),
+    });
     const queue = createDeliveryQueue(db, { waiting: 20, dead: 10, delivered: 10 });
     const nextId = createEventIds(originId);
     const inState = (state: "waiting" | "dead") =>

@@ -3,6 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { GuardedFetch } from "../platform/guarded-fetch.ts";
+import type { SecretBox } from "../platform/secret-box.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createEventLog, type EventLog } from "./event-log.ts";
 import { createEventStore } from "./event-store.ts";
@@ -33,6 +34,8 @@ export interface EventsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly fetch: GuardedFetch;
+  /** Seals the secrets of webhooks. */
+  readonly secrets: SecretBox;
   readonly isVisible: IsVisibleDir;
 }
 

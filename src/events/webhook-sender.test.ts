@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { newSecretBox } from "../../test/support/secret-box.ts";
 import { turnEnded } from "../../test/support/session-events.ts";
 import { isSigned, startWebhookReceiver } from "../../test/support/webhook-receiver.ts";
 import { createAccounts } from "../accounts/index.ts";
@@ -19,11 +20,13 @@ async function setUp(openStore: OpenTestStore, { visible = (_dir: string): boole
   const { db } = await openStore();
   const clock = createFakeClock();
   const owner = { ...(await createAccounts({ db, clock }).owner()), folders: null };
-  const open = () =>
+  const box = newSecretBox();
+  const open = (secrets = box) =>
     createEvents({
       db,
       clock,
       log: silentLog,
+      secrets,
       fetch: createGuardedFetch({ clock: systemClock, allowed: createAddressList(["127.0.0.1"]) }),
       isVisible: async (dir) => visible(dir),
     });

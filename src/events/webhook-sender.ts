@@ -147,7 +147,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
         method: "POST",
         headers: {
           "content-type": "application/json",
-          ...signedHeaders(webhook.secret, { ...message, at: startedAt }),
+          ...signedHeaders(webhook.openSecret(), { ...message, at: startedAt }),
         },
         body: message.body,
         signal: stopping.signal,

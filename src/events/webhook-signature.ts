@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 
-const secretPrefix = "whsec_";
+/** How a secret begins that is not sealed. */
+export const secretPrefix = "whsec_";
 
 /** A new secret: 256 random bits, in the form that verifying libraries take. @see https://www.standardwebhooks.com */
 export function newWebhookSecret(): string {

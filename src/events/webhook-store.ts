@@ -1,6 +1,7 @@
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import { isoTime } from "../core/clock.ts";
+import type { SecretBox } from "../platform/secret-box.ts";
 import type { Tables } from "../storage/schema.ts";
 import {
   type Delivery,
@@ -10,12 +11,14 @@ import {
   type SessionEvent,
   type Webhook,
 } from "../wire/events.ts";
+import { secretPrefix } from "./webhook-signature.ts";
 
 /** A webhook as the sender needs it. */
 export interface StoredWebhook {
   readonly webhookId: string;
   readonly url: string;
-  readonly secret: string;
+  /** What its requests are signed with. @throws PosternError `store_unavailable` when the key that sealed it is lost */
+  openSecret(): string;
   readonly kinds: readonly EventKind[] | null;
   readonly folders: readonly string[] | null;
   readonly disabled: boolean;
@@ -50,11 +53,39 @@ export interface WebhookStore {
   ): Promise<readonly Delivery[]>;
 }
 
+type Row = Selectable<Tables["webhooks"]>;
+
 const kindsSchema = z.array(eventKindSchema);
 const foldersSchema = z.array(z.string());
 
 /** A {@link WebhookStore} over `webhooks` and its deliveries. */
-export function createWebhookStore(db: Kysely<Tables>): WebhookStore {
+export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly secrets: SecretBox }): WebhookStore {
+  const { db, secrets } = deps;
+
+  /** Stores of before held secrets as they are: such a one is sealed when it is first read. */
+  async function toStored(row: Row): Promise<StoredWebhook> {
+    const { webhook_id: webhookId, secret } = row;
+    const isPlain = secret.startsWith(secretPrefix);
+    if (isPlain) await sealInPlace(webhookId, secret).catch(() => undefined); // without a key it stays as it is, and in use
+    return {
+      webhookId,
+      url: row.url,
+      openSecret: () => (isPlain ? secret : secrets.open(secret, purposeOf(webhookId))),
+      ...limitsOf(row),
+      disabled: row.disabled_at !== null,
+      failures: row.failures,
+    };
+  }
+
+  async function sealInPlace(webhookId: string, secret: string): Promise<void> {
+    await db
+      .updateTable("webhooks")
+      .set({ secret: secrets.seal(secret, purposeOf(webhookId)) })
+      .where("webhook_id", "=", webhookId)
+      .where("secret", "=", secret)
+      .execute();
+  }
+
   async function counts(): Promise<ReadonlyMap<string, number>> {
     const rows = await db
       .selectFrom("webhook_deliveries")
@@ -73,7 +104,7 @@ export function createWebhookStore(db: Kysely<Tables>): WebhookStore {
           webhook_id: webhookId,
           account_id: accountId,
           url,
-          secret,
+          secret: secrets.seal(secret, purposeOf(webhookId)),
           kinds: kinds === null ? null : JSON.stringify(kinds),
           folders: folders === null ? null : JSON.stringify(folders),
           failures: 0,
@@ -113,7 +144,7 @@ export function createWebhookStore(db: Kysely<Tables>): WebhookStore {
 
     async enabled() {
       const rows = await db.selectFrom("webhooks").selectAll().where("disabled_at", "is", null).execute();
-      return rows.map(toStored);
+      return Promise.all(rows.map(toStored));
     },
 
     async remove(webhookId) {
@@ -150,18 +181,12 @@ export function takes({ kinds }: StoredWebhook, { kind }: SessionEvent): boolean
   return kinds === null || kinds.includes(kind);
 }
 
-function toStored(row: Selectable<Tables["webhooks"]>): StoredWebhook {
-  return {
-    webhookId: row.webhook_id,
-    url: row.url,
-    secret: row.secret,
-    ...limitsOf(row),
-    disabled: row.disabled_at !== null,
-    failures: row.failures,
-  };
+/** Bound to its row: a sealed secret that is put into another webhook's row does not open there. */
+function purposeOf(webhookId: string): string {
+  return `secret of the webhook ${webhookId}`;
 }
 
-function toWebhook(row: Selectable<Tables["webhooks"]>, count: (state: DeliveryState) => number): Webhook {
+function toWebhook(row: Row, count: (state: DeliveryState) => number): Webhook {
   return {
     webhookId: row.webhook_id,
     url: row.url,
@@ -174,7 +199,7 @@ function toWebhook(row: Selectable<Tables["webhooks"]>, count: (state: DeliveryS
   };
 }
 
-function limitsOf({ kinds, folders }: Selectable<Tables["webhooks"]>) {
+function limitsOf({ kinds, folders }: Row) {
   return {
     kinds: kinds === null ? null : kindsSchema.parse(JSON.parse(kinds)),
     folders: folders === null ? null : foldersSchema.parse(JSON.parse(folders)),

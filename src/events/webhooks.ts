@@ -4,6 +4,7 @@ import { PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { GuardedFetch } from "../platform/guarded-fetch.ts";
+import type { SecretBox } from "../platform/secret-box.ts";
 import type { Tables } from "../storage/schema.ts";
 import type {
   AddedWebhook,
@@ -71,6 +72,7 @@ export interface WebhooksDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly fetch: GuardedFetch;
+  readonly secrets: SecretBox;
   readonly isVisible: IsVisibleDir;
   /** From 0 to 1, for pauses that differ. */
   readonly random?: () => number;
@@ -83,7 +85,7 @@ const defaultDeliveries = 100;
 /** @see Webhooks */
 export function createWebhooks(deps: WebhooksDeps): WebhookRoom {
   const { db, clock } = deps;
-  const store = createWebhookStore(db);
+  const store = createWebhookStore(deps);
   const queue = createDeliveryQueue(db);
   const sender = createWebhookSender({ random: Math.random, ...deps, webhooks: store, queue });
   /** Webhooks with new events that are not announced yet. */

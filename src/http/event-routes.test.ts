@@ -3,6 +3,7 @@ import { openSqliteTestStore } from "../../test/support/database.ts";
 import { readEvents } from "../../test/support/event-reader.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
+import { newSecretBox } from "../../test/support/secret-box.ts";
 import { turnEnded } from "../../test/support/session-events.ts";
 import { signInBrowser } from "../../test/support/signed-in-browser.ts";
 import { PosternError } from "../core/errors.ts";
@@ -19,6 +20,7 @@ async function setUp() {
     db,
     clock,
     log: silentLog,
+    secrets: newSecretBox(),
     fetch: () => Promise.reject(new Error("There are no webhooks.")),
     isVisible: async (dir, within) => within === null || within.some((folder) => dir.startsWith(folder)),
   });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { openSqliteTestStore } from "../../test/support/database.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
+import { newSecretBox } from "../../test/support/secret-box.ts";
 import { turnEnded } from "../../test/support/session-events.ts";
 import { startWebhookReceiver } from "../../test/support/webhook-receiver.ts";
 import { createAccounts } from "../accounts/index.ts";
@@ -19,6 +20,7 @@ async function setUp(allowed: readonly string[] = ["127.0.0.1"]) {
     db,
     clock: systemClock,
     log: silentLog,
+    secrets: newSecretBox(),
     fetch: createGuardedFetch({ clock: systemClock, allowed: createAddressList(allowed) }),
     isVisible: async () => true,
   });

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { link, readFile, unlink } from "node:fs/promises";
-import { isErrno, PosternError } from "../core/errors.ts";
+import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 import { writeFileAtomic } from "./files.ts";
 
 /** Seals secrets that lie in the store, with a key that does not: a stolen store alone opens none. */
@@ -35,12 +35,30 @@ export function createSecretBox(key: Uint8Array): SecretBox {
         decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-tagBytes));
         return decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, "utf8") + decipher.final("utf8");
       } catch (error) {
-        throw new PosternError("store_unavailable", `A sealed secret (${purpose}) does not open with this key.`, {
-          cause: error,
-        });
+        const words = `A sealed secret (${purpose}) does not open with this key. Put back the key file of before, or make the secret anew.`;
+        throw new PosternError("store_unavailable", words, { cause: error });
       }
     },
   };
+}
+
+/**
+ * A {@link SecretBox} with the key in the file at `path`. With a file that is no key, or cannot be read, only what needs the box fails: each
+ * call throws `store_unavailable` and says why; `onTrouble` is told once.
+ */
+export async function openSecretBox(path: string, onTrouble: (error: Error) => void): Promise<SecretBox> {
+  try {
+    return createSecretBox(await loadSecretKey(path));
+  } catch (error) {
+    const trouble = new PosternError("store_unavailable", `Secrets cannot be sealed or opened: ${messageOf(error)}`, {
+      cause: error,
+    });
+    onTrouble(trouble);
+    const refuse = (): never => {
+      throw trouble;
+    };
+    return { seal: refuse, open: refuse };
+  }
 }
 
 /**
