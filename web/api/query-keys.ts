@@ -9,6 +9,11 @@ export const queryKeys = {
   folders: ["folders"],
   tokens: ["tokens"],
   browserSessions: ["browser-sessions"],
+  passkeys: ["passkeys"],
+  apps: ["apps"],
+  clients: ["clients"],
+  accounts: ["accounts"],
+  audit: ["audit"],
   branches: (dir: string) => ["branches", dir],
   completion: (path: string) => ["completion", path],
 } as const;

@@ -1,27 +1,34 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
-import { signedInSchema } from "../../src/wire/sign-in.ts";
+import { meSchema, signedInSchema } from "../../src/wire/sign-in.ts";
 import { callApi } from "../api/client.ts";
-import { storeKey } from "../api/key.ts";
+import { storedKey, storeKey } from "../api/key.ts";
 import { Mark } from "../app/mark.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { usePageTitle } from "../ui/page.tsx";
-import { returnPath } from "./return-path.ts";
+import { isServerPage, returnPath } from "./return-path.ts";
+import { PasskeySignIn } from "./sign-in-passkey.tsx";
 
 type State = { readonly kind: "none" | "working" } | { readonly kind: "failed"; readonly error: unknown };
 
-/** Redeems the link that somebody was given, or says how to get one. */
+/** Signs this browser in: by the link that somebody was given, or by a passkey. Without either it says how to get one. */
 export function SignInPage() {
   usePageTitle("Sign in");
-  const location = useLocation();
-  const { hash } = location;
-  const navigate = useNavigate();
+  const { hash } = useLocation();
   const client = useQueryClient();
   const [state, setState] = useState<State>({ kind: "none" });
   const redeemed = useRef("");
-  const to = returnPath(location);
+  const goOn = useGoOn();
+  const finish = useCallback(
+    (key: string) => {
+      storeKey(key);
+      client.clear();
+      goOn();
+    },
+    [client, goOn],
+  );
 
   useEffect(() => {
     const link = hash.slice(1);
@@ -30,25 +37,12 @@ export function SignInPage() {
     redeemed.current = link;
     setState({ kind: "working" });
     // Out of the address, the history and what is copied from it.
-    window.history.replaceState(window.history.state, "", "/sign-in");
+    window.history.replaceState(window.history.state, "", `/sign-in${window.location.search}`);
     callApi("/api/sign-in", signedInSchema, { body: { link } }).then(
-      ({ key }) => {
-        storeKey(key);
-        client.clear();
-        void navigate(to, { replace: true });
-      },
+      ({ key }) => finish(key),
       (error: unknown) => setState({ kind: "failed", error }),
     );
-  }, [hash, client, navigate, to]);
-
-  useEffect(() => {
-    // Another tab of this browser has signed in.
-    const onStorage = ({ key, newValue }: StorageEvent): void => {
-      if (key === "postern.key" && newValue !== null) void navigate(to, { replace: true });
-    };
-    window.addEventListener("storage", onStorage);
-    return () => window.removeEventListener("storage", onStorage);
-  }, [navigate, to]);
+  }, [hash, finish]);
 
   return (
     <main className="mx-auto flex min-h-dvh max-w-md flex-col justify-center gap-5 px-6 py-12">
@@ -64,21 +58,62 @@ export function SignInPage() {
       ) : (
         <>
           {state.kind === "failed" && <ErrorNotice error={state.error} />}
-          <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-5 text-sm">
-            <p>
-              There is no password. On the machine where the gateway runs, make a link, and open it in this browser:
-            </p>
-            <div className="flex items-center justify-between gap-2 rounded-md bg-well py-1 pr-1 pl-3 font-mono text-sm">
-              <code>postern login-link</code>
-              <CopyButton text="postern login-link" label="Copy the command" />
-            </div>
-            <p className="text-ink-faint">
-              A link signs in one browser, once, and for a few minutes only. Somebody who is signed in elsewhere can
-              make one too: in Settings, “Link for another browser”.
-            </p>
-          </div>
+          <PasskeySignIn onSignedIn={finish} />
+          <LinkHelp />
         </>
       )}
     </main>
+  );
+}
+
+/** Away from here, to where somebody wanted to go; also when this browser turns out to be signed in. */
+function useGoOn(): () => void {
+  const location = useLocation();
+  const navigate = useNavigate();
+  const to = returnPath(location);
+  const goOn = useCallback(() => {
+    if (isServerPage(to)) window.location.replace(to);
+    else void navigate(to, { replace: true });
+  }, [to, navigate]);
+
+  useEffect(() => {
+    // Another tab of this browser has signed in.
+    const onStorage = ({ key, newValue }: StorageEvent): void => {
+      if (key === "postern.key" && newValue !== null) goOn();
+    };
+    window.addEventListener("storage", onStorage);
+    return () => window.removeEventListener("storage", onStorage);
+  }, [goOn]);
+
+  useEffect(() => {
+    // A browser keeps a strict cookie back from a page that another site led to: signed in all the same.
+    if (!isServerPage(to) || storedKey() === null || !firstTry(to)) return;
+    const leaving = new AbortController();
+    callApi("/api/me", meSchema, { signal: leaving.signal }).then(goOn, () => undefined);
+    return () => leaving.abort();
+  }, [to, goOn]);
+  return goOn;
+}
+
+/** Where a page sends somebody here twice, going back to it by itself would never end. */
+function firstTry(to: string): boolean {
+  const tried = sessionStorage.getItem("postern.returned") === to;
+  sessionStorage.setItem("postern.returned", tried ? "" : to);
+  return !tried;
+}
+
+function LinkHelp() {
+  return (
+    <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-5 text-sm">
+      <p>There is no password. On the machine where the gateway runs, make a link, and open it in this browser:</p>
+      <div className="flex items-center justify-between gap-2 rounded-md bg-well py-1 pr-1 pl-3 font-mono text-sm">
+        <code>postern login-link</code>
+        <CopyButton text="postern login-link" label="Copy the command" />
+      </div>
+      <p className="text-ink-faint">
+        A link signs in one browser, once, and for a few minutes only. Somebody who is signed in elsewhere can make one
+        too: in Settings, “Link for another browser”.
+      </p>
+    </div>
   );
 }

@@ -1,0 +1,67 @@
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from "@simplewebauthn/browser";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { z } from "zod";
+import { passkeyCeremonySchema, passkeySchema } from "../../src/wire/accounts.ts";
+import { type SignedIn, signedInSchema } from "../../src/wire/sign-in.ts";
+import { callApi, sendApi } from "./client.ts";
+import { queryKeys } from "./query-keys.ts";
+
+const passkeysSchema = z.object({ passkeys: z.array(passkeySchema) });
+
+/** The browser itself checks what is in them. */
+const creationSchema = passkeyCeremonySchema.extend({
+  options: z.custom<PublicKeyCredentialCreationOptionsJSON>(hasChallenge),
+});
+const requestSchema = passkeyCeremonySchema.extend({
+  options: z.custom<PublicKeyCredentialRequestOptionsJSON>(hasChallenge),
+});
+
+function hasChallenge(options: unknown): boolean {
+  return typeof options === "object" && options !== null && "challenge" in options;
+}
+
+/** The account's own passkeys. */
+export function usePasskeys() {
+  return useQuery({
+    queryKey: queryKeys.passkeys,
+    queryFn: async ({ signal }) => (await callApi("/api/passkeys", passkeysSchema, { signal })).passkeys,
+  });
+}
+
+/** Has this browser make a passkey, called as given. */
+export function useAddPasskey() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (name: string) => {
+      const { startRegistration } = await import("@simplewebauthn/browser");
+      const { ceremonyId, options } = await callApi("/api/passkeys/registration", creationSchema, { method: "POST" });
+      const credential = await startRegistration({ optionsJSON: options });
+      return callApi("/api/passkeys", passkeySchema, { body: { ceremonyId, credential, name } });
+    },
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.passkeys }),
+  });
+}
+
+export function useRemovePasskey() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (passkeyId: string) => sendApi(`/api/passkeys/${encodeURIComponent(passkeyId)}`, { method: "DELETE" }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.passkeys }),
+  });
+}
+
+/** Signs this browser in with a passkey that it, a phone or a security key keeps. */
+export function usePasskeySignIn() {
+  return useMutation({
+    mutationFn: async (): Promise<SignedIn> => {
+      const { startAuthentication } = await import("@simplewebauthn/browser");
+      const { ceremonyId, options } = await callApi("/api/sign-in/passkey/options", requestSchema, { method: "POST" });
+      const credential = await startAuthentication({ optionsJSON: options });
+      return callApi("/api/sign-in/passkey", signedInSchema, { body: { ceremonyId, credential } });
+    },
+    gcTime: 0, // the key of the sign-in is in the answer
+  });
+}

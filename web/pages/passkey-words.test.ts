@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { ApiError } from "../api/api-error.ts";
+import { passkeyObstacle, passkeyProblem } from "./passkey-words.ts";
+
+const able = { secure: true, supported: true };
+
+test.each([
+  ["http://localhost:7177/settings", able],
+  ["https://agents.example.org/", able],
+])("nothing keeps %s from passkeys", (href, browser) => {
+  expect(passkeyObstacle({ href, ...browser })).toBeNull();
+});
+
+test.each([
+  ["http://127.0.0.1:7177/settings?x=1", "http://localhost:7177/settings?x=1"],
+  ["http://[::1]:7177/sign-in#secret", "http://localhost:7177/sign-in"],
+])("%s is pointed to localhost, without what stands behind the #", (href, elsewhere) => {
+  expect(passkeyObstacle({ href, ...able })).toEqual({ words: expect.stringContaining("names"), elsewhere });
+});
+
+test("an address of numbers, plain http and an old browser each say why", () => {
+  expect(passkeyObstacle({ href: "https://192.168.1.7/", ...able })?.words).toMatch(/not for 192\.168\.1\.7/);
+  expect(passkeyObstacle({ href: "https://[fe80::1]/", ...able })?.words).toMatch(/not for \[fe80::1\]/);
+  expect(passkeyObstacle({ href: "http://box.lan/", secure: false, supported: false })?.words).toMatch(/https/);
+  expect(passkeyObstacle({ href: "http://localhost/", secure: true, supported: false })?.words).toMatch(/knows no/);
+});
+
+test("a ceremony that failed is told in words", () => {
+  expect(passkeyProblem(Object.assign(new Error("x"), { name: "NotAllowedError" }))).toMatch(/No passkey was given/);
+  expect(passkeyProblem(Object.assign(new Error("x"), { name: "InvalidStateError" }))).toMatch(/already/);
+  expect(passkeyProblem(new ApiError("rate_limited", "Too often."))).toBe("Too often.");
+});

@@ -1,0 +1,68 @@
+import { ApiError, messageOf } from "../api/api-error.ts";
+
+/** Why there can be no passkey on a page, and where it could be instead. */
+export interface PasskeyObstacle {
+  readonly words: string;
+  /** The same page where passkeys work; null when this page cannot know. */
+  readonly elsewhere: string | null;
+}
+
+const loopback = /^(127\.\d+\.\d+\.\d+|\[::1\])$/;
+const numbers = /^(\d+\.\d+\.\d+\.\d+|\[[\d:a-f.]+\])$/i;
+
+/**
+ * What keeps a browser from passkeys on the page at `href`; null when nothing does.
+ * @see https://www.w3.org/TR/webauthn-3/#rp-id a passkey belongs to a name, never to an address of numbers
+ */
+export function passkeyObstacle({
+  href,
+  secure,
+  supported,
+}: {
+  readonly href: string;
+  readonly secure: boolean;
+  readonly supported: boolean;
+}): PasskeyObstacle | null {
+  const here = new URL(href);
+  if (loopback.test(here.hostname)) {
+    const { hostname } = here;
+    here.hostname = "localhost";
+    here.hash = "";
+    return { words: `Browsers keep passkeys for names, not for ${hostname}.`, elsewhere: here.href };
+  }
+  if (numbers.test(here.hostname)) {
+    return {
+      words: `Browsers keep passkeys for names, not for ${here.hostname}. Give the gateway a name with https.`,
+      elsewhere: null,
+    };
+  }
+  if (!secure) return { words: "Browsers give passkeys to https and localhost only.", elsewhere: null };
+  if (!supported) return { words: "This browser knows no passkeys.", elsewhere: null };
+  return null;
+}
+
+/** {@link passkeyObstacle} of the page that is open. */
+export function obstacleHere(): PasskeyObstacle | null {
+  return passkeyObstacle({
+    href: window.location.href,
+    secure: window.isSecureContext,
+    supported: "PublicKeyCredential" in window,
+  });
+}
+
+/** What became of a ceremony that failed: the gateway's words, or what a browser means by its error's name. */
+export function passkeyProblem(error: unknown): string {
+  if (error instanceof ApiError || !(error instanceof Error)) return messageOf(error);
+  switch (error.name) {
+    case "NotAllowedError":
+      return "No passkey was given: the browser’s question was left or took too long, or nothing here keeps a passkey of this gateway.";
+    case "InvalidStateError":
+      return "This device keeps a passkey of this account already.";
+    case "SecurityError":
+      return "The browser refuses passkeys at this address. Open the gateway by the address that it was started with.";
+    case "AbortError":
+      return "The browser broke it off. Try again.";
+    default:
+      return error.message;
+  }
+}
