@@ -1,9 +1,11 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { Scope } from "../wire/access.ts";
 import { type Account, type AccountStore, createAccountStore } from "./account-store.ts";
+import { type Audit, createAudit } from "./audit.ts";
 import { type BrowserSessions, createBrowserSessionStore, type ValidBrowser } from "./browser-sessions.ts";
 import { createPersonalTokens, type PersonalTokens, tokenPrefix, type ValidToken } from "./personal-tokens.ts";
 import type { AppToken, AppTokens } from "./ports.ts";
@@ -12,6 +14,7 @@ import { createSignIn, type SignIn } from "./sign-in.ts";
 import { createTerminalTickets, type TerminalTickets } from "./terminal-tickets.ts";
 
 export type { Account, AccountStore } from "./account-store.ts";
+export type { Audit, AuditNote, AuditOrigin } from "./audit.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
 export type { AppToken, AppTokens } from "./ports.ts";
@@ -26,6 +29,7 @@ export interface Accounts {
   readonly browsers: BrowserSessions;
   readonly tickets: TerminalTickets;
   readonly directory: Pick<AccountStore, "list" | "find" | "add" | "remove">;
+  readonly audit: Audit;
   /** The account that owns this gateway, made when it is first asked for. */
   owner(): Promise<Account>;
   /** @throws PosternError `unauthenticated` when the account is gone */
@@ -58,6 +62,7 @@ const nothingElse = {
 export function createAccounts(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
+  readonly log?: Log;
   /** None when there is no authorization server. */
   readonly appTokens?: AppTokens;
 }): Accounts {
@@ -119,6 +124,7 @@ export function createAccounts(deps: {
     browsers,
     tickets: createTerminalTickets({ clock: deps.clock, refresh }),
     directory: accounts,
+    audit: createAudit(deps),
     owner: () => accounts.owner(),
     async accountOf({ accountId }) {
       const account = await accounts.find(accountId);

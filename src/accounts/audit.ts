@@ -1,0 +1,165 @@
+import { randomBytes } from "node:crypto";
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import { type Log, silentLog } from "../core/log.ts";
+import type { Tables } from "../storage/schema.ts";
+import {
+  type AuditAction,
+  type AuditEntry,
+  type AuditPage,
+  type AuditQuery,
+  auditActionSchema,
+  auditKinds,
+} from "../wire/accounts.ts";
+
+/** From where somebody came: null twice is the command line. */
+export interface AuditOrigin {
+  /** An IP address, or `local` for the owner's Unix socket. */
+  readonly address: string | null;
+  readonly userAgent: string | null;
+}
+
+/** What {@link Audit.note} writes down. */
+export interface AuditNote {
+  readonly action: AuditAction;
+  /** Who; null when nobody was known. */
+  readonly accountId: string | null;
+  /** The id of what it was done to. */
+  readonly subject: string | null;
+  /** What a person would ask next; never a secret. */
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly from: AuditOrigin;
+}
+
+/** What was decided and made: who, when, what, from where. Nothing in it is ever changed. */
+export interface Audit {
+  /** Never throws: what was decided stands, also when it cannot be written down. Then the log says so. */
+  note(entry: AuditNote): Promise<void>;
+  /** The newest first. */
+  page(query: AuditQuery): Promise<AuditPage>;
+}
+
+/** Entries that are kept; the oldest go. Ours. */
+export interface AuditLimits {
+  /** Of accounts. */
+  readonly known: number;
+  /** Of whom nobody knew: apart, so that a stranger who tries doors all day pushes out only what strangers did. */
+  readonly unknown: number;
+}
+
+const defaultLimits: AuditLimits = { known: 20_000, unknown: 5_000 };
+/** So often it is looked whether there are too many: then there are at most that many more. */
+const entriesBetweenPrunes = 100;
+/** A browser says who it is in a line; some say it in a long one. */
+const maxUserAgentLength = 200;
+const maxSubjectLength = 500;
+/** As JSON. What is longer is left out: a stranger chose it. */
+const maxDetailsLength = 4_000;
+
+const detailsSchema = z.record(z.string(), z.unknown());
+
+/** @see Audit */
+export function createAudit(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly log?: Log;
+  readonly limits?: AuditLimits;
+}): Audit {
+  const { db, clock, log = silentLog, limits = defaultLimits } = deps;
+  const nextId = createAuditIds();
+  let written = 0;
+
+  async function prune(): Promise<void> {
+    for (const known of [true, false]) {
+      const oldest = await db
+        .selectFrom("audit_entries")
+        .select("audit_id")
+        .where("account_id", known ? "is not" : "is", null)
+        .orderBy("audit_id", "desc")
+        .offset(known ? limits.known : limits.unknown)
+        .limit(1)
+        .executeTakeFirst();
+      if (oldest === undefined) continue;
+      await db
+        .deleteFrom("audit_entries")
+        .where("account_id", known ? "is not" : "is", null)
+        .where("audit_id", "<=", oldest.audit_id)
+        .execute();
+    }
+  }
+
+  return {
+    async note({ action, accountId, subject, details, from }) {
+      const now = clock.now();
+      try {
+        await db
+          .insertInto("audit_entries")
+          .values({
+            audit_id: nextId(now),
+            at: now,
+            account_id: accountId,
+            account_name: (eb) => eb.selectFrom("accounts").select("name").where("account_id", "=", accountId),
+            action,
+            subject: clean(subject, maxSubjectLength),
+            details: detailsText(details),
+            address: clean(from.address, maxSubjectLength),
+            user_agent: clean(from.userAgent, maxUserAgentLength),
+          })
+          .execute();
+        if (written % entriesBetweenPrunes === 0) await prune();
+        written += 1;
+      } catch (error) {
+        log.error({ action, accountId, reason: messageOf(error) }, "the audit could not be written");
+      }
+    },
+
+    async page({ limit, before, kind }) {
+      const rows = await db
+        .selectFrom("audit_entries")
+        .selectAll()
+        .$if(before !== undefined, (query) => query.where("audit_id", "<", before ?? ""))
+        .$if(kind !== undefined, (query) => query.where("action", "in", auditKinds[kind ?? "sign_in"]))
+        .orderBy("audit_id", "desc")
+        .limit(limit + 1)
+        .execute();
+      return { entries: rows.slice(0, limit).map(toEntry), hasMore: rows.length > limit };
+    },
+  };
+}
+
+/** Ids that sort as they were made, also in the same millisecond and when the clock is set back. */
+function createAuditIds(): (epochMs: number) => string {
+  let last = 0;
+  let count = 0;
+  return (epochMs) => {
+    count = epochMs > last ? 0 : count + 1;
+    last = Math.max(last, epochMs);
+    const time = last.toString(16).padStart(12, "0");
+    return `${time}${count.toString(16).padStart(6, "0")}${randomBytes(6).toString("hex")}`;
+  };
+}
+
+/** PostgreSQL holds no NUL in a text. */
+function clean(text: string | null, maxLength: number): string | null {
+  return text === null ? null : text.replaceAll("\0", "").slice(0, maxLength);
+}
+
+function detailsText(details: AuditNote["details"]): string {
+  const text = JSON.stringify(details);
+  return text.length <= maxDetailsLength ? text : JSON.stringify({ tooLong: true });
+}
+
+function toEntry(row: Selectable<Tables["audit_entries"]>): AuditEntry {
+  return {
+    auditId: row.audit_id,
+    at: isoTime(row.at),
+    account: row.account_id === null ? null : { accountId: row.account_id, name: row.account_name ?? "" },
+    action: auditActionSchema.parse(row.action),
+    subject: row.subject,
+    details: detailsSchema.parse(JSON.parse(row.details)),
+    address: row.address,
+    userAgent: row.user_agent,
+  };
+}
