@@ -58,6 +58,8 @@ export interface BrowserSessionStore extends BrowserSessions {
    * @returns null unless the key and one of the cookies belong to the same browser session, in force
    */
   find(shown: { readonly cookies: readonly string[]; readonly key: string }): Promise<ValidBrowser | null>;
+  /** Without the key. @returns the first of the cookies that belongs to a browser session in force; null when none does */
+  findByCookie(cookies: readonly string[]): Promise<ValidBrowser | null>;
   /** The same browser session looked up again, by its id. @returns null when it is expired or revoked */
   findAgain(browserSessionId: string): Promise<ValidBrowser | null>;
 }
@@ -137,6 +139,20 @@ export function createBrowserSessionStore(deps: {
       if (row === undefined || !sameHash(row.key_hash, keyHash)) return null;
       if (!shown.some((cookie) => sameHash(row.cookie_hash, sha256(cookie)))) return null;
       return whileValid(row);
+    },
+
+    async findByCookie(cookies) {
+      const shown = cookies.slice(0, maxCookies).filter((cookie) => secretForm.test(cookie));
+      for (const cookieHash of shown.map((cookie) => sha256(cookie))) {
+        const row = await db
+          .selectFrom("browser_sessions")
+          .selectAll()
+          .where("cookie_hash", "=", cookieHash)
+          .executeTakeFirst();
+        const valid = row !== undefined && sameHash(row.cookie_hash, cookieHash) ? await whileValid(row) : null;
+        if (valid !== null) return valid;
+      }
+      return null;
     },
 
     async findAgain(browserSessionId) {

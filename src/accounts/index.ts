@@ -40,6 +40,12 @@ export interface Accounts {
    */
   authenticate(credentials: Credentials): Promise<Principal>;
   /**
+   * Whose browser sends these cookies, without the key: to render a page for them, and for a decision of a page on https. On http any
+   * port of the host can read and show the cookie, so there it decides nothing.
+   * @returns null when none of them is of a browser session in force
+   */
+  browserOf(cookies: readonly string[]): Promise<Principal | null>;
+  /**
    * The same caller looked up again, without its credentials: for what stays open long after it was let in.
    * @throws PosternError `unauthenticated` when its token or browser session is revoked or expired
    */
@@ -135,6 +141,10 @@ export function createAccounts(deps: {
       if (credentials.kind === "header") return withBearer(bearerOf(credentials.authorization));
       if (credentials.kind === "browser") return inBrowser(await browsers.find(bothOf(credentials)));
       return ownerAs(credentials.kind);
+    },
+    async browserOf(cookies) {
+      const valid = await browsers.findByCookie(cookies);
+      return valid === null ? null : inBrowser(valid);
     },
     refresh,
   };
