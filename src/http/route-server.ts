@@ -55,6 +55,8 @@ export interface RouteServer {
    * @throws PosternError `origin_not_allowed` when the request does not come from such a page
    */
   readonly ownPageOf: (request: { readonly raw: IncomingMessage }) => string;
+  /** The gateway's own origin as the request names it; null on the owner's socket, which no page can reach. */
+  readonly ownOriginOf: (request: { readonly raw: IncomingMessage }) => string | null;
   /**
    * Aborted when the client goes away and when the gateway stops (its reason is then a PosternError `gateway_stopping`).
    * A call that waits ends its waiting then: it answers with what it has, or throws the reason.

@@ -139,6 +139,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     signalOf,
     principalNow,
     onUpgrade: (path, handler) => upgrades.on(path, handler),
+    ownOriginOf: ({ raw }) => ownOriginOf(raw),
     ownPageOf({ raw }) {
       const ownOrigin = ownOriginOf(raw);
       checkOwnPage(raw, ownOrigin);
