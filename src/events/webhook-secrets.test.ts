@@ -88,12 +88,25 @@ describeOnBothStores("the secret of a webhook", (openStore) => {
 test("the files of a store of before hold no secret of a webhook when they were sealed", async () => {
   const store = await openSqliteTestStore();
   const { events, owner } = await setUp(store, join(await makeTempFolder(), "key"));
-  const { webhookId } = await events.webhooks.add(owner, { url: "http://127.0.0.1:9/" });
-  await store.db.updateTable("webhooks").set({ secret: plainSecret }).execute();
-  await events.webhooks.test(owner, webhookId);
+  const ids = ["first", "second", "third"].map((name) => `the ${name} webhook`);
+  for (const webhook_id of ids) {
+    const row = {
+      account_id: owner.accountId,
+      url: "http://127.0.0.1:9/",
+      secret: plainSecret,
+      failures: 0,
+      created_at: 1,
+    };
+    const none = { kinds: null, folders: null, disabled_at: null, disabled_reason: null };
+    await store.db
+      .insertInto("webhooks")
+      .values({ webhook_id, ...row, ...none })
+      .execute();
+  }
+  for (const webhookId of ids) await events.webhooks.test(owner, webhookId);
   await sql`pragma wal_checkpoint(truncate)`.execute(store.db);
   const folder = dirname(store.place.path);
   const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), "latin1")));
-  expect(files.join("").includes(webhookId)).toBe(true);
+  expect(ids.every((webhookId) => files.join("").includes(webhookId))).toBe(true);
   expect(files.join("").includes(plainSecret)).toBe(false);
 });

@@ -37,6 +37,7 @@ export async function openSqliteFile(path: string): Promise<DatabaseSync> {
       database.exec("PRAGMA journal_mode = WAL"); // needs the file for itself, the first time
       database.exec("PRAGMA synchronous = FULL");
       database.exec("PRAGMA trusted_schema = OFF");
+      database.exec("PRAGMA secure_delete = FAST"); // what was replaced does not stay readable in its page
       database.exec(`PRAGMA journal_size_limit = ${maxJournalBytes}`);
     });
   } catch (error) {
