@@ -9,10 +9,13 @@ const nested = z.object({ inner: named });
 function tool(name: string, input: z.ZodType, output: z.ZodType): CodingTool {
   return {
     name,
+    title: `The ${name}`,
     description: `What ${name} does.`,
     input,
     output,
     scope: "coding:read",
+    effects: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
+    quotesTranscripts: false,
     run: () => Promise.resolve(null),
   };
 }
@@ -30,6 +33,13 @@ test("a tool's schemas are objects at their top, whether or not they have a name
     tools: [
       {
         name: "one",
+        annotations: {
+          title: "The one",
+          readOnlyHint: true,
+          destructiveHint: false,
+          idempotentHint: true,
+          openWorldHint: false,
+        },
         inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
         outputSchema: {
           type: "object",

@@ -19,6 +19,7 @@ const whoRoutes: RouteModule = (server) =>
     input: z.strictObject({}),
     output: z.unknown(),
     scope: "coding:read",
+    effects: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
     run: async (_input, { kind, scopes }) => ({ kind, scopes: [...scopes] }),
   });
 

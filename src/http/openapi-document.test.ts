@@ -46,6 +46,7 @@ test("the document lists every route with its methods, parameters and who may ca
     summary: "Says it again.",
     description: "Says it again. Nothing more.\n\nNeeds the scope `coding:write`.",
     security: [{ bearer: [] }],
+    "x-effects": { readOnly: true, destructive: false, idempotent: true, openWorld: false },
     requestBody: { required: true },
   });
   expect(paths["/api/tokens/{tokenId}"]?.["delete"]).toMatchObject({

@@ -53,6 +53,7 @@ function operation({ access, schema }: KnownRoute, components: Components): Json
     summary: schema.summary,
     description: [schema.description, needs].filter((part) => part !== undefined).join("\n\n") || undefined,
     tags: schema.tags,
+    ...(schema.effects === undefined ? {} : { "x-effects": schema.effects }),
     security: access === "public" ? [] : [{ bearer: [] }],
     parameters: [
       ...parameters("path", schema.params, components),

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifySchema 
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
+import type { ToolEffects } from "../wire/tool.ts";
 import type { UpgradeHandler } from "./upgrades.ts";
 
 /** Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. */
@@ -19,6 +20,8 @@ declare module "fastify" {
     summary?: string;
     description?: string;
     tags?: readonly string[];
+    /** Of a tool: what a call of it does. */
+    effects?: ToolEffects;
     /** The media type of the answer when it is not JSON; its schema then describes one item of it. */
     answerType?: string;
     /** Leaves the route out of the OpenAPI document. */

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
+import type { ToolEffects } from "../wire/tool.ts";
 import type { RouteServer } from "./route-server.ts";
 
 /**
@@ -13,6 +14,7 @@ export interface Tool<Input = unknown, Output = unknown> {
   readonly input: z.ZodType<Input>;
   readonly output: z.ZodType<Output>;
   readonly scope: Scope;
+  readonly effects: ToolEffects;
   run(input: Input, principal: Principal, signal: AbortSignal): Promise<Output>;
 }
 
@@ -29,6 +31,7 @@ export function registerTool(server: RouteServer, tool: Tool): void {
       tags: ["coding"],
       summary,
       description: tool.description,
+      effects: tool.effects,
       body: tool.input,
       response: { 200: tool.output },
     },

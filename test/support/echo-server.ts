@@ -10,6 +10,7 @@ export const echo: Tool<{ text: string; more?: { depth: number } | undefined }, 
   input: z.strictObject({ text: z.string(), more: z.strictObject({ depth: z.int() }).optional() }),
   output: z.object({ text: z.string() }),
   scope: "coding:write",
+  effects: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
   run: async ({ text }) => ({ text }),
 };
 
@@ -25,6 +26,7 @@ export function toolThat(run: (principal: Principal, signal: AbortSignal) => Pro
     input,
     output: z.unknown(),
     scope: "coding:read",
+    effects: echo.effects,
     run: async (_input, principal, signal) => run(principal, signal),
   };
   return (server) => registerTool(server, tool);
