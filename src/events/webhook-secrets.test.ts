@@ -88,7 +88,7 @@ describeOnBothStores("the secret of a webhook", (openStore) => {
 test("the files of a store of before hold no secret of a webhook when they were sealed", async () => {
   const store = await openSqliteTestStore();
   const { events, owner } = await setUp(store, join(await makeTempFolder(), "key"));
-  const ids = ["first", "second", "third"].map((name) => `the ${name} webhook`);
+  const ids = Array.from({ length: 20 }, (_, at) => `webhook ${at}`);
   for (const webhook_id of ids) {
     const row = {
       account_id: owner.accountId,
