@@ -1,0 +1,186 @@
+/**
+ * Letting an app in, decision and tokens: ours on SQLite, each step durable, beside a bare `oidc-provider` with its in-memory adapter and
+ * a consent that is always given. Interleaved rounds of one run, each server a process of its own, over HTTP on the loopback. Then the
+ * same with a million records in the store, beside an empty one, and what a request takes while they are swept.
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { z } from "zod";
+import { oauthPaths } from "../src/wire/oauth.ts";
+import { createWorld, type World } from "../test/support/gateway.ts";
+import { createOAuthPeer } from "../test/support/oauth-client.ts";
+import { type ServingProcess, servePostern } from "../test/support/postern-process.ts";
+import { prepareStore } from "../test/support/prepared-store.ts";
+import { median, quantile } from "./measure.ts";
+import { type FlowTarget, runFlows } from "./rig/oauth-flows.ts";
+
+const quick = process.argv.includes("--quick");
+const rounds = quick ? 5 : 15;
+const flowsPerRound = 150;
+const manyRecords = quick ? 100_000 : 1_000_000;
+const redirectUri = "https://client.example/callback";
+const closers: (() => Promise<unknown> | void)[] = [];
+
+function say(what: string, fits = true): void {
+  process.stdout.write(`oauth-decision: ${fits ? "" : "MISSED: "}${what}\n`);
+}
+
+interface Ours {
+  readonly world: World;
+  readonly target: FlowTarget;
+  readonly server: ServingProcess;
+  /** Ends the gateway, lets `change` work on its store, and starts it again at the same address. */
+  restart(change: (store: DatabaseSync) => void): Promise<Ours>;
+}
+
+async function startOurs(name: string): Promise<Ours> {
+  const world = await createWorld({ agents: false });
+  closers.unshift(() => world.close());
+  const token = await prepareStore(world, []);
+  const server = await servePostern({ ...world.env });
+  const issuer = server.url.replace("127.0.0.1", "localhost");
+  const { clientId } = await createOAuthPeer(issuer, token).newClient({ redirectUri });
+  const target: FlowTarget = {
+    name,
+    issuer: server.url,
+    clientId,
+    redirectUri,
+    authorizeMethod: "POST",
+    authorizePath: oauthPaths.authorize,
+    tokenPath: oauthPaths.token,
+    decider: { authorization: `Bearer ${token}` },
+  };
+  return serving({ world, target, server });
+}
+
+function serving(ours: Omit<Ours, "restart">): Ours {
+  closers.unshift(() => ours.server.end("SIGTERM"));
+  return {
+    ...ours,
+    async restart(change) {
+      await ours.server.end("SIGTERM");
+      const store = openStore(ours.world);
+      change(store);
+      store.close();
+      const port = Number(new URL(ours.server.url).port);
+      return serving({ ...ours, server: await servePostern({ ...ours.world.env }, { port }) });
+    },
+  };
+}
+
+function openStore(world: World): DatabaseSync {
+  return new DatabaseSync(join(world.home, "postern.db"), { timeout: 60_000 });
+}
+
+async function startBare(): Promise<FlowTarget> {
+  const child = fork(join(import.meta.dirname, "rig", "bare-oidc.ts"), [redirectUri], { stdio: "ignore" });
+  closers.unshift(() => void child.kill());
+  const [said] = await once(child, "message");
+  const { issuer, cookie } = z.object({ issuer: z.string(), cookie: z.string() }).parse(said);
+  return {
+    name: "bare oidc-provider",
+    issuer,
+    clientId: "bench",
+    redirectUri,
+    authorizeMethod: "GET",
+    authorizePath: "/auth",
+    tokenPath: "/token",
+    decider: { cookie },
+  };
+}
+
+/** Rates of both, and the middle of the rounds' ratios. */
+async function compare(one: FlowTarget, other: FlowTarget, concurrency: number): Promise<readonly number[]> {
+  const rates: { readonly one: number; readonly other: number }[] = [];
+  for (let round = -1; round < rounds; round += 1) {
+    const order = round % 2 === 0 ? [one, other] : [other, one];
+    const rate = new Map<FlowTarget, number>();
+    for (const target of order) {
+      rate.set(target, (await runFlows(target, { count: flowsPerRound, concurrency })).perSecond);
+    }
+    if (round >= 0) rates.push({ one: rate.get(one) ?? 0, other: rate.get(other) ?? 0 });
+  }
+  return [
+    median(rates.map((each) => each.one)),
+    median(rates.map((each) => each.other)),
+    median(rates.map((each) => each.one / each.other)),
+  ];
+}
+
+async function compareAndSay(one: FlowTarget, other: FlowTarget, least: number): Promise<void> {
+  for (const concurrency of [1, 8]) {
+    const [ours = 0, theirs = 0, ratio = 0] = await compare(one, other, concurrency);
+    say(
+      `${concurrency} at a time: ${one.name} ${ours.toFixed(0)} flows/s, ${other.name} ${theirs.toFixed(0)} flows/s, ` +
+        `ratio ${ratio.toFixed(2)} (goal ${least})`,
+      ratio >= least,
+    );
+  }
+}
+
+/** Copies of the records of one flow, as if so many apps had been let in and gone away. */
+function fill(store: DatabaseSync, expiresAt: number): void {
+  const columns = ["kind", "id_hash", "payload", "account_id", "client_id", "grant_hash", "user_code_hash"];
+  const kept = [...columns, "consumed_at", "last_used_at", "created_at"];
+  const values = kept.map((column) => {
+    if (column === "id_hash") return "lower(hex(randomblob(32)))";
+    return column === "grant_hash"
+      ? "CASE WHEN grant_hash IS NULL THEN NULL ELSE lower(hex(randomblob(32))) END"
+      : column;
+  });
+  store.exec("PRAGMA synchronous = OFF");
+  store
+    .prepare(
+      `INSERT INTO oauth_records (${kept.join(", ")}, expires_at)
+       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?),
+            sample AS (SELECT *, row_number() OVER () AS at FROM (SELECT * FROM oauth_records LIMIT 100))
+       SELECT ${values.join(", ")}, ? FROM n JOIN sample ON sample.at = 1 + (n.i % (SELECT count(*) FROM sample))`,
+    )
+    .run(manyRecords, expiresAt);
+  store.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+function countExpired(world: World): number {
+  const store = openStore(world);
+  const row = store.prepare("SELECT count(*) AS n FROM oauth_records WHERE expires_at < ?").get(Date.now());
+  store.close();
+  return Number(row?.["n"] ?? 0);
+}
+
+/** What flows take while the sweeping goes on, and how long it does. */
+async function watchSweep(full: Ours): Promise<void> {
+  const rest = await runFlows(full.target, { count: 300, concurrency: 1 });
+  const swept = await full.restart((store) => {
+    store.prepare("UPDATE oauth_records SET expires_at = ?").run(Date.now() - 60_000);
+  });
+  const startedAt = performance.now();
+  const latencies: number[] = [];
+  let left = countExpired(swept.world);
+  const before = left;
+  while (left > 0 && performance.now() - startedAt < 10 * 60_000) {
+    latencies.push(...(await runFlows(swept.target, { count: 100, concurrency: 1 })).latenciesMs);
+    left = countExpired(swept.world);
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  say(
+    `swept ${before - left} of ${before} expired records in ${seconds.toFixed(1)} s beside one client's flows; a flow meanwhile: ` +
+      `p50 ${median(latencies).toFixed(1)} ms, p99 ${quantile(latencies, 0.99).toFixed(1)} ms, most ${Math.max(...latencies).toFixed(0)} ms; ` +
+      `before: p50 ${median(rest.latenciesMs).toFixed(1)} ms, p99 ${quantile(rest.latenciesMs, 0.99).toFixed(1)} ms`,
+    left === 0,
+  );
+}
+
+try {
+  const bare = await startBare();
+  const ours = await startOurs("postern");
+  await compareAndSay(ours.target, bare, 0.7);
+  const filling = await startOurs(`postern with ${manyRecords} records`);
+  await runFlows(filling.target, { count: 50, concurrency: 1 });
+  const full = await filling.restart((store) => fill(store, Date.now() + 3_600_000));
+  await compareAndSay(full.target, ours.target, 0.9);
+  await watchSweep(full);
+} finally {
+  for (const close of closers) await close();
+}

@@ -1,0 +1,120 @@
+import { createHash, randomBytes } from "node:crypto";
+import { Agent, request } from "node:http";
+
+/** One authorization server with one client that is let in again and again. */
+export interface FlowTarget {
+  readonly name: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  /** How and where a decision is asked for, and where tokens are got. */
+  readonly authorizeMethod: "GET" | "POST";
+  readonly authorizePath: string;
+  readonly tokenPath: string;
+  /** Headers that say who decides. */
+  readonly decider: Readonly<Record<string, string>>;
+}
+
+/** What a run of flows took. */
+export interface FlowRun {
+  readonly perSecond: number;
+  /** Of each flow, decision and token together. */
+  readonly latenciesMs: readonly number[];
+}
+
+interface Answer {
+  readonly status: number;
+  readonly location: string;
+  readonly text: string;
+}
+
+/** Runs so many flows, so many at a time. @throws when one does not end in tokens */
+export async function runFlows(
+  target: FlowTarget,
+  { count, concurrency }: { readonly count: number; readonly concurrency: number },
+): Promise<FlowRun> {
+  const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
+  const latenciesMs: number[] = [];
+  let left = count;
+  const startedAt = performance.now();
+  const worker = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const begunAt = performance.now();
+      await flow(target, agent);
+      latenciesMs.push(performance.now() - begunAt);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  const tookMs = performance.now() - startedAt;
+  agent.destroy();
+  return { perSecond: (count * 1_000) / tookMs, latenciesMs };
+}
+
+async function flow(target: FlowTarget, agent: Agent): Promise<void> {
+  const verifier = randomBytes(32).toString("base64url");
+  const decided = await send(`${target.issuer}${target.authorizePath}`, {
+    agent,
+    method: target.authorizeMethod,
+    headers: target.decider,
+    fields: {
+      action: "allow",
+      response_type: "code",
+      client_id: target.clientId,
+      redirect_uri: target.redirectUri,
+      scope: "coding:read coding:write",
+      state: "state",
+      code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+      code_challenge_method: "S256",
+    },
+  });
+  const code = URL.canParse(decided.location) ? new URL(decided.location).searchParams.get("code") : null;
+  if (code === null) throw failed(target, decided);
+  const given = await send(`${target.issuer}${target.tokenPath}`, {
+    agent,
+    method: "POST",
+    headers: {},
+    fields: {
+      grant_type: "authorization_code",
+      client_id: target.clientId,
+      code,
+      redirect_uri: target.redirectUri,
+      code_verifier: verifier,
+    },
+  });
+  if (!given.text.includes('"refresh_token"')) throw failed(target, given);
+}
+
+function failed({ name }: FlowTarget, { status, location, text }: Answer): Error {
+  return new Error(`${name} answered ${status}: ${location} ${text.slice(0, 500)}`);
+}
+
+function send(
+  url: string,
+  options: {
+    readonly agent: Agent;
+    readonly method: "GET" | "POST";
+    readonly headers: Readonly<Record<string, string>>;
+    readonly fields: Readonly<Record<string, string>>;
+  },
+): Promise<Answer> {
+  const { agent, method, headers } = options;
+  const fields = new URLSearchParams(options.fields).toString();
+  const inBody = method === "POST";
+  const form = { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(fields) };
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      inBody ? url : `${url}?${fields}`,
+      { method, agent, headers: { ...headers, ...(inBody && form) } },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => (text += part));
+        response.on("end", () =>
+          resolve({ status: response.statusCode ?? 0, location: response.headers.location ?? "", text }),
+        );
+      },
+    );
+    sent.on("error", reject);
+    sent.end(inBody ? fields : undefined);
+  });
+}
