@@ -5,7 +5,7 @@ import { z } from "zod";
 import { customAgentSchema } from "./coding/agents/index.ts";
 import { isErrno, messageOf, PosternError } from "./core/errors.ts";
 import { sha256 } from "./core/ids.ts";
-import { isAddressEntry } from "./platform/public-address.ts";
+import { isAddressEntry, isNetworkEntry } from "./platform/public-address.ts";
 import { scopeSchema } from "./wire/access.ts";
 
 const mebibyte = 1024 * 1024;
@@ -37,7 +37,7 @@ export const configFileSchema = z
       .describe("How long an agent's question can be answered from afar before it waits in its own terminal only."),
     privatePrompts: z.stringbool().or(z.boolean()).default(false).describe("Keep prompts off command lines."),
     trustedProxies: z
-      .array(z.string().refine(isAddressEntry, "An IP address or a network such as 10.1.0.0/16 is needed."))
+      .array(z.string().refine(isNetworkEntry, "An IP address or a network such as 10.1.0.0/16 is needed."))
       .max(100)
       .default([])
       .describe("Addresses of proxies in front, whose word on a caller's address (X-Forwarded-For) counts."),

@@ -1,9 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifySchema } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
-import type { Principal } from "../accounts/index.ts";
+import type { AuditOrigin, Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
 import type { ToolEffects } from "../wire/tool.ts";
+import type { AttackedThing, LimitName } from "./route-limits.ts";
 import type { UpgradeHandler } from "./upgrades.ts";
 
 /** Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. */
@@ -13,6 +14,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Every route says so; one that does not is refused at start. */
     access?: Access;
+    /** Which limit its calls count against, each address for itself; none when left out. */
+    limit?: LimitName;
   }
   interface FastifySchema {
     /** For the OpenAPI document. */
@@ -60,6 +63,15 @@ export interface RouteServer {
   readonly ownPageOf: (request: { readonly raw: IncomingMessage }) => string;
   /** The gateway's own origin as the request names it; null on the owner's socket, which no page can reach. */
   readonly ownOriginOf: (request: { readonly raw: IncomingMessage }) => string | null;
+  /** The client's address; `local` on the owner's Unix socket. Behind a trusted proxy the one that the proxy saw. */
+  readonly addressOf: (request: FastifyRequest) => string;
+  /** From where a request came, as the audit writes it down. */
+  readonly originOf: (request: FastifyRequest) => AuditOrigin;
+  /**
+   * Says what a request tries its luck at; it counts against that, from whatever address, when it fails (4xx).
+   * @throws PosternError `rate_limited` when too many failed at it
+   */
+  readonly attacks: (request: FastifyRequest, thing: AttackedThing, id: string) => void;
   /**
    * Aborted when the client goes away and when the gateway stops (its reason is then a PosternError `gateway_stopping`).
    * A call that waits ends its waiting then: it answers with what it has, or throws the reason.

@@ -3,15 +3,17 @@ import type { Socket } from "node:net";
 import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { type Accounts, type Principal, requireScope } from "../accounts/index.ts";
-import { systemClock } from "../core/clock.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
+import { clientAddress, localAddress } from "./client-address.ts";
 import { credentialsOf } from "./credentials.ts";
 import { acceptJsonOnly } from "./json-body.ts";
 import { checkOrigin, checkOwnPage, checkSocketOrigin, createKnownHosts, isLoopback } from "./known-host.ts";
 import { type Listening, openListeners } from "./listeners.ts";
 import { toProblem } from "./problem-response.ts";
+import { createRouteLimits, type LimitedRequest, type LimitName, type RouteLimit } from "./route-limits.ts";
 import type { HttpApp, KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
 import { findRoutes } from "./route-table.ts";
 import { createUpgrades } from "./upgrades.ts";
@@ -28,6 +30,8 @@ export interface HttpConfig {
   readonly bodyLimitBytes: number;
   /** The owner's Unix socket; null has none. */
   readonly socketPath: string | null;
+  /** Addresses and networks of proxies, whose `X-Forwarded-For` says where a request came from. */
+  readonly trustedProxies: readonly string[];
 }
 
 /** The HTTP face. */
@@ -47,6 +51,9 @@ export interface HttpDeps {
   readonly log: Log;
   readonly config: HttpConfig;
   readonly routes: readonly RouteModule[];
+  readonly clock?: Clock;
+  /** In place of the usual ones. */
+  readonly limits?: Partial<Readonly<Record<LimitName, RouteLimit>>>;
 }
 
 /** How long answers under way may take when the gateway stops; what is left is cut off. */
@@ -62,7 +69,7 @@ const securityHeaders = {
 
 /** @throws PosternError `unsafe_configuration` when authentication is off on an address that others can reach */
 export function createHttpServer(deps: HttpDeps): HttpServer {
-  const { accounts, log, config } = deps;
+  const { accounts, log, config, clock = systemClock } = deps;
   refuseOpenDoor(config);
   const ownerSockets = new WeakSet<Socket>();
   const principals = new WeakMap<IncomingMessage, Principal>();
@@ -72,10 +79,11 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   let listening: Listening | undefined;
   let closing: Promise<void> | undefined;
   const knownHosts = createKnownHosts({ ...config, port: () => port });
+  const limits = createRouteLimits({ clock, ...(deps.limits === undefined ? {} : { limits: deps.limits }) });
   const app = createApp(config, log);
   const upgrades = createUpgrades({
     accounts,
-    clock: systemClock,
+    clock,
     log,
     auth: config.auth,
     isOwnerSocket: ({ socket }) => ownerSockets.has(socket),
@@ -94,8 +102,14 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     void reply.headers(securityHeaders);
     if (closing !== undefined) throw stopping();
     checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin: ownOriginOf(request.raw) });
-    if (request.is404 || request.routeOptions.config.access === "public") return;
+    if (request.is404) return;
+    if (request.routeOptions.config.limit !== undefined && limits.admit(limitedRequest(request), reply)) return reply;
+    if (request.routeOptions.config.access === "public") return;
     principals.set(request.raw, await principalNow(request));
+  });
+
+  app.addHook("onResponse", async (request, reply) => {
+    limits.answered(request.raw, reply.raw.statusCode);
   });
 
   app.addHook("onSend", async (_request, reply) => {
@@ -111,6 +125,20 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   /** Null on the owner's socket, which no page can reach. */
   function ownOriginOf(request: IncomingMessage): string | null {
     return ownerSockets.has(request.socket) ? null : knownHosts.checkHost(request);
+  }
+
+  function addressOf(request: FastifyRequest): string {
+    return ownerSockets.has(request.raw.socket) ? localAddress : clientAddress(request);
+  }
+
+  /** The owner's own programs are not limited. */
+  function limitedRequest(request: FastifyRequest): LimitedRequest {
+    const address = addressOf(request);
+    return {
+      raw: request.raw,
+      name: request.routeOptions.config.limit,
+      address: address === localAddress ? null : address,
+    };
   }
 
   async function principalNow({ raw, routeOptions }: FastifyRequest): Promise<Principal> {
@@ -138,6 +166,9 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     routes: () => knownRoutes,
     signalOf,
     principalNow,
+    addressOf,
+    originOf: (request) => ({ address: addressOf(request), userAgent: request.headers["user-agent"] ?? null }),
+    attacks: (request, thing, id) => limits.attacked(limitedRequest(request), thing, id),
     onUpgrade: (path, handler) => upgrades.on(path, handler),
     ownOriginOf: ({ raw }) => ownOriginOf(raw),
     ownPageOf({ raw }) {
@@ -192,6 +223,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
 function createApp(config: HttpConfig, log: Log): HttpApp {
   const app = fastify({
     logger: false,
+    ...(config.trustedProxies.length === 0 ? {} : { trustProxy: [...config.trustedProxies] }),
     bodyLimit: config.bodyLimitBytes,
     genReqId: () => newUuid(),
     return503OnClosing: false,

@@ -38,7 +38,7 @@ function addSignIn({ app, ownPageOf }: RouteServer, { accounts }: SignInRoutesDe
   app.route({
     method: "POST",
     url: "/api/sign-in",
-    config: { access: "public" },
+    config: { access: "public", limit: "signIn" },
     schema: {
       operationId: "signIn",
       tags,

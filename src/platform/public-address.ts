@@ -74,6 +74,12 @@ export function isAddressEntry(entry: string): boolean {
   return more.length === 0 && (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest));
 }
 
+/** Whether `entry` is an IP address or a network; one that holds every address is none. */
+export function isNetworkEntry(entry: string): boolean {
+  const [base = "", prefix = "32"] = entry.split("/");
+  return isAddressEntry(entry) && isIP(base) !== 0 && Number(prefix) > 0;
+}
+
 function family(address: string): "ipv4" | "ipv6" {
   return isIP(address) === 6 ? "ipv6" : "ipv4";
 }

@@ -5,7 +5,13 @@ import { type Accounts, createAccounts } from "../../src/accounts/index.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import type { Log } from "../../src/core/log.ts";
 import { createFolders, type Folders } from "../../src/folders/index.ts";
-import { createHttpServer, type HttpConfig, type HttpServer, type RouteModule } from "../../src/http/index.ts";
+import {
+  createHttpServer,
+  type HttpConfig,
+  type HttpDeps,
+  type HttpServer,
+  type RouteModule,
+} from "../../src/http/index.ts";
 import type { Scope } from "../../src/wire/access.ts";
 import { openSqliteTestStore } from "./database.ts";
 import { makeTempFolder } from "./temp-folder.ts";
@@ -34,6 +40,7 @@ export interface TestHttpServer extends Pick<HttpServer, "close"> {
 export async function startHttpServer(
   routes: (deps: { readonly accounts: Accounts; readonly folders: Folders }) => readonly RouteModule[],
   config: Partial<HttpConfig> = {},
+  more: Pick<HttpDeps, "clock" | "limits"> = {},
 ): Promise<TestHttpServer> {
   const root = await makeTempFolder();
   const home = join(root, "home");
@@ -55,9 +62,11 @@ export async function startHttpServer(
       auth: "on",
       bodyLimitBytes: 1024 * 1024,
       socketPath,
+      trustedProxies: [],
       ...config,
     },
     routes: routes({ accounts, folders }),
+    ...more,
   });
   onTestFinished(() => server.close());
   const { port, addresses } = await server.listen();
