@@ -41,9 +41,7 @@ import {
 } from "./http/index.ts";
 import { createManifest } from "./manifest.ts";
 import { writeFileAtomic } from "./platform/files.ts";
-import { createGuardedFetch } from "./platform/guarded-fetch.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
-import { createAddressList } from "./platform/public-address.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
 import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
@@ -103,7 +101,15 @@ async function start(
   // Before anything is taken up: two gateways of one state folder would both take up its sessions.
   const lock = acquireProcessLock(join(config.home, "gateway.lock"));
   disposer.add(() => lock.close());
-  const { db, accounts, folders, agents, secrets, close: closeStores } = await openStores(config, { log, clock });
+  const {
+    db,
+    accounts,
+    folders,
+    agents,
+    secrets,
+    fetch,
+    close: closeStores,
+  } = await openStores(config, { log, clock });
   disposer.add(closeStores);
   const host = await linking;
   // Coding knows which directory is a worktree of which; it says so when it is there.
@@ -113,7 +119,7 @@ async function start(
     clock,
     log,
     secrets,
-    fetch: createGuardedFetch({ clock, allowed: createAddressList(config.allowPrivateAddresses) }),
+    fetch,
     isVisible: async (dir, within) => (await seen.promise)(dir, within),
   });
   disposer.add(() => events.close());

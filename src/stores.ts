@@ -1,12 +1,14 @@
 import { join } from "node:path";
 import type { Kysely } from "kysely";
-import { type Accounts, createAccounts } from "./accounts/index.ts";
+import { type Accounts, type AppTokens, createAccounts, createTrustedIssuers } from "./accounts/index.ts";
 import { type AgentRegistry, createRegistry, createTemplates } from "./coding/agents/index.ts";
 import type { Config } from "./config.ts";
 import type { Clock } from "./core/clock.ts";
 import type { Log } from "./core/log.ts";
 import { createFolders, type Folders } from "./folders/index.ts";
+import { createGuardedFetch, type GuardedFetch } from "./platform/guarded-fetch.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
+import { createAddressList } from "./platform/public-address.ts";
 import { openSecretBox, type SecretBox } from "./platform/secret-box.ts";
 import { openDatabase } from "./storage/database.ts";
 import type { Tables } from "./storage/schema.ts";
@@ -19,18 +21,25 @@ export interface Stores {
   readonly agents: AgentRegistry;
   /** Opens and seals with `POSTERN_HOME/key`: a stolen store alone gives none of what is sealed. */
   readonly secrets: SecretBox;
+  /** For addresses that somebody else chose. */
+  readonly fetch: GuardedFetch;
   /** Idempotent. */
   close(): Promise<void>;
+}
+
+/** What {@link openStores} needs. */
+export interface StoresDeps {
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Access tokens of the authorization server; none for commands, which have no callers. */
+  readonly appTokens?: AppTokens;
 }
 
 /**
  * Opens the store of this configuration.
  * @throws PosternError `store_newer` | `store_unavailable`
  */
-export async function openStores(
-  config: Config,
-  { log, clock }: { readonly log: Log; readonly clock: Clock },
-): Promise<Stores> {
+export async function openStores(config: Config, { log, clock, appTokens }: StoresDeps): Promise<Stores> {
   await makePrivateFolder(config.home);
   const { db, close } = await openDatabase({
     url: config.databaseUrl,
@@ -47,9 +56,12 @@ export async function openStores(
     gatewayEnv: () => config.env,
     secrets: config.databaseUrl === null ? [] : [config.databaseUrl],
   });
+  const fetch = createGuardedFetch({ clock, allowed: createAddressList(config.allowPrivateAddresses) });
+  const issuers = createTrustedIssuers({ issuers: config.trustedIssuers, fetch, clock, log });
   return {
     db,
-    accounts: createAccounts({ db, clock, log }),
+    fetch,
+    accounts: createAccounts({ db, clock, log, issuers, ...(appTokens === undefined ? {} : { appTokens }) }),
     folders: createFolders({ db, clock, home: config.home }),
     agents,
     secrets,

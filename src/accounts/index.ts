@@ -3,24 +3,28 @@ import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
-import type { Scope } from "../wire/access.ts";
 import { type Account, type AccountStore, createAccountStore } from "./account-store.ts";
 import { type Audit, createAudit } from "./audit.ts";
-import { type BrowserSessions, createBrowserSessionStore, type ValidBrowser } from "./browser-sessions.ts";
-import { createPersonalTokens, type PersonalTokens, tokenPrefix, type ValidToken } from "./personal-tokens.ts";
-import type { AppToken, AppTokens } from "./ports.ts";
+import { createAuthentication, type Door } from "./authentication.ts";
+import { type BrowserSessions, createBrowserSessionStore } from "./browser-sessions.ts";
+import { createHolders } from "./held-scopes.ts";
+import { createPersonalTokens, type PersonalTokens } from "./personal-tokens.ts";
+import type { AppTokens } from "./ports.ts";
 import type { Credentials, Principal } from "./principal.ts";
 import { createSignIn, type SignIn } from "./sign-in.ts";
 import { createTerminalTickets, type TerminalTickets } from "./terminal-tickets.ts";
+import type { TrustedIssuers } from "./trusted-issuers.ts";
 
 export type { Account, AccountStore } from "./account-store.ts";
 export type { Audit, AuditNote, AuditOrigin } from "./audit.ts";
+export type { Door } from "./authentication.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
-export type { AppToken, AppTokens } from "./ports.ts";
+export type { AppToken, AppTokens, FetchKeys } from "./ports.ts";
 export { type AccountsErrorCode, type Credentials, type Principal, requireScope } from "./principal.ts";
 export type { NewSignInLink, SignIn } from "./sign-in.ts";
 export type { RedeemedTicket, TerminalTickets } from "./terminal-tickets.ts";
+export { createTrustedIssuers, type TrustedIssuer, type TrustedIssuers } from "./trusted-issuers.ts";
 
 /** Who is calling, and the tokens that say so. */
 export interface Accounts {
@@ -36,9 +40,10 @@ export interface Accounts {
   accountOf(principal: Principal): Promise<Account>;
   /**
    * The one way to a {@link Principal}, for every route and every kind of credential.
+   * @param door `api` when left out: a token that was given for `/mcp` is then refused
    * @throws PosternError `unauthenticated`
    */
-  authenticate(credentials: Credentials): Promise<Principal>;
+  authenticate(credentials: Credentials, door?: Door): Promise<Principal>;
   /**
    * Whose browser sends these cookies, without the key: to render a page for them, and for a decision of a page on https. On http any
    * port of the host can read and show the cookie, so there it decides nothing.
@@ -54,15 +59,7 @@ export interface Accounts {
 
 const noAppTokens: AppTokens = { find: async () => null, findAgain: async () => null };
 
-/** What of a {@link Principal} most kinds do not have. */
-const nothingElse = {
-  folders: null,
-  tokenId: null,
-  browserSessionId: null,
-  app: null,
-  resource: "all",
-  expiresAt: null,
-} as const;
+const noIssuers: TrustedIssuers = { claims: () => false, verify: async () => null };
 
 /** @see Accounts */
 export function createAccounts(deps: {
@@ -71,58 +68,23 @@ export function createAccounts(deps: {
   readonly log?: Log;
   /** None when there is no authorization server. */
   readonly appTokens?: AppTokens;
+  /** None when nobody else's tokens are taken. */
+  readonly issuers?: TrustedIssuers;
 }): Accounts {
-  const { appTokens = noAppTokens } = deps;
+  const { appTokens = noAppTokens, issuers = noIssuers } = deps;
   const accounts = createAccountStore(deps);
   const tokens = createPersonalTokens(deps);
   const browsers = createBrowserSessionStore(deps);
 
-  /** What an account may at most. */
-  async function heldBy(accountId: string): Promise<ReadonlySet<Scope>> {
-    return new Set((await accounts.find(accountId))?.scopes);
-  }
-
-  async function within(scopes: ReadonlySet<Scope>, accountId: string): Promise<ReadonlySet<Scope>> {
-    const held = await heldBy(accountId);
-    return new Set([...scopes].filter((scope) => held.has(scope)));
-  }
-
-  async function ownerAs(kind: "socket" | "open"): Promise<Principal> {
-    const { accountId, scopes } = await accounts.owner();
-    return { ...nothingElse, kind, accountId, scopes: new Set(scopes) };
-  }
-
-  async function withToken(valid: ValidToken | null): Promise<Principal> {
-    if (valid === null) throw invalidToken();
-    return { ...nothingElse, kind: "token", ...valid, scopes: await within(valid.scopes, valid.accountId) };
-  }
-
-  async function withAppToken(valid: AppToken | null): Promise<Principal> {
-    if (valid === null) throw invalidToken();
-    return { ...nothingElse, kind: "app", ...valid, scopes: await within(valid.scopes, valid.accountId) };
-  }
-
-  /** A signed-in browser may what its account may. */
-  async function inBrowser(valid: ValidBrowser | null): Promise<Principal> {
-    if (valid === null) throw new PosternError("unauthenticated", "This browser is not signed in, or not any more.");
-    return { ...nothingElse, kind: "browser", ...valid, scopes: await heldBy(valid.accountId) };
-  }
-
-  async function withBearer(token: string): Promise<Principal> {
-    return token.startsWith(tokenPrefix)
-      ? withToken(await tokens.find(token))
-      : withAppToken(await appTokens.find(token));
-  }
-
-  async function refresh({ kind, tokenId, browserSessionId }: Principal): Promise<Principal> {
-    if (kind === "token") return withToken(tokenId === null ? null : await tokens.findAgain(tokenId));
-    if (kind === "browser") {
-      return inBrowser(browserSessionId === null ? null : await browsers.findAgain(browserSessionId));
-    }
-    if (kind === "app" || kind === "jwt")
-      return withAppToken(tokenId === null ? null : await appTokens.findAgain(tokenId));
-    return ownerAs(kind);
-  }
+  const { authenticate, refresh, inBrowser } = createAuthentication({
+    clock: deps.clock,
+    owner: () => accounts.owner(),
+    holders: createHolders(deps.db),
+    tokens,
+    browsers,
+    appTokens,
+    issuers,
+  });
 
   return {
     tokens,
@@ -137,41 +99,11 @@ export function createAccounts(deps: {
       if (account !== null) return account;
       throw new PosternError("unauthenticated", "The caller's account is gone.");
     },
-    async authenticate(credentials) {
-      if (credentials.kind === "header") return withBearer(bearerOf(credentials.authorization));
-      if (credentials.kind === "browser") return inBrowser(await browsers.find(bothOf(credentials)));
-      return ownerAs(credentials.kind);
-    },
+    authenticate,
     async browserOf(cookies) {
       const valid = await browsers.findByCookie(cookies);
       return valid === null ? null : inBrowser(valid);
     },
     refresh,
   };
-}
-
-function invalidToken(): PosternError {
-  return new PosternError("unauthenticated", "The token is unknown, expired or revoked.", {
-    details: { error: "invalid_token" },
-  });
-}
-
-/** A page on another port of the host gets the cookie with its requests; the key lies in the storage of our origin alone. */
-function bothOf({ cookies, key }: Extract<Credentials, { readonly kind: "browser" }>): {
-  readonly cookies: readonly string[];
-  readonly key: string;
-} {
-  if (key !== undefined && cookies.length > 0) return { cookies, key };
-  const missing = key === undefined ? "the key of its sign-in is" : "its cookie is";
-  throw new PosternError("unauthenticated", `This browser is not signed in here: ${missing} missing.`);
-}
-
-/** @see RFC 6750 section 2.1, RFC 9110 section 11.1 (the scheme's case does not matter) */
-function bearerOf(authorization: string | undefined): string {
-  const token = /^bearer +([\w.~+/-]+=*) *$/i.exec(authorization ?? "")?.[1];
-  if (token !== undefined) return token;
-  throw new PosternError(
-    "unauthenticated",
-    "Send a token as `Authorization: Bearer <token>`. `postern token create` makes one.",
-  );
 }

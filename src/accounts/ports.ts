@@ -19,3 +19,9 @@ export interface AppTokens {
   /** The same token looked up again, by its `tokenId`. */
   findAgain(tokenId: string): Promise<AppToken | null>;
 }
+
+/** Fetches the keys of a trusted issuer. The address is the owner's own choice; all the same nothing inside is reached by accident. */
+export type FetchKeys = (
+  url: string,
+  request: { readonly method: "GET"; readonly headers: Readonly<Record<string, string>> },
+) => Promise<{ readonly status: number; readonly body: string }>;

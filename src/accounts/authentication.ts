@@ -1,0 +1,161 @@
+import type { Clock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import type { Scope } from "../wire/access.ts";
+import type { Account } from "./account-store.ts";
+import type { BrowserSessionStore, ValidBrowser } from "./browser-sessions.ts";
+import { bothHold, type Holder, type Holders } from "./held-scopes.ts";
+import { type PersonalTokens, tokenPrefix, type ValidToken } from "./personal-tokens.ts";
+import type { AppToken, AppTokens } from "./ports.ts";
+import type { Credentials, Principal, Resource } from "./principal.ts";
+import { clockToleranceMs, type IssuerToken, type TrustedIssuers } from "./trusted-issuers.ts";
+
+/** Where a caller wants in: the API and its sockets, or `/mcp`. */
+export type Door = "api" | "mcp";
+
+/** Who is calling. */
+export interface Authentication {
+  /** @throws PosternError `unauthenticated` */
+  authenticate(credentials: Credentials, door?: Door): Promise<Principal>;
+  /** @throws PosternError `unauthenticated` */
+  refresh(principal: Principal): Promise<Principal>;
+  /** A signed-in browser may what its account may. @throws PosternError `unauthenticated` */
+  inBrowser(valid: ValidBrowser | null): Promise<Principal>;
+}
+
+/** What {@link createAuthentication} needs. */
+export interface AuthenticationDeps {
+  readonly clock: Clock;
+  readonly owner: () => Promise<Account>;
+  readonly holders: Holders;
+  readonly tokens: PersonalTokens;
+  readonly browsers: BrowserSessionStore;
+  readonly appTokens: AppTokens;
+  readonly issuers: TrustedIssuers;
+}
+
+/** Longer is no token that anybody made for here, and is not looked at. Access tokens in JWT form have one or two KB. */
+const maxTokenLength = 8 * 1024;
+
+/** What of a {@link Principal} most kinds do not have. */
+const nothingElse = {
+  folders: null,
+  tokenId: null,
+  browserSessionId: null,
+  app: null,
+  resource: "all",
+  expiresAt: null,
+} as const;
+
+/** @see Authentication */
+export function createAuthentication(deps: AuthenticationDeps): Authentication {
+  const { clock, holders, tokens, browsers, appTokens, issuers } = deps;
+
+  async function ownerAs(kind: "socket" | "open"): Promise<Principal> {
+    const { accountId, scopes } = await deps.owner();
+    return { ...nothingElse, kind, accountId, scopes: new Set(scopes) };
+  }
+
+  function withToken(valid: ValidToken | null): Principal {
+    if (valid === null) throw invalidToken();
+    return { ...nothingElse, kind: "token", ...valid };
+  }
+
+  async function withAppToken(valid: AppToken | null): Promise<Principal> {
+    const holder = valid && (await holders.byId(valid.accountId));
+    if (valid === null || holder === null) throw invalidToken();
+    return { ...nothingElse, kind: "app", ...valid, scopes: forApps(valid.scopes, holder) };
+  }
+
+  async function withIssuerToken(valid: IssuerToken | null): Promise<Principal> {
+    const holder = valid && (await holders.byName(valid.accountName));
+    if (valid === null || holder === null) throw invalidToken();
+    const { tokenId, expiresAt } = valid;
+    const { accountId } = holder;
+    return { ...nothingElse, kind: "jwt", accountId, tokenId, expiresAt, scopes: forApps(valid.scopes, holder) };
+  }
+
+  /** Nobody takes back a token of an issuer before its time; its account may go. */
+  async function issuerTokenAgain(principal: Principal): Promise<Principal> {
+    const holder = await holders.byId(principal.accountId);
+    const over = (principal.expiresAt ?? 0) + clockToleranceMs <= clock.now();
+    if (over || holder === null) throw invalidToken();
+    return { ...principal, scopes: forApps(principal.scopes, holder) };
+  }
+
+  async function inBrowser(valid: ValidBrowser | null): Promise<Principal> {
+    const holder = valid && (await holders.byId(valid.accountId));
+    if (valid === null || holder === null) {
+      throw new PosternError("unauthenticated", "This browser is not signed in, or not any more.");
+    }
+    return { ...nothingElse, kind: "browser", ...valid, scopes: holder.held };
+  }
+
+  async function withBearer(token: string): Promise<Principal> {
+    if (token.length > maxTokenLength) throw invalidToken();
+    if (token.startsWith(tokenPrefix)) return withToken(await tokens.find(token));
+    if (issuers.claims(token)) return withIssuerToken(await issuers.verify(token));
+    return withAppToken(await appTokens.find(token));
+  }
+
+  return {
+    inBrowser,
+    async authenticate(credentials, door = "api") {
+      if (credentials.kind === "header") {
+        return goodAt(door, await withBearer(bearerOf(credentials.authorization)));
+      }
+      if (credentials.kind === "browser") return inBrowser(await browsers.find(bothOf(credentials)));
+      return ownerAs(credentials.kind);
+    },
+    async refresh(principal) {
+      const { kind, tokenId, browserSessionId } = principal;
+      if (kind === "token") return withToken(tokenId === null ? null : await tokens.findAgain(tokenId));
+      if (kind === "app") return withAppToken(tokenId === null ? null : await appTokens.findAgain(tokenId));
+      if (kind === "jwt") return issuerTokenAgain(principal);
+      if (kind !== "browser") return ownerAs(kind);
+      return inBrowser(browserSessionId === null ? null : await browsers.findAgain(browserSessionId));
+    },
+  };
+}
+
+/** What others were let in for, as far as the account holds it; to administer is nobody else's, whatever a token says. */
+function forApps(scopes: ReadonlySet<Scope>, { held }: Holder): ReadonlySet<Scope> {
+  const both = new Set(bothHold(scopes, held));
+  both.delete("admin");
+  return both;
+}
+
+/** A token that was given for `/mcp` opens nothing else. @see RFC 8707 section 2, RFC 9068 section 4 (`aud`) */
+function goodAt(door: Door, principal: Principal): Principal {
+  const good: Record<Resource, boolean> = { all: true, mcp: door === "mcp" };
+  if (good[principal.resource]) return principal;
+  throw new PosternError("unauthenticated", "The token was given for /mcp only.", {
+    details: { error: "invalid_token" },
+  });
+}
+
+function invalidToken(): PosternError {
+  return new PosternError("unauthenticated", "The token is unknown, expired or revoked.", {
+    details: { error: "invalid_token" },
+  });
+}
+
+/** A page on another port of the host gets the cookie with its requests; the key lies in the storage of our origin alone. */
+function bothOf({ cookies, key }: Extract<Credentials, { readonly kind: "browser" }>): {
+  readonly cookies: readonly string[];
+  readonly key: string;
+} {
+  if (key !== undefined && cookies.length > 0) return { cookies, key };
+  const missing = key === undefined ? "the key of its sign-in is" : "its cookie is";
+  throw new PosternError("unauthenticated", `This browser is not signed in here: ${missing} missing.`);
+}
+
+/** @see RFC 6750 section 2.1, RFC 9110 section 11.1 (the scheme's case does not matter) */
+function bearerOf(authorization: string | undefined): string {
+  const [, shown, token] = /^bearer +(([\w.~+/-]+=*) *$|.)/i.exec(authorization ?? "") ?? [];
+  if (token !== undefined) return token;
+  if (shown !== undefined) throw invalidToken(); // no token has this form
+  throw new PosternError(
+    "unauthenticated",
+    "Send a token as `Authorization: Bearer <token>`. `postern token create` makes one.",
+  );
+}
