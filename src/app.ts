@@ -28,6 +28,7 @@ import {
   folderRoutes,
   healthRoutes,
   manifestRoutes,
+  mcpRoutes,
   openApiRoutes,
   placeRoutes,
   recordingRoutes,
@@ -36,10 +37,12 @@ import {
   terminalSocket,
   ticketRoutes,
   tokenRoutes,
+  toProblem,
   webhookRoutes,
   webRoutes,
 } from "./http/index.ts";
 import { createManifest } from "./manifest.ts";
+import { createMcp } from "./mcp/index.ts";
 import { writeFileAtomic } from "./platform/files.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
@@ -154,6 +157,16 @@ async function start(
   disposer.add(() => coding.stop());
   seen.resolve((dir, within) => coding.isVisibleDir(dir, within));
   const tools = createCodingTools(coding);
+  const mcp = createMcp({
+    version: packageVersion,
+    tools,
+    sessions: coding,
+    events: (options) => events.stream(options),
+    problemOf: (error, requestId) => toProblem(error, requestId).problem,
+    clock,
+    log,
+  });
+  disposer.add(() => mcp.close());
   const gateway = { id: await gatewayId(config.home), version: packageVersion };
   let baseUrl = browserAddress(config);
   const server = createHttpServer({
@@ -198,6 +211,7 @@ async function start(
         dirs: (principal) => coding.dirs(principal),
       }),
       terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
+      mcpRoutes({ handle: (request) => mcp.handle(request), log }),
       codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
     ],
   });

@@ -35,7 +35,7 @@ export function toolAnnotations(tool: { readonly title: string; readonly effects
 
 const toolSchemaSchema = z.looseObject({
   type: z.literal("object"),
-  properties: z.record(z.string(), z.looseObject({})).optional(),
+  properties: z.record(z.string(), z.json()).optional(),
   required: z.array(z.string()).optional(),
 });
 

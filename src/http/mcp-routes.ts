@@ -1,0 +1,139 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Principal } from "../accounts/index.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import type { RouteModule } from "./route-server.ts";
+import { beginStream, writePiece } from "./streamed-answer.ts";
+import { whileValid } from "./while-valid.ts";
+
+/** What the route of MCP clients needs. */
+export interface McpRoutesDeps {
+  readonly handle: (request: {
+    readonly method: "GET" | "POST" | "DELETE";
+    readonly headers: Headers;
+    readonly body: unknown;
+    readonly principal: Principal;
+    readonly signal: AbortSignal;
+  }) => Promise<Response>;
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly maxOpen?: number;
+  readonly maxOpenOfCaller?: number;
+}
+
+// A reader that takes nothing for so long is gone, or as good as; it reads on from its last message when it comes back.
+const stuckMs = 30_000;
+// Ours: calls under way and streams, of all callers and of one.
+const defaultMaxOpen = 400;
+const defaultMaxOpenOfCaller = 100;
+
+/** Headers of the protocol; the others are this server's own business. */
+const passedOn = ["mcp-session-id", "x-accel-buffering", "allow"];
+
+/** `/mcp`: the Model Context Protocol over Streamable HTTP. It has documents of its own; the OpenAPI document does not repeat them. */
+export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
+  const { clock = systemClock, maxOpen = defaultMaxOpen, maxOpenOfCaller = defaultMaxOpenOfCaller } = deps;
+  const open = new Map<string, number>();
+
+  function enter({ accountId, tokenId }: Principal): () => void {
+    const caller = `${accountId} ${tokenId ?? ""}`;
+    const mine = open.get(caller) ?? 0;
+    const all = [...open.values()].reduce((sum, count) => sum + count, 0);
+    if (mine >= maxOpenOfCaller || all >= maxOpen) {
+      throw new PosternError("rate_limited", "Too many MCP calls and streams are open. End some, then try again.");
+    }
+    open.set(caller, mine + 1);
+    return () => {
+      const left = (open.get(caller) ?? 1) - 1;
+      if (left === 0) open.delete(caller);
+      else open.set(caller, left);
+    };
+  }
+
+  return ({ app, principalOf, principalNow, signalOf }) => {
+    async function answer(
+      method: "GET" | "POST" | "DELETE",
+      request: FastifyRequest,
+      reply: FastifyReply,
+    ): Promise<unknown> {
+      const principal = principalOf(request);
+      const leave = enter(principal);
+      const ending = new AbortController();
+      const signal = AbortSignal.any([signalOf(reply), ending.signal]);
+      const stopChecking = whileValid(
+        clock,
+        () => principalNow(request),
+        (code) => ending.abort(new PosternError(code, "The caller may not come in any more.")),
+      );
+      try {
+        const headers = headersOf(request);
+        const response = await deps.handle({ method, headers, body: request.body, principal, signal });
+        if (signal.aborted) throw signal.reason;
+        for (const name of passedOn) {
+          const value = response.headers.get(name);
+          if (value !== null) void reply.header(name, value);
+        }
+        const type = response.headers.get("content-type");
+        if (type?.startsWith("text/event-stream") === true && response.body !== null) {
+          await stream(response.body, { reply, signal });
+          return reply;
+        }
+        const text = await response.text();
+        return type === null || text === ""
+          ? reply.code(response.status).send()
+          : reply.code(response.status).type(type).send(text);
+      } finally {
+        stopChecking();
+        leave();
+      }
+    }
+
+    async function stream(
+      body: ReadableStream<Uint8Array>,
+      { reply, signal }: { readonly reply: FastifyReply; readonly signal: AbortSignal },
+    ): Promise<void> {
+      // Whoever compresses or gathers on the way would keep messages back.
+      void reply.header("cache-control", "no-store, no-transform");
+      const raw = beginStream(reply, "text/event-stream; charset=utf-8");
+      raw.flushHeaders();
+      const reader = body.getReader();
+      const onAbort = (): void => void reader.cancel(signal.reason).catch(() => undefined);
+      signal.addEventListener("abort", onAbort, { once: true });
+      const decoder = new TextDecoder();
+      try {
+        for (let next = await reader.read(); !next.done; next = await reader.read()) {
+          const text = decoder.decode(next.value, { stream: true });
+          if (!(await writePiece(raw, text, { signal, clock, stuckMs }))) break;
+        }
+        raw.end();
+      } catch (error) {
+        // The answer has begun: nobody else can end it.
+        deps.log.warn({ reason: messageOf(error) }, "an MCP stream broke off");
+        raw.destroy();
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+        await reader.cancel().catch(() => undefined);
+      }
+    }
+
+    for (const method of ["GET", "POST", "DELETE"] as const) {
+      app.route({
+        method,
+        url: "/mcp",
+        exposeHeadRoute: false,
+        config: { access: "signed-in" },
+        schema: { hide: true },
+        handler: async (request, reply) => answer(method, request, reply),
+      });
+    }
+  };
+}
+
+function headersOf({ headers }: FastifyRequest): Headers {
+  return new Headers(
+    Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+      typeof value === "string" ? [[name, value]] : [],
+    ),
+  );
+}

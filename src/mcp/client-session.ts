@@ -1,0 +1,213 @@
+import { type JSONRPCMessage, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { hasCode, messageOf, PosternError } from "../core/errors.ts";
+import { newUuid } from "../core/ids.ts";
+import type { McpLimits } from "./ports.ts";
+import type { ReplayBuffer } from "./replay-buffer.ts";
+import { createServer, type ServerDeps } from "./server.ts";
+import { sessionUri } from "./session-uri.ts";
+import type { SessionUpdates } from "./session-updates.ts";
+
+/** A session of a client of the 2025 specifications, as far as its keeper needs to know it. */
+export interface ClientSession {
+  readonly sessionId: string;
+  /** Epoch milliseconds. */
+  readonly usedAt: number;
+  readonly openStreams: number;
+  handle(request: Request, body: unknown): Promise<Response>;
+  /** Ends its streams and its calls. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What a {@link ClientSession} needs. */
+export interface ClientSessionDeps extends ServerDeps, Pick<McpLimits, "abandonMs" | "maxSubscriptions"> {
+  readonly replay: ReplayBuffer;
+  readonly updates: SessionUpdates;
+}
+
+/** How soon a client comes back after a stream ended. */
+const retryMs = 1_000;
+const requestIdSchema = z.union([z.string(), z.number()]);
+const requestSchema = z.looseObject({ id: requestIdSchema, method: z.string() });
+const cancelledSchema = z.looseObject({
+  method: z.literal("notifications/cancelled"),
+  params: z.looseObject({ requestId: requestIdSchema }),
+});
+
+/** The messages of a body: one, or a batch of the oldest specification. */
+export function messagesOf(body: unknown): readonly unknown[] {
+  return Array.isArray(body) ? body : body === undefined ? [] : [body];
+}
+
+/** @param onEnd called once, when it has ended for whatever reason */
+export async function openClientSession(deps: ClientSessionDeps, onEnd: () => void): Promise<ClientSession> {
+  const { clock, log, replay } = deps;
+  const sessionId = newUuid();
+  const subscriptions = createSubscriptions(
+    deps,
+    (uri) => void mcp.server.sendResourceUpdated({ uri }).catch(logTrouble),
+  );
+  const mcp = createServer(deps, subscriptions);
+  const transport = new WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: () => sessionId,
+    eventStore: replay.storeOf(sessionId),
+    retryInterval: retryMs,
+  });
+  /** Calls whose stream broke, each with what stops its end. */
+  const abandoned = new Map<string | number, () => void>();
+  let usedAt = clock.now();
+  let openStreams = 0;
+  let ended = false;
+
+  function logTrouble(error: unknown): void {
+    log.debug({ reason: messageOf(error) }, "an MCP session");
+  }
+
+  function end(): void {
+    if (ended) return;
+    ended = true;
+    for (const keep of abandoned.values()) keep();
+    subscriptions.clear();
+    replay.forget(sessionId);
+    onEnd();
+  }
+
+  async function close(): Promise<void> {
+    end();
+    await mcp.close();
+  }
+
+  /** As if the client had cancelled it; and its stream gets an end, which the protocol leaves open. */
+  async function cancel(requestId: string | number, reason: string): Promise<void> {
+    transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
+    await endStreamOf(requestId);
+  }
+
+  async function endStreamOf(id: string | number): Promise<void> {
+    const answer: JSONRPCMessage = { jsonrpc: "2.0", id, error: { code: -32_800, message: "The call was cancelled." } };
+    await transport.send(answer).catch(() => undefined); // it was answered before
+  }
+
+  function abandon(body: unknown): void {
+    for (const message of messagesOf(body)) {
+      const parsed = requestSchema.safeParse(message);
+      if (!parsed.success || ended) continue;
+      const { id } = parsed.data;
+      abandoned.get(id)?.();
+      abandoned.set(
+        id,
+        clock.after(deps.abandonMs, () => {
+          abandoned.delete(id);
+          void cancel(id, "The connection broke and nobody came back for the answer.");
+        }),
+      );
+    }
+  }
+
+  function comeBack(): void {
+    for (const keep of abandoned.values()) keep();
+    abandoned.clear();
+  }
+
+  async function handle(request: Request, body: unknown): Promise<Response> {
+    usedAt = clock.now();
+    if (request.headers.has("last-event-id")) comeBack();
+    request.signal.addEventListener("abort", () => {
+      const { reason }: { readonly reason: unknown } = request.signal;
+      // It belongs to who opened it; when they may not come in any more, nothing of it goes on.
+      if (hasCode(reason, "unauthenticated") || hasCode(reason, "insufficient_scope")) void close();
+    });
+    const response = await transport.handleRequest(request, body === undefined ? {} : { parsedBody: body });
+    for (const message of messagesOf(body)) {
+      const cancelled = cancelledSchema.safeParse(message);
+      if (cancelled.success) await endStreamOf(cancelled.data.params.requestId);
+    }
+    if (request.method === "DELETE" && response.ok) end();
+    if (response.body === null || !isEventStream(response)) return response;
+    openStreams += 1;
+    const body_ = watched(response.body, (whole) => {
+      openStreams -= 1;
+      usedAt = clock.now();
+      if (!whole && request.method === "POST") abandon(body);
+    });
+    return new Response(body_, { status: response.status, headers: response.headers });
+  }
+
+  mcp.server.onerror = logTrouble;
+  mcp.server.onclose = end;
+  await mcp.connect(transport);
+  return {
+    sessionId,
+    get usedAt() {
+      return usedAt;
+    },
+    get openStreams() {
+      return openStreams;
+    },
+    handle,
+    close,
+  };
+}
+
+function isEventStream(response: Response): boolean {
+  return response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/** The same stream, and a word when it is over: whole, or because its reader went. */
+function watched(body: ReadableStream<Uint8Array>, onOver: (whole: boolean) => void): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let over = false;
+  const tell = (whole: boolean): void => {
+    if (!over) onOver(whole);
+    over = true;
+  };
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (value !== undefined) controller.enqueue(value);
+      if (!done) return;
+      tell(true);
+      controller.close();
+    },
+    async cancel(reason) {
+      tell(false);
+      await reader.cancel(reason);
+    },
+  });
+}
+
+/** What one session subscribed to. */
+function createSubscriptions(
+  { updates, maxSubscriptions }: Pick<ClientSessionDeps, "updates" | "maxSubscriptions">,
+  onUpdate: (uri: string) => void,
+) {
+  const wanted = new Map<string, ReadonlySet<string>>();
+  let stop: (() => void) | undefined;
+  return {
+    add(uri: string, sessionIds: readonly string[]): void {
+      if (wanted.size >= maxSubscriptions && !wanted.has(uri)) {
+        throw new PosternError(
+          "rate_limited",
+          `${maxSubscriptions} sessions are subscribed to, the most allowed. Leave one.`,
+        );
+      }
+      wanted.set(uri, new Set([...sessionIds]));
+      stop ??= updates.subscribe((sessionId) => {
+        for (const [subscribed, ids] of wanted) {
+          if (ids.has(sessionId) || subscribed === sessionUri(sessionId)) onUpdate(subscribed);
+        }
+      });
+    },
+    remove(uri: string): void {
+      wanted.delete(uri);
+      if (wanted.size > 0) return;
+      stop?.();
+      stop = undefined;
+    },
+    clear(): void {
+      wanted.clear();
+      stop?.();
+      stop = undefined;
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { type Principal, requireScope } from "../accounts/index.ts";
+import { messagesOf } from "./client-session.ts";
+import { createClientSessions } from "./client-sessions.ts";
+import type { Mcp, McpDeps, McpLimits, McpRequest } from "./ports.ts";
+import { ReplayBuffer } from "./replay-buffer.ts";
+import { createSessionResources, type SessionResources } from "./resources.ts";
+import { createServer, listTools } from "./server.ts";
+import { sessionUri } from "./session-uri.ts";
+import { createSessionUpdates } from "./session-updates.ts";
+
+const mebibyte = 1024 * 1024;
+
+// Ours: far more than a person's tools open, few enough that nobody fills the memory with them.
+const defaultLimits: McpLimits = {
+  maxSessions: 200,
+  maxSessionsOfCaller: 50,
+  idleMs: 30 * 60_000,
+  abandonMs: 60_000,
+  maxKeptMessages: 1_000,
+  maxKeptBytes: 8 * mebibyte,
+  maxKeptBytesOfAll: 64 * mebibyte,
+  progressMs: 3_000,
+  maxSubscriptions: 100,
+};
+
+/** What of a message says which scope it needs. */
+const callSchema = z.looseObject({ method: z.literal("tools/call"), params: z.looseObject({ name: z.string() }) });
+const resourceSchema = z.looseObject({ method: z.enum(["resources/read", "resources/subscribe"]) });
+const listenSchema = z.looseObject({
+  method: z.literal("subscriptions/listen"),
+  params: z.looseObject({
+    notifications: z.looseObject({ resourceSubscriptions: z.array(z.string().max(1_000)).max(1_000) }),
+  }),
+});
+
+/**
+ * Serves both families of the specification at one address: 2026-07-28 by the request alone, those of 2025 in sessions.
+ * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports
+ */
+export function createEndpoint(deps: McpDeps): Mcp {
+  const limits = { ...defaultLimits, ...deps.limits };
+  const callers = new WeakMap<Request, Principal>();
+  const resources = createSessionResources(deps);
+  const updates = createSessionUpdates(deps);
+  const principalOf = ({ http }: ServerContext): Principal => {
+    const principal = http?.req === undefined ? undefined : callers.get(http.req);
+    if (principal === undefined) throw new Error("A request without a caller.");
+    return principal;
+  };
+  const serving = { ...deps, ...limits, listedTools: listTools(deps.tools), resources, principalOf };
+  const sessions = createClientSessions({ ...serving, updates, replay: new ReplayBuffer(limits) });
+  const modern = createMcpHandler(() => createServer(serving, null), {
+    legacy: "reject",
+    maxSubscriptions: limits.maxSubscriptions,
+    bus: {
+      publish: () => undefined, // all that is told comes from the events
+      subscribe: (listener) =>
+        updates.subscribe((sessionId) => listener({ kind: "resource_updated", uri: sessionUri(sessionId) })),
+    },
+    onerror: ({ message }) => deps.log.debug({ reason: message }, "an MCP request"),
+  });
+
+  return {
+    async handle(incoming) {
+      const { body, principal } = incoming;
+      checkScopes(deps, incoming);
+      const request = requestOf(incoming);
+      callers.set(request, principal);
+      if (await isLegacyRequest(request, body)) return sessions.handle(request, body, principal);
+      const refused = await refuseHidden(resources, incoming);
+      return refused ?? modern.fetch(request, { parsedBody: body });
+    },
+    async close() {
+      updates.close();
+      await Promise.all([modern.close(), sessions.close()]);
+    },
+  };
+}
+
+/** Before anything is answered, so that a client can ask its user for more. @throws PosternError `insufficient_scope` */
+function checkScopes({ tools }: Pick<McpDeps, "tools">, { body, principal }: McpRequest): void {
+  for (const message of messagesOf(body)) {
+    const call = callSchema.safeParse(message);
+    const tool = call.success ? tools.find(({ name }) => name === call.data.params.name) : undefined;
+    if (tool !== undefined) requireScope(principal, tool.scope);
+    if (resourceSchema.safeParse(message).success) requireScope(principal, "coding:read");
+  }
+}
+
+/** A stream of updates is for sessions that its caller may see. */
+async function refuseHidden(
+  resources: SessionResources,
+  { body, principal, signal }: McpRequest,
+): Promise<Response | null> {
+  const listen = listenSchema.safeParse(body);
+  if (!listen.success) return null;
+  try {
+    for (const uri of listen.data.params.notifications.resourceSubscriptions)
+      await resources.idsOf(uri, principal, signal);
+    return null;
+  } catch {
+    const error = { code: -32_602, message: "One of these resources is not there, or not yours to see." };
+    const id = z.looseObject({ id: z.union([z.string(), z.number()]) }).safeParse(body).data?.id ?? null;
+    return Response.json({ jsonrpc: "2.0", error, id });
+  }
+}
+
+/** Headers that a server of the protocol reads; never the caller's credentials. */
+function requestOf({ method, headers, signal }: McpRequest): Request {
+  const known = [...headers].filter(
+    ([name]) => ["accept", "content-type", "last-event-id"].includes(name) || name.startsWith("mcp-"),
+  );
+  return new Request("http://localhost/mcp", { method, headers: known, signal });
+}

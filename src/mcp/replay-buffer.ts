@@ -1,0 +1,100 @@
+import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
+import type { McpLimits } from "./ports.ts";
+
+interface KeptMessage {
+  readonly owner: string;
+  readonly streamId: string;
+  readonly message: JSONRPCMessage;
+  readonly sizeBytes: number;
+}
+
+interface Kept {
+  count: number;
+  sizeBytes: number;
+}
+
+/**
+ * The messages of all sessions that a client may ask for again, by `Last-Event-ID`. In memory, and bounded: of a session and of all
+ * of them the oldest go first, and whoever asks after one that went is told that it is unknown.
+ */
+export class ReplayBuffer {
+  readonly #limits: Pick<McpLimits, "maxKeptMessages" | "maxKeptBytes" | "maxKeptBytesOfAll">;
+  readonly #messages = new Map<string, KeptMessage>();
+  readonly #owners = new Map<string, Kept>();
+  #sizeBytes = 0;
+  #next = 0;
+
+  constructor(limits: Pick<McpLimits, "maxKeptMessages" | "maxKeptBytes" | "maxKeptBytesOfAll">) {
+    this.#limits = limits;
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  /** The part of one session, which sees no other's messages. */
+  storeOf(owner: string): EventStore {
+    return {
+      storeEvent: async (streamId, message) => this.#add({ owner, streamId, message }),
+      getStreamIdForEventId: async (eventId) => this.#find(owner, eventId)?.streamId,
+      replayEventsAfter: async (lastEventId, { send }) => {
+        const last = this.#find(owner, lastEventId);
+        if (last === undefined) throw new Error("The message is no longer kept.");
+        let passed = false;
+        for (const [eventId, kept] of this.#messages) {
+          const mine = kept.owner === owner && kept.streamId === last.streamId;
+          // What has no method and no result only marked a place to go on from.
+          if (passed && mine && Object.keys(kept.message).length > 0) await send(eventId, kept.message);
+          if (eventId === lastEventId) passed = true;
+        }
+        return last.streamId;
+      },
+    };
+  }
+
+  forget(owner: string): void {
+    for (const [eventId, kept] of this.#messages) {
+      if (kept.owner === owner) this.#drop(eventId, kept);
+    }
+    this.#owners.delete(owner);
+  }
+
+  #find(owner: string, eventId: string): KeptMessage | undefined {
+    const kept = this.#messages.get(eventId);
+    return kept?.owner === owner ? kept : undefined;
+  }
+
+  #add(message: Omit<KeptMessage, "sizeBytes">): string {
+    const kept = { ...message, sizeBytes: Buffer.byteLength(JSON.stringify(message.message)) + 200 };
+    this.#next += 1;
+    const eventId = this.#next.toString(36);
+    this.#messages.set(eventId, kept);
+    this.#sizeBytes += kept.sizeBytes;
+    const mine = this.#owners.get(kept.owner) ?? { count: 0, sizeBytes: 0 };
+    this.#owners.set(kept.owner, mine);
+    mine.count += 1;
+    mine.sizeBytes += kept.sizeBytes;
+    this.#makeRoom(kept.owner, mine);
+    return eventId;
+  }
+
+  #makeRoom(owner: string, mine: Kept): void {
+    const { maxKeptMessages, maxKeptBytes, maxKeptBytesOfAll } = this.#limits;
+    const newest = this.#next.toString(36); // an answer larger than the room stays until the next one comes
+    for (const [eventId, kept] of this.#messages) {
+      const tooMuch = mine.count > maxKeptMessages || mine.sizeBytes > maxKeptBytes;
+      const tooMuchOfAll = this.#sizeBytes > maxKeptBytesOfAll;
+      if (eventId === newest || (!tooMuch && !tooMuchOfAll)) return;
+      if (tooMuchOfAll || kept.owner === owner) this.#drop(eventId, kept);
+    }
+  }
+
+  #drop(eventId: string, { owner, sizeBytes }: KeptMessage): void {
+    this.#messages.delete(eventId);
+    this.#sizeBytes -= sizeBytes;
+    const its = this.#owners.get(owner);
+    if (its === undefined) return;
+    its.count -= 1;
+    its.sizeBytes -= sizeBytes;
+  }
+}

@@ -1,0 +1,137 @@
+import { McpServer, ProtocolError, ProtocolErrorCode, type ServerContext } from "@modelcontextprotocol/server";
+import type { Principal } from "../accounts/index.ts";
+import { newUuid } from "../core/ids.ts";
+import { type ToolAnnotations, type ToolSchema, toolAnnotations, toolSchema } from "../wire/tool.ts";
+import { callTool } from "./call-tool.ts";
+import { instructions, untrustedNotice } from "./instructions.ts";
+import type { McpDeps, McpLimits, McpTool } from "./ports.ts";
+import { type SessionResources, sessionTemplate } from "./resources.ts";
+
+/** What a client may subscribe to by `resources/subscribe`: the 2025 specifications only. */
+export interface Subscriptions {
+  add(uri: string, sessionIds: readonly string[]): void;
+  remove(uri: string): void;
+}
+
+/** A tool as it is listed; made once, for all servers. */
+export interface ListedTool {
+  readonly tool: McpTool;
+  readonly listed: {
+    name: string;
+    title: string;
+    description: string;
+    inputSchema: ToolSchema;
+    outputSchema: ToolSchema;
+    annotations: ToolAnnotations;
+  };
+}
+
+/** What servers share. */
+export interface ServerDeps extends McpDeps, Pick<McpLimits, "progressMs"> {
+  readonly listedTools: readonly ListedTool[];
+  readonly resources: SessionResources;
+  /** Who sent the request that a handler answers. */
+  readonly principalOf: (context: ServerContext) => Principal;
+}
+
+/** @see ListedTool */
+export function listTools(tools: readonly McpTool[]): readonly ListedTool[] {
+  return tools.map((tool) => ({
+    tool,
+    listed: {
+      name: tool.name,
+      title: tool.title,
+      description: tool.description,
+      inputSchema: toolSchema(tool.input, "input"),
+      outputSchema: outputSchemaOf(tool),
+      annotations: toolAnnotations(tool),
+    },
+  }));
+}
+
+/** With the notice that comes first in every answer that quotes a transcript. */
+function outputSchemaOf(tool: McpTool): ToolSchema {
+  const schema = toolSchema(tool.output, "output");
+  if (!tool.quotesTranscripts) return schema;
+  const notice = { type: "string", const: untrustedNotice };
+  return {
+    ...schema,
+    properties: { notice, ...schema.properties },
+    required: ["notice", ...(schema.required ?? [])],
+  };
+}
+
+/** One server: of a request, or of a session. Every request is answered for whoever sent it, and by what they hold then. */
+export function createServer(deps: ServerDeps, subscriptions: Subscriptions | null): McpServer {
+  const { listedTools, resources, principalOf } = deps;
+  const mcp = new McpServer({ name: "postern", title: "Postern", version: deps.version }, { instructions });
+  const { server } = mcp;
+  // It listens on streams of the newer specification too, where the endpoint answers for it.
+  server.registerCapabilities({ tools: {}, resources: { subscribe: true }, completions: {} });
+
+  server.setRequestHandler("tools/list", (_request, context) => {
+    const { scopes } = principalOf(context);
+    return { tools: listedTools.filter(({ tool }) => scopes.has(tool.scope)).map(({ listed }) => listed) };
+  });
+
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const principal = principalOf(context);
+    const found = listedTools.find(({ tool }) => tool.name === params.name);
+    if (found === undefined || !principal.scopes.has(found.tool.scope)) {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${JSON.stringify(params.name)} here.`);
+    }
+    const { signal, notify, _meta: meta } = context.mcpReq;
+    const progressToken = meta?.progressToken;
+    return callTool(deps, {
+      tool: found.tool,
+      args: params.arguments,
+      principal,
+      signal,
+      progress:
+        progressToken === undefined
+          ? null
+          : (progress) => notify({ method: "notifications/progress", params: { progressToken, ...progress } }),
+    });
+  });
+
+  /** What else went wrong is told in the same words as everywhere, and nothing of the inside. */
+  async function told<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      const requestId = newUuid();
+      const { code, detail, status } = deps.problemOf(error, requestId);
+      if (status >= 500) deps.log.error({ requestId, code, reason: String(error) }, "an MCP request failed");
+      const kind = status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
+      throw new ProtocolError(kind, detail, { code });
+    }
+  }
+
+  server.setRequestHandler("resources/list", ({ params }, context) =>
+    told(() => resources.list(params?.cursor, principalOf(context))),
+  );
+  server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [sessionTemplate] }));
+  server.setRequestHandler("resources/read", ({ params }, context) =>
+    told(() => resources.read(params.uri, principalOf(context), context.mcpReq.signal)),
+  );
+  server.setRequestHandler("completion/complete", ({ params }, context) =>
+    told(async () => {
+      const uri = params.ref.type === "ref/resource" ? params.ref.uri : "";
+      return resources.complete(params.argument, uri, principalOf(context));
+    }),
+  );
+  if (subscriptions !== null) {
+    server.setRequestHandler("resources/subscribe", ({ params }, context) =>
+      told(async () => {
+        subscriptions.add(params.uri, await resources.idsOf(params.uri, principalOf(context), context.mcpReq.signal));
+        return {};
+      }),
+    );
+    server.setRequestHandler("resources/unsubscribe", ({ params }) => {
+      subscriptions.remove(params.uri);
+      return {};
+    });
+  }
+  return mcp;
+}
