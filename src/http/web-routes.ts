@@ -6,7 +6,19 @@ import type { RouteModule } from "./route-server.ts";
 import { readWebBuild, type WebBuild, type WebFile, webBuildFolder } from "./web-build.ts";
 
 /** Addresses of pages: the web application itself tells them apart. */
-const pages = ["/", "/sign-in", "/sessions/:sessionId", "/new", "/agents", "/folders", "/tokens", "/settings"] as const;
+const pages = [
+  "/",
+  "/sign-in",
+  "/sessions/:sessionId",
+  "/new",
+  "/agents",
+  "/folders",
+  "/apps",
+  "/tokens",
+  "/accounts",
+  "/audit",
+  "/settings",
+] as const;
 
 /** Files with fixed names, beside the ones in `/assets/`, whose names tell their content. */
 const namedFiles = [

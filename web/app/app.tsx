@@ -4,6 +4,7 @@ import { BrowserRouter, Route, Routes } from "react-router";
 import { ApiError } from "../api/api-error.ts";
 import { NotFoundPage } from "../pages/not-found-page.tsx";
 import { SessionsPage } from "../pages/sessions-page.tsx";
+import { ForAdministrators } from "./for-administrators.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
 import { Shell } from "./shell.tsx";
 
@@ -12,6 +13,9 @@ const SignInPage = lazy(async () => ({ default: (await import("../pages/sign-in-
 const NewSessionPage = lazy(async () => ({ default: (await import("../pages/new-session-page.tsx")).NewSessionPage }));
 const AgentsPage = lazy(async () => ({ default: (await import("../pages/agents-page.tsx")).AgentsPage }));
 const FoldersPage = lazy(async () => ({ default: (await import("../pages/folders-page.tsx")).FoldersPage }));
+const AppsPage = lazy(async () => ({ default: (await import("../pages/apps-page.tsx")).AppsPage }));
+const AccountsPage = lazy(async () => ({ default: (await import("../pages/accounts-page.tsx")).AccountsPage }));
+const AuditPage = lazy(async () => ({ default: (await import("../pages/audit-page.tsx")).AuditPage }));
 const TokensPage = lazy(async () => ({ default: (await import("../pages/tokens-page.tsx")).TokensPage }));
 const SettingsPage = lazy(async () => ({ default: (await import("../pages/settings-page.tsx")).SettingsPage }));
 
@@ -42,8 +46,39 @@ export function App() {
                 <Route path="/sessions/:sessionId" element={<SessionPage />} />
                 <Route path="/new" element={<NewSessionPage />} />
                 <Route path="/agents" element={<AgentsPage />} />
-                <Route path="/folders" element={<FoldersPage />} />
-                <Route path="/tokens" element={<TokensPage />} />
+                <Route
+                  path="/folders"
+                  element={
+                    <ForAdministrators title="Folders">
+                      <FoldersPage />
+                    </ForAdministrators>
+                  }
+                />
+                <Route path="/apps" element={<AppsPage />} />
+                <Route
+                  path="/tokens"
+                  element={
+                    <ForAdministrators title="Tokens">
+                      <TokensPage />
+                    </ForAdministrators>
+                  }
+                />
+                <Route
+                  path="/accounts"
+                  element={
+                    <ForAdministrators title="Accounts">
+                      <AccountsPage />
+                    </ForAdministrators>
+                  }
+                />
+                <Route
+                  path="/audit"
+                  element={
+                    <ForAdministrators title="Who did what">
+                      <AuditPage />
+                    </ForAdministrators>
+                  }
+                />
                 <Route path="/settings" element={<SettingsPage />} />
                 <Route path="*" element={<NotFoundPage />} />
               </Route>

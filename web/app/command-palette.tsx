@@ -1,12 +1,14 @@
-import { Bot, Folder, KeyRound, List, type LucideIcon, Moon, Plus, Settings, Sun, SunMoon } from "lucide-react";
+import { type LucideIcon, Moon, Plus, Sun, SunMoon } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useNavigate } from "react-router";
+import { useMe } from "../api/me.ts";
 import { noFilters, useLiveSessions, useSessionList } from "../api/sessions.ts";
 import { classNames } from "../ui/class-names.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Lamp } from "../ui/lamp.tsx";
 import { sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { matchesWords } from "./match-words.ts";
+import { placesFor } from "./places.ts";
 import { changePreferences } from "./preferences.ts";
 
 interface Command {
@@ -97,6 +99,7 @@ function useCommands(): readonly Command[] {
   const navigate = useNavigate();
   const live = useLiveSessions();
   const recent = useSessionList(noFilters);
+  const me = useMe();
   return useMemo(() => {
     const icon = (Icon: LucideIcon) => <Icon aria-hidden className="size-4" />;
     const page = (to: string, label: string, Icon: LucideIcon): Command => ({
@@ -124,14 +127,10 @@ function useCommands(): readonly Command[] {
         sign: <Lamp tone={sessionState(session).tone} />,
         run: () => void navigate(`/sessions/${encodeURIComponent(session.sessionId)}`),
       })),
-      page("/", "Sessions", List),
-      page("/agents", "Agents", Bot),
-      page("/folders", "Folders", Folder),
-      page("/tokens", "Tokens", KeyRound),
-      page("/settings", "Settings", Settings),
+      ...placesFor(me.data?.scopes ?? []).map(({ to, label, icon: Icon }) => page(to, label, Icon)),
       theme("light", "Light appearance", Sun),
       theme("dark", "Dark appearance", Moon),
       theme("system", "Appearance of the system", SunMoon),
     ];
-  }, [navigate, live.data, recent.data]);
+  }, [navigate, live.data, recent.data, me.data]);
 }

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Menu } from "lucide-react";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Link, Outlet, useLocation, useNavigate } from "react-router";
+import type { Scope } from "../../src/wire/access.ts";
 import { ApiError } from "../api/api-error.ts";
 import { whenSignedOut } from "../api/client.ts";
 import { startLiveEvents } from "../api/live-events.ts";
@@ -12,6 +13,7 @@ import { useAttention } from "./attention.ts";
 import { ConnectionNote } from "./connection-note.tsx";
 import { Mark } from "./mark.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
+import { placesFor } from "./places.ts";
 import { type Shortcut, useShortcuts } from "./shortcuts.ts";
 import { Sidebar } from "./sidebar.tsx";
 
@@ -19,6 +21,8 @@ import { Sidebar } from "./sidebar.tsx";
 const MenuDrawer = lazy(async () => ({ default: (await import("./menu-drawer.tsx")).MenuDrawer }));
 const CommandPalette = lazy(async () => ({ default: (await import("./command-palette.tsx")).CommandPalette }));
 const ShortcutHelp = lazy(async () => ({ default: (await import("./shortcut-help.tsx")).ShortcutHelp }));
+
+const noScopes: readonly Scope[] = [];
 
 type Overlay = "none" | "menu" | "palette" | "help";
 
@@ -47,6 +51,7 @@ export function Shell() {
     return () => whenSignedOut(() => undefined);
   }, [navigate, here]);
   const signedIn = me.data !== undefined;
+  const scopes = me.data?.scopes ?? noScopes;
   useEffect(() => (signedIn ? startLiveEvents(client) : undefined), [client, signedIn]);
   const shortcuts = useMemo((): readonly Shortcut[] => {
     const go = (keys: string, to: string, label: string): Shortcut => ({ keys, label, run: () => void navigate(to) });
@@ -58,14 +63,10 @@ export function Shell() {
         run: () => focusSearch() || void navigate("/", { state: { focus: "search" } }),
       },
       go("n", "/new", "New session"),
-      go("g s", "/", "Go to the sessions"),
-      go("g a", "/agents", "Go to the agents"),
-      go("g f", "/folders", "Go to the folders"),
-      go("g t", "/tokens", "Go to the tokens"),
-      go("g ,", "/settings", "Go to the settings"),
+      ...placesFor(scopes).map(({ keys, to, label }) => go(keys, to, `Go to: ${label}`)),
       { keys: "?", label: "Show the shortcuts", run: () => setOverlay("help") },
     ];
-  }, [navigate, setOverlay]);
+  }, [navigate, setOverlay, scopes]);
   useShortcuts(shortcuts);
   useAttention(signedIn);
 

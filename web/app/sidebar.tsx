@@ -1,5 +1,6 @@
-import { Bot, Folder, KeyRound, List, type LucideIcon, Plus, Search, Settings } from "lucide-react";
-import { Link, NavLink } from "react-router";
+import { ChevronDown, Plus, Search } from "lucide-react";
+import { Link, NavLink, useLocation } from "react-router";
+import type { Scope } from "../../src/wire/access.ts";
 import { useMe } from "../api/me.ts";
 import { useLiveSessions } from "../api/sessions.ts";
 import { buttonClass } from "../ui/button.tsx";
@@ -7,18 +8,12 @@ import { classNames } from "../ui/class-names.ts";
 import { Lamp } from "../ui/lamp.tsx";
 import { agentName, needsYou, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { Mark } from "./mark.tsx";
-
-const places: readonly { readonly to: string; readonly label: string; readonly icon: LucideIcon }[] = [
-  { to: "/", label: "Sessions", icon: List },
-  { to: "/agents", label: "Agents", icon: Bot },
-  { to: "/folders", label: "Folders", icon: Folder },
-  { to: "/tokens", label: "Tokens", icon: KeyRound },
-  { to: "/settings", label: "Settings", icon: Settings },
-];
+import { accessIcon, accessPlaces, mainPlaces, type Place, settingsPlace, visible } from "./places.ts";
 
 /** The way around: pages, and the sessions that live. */
 export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void; readonly onHelp: () => void }) {
   const me = useMe();
+  const scopes = me.data?.scopes ?? [];
   return (
     <div className="flex h-full flex-col gap-3 py-3">
       <div className="flex items-center justify-between pr-2 pl-4">
@@ -43,23 +38,11 @@ export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void;
       </div>
       <nav aria-label="Pages" className="px-2">
         <ul className="flex flex-col gap-px">
-          {places.map(({ to, label, icon: Icon }) => (
-            <li key={to}>
-              <NavLink
-                to={to}
-                end
-                className={({ isActive }) =>
-                  classNames(
-                    "flex h-8 items-center gap-2.5 rounded-md px-2 text-sm pointer-coarse:h-10",
-                    isActive ? "bg-hover font-medium text-ink" : "text-ink-soft hover:bg-hover hover:text-ink",
-                  )
-                }
-              >
-                <Icon aria-hidden className="size-4 text-ink-faint" />
-                {label}
-              </NavLink>
-            </li>
+          {visible(mainPlaces, scopes).map((place) => (
+            <PlaceLink key={place.to} {...place} />
           ))}
+          <AccessPlaces scopes={scopes} />
+          <PlaceLink {...settingsPlace} />
         </ul>
       </nav>
       <LiveSessions />
@@ -70,6 +53,54 @@ export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void;
         </button>
       </div>
     </div>
+  );
+}
+
+function PlaceLink({ to, label, icon: Icon, inner = false }: Place & { readonly inner?: boolean }) {
+  return (
+    <li>
+      <NavLink
+        to={to}
+        end
+        className={({ isActive }) => classNames(rowClass, isActive ? activeClass : restClass, inner && "pl-8.5")}
+      >
+        {!inner && <Icon aria-hidden className="size-4 text-ink-faint" />}
+        {label}
+      </NavLink>
+    </li>
+  );
+}
+
+const rowClass = "flex h-8 items-center gap-2.5 rounded-md px-2 text-sm pointer-coarse:h-10";
+const activeClass = "bg-hover font-medium text-ink";
+const restClass = "text-ink-soft hover:bg-hover hover:text-ink";
+
+/** One row, until one of its pages is open: the room below belongs to the sessions. */
+function AccessPlaces({ scopes }: { readonly scopes: readonly Scope[] }) {
+  const { pathname } = useLocation();
+  const places = visible(accessPlaces, scopes);
+  const open = places.some(({ to }) => to === pathname);
+  const Icon = accessIcon;
+  const [first, ...others] = places;
+  if (first !== undefined && others.length === 0) return <PlaceLink {...first} />;
+  return (
+    <li>
+      <Link to={places[0]?.to ?? "/apps"} aria-expanded={open} className={classNames(rowClass, restClass)}>
+        <Icon aria-hidden className="size-4 text-ink-faint" />
+        <span className="flex-1">Access</span>
+        <ChevronDown
+          aria-hidden
+          className={classNames("size-3.5 text-ink-faint transition-transform", !open && "-rotate-90")}
+        />
+      </Link>
+      {open && (
+        <ul className="mt-px flex flex-col gap-px">
+          {places.map((place) => (
+            <PlaceLink key={place.to} {...place} inner />
+          ))}
+        </ul>
+      )}
+    </li>
   );
 }
 

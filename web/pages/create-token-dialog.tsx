@@ -1,24 +1,14 @@
 import { useState } from "react";
-import type { CreatedToken, Scope } from "../../src/wire/access.ts";
-import { fieldError } from "../api/api-error.ts";
+import { scopes as allScopes, type CreatedToken, type Scope } from "../../src/wire/access.ts";
+import { ApiError, fieldError } from "../api/api-error.ts";
 import { useFolders } from "../api/folders.ts";
 import { useCreateToken } from "../api/tokens.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { CheckField, SelectField, TextField } from "../ui/field.tsx";
+import { SelectField, TextField } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
-
-const scopeWords: readonly { readonly scope: Scope; readonly hint: string }[] = [
-  { scope: "coding:read", hint: "List, search and read sessions; watch their terminals." },
-  { scope: "coding:write", hint: "Start agents that ask before they act, prompt, interrupt and close them." },
-  {
-    scope: "coding:drive",
-    hint: "Type into terminals, answer permissions, start agents that do not ask. Whoever holds it can run commands as you.",
-  },
-  { scope: "logs:read", hint: "Read the log." },
-  { scope: "logs:write", hint: "Delete log entries." },
-  { scope: "admin", hint: "Folders, agents, tokens and accounts: everything that is on these pages." },
-];
+import { FolderChoice, withTyped } from "./folder-choice.tsx";
+import { ScopeChoice } from "./scope-list.tsx";
 
 const lives: readonly { readonly days: number; readonly label: string }[] = [
   { days: 7, label: "In a week" },
@@ -39,16 +29,19 @@ export function CreateTokenDialog({
   readonly onCreated: (token: CreatedToken) => void;
 }) {
   const create = useCreateToken();
-  const registered = useFolders().data ?? [];
+  const registered = useFolders().data?.map(({ path }) => path) ?? [];
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["coding:read", "coding:write"]);
   const [days, setDays] = useState(30);
   const [folders, setFolders] = useState<readonly string[]>([]);
+  const [typed, setTyped] = useState("");
   const nameError = fieldError(create.error, "name");
+  const folderError = create.error instanceof ApiError ? aboutFolders(create.error) : undefined;
 
   const submit = (): void => {
     const expiresAt = days === 0 ? null : new Date(Date.now() + days * dayMs).toISOString();
-    const wanted = { name: name.trim(), scopes, expiresAt, folders: folders.length === 0 ? null : folders };
+    const only = withTyped(folders, typed);
+    const wanted = { name: name.trim(), scopes, expiresAt, folders: only.length === 0 ? null : only };
     create.mutate(wanted, { onSuccess: onCreated });
   };
   return (
@@ -69,35 +62,21 @@ export function CreateTokenDialog({
           error={nameError}
           onChange={(event) => setName(event.target.value)}
         />
-        <fieldset>
-          <legend className="mb-1 text-xs font-medium text-ink-soft">What it may do</legend>
-          {scopeWords.map(({ scope, hint }) => (
-            <CheckField
-              key={scope}
-              label={<code className="text-xs">{scope}</code>}
-              hint={hint}
-              checked={scopes.includes(scope)}
-              onChange={(event) =>
-                setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
-              }
-            />
-          ))}
-        </fieldset>
-        {registered.length > 0 && (
-          <fieldset>
-            <legend className="mb-1 text-xs font-medium text-ink-soft">Only in these folders (none: in all)</legend>
-            {registered.map(({ path }) => (
-              <CheckField
-                key={path}
-                label={<span className="font-mono text-xs font-normal">{path}</span>}
-                checked={folders.includes(path)}
-                onChange={(event) =>
-                  setFolders(event.target.checked ? [...folders, path] : folders.filter((one) => one !== path))
-                }
-              />
-            ))}
-          </fieldset>
-        )}
+        <ScopeChoice legend="What it may do" offered={allScopes} chosen={scopes} onChange={setScopes} />
+        <FolderChoice
+          legend="Only in these folders"
+          hint={
+            folders.length === 0
+              ? "None: in all where agents may work."
+              : "It sees no session elsewhere, and starts none."
+          }
+          known={registered}
+          chosen={folders}
+          onChange={setFolders}
+          typed={typed}
+          onType={setTyped}
+          error={folderError}
+        />
         <SelectField label="Expires" value={days} onChange={(event) => setDays(Number(event.target.value))}>
           {lives.map((life) => (
             <option key={life.days} value={life.days}>
@@ -105,7 +84,9 @@ export function CreateTokenDialog({
             </option>
           ))}
         </SelectField>
-        {create.error !== null && nameError === undefined && <ErrorNotice error={create.error} />}
+        {create.error !== null && nameError === undefined && folderError === undefined && (
+          <ErrorNotice error={create.error} />
+        )}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button
@@ -120,4 +101,10 @@ export function CreateTokenDialog({
       </form>
     </Dialog>
   );
+}
+
+/** A folder that is not there, or no directory. */
+function aboutFolders({ code, fields, message }: ApiError): string | undefined {
+  if (code === "dir_not_found") return message;
+  return fields.find(({ path }) => path.startsWith("folders"))?.message;
 }

@@ -1,5 +1,5 @@
 import { Plus } from "lucide-react";
-import { type ReactNode, useEffect, useMemo, useRef } from "react";
+import { type ReactNode, useMemo } from "react";
 import { Link } from "react-router";
 import {
   type ListedSession,
@@ -11,6 +11,7 @@ import {
 } from "../api/sessions.ts";
 import { type Shortcut, useShortcuts } from "../app/shortcuts.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
+import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows } from "../ui/page.tsx";
 import { needsYou } from "../ui/session-state.ts";
@@ -70,6 +71,7 @@ export function SessionsPage() {
       >
         <NextPage
           key={rows.length}
+          label="More sessions"
           has={shown.hasNextPage}
           busy={shown.isFetchingNextPage}
           onNext={() => void shown.fetchNextPage()}
@@ -115,43 +117,6 @@ function Group({
       </Rows>
       {children}
     </section>
-  );
-}
-
-/** Asks for the next page when its place comes into view. */
-function NextPage({
-  has,
-  busy,
-  onNext,
-}: {
-  readonly has: boolean;
-  readonly busy: boolean;
-  readonly onNext: () => void;
-}) {
-  const place = useRef<HTMLDivElement>(null);
-  const next = useRef(onNext);
-  useEffect(() => {
-    next.current = onNext;
-  });
-  useEffect(() => {
-    // Looked at anew after each page: its place may be in view still, and a page may have been given up for newer news.
-    if (!has || busy || place.current === null) return;
-    const observer = new IntersectionObserver(
-      (entries) => {
-        if (entries.some((entry) => entry.isIntersecting)) next.current();
-      },
-      { rootMargin: "600px" },
-    );
-    observer.observe(place.current);
-    return () => observer.disconnect();
-  }, [has, busy]);
-  if (!has) return null;
-  return (
-    <div ref={place} className="flex justify-center py-3">
-      <Button variant="ghost" busy={busy} onClick={onNext}>
-        More sessions
-      </Button>
-    </div>
   );
 }
 

@@ -11,12 +11,12 @@ import {
 import { useMay, useMe } from "../api/me.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { CopyButton } from "../ui/copy-button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
 import { Rows, Section } from "../ui/page.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
 import { exactTime } from "../ui/time.ts";
+import { SignInLinkView } from "./sign-in-link-view.tsx";
 import { browserName } from "./user-agent.ts";
 
 /** The browsers that are signed in, a link for one more, and the way out. */
@@ -93,21 +93,12 @@ function AnotherBrowser({ baseUrl }: { readonly baseUrl: string }) {
             Make a link
           </Button>
         ) : (
-          <div className="flex flex-wrap items-center gap-2">
-            <output
-              aria-label="Link"
-              className="min-w-0 flex-1 rounded-md bg-well p-2.5 font-mono text-xs break-all select-all"
-            >
-              {link.data.url}
-            </output>
-            <CopyButton text={link.data.url}>Copy</CopyButton>
-            <Button variant="ghost" onClick={() => link.reset()}>
+          <>
+            <SignInLinkView link={link.data} />
+            <Button variant="ghost" className="self-start" onClick={() => link.reset()}>
               Done
             </Button>
-            <p className="w-full text-2xs text-ink-faint">
-              Good until {exactTime(link.data.expiresAt)}, for whoever opens it first.
-            </p>
-          </div>
+          </>
         )}
         {link.error !== null && <ErrorNotice error={link.error} />}
       </div>

@@ -3,6 +3,7 @@ import { AboutGateway } from "./settings-about.tsx";
 import { AppearanceSettings } from "./settings-appearance.tsx";
 import { BrowserSettings } from "./settings-browsers.tsx";
 import { NotificationSettings } from "./settings-notifications.tsx";
+import { PasskeySettings } from "./settings-passkeys.tsx";
 
 /** This browser, the others that are signed in, and the gateway. */
 export function SettingsPage() {
@@ -10,6 +11,7 @@ export function SettingsPage() {
     <Page title="Settings" narrow>
       <AppearanceSettings />
       <NotificationSettings />
+      <PasskeySettings />
       <BrowserSettings />
       <AboutGateway />
     </Page>

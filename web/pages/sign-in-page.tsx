@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { useLocation, useNavigate } from "react-router";
+import { type Location, useLocation, useNavigate } from "react-router";
 import { meSchema, signedInSchema } from "../../src/wire/sign-in.ts";
 import { callApi } from "../api/client.ts";
 import { storedKey, storeKey } from "../api/key.ts";
@@ -70,8 +70,9 @@ export function SignInPage() {
 function useGoOn(): () => void {
   const location = useLocation();
   const navigate = useNavigate();
-  const to = returnPath(location);
+  const [to] = useState(() => rememberedPath(location));
   const goOn = useCallback(() => {
+    sessionStorage.removeItem(pathStorage);
     if (isServerPage(to)) window.location.replace(to);
     else void navigate(to, { replace: true });
   }, [to, navigate]);
@@ -93,6 +94,18 @@ function useGoOn(): () => void {
     return () => leaving.abort();
   }, [to, goOn]);
   return goOn;
+}
+
+const pathStorage = "postern.to";
+
+/** {@link returnPath}; a link that is opened in the same tab leads to where the page before it would have. */
+function rememberedPath(location: Location): string {
+  const to = returnPath(location);
+  if (to === "/" && location.hash !== "") {
+    return returnPath({ state: { from: sessionStorage.getItem(pathStorage) ?? "/" } });
+  }
+  sessionStorage.setItem(pathStorage, to);
+  return to;
 }
 
 /** Where a page sends somebody here twice, going back to it by itself would never end. */

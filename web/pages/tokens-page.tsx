@@ -2,15 +2,16 @@ import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import type { CreatedToken, Token } from "../../src/wire/access.ts";
 import { useRevokeToken, useTokens } from "../api/tokens.ts";
-import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { CopyButton } from "../ui/copy-button.tsx";
+import { CopyField } from "../ui/copy-field.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { Facts } from "../ui/facts.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows } from "../ui/page.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
 import { exactTime } from "../ui/time.ts";
 import { CreateTokenDialog } from "./create-token-dialog.tsx";
+import { ScopeBadges } from "./scope-list.tsx";
 
 /** Tokens for programs: each is somebody's key to the gate, with what it opens written on it. */
 export function TokensPage() {
@@ -31,7 +32,9 @@ export function TokensPage() {
       {tokens.isPending && <LoadingRows label="Loading tokens" rows={2} />}
       {tokens.error !== null && <ErrorNotice error={tokens.error} onRetry={() => void tokens.refetch()} />}
       {tokens.data?.length === 0 && (
-        <EmptyState title="No tokens yet.">Browsers need none: they sign in by a link.</EmptyState>
+        <EmptyState title="No tokens yet.">
+          Browsers need none, they sign in by a link or a passkey; nor do apps that ask to be let in.
+        </EmptyState>
       )}
       {tokens.data !== undefined && tokens.data.length > 0 && (
         <Rows label="Tokens">
@@ -62,25 +65,18 @@ function TokenRow({ token, onRevoke }: { readonly token: Token; readonly onRevok
       <KeyRound aria-hidden className="size-4 shrink-0 text-ink-faint" />
       <div className="min-w-52 flex-1">
         <h2 className="font-medium">{name}</h2>
-        <div className="mt-1 flex flex-wrap gap-1">
-          {scopes.map((scope) => (
-            <Badge key={scope} tone={scope === "coding:drive" || scope === "admin" ? "lamp" : "plain"}>
-              {scope}
-            </Badge>
-          ))}
+        <div className="mt-1">
+          <ScopeBadges scopes={scopes} />
         </div>
         {folders !== null && <p className="mt-1 font-mono text-2xs text-ink-faint">Only in {folders.join(", ")}</p>}
       </div>
-      <dl className="grid grid-cols-[auto_auto] gap-x-2 text-2xs text-ink-faint">
-        <dt>Created</dt>
-        <dd>
-          <RelativeTime at={createdAt} />
-        </dd>
-        <dt>Last used</dt>
-        <dd>{lastUsedAt === null ? "never" : <RelativeTime at={lastUsedAt} />}</dd>
-        <dt>Expires</dt>
-        <dd>{expiresAt === null ? "never" : exactTime(expiresAt)}</dd>
-      </dl>
+      <Facts
+        facts={[
+          ["Created", <RelativeTime key="at" at={createdAt} />],
+          ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
+          ["Expires", expiresAt === null ? "never" : exactTime(expiresAt)],
+        ]}
+      />
       <Button onClick={onRevoke} aria-label={`Revoke ${name}`}>
         Revoke…
       </Button>
@@ -97,11 +93,10 @@ function CreatedDialog({ created, onClose }: { readonly created: CreatedToken; r
       description="Copy it now: it is shown this one time. The gateway itself only keeps its hash."
     >
       <div className="flex flex-col gap-4">
-        <output aria-label="Token" className="block rounded-md bg-well p-3 font-mono text-xs break-all select-all">
-          {created.token}
-        </output>
+        <CopyField label="Token" text={created.token}>
+          Sent as <code>Authorization: Bearer …</code>
+        </CopyField>
         <div className="flex justify-end gap-2">
-          <CopyButton text={created.token}>Copy the token</CopyButton>
           <Button variant="primary" onClick={onClose}>
             Done
           </Button>

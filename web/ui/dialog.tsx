@@ -15,7 +15,7 @@ export function Dialog({
 }: {
   readonly open: boolean;
   readonly onClose: () => void;
-  readonly title: string;
+  readonly title: ReactNode;
   readonly description?: ReactNode;
   readonly wide?: boolean;
   readonly children?: ReactNode;
@@ -68,7 +68,7 @@ export function ConfirmDialog({
   readonly open: boolean;
   readonly onClose: () => void;
   readonly onConfirm: () => void;
-  readonly title: string;
+  readonly title: ReactNode;
   readonly description?: ReactNode;
   /** What the button does, as a verb. */
   readonly confirm: string;

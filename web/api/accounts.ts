@@ -1,0 +1,32 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { z } from "zod";
+import { type AddAccountInput, accountSchema, addedAccountSchema } from "../../src/wire/accounts.ts";
+import { callApi, sendApi } from "./client.ts";
+import { queryKeys } from "./query-keys.ts";
+
+const accountsSchema = z.object({ accounts: z.array(accountSchema) });
+
+/** All accounts; only for who may administer. */
+export function useAccounts() {
+  return useQuery({
+    queryKey: queryKeys.accounts,
+    queryFn: async ({ signal }) => (await callApi("/api/accounts", accountsSchema, { signal })).accounts,
+  });
+}
+
+export function useAddAccount() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: AddAccountInput) => callApi("/api/accounts", addedAccountSchema, { body }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.accounts }),
+    gcTime: 0, // its sign-in link is in the answer
+  });
+}
+
+export function useRemoveAccount() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (accountId: string) => sendApi(`/api/accounts/${encodeURIComponent(accountId)}`, { method: "DELETE" }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.accounts }),
+  });
+}

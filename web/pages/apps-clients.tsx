@@ -1,0 +1,135 @@
+import { useState } from "react";
+import type { AddedClient, ClientOrigin, OAuthClient } from "../../src/wire/oauth.ts";
+import { useClients, useRemoveClient } from "../api/apps.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
+import { CopyField } from "../ui/copy-field.tsx";
+import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { Facts } from "../ui/facts.tsx";
+import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Rows, Section } from "../ui/page.tsx";
+import { RelativeTime } from "../ui/relative-time.tsx";
+import { AddClientDialog } from "./add-client-dialog.tsx";
+
+const originWords: Readonly<Record<ClientOrigin, string>> = {
+  registered: "registered itself",
+  added: "added by you",
+  document: "described at its own address",
+};
+
+/** The apps that may ask at all, for whomever; to be known lets nobody in. */
+export function KnownClients() {
+  const clients = useClients();
+  const [adding, setAdding] = useState(false);
+  const [added, setAdded] = useState<AddedClient | null>(null);
+  const [removing, setRemoving] = useState<OAuthClient | null>(null);
+  return (
+    <Section
+      title="Known clients"
+      description="Apps that may ask to be let in. Most register themselves; one that cannot, you add here."
+      actions={<Button onClick={() => setAdding(true)}>Add a client</Button>}
+    >
+      {clients.isPending && <LoadingRows label="Loading clients" rows={2} />}
+      {clients.error !== null && <ErrorNotice error={clients.error} onRetry={() => void clients.refetch()} />}
+      {clients.data?.length === 0 && <p className="text-sm text-ink-faint">None yet.</p>}
+      {clients.data !== undefined && clients.data.length > 0 && (
+        <Rows label="Known clients">
+          {clients.data.map((client) => (
+            <ClientRow key={client.clientId} client={client} onRemove={() => setRemoving(client)} />
+          ))}
+        </Rows>
+      )}
+      {adding && (
+        <AddClientDialog
+          onClose={() => setAdding(false)}
+          onAdded={(client) => {
+            setAdding(false);
+            setAdded(client);
+          }}
+        />
+      )}
+      {added !== null && <AddedDialog added={added} onClose={() => setAdded(null)} />}
+      {removing !== null && <RemoveDialog client={removing} onClose={() => setRemoving(null)} />}
+    </Section>
+  );
+}
+
+function ClientRow({ client, onRemove }: { readonly client: OAuthClient; readonly onRemove: () => void }) {
+  const { clientId, name, origin, redirectUris, confidential, createdAt, lastUsedAt } = client;
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+      <div className="flex min-w-52 flex-1 flex-col gap-1">
+        <div className="flex flex-wrap items-center gap-1.5">
+          <h3 className="font-medium">
+            <ClaimedName name={name} />
+          </h3>
+          <Badge tone={origin === "added" ? "accent" : "plain"}>{originWords[origin]}</Badge>
+          {confidential && <Badge>has a secret</Badge>}
+        </div>
+        <p className="font-mono text-2xs break-all text-ink-faint">{clientId}</p>
+        <p className="text-2xs break-all text-ink-faint">
+          {redirectUris.length === 0 ? "For devices: it has no redirect." : `Redirects to ${redirectUris.join(", ")}`}
+        </p>
+      </div>
+      <Facts
+        facts={[
+          ["Known", <RelativeTime key="at" at={createdAt} />],
+          ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
+        ]}
+      />
+      <Button variant="ghost" onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
+        Remove…
+      </Button>
+    </li>
+  );
+}
+
+function AddedDialog({ added, onClose }: { readonly added: AddedClient; readonly onClose: () => void }) {
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={
+        <>
+          The client “<ClaimedName name={added.name} />”
+        </>
+      }
+      {...(added.clientSecret === null
+        ? {}
+        : { description: "Copy the secret now: it is shown this one time. The gateway itself only keeps its hash." })}
+    >
+      <div className="flex flex-col gap-4">
+        <CopyField label="Client ID" text={added.clientId} />
+        {added.clientSecret !== null && <CopyField label="Client secret" text={added.clientSecret} />}
+        <Button variant="primary" className="self-end" onClick={onClose}>
+          Done
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function RemoveDialog({ client, onClose }: { readonly client: OAuthClient; readonly onClose: () => void }) {
+  const remove = useRemoveClient();
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={
+        <>
+          Remove “<ClaimedName name={client.name} />
+          ”?
+        </>
+      }
+      description={`Everybody who let it in is disconnected from it, at once.${
+        client.origin === "added" ? "" : " It may make itself known again, and then has to ask anew."
+      }`}
+      confirm="Remove"
+      busy={remove.isPending}
+      onConfirm={() => remove.mutate(client.clientId, { onSuccess: onClose })}
+    >
+      {remove.error !== null && <ErrorNotice error={remove.error} />}
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,114 @@
+import { AppWindow } from "lucide-react";
+import { useState } from "react";
+import type { ConnectedApp } from "../../src/wire/oauth.ts";
+import { scopeWords } from "../../src/wire/scope-words.ts";
+import { useApps, useDisconnectApp } from "../api/apps.ts";
+import { useMay } from "../api/me.ts";
+import { Button } from "../ui/button.tsx";
+import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
+import { Facts } from "../ui/facts.tsx";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Page, Rows, Section } from "../ui/page.tsx";
+import { RelativeTime } from "../ui/relative-time.tsx";
+import { exactTime } from "../ui/time.ts";
+import { documentHost, letInTo } from "./app-words.ts";
+import { KnownClients } from "./apps-clients.tsx";
+import { ConnectHelp } from "./apps-connect.tsx";
+import { ScopeBadges } from "./scope-list.tsx";
+
+/** Who was let in: programs that act for this account, what each may do, and the way out. */
+export function AppsPage() {
+  const apps = useApps();
+  const mayAdminister = useMay("admin");
+  const [leaving, setLeaving] = useState<ConnectedApp | null>(null);
+  return (
+    <Page
+      title="Connected apps"
+      description="Programs that you let in. Each may do what you allowed it, until you disconnect it."
+    >
+      <Section title="Let in by you">
+        {apps.isPending && <LoadingRows label="Loading apps" rows={2} />}
+        {apps.error !== null && <ErrorNotice error={apps.error} onRetry={() => void apps.refetch()} />}
+        {apps.data?.length === 0 && (
+          <EmptyState title="No app is connected.">
+            An app asks to be let in: this browser then shows who it is and what it wants, and you decide. The first
+            step is the app’s, see below.
+          </EmptyState>
+        )}
+        {apps.data !== undefined && apps.data.length > 0 && (
+          <Rows label="Connected apps">
+            {apps.data.map((app) => (
+              <AppRow key={app.appId} app={app} onLeave={() => setLeaving(app)} />
+            ))}
+          </Rows>
+        )}
+      </Section>
+      <ConnectHelp />
+      {mayAdminister && <KnownClients />}
+      {leaving !== null && <DisconnectDialog app={leaving} onClose={() => setLeaving(null)} />}
+    </Page>
+  );
+}
+
+function AppRow({ app, onLeave }: { readonly app: ConnectedApp; readonly onLeave: () => void }) {
+  const { name, clientId, host, scopes, createdAt, lastUsedAt, expiresAt } = app;
+  const describedAt = documentHost(clientId);
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+      <AppWindow aria-hidden className="size-4 shrink-0 text-ink-faint" />
+      <div className="flex min-w-52 flex-1 flex-col gap-1">
+        <h3 className="font-medium">
+          <ClaimedName name={name} />
+        </h3>
+        <p className="text-xs text-ink-faint">
+          {letInTo(host)}
+          {describedAt !== null && ` · described at ${describedAt}`}
+        </p>
+        <ScopeBadges scopes={scopes} />
+      </div>
+      <Facts
+        facts={[
+          ["Let in", <RelativeTime key="at" at={createdAt} />],
+          ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
+          ...(expiresAt === null ? [] : [["Unused until", exactTime(expiresAt)] as const]),
+        ]}
+      />
+      <Button onClick={onLeave} aria-label={`Disconnect ${plainName(name)}`}>
+        Disconnect…
+      </Button>
+    </li>
+  );
+}
+
+function DisconnectDialog({ app, onClose }: { readonly app: ConnectedApp; readonly onClose: () => void }) {
+  const disconnect = useDisconnectApp();
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={
+        <>
+          Disconnect “<ClaimedName name={app.name} />
+          ”?
+        </>
+      }
+      description={
+        <>
+          <p>Its tokens end at once, and connections that it has open within five seconds. It could:</p>
+          <ul className="my-2 list-disc pl-5">
+            {app.scopes.map((scope) => (
+              <li key={scope}>{scopeWords[scope].short}</li>
+            ))}
+          </ul>
+          <p>Sessions that it started go on. To come back it has to ask you again.</p>
+        </>
+      }
+      confirm="Disconnect"
+      busy={disconnect.isPending}
+      onConfirm={() => disconnect.mutate(app.appId, { onSuccess: onClose })}
+    >
+      {disconnect.error !== null && <ErrorNotice error={disconnect.error} />}
+    </ConfirmDialog>
+  );
+}

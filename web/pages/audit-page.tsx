@@ -1,0 +1,113 @@
+import { useSearchParams } from "react-router";
+import { type AuditEntry, auditKindSchema } from "../../src/wire/accounts.ts";
+import { useAudit } from "../api/audit.ts";
+import { ClaimedName } from "../ui/claimed-name.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { SelectFilter } from "../ui/field.tsx";
+import { NextPage } from "../ui/next-page.tsx";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Page, Rows } from "../ui/page.tsx";
+import { exactTime } from "../ui/time.ts";
+import { auditWords, dayWords, fromWhere, kindWords } from "./audit-words.ts";
+import { ScopeBadges } from "./scope-list.tsx";
+
+/** Who signed in, let somebody in, made a key or took one away: when, and from where. */
+export function AuditPage() {
+  const [params, setParams] = useSearchParams();
+  const kind = auditKindSchema.safeParse(params.get("kind")).data ?? null;
+  const audit = useAudit(kind);
+  const entries = audit.data?.pages.flatMap((page) => page.entries) ?? [];
+  return (
+    <Page
+      title="Who did what"
+      description="Every sign-in, and everything that lets somebody in or out. The newest is first; nothing of it can be changed."
+      actions={
+        <SelectFilter
+          label="Kind"
+          value={kind ?? ""}
+          onChange={({ target }) => setParams(target.value === "" ? {} : { kind: target.value }, { replace: true })}
+        >
+          <option value="">Everything</option>
+          {auditKindSchema.options.map((one) => (
+            <option key={one} value={one}>
+              {kindWords[one]}
+            </option>
+          ))}
+        </SelectFilter>
+      }
+    >
+      {audit.isPending && <LoadingRows label="Loading entries" />}
+      {audit.error !== null && <ErrorNotice error={audit.error} onRetry={() => void audit.refetch()} />}
+      {audit.isSuccess && entries.length === 0 && (
+        <EmptyState title={kind === null ? "Nothing has happened yet." : "Nothing of this kind has happened yet."} />
+      )}
+      <div className={classNames("flex flex-col gap-5", audit.isPlaceholderData && "opacity-60")}>
+        {byDay(entries).map(({ day, entries: ofDay }) => (
+          <section key={day} aria-label={day}>
+            <h2 className="label-caps mb-1.5 px-1">{day}</h2>
+            <Rows label={day}>
+              {ofDay.map((entry) => (
+                <EntryRow key={entry.auditId} entry={entry} />
+              ))}
+            </Rows>
+          </section>
+        ))}
+      </div>
+      <NextPage
+        key={entries.length}
+        label="Older entries"
+        has={audit.hasNextPage}
+        busy={audit.isFetchingNextPage}
+        onNext={() => void audit.fetchNextPage()}
+      />
+    </Page>
+  );
+}
+
+function EntryRow({ entry }: { readonly entry: AuditEntry }) {
+  const { who, did, name, after, scopes, more, alarming } = auditWords(entry);
+  return (
+    <li className="flex flex-col gap-x-4 gap-y-1 px-4 py-2.5 sm:flex-row">
+      <time
+        dateTime={entry.at}
+        title={exactTime(entry.at)}
+        className="w-14 shrink-0 text-xs leading-5.5 text-ink-faint"
+      >
+        {new Date(entry.at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}
+      </time>
+      <div className="flex min-w-0 flex-1 flex-col gap-1">
+        <p className={alarming ? "text-danger" : undefined}>
+          <ClaimedName name={who} className="font-medium" /> {did}
+          {name !== null && (
+            <>
+              {" "}
+              <ClaimedName name={name} className="font-medium" />
+            </>
+          )}
+          {after}
+        </p>
+        {scopes.length > 0 && <ScopeBadges scopes={scopes} />}
+        {more.length > 0 && (
+          <p className="text-xs text-ink-faint">
+            <bdi>{more.join(" · ")}</bdi>
+          </p>
+        )}
+      </div>
+      <p className="text-xs leading-5.5 text-ink-faint sm:w-60 sm:text-right" title={entry.userAgent ?? undefined}>
+        <bdi>{fromWhere(entry)}</bdi>
+      </p>
+    </li>
+  );
+}
+
+function byDay(entries: readonly AuditEntry[]): readonly { readonly day: string; readonly entries: AuditEntry[] }[] {
+  const days = new Map<string, AuditEntry[]>();
+  const nowMs = Date.now();
+  for (const entry of entries) {
+    const day = dayWords(entry.at, nowMs);
+    const ofDay = days.get(day);
+    if (ofDay === undefined) days.set(day, [entry]);
+    else ofDay.push(entry);
+  }
+  return [...days].map(([day, ofDay]) => ({ day, entries: ofDay }));
+}

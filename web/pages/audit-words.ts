@@ -1,0 +1,114 @@
+import { z } from "zod";
+import { type Scope, scopeSchema } from "../../src/wire/access.ts";
+import type { AuditAction, AuditEntry, AuditKind } from "../../src/wire/accounts.ts";
+import { letInTo } from "./app-words.ts";
+import { browserName } from "./user-agent.ts";
+
+/** An entry as a person would tell it: who, then what they did, with the name of the thing in its place. */
+export interface AuditWords {
+  readonly who: string;
+  readonly did: string;
+  /** Of what it was done to; a claim of somebody's. */
+  readonly name: string | null;
+  readonly after: string;
+  /** What was allowed with it. */
+  readonly scopes: readonly Scope[];
+  /** What else is known of it, short. */
+  readonly more: readonly string[];
+  /** What one would want to look into. */
+  readonly alarming: boolean;
+}
+
+export const kindWords: Readonly<Record<AuditKind, string>> = {
+  sign_in: "Signing in",
+  account: "Accounts",
+  token: "Tokens",
+  app: "Apps let in",
+  client: "Known clients",
+};
+
+/** What they did, around the name; and who, where nobody was known. */
+const phrases: Readonly<Record<AuditAction, readonly [did: string, after: string, unknown: string]>> = {
+  signed_in: ["signed in", "", "Somebody"],
+  sign_in_refused: ["tried to sign in and was refused", "", "Somebody"],
+  signed_out: ["signed out", "", "Somebody"],
+  browser_revoked: ["signed out another browser", "", "Somebody"],
+  passkey_added: ["added the passkey", "", "Somebody"],
+  passkey_removed: ["removed the passkey", "", "Somebody"],
+  account_added: ["added the account", "", "Somebody"],
+  account_removed: ["removed the account", "", "Somebody"],
+  token_created: ["made the token", "", "Somebody"],
+  token_revoked: ["revoked the token", "", "Somebody"],
+  app_allowed: ["let in", "", "Somebody"],
+  app_denied: ["turned away", "", "Somebody"],
+  app_disconnected: ["disconnected", "", "Somebody"],
+  app_token_issued: ["gave a token to", "", "The gateway"],
+  app_token_reused: ["lost the connection to", ": a token of it was used twice, so all of them ended", "The gateway"],
+  client_registered: ["registered itself as", "", "An app"],
+  client_added: ["added the client", "", "Somebody"],
+  client_removed: ["removed the client", "", "Somebody"],
+};
+
+const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
+/** Where a name belongs, and none was written down. */
+const nameless: ReadonlySet<AuditAction> = new Set(["signed_in", "sign_in_refused", "signed_out", "browser_revoked"]);
+
+const text = z.string().trim().min(1).optional().catch(undefined);
+const detailsSchema = z.object({
+  name: text,
+  by: text,
+  reason: text,
+  host: z.string().nullish().catch(undefined),
+  userAgent: text,
+  expiresAt: text,
+  scopes: z.array(z.unknown()).catch([]),
+  folders: z.array(z.string()).nullish().catch(undefined),
+});
+const known: ReadonlySet<string> = new Set([...Object.keys(detailsSchema.shape), "clientId"]);
+
+/** @see AuditWords */
+export function auditWords({ action, account, subject, details }: AuditEntry): AuditWords {
+  const { name, by, reason, host, userAgent, expiresAt, scopes, folders } = detailsSchema.parse(details);
+  const [did, after, unknown] = phrases[action];
+  const others = Object.entries(details).flatMap(([key, value]) =>
+    !known.has(key) && (typeof value === "string" || typeof value === "number") ? [`${key}: ${value}`] : [],
+  );
+  return {
+    who: account === null ? unknown : account.name,
+    did: by === undefined ? did : `${did} ${ways[by] ?? `by ${by}`}`,
+    name: nameless.has(action) ? null : (name ?? subject),
+    after,
+    scopes: scopes.flatMap((scope) => scopeSchema.safeParse(scope).data ?? []),
+    more: [
+      ...(reason === undefined ? [] : [reason]),
+      ...(host === undefined ? [] : [letInTo(host)]),
+      ...(userAgent === undefined ? [] : [browserName(userAgent)]),
+      ...(expiresAt === undefined ? [] : [`until ${expiresAt.slice(0, 10)}`]),
+      ...(folders == null || folders.length === 0 ? [] : [`only in ${folders.join(", ")}`]),
+      ...others,
+    ],
+    alarming: alarming.has(action),
+  };
+}
+
+const ways: Readonly<Record<string, string>> = { link: "by a link", passkey: "with a passkey" };
+
+/** From where: an address and a browser, or the command line. */
+export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "userAgent">): string {
+  if (address === null || address === "local") return "command line";
+  const place = /^(127\.|::1$|::ffff:127\.)/.test(address) ? `this machine (${address})` : address;
+  return userAgent === null || userAgent === "" ? place : `${browserName(userAgent)}, ${place}`;
+}
+
+/** The day of an entry as its heading: today and yesterday by name. */
+export function dayWords(at: string, nowMs: number): string {
+  const day = new Date(at);
+  const daysAgo = Math.round((startOfDay(new Date(nowMs)) - startOfDay(day)) / 86_400_000);
+  if (daysAgo === 0) return "Today";
+  if (daysAgo === 1) return "Yesterday";
+  return day.toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+}
+
+function startOfDay(time: Date): number {
+  return new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime();
+}

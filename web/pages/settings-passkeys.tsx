@@ -1,0 +1,142 @@
+import { KeySquare } from "lucide-react";
+import { useState } from "react";
+import type { Passkey } from "../../src/wire/accounts.ts";
+import { useAddPasskey, usePasskeys, useRemovePasskey } from "../api/passkeys.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
+import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { TextField } from "../ui/field.tsx";
+import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { Rows, Section } from "../ui/page.tsx";
+import { RelativeTime } from "../ui/relative-time.tsx";
+import { exactTime } from "../ui/time.ts";
+import { obstacleHere, passkeyProblem } from "./passkey-words.ts";
+import { browserName } from "./user-agent.ts";
+
+/** Ways to sign in without a link: each kept by a browser, a phone or a security key. */
+export function PasskeySettings() {
+  const passkeys = usePasskeys();
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<Passkey | null>(null);
+  const obstacle = obstacleHere();
+  return (
+    <Section
+      title="Passkeys"
+      description="Sign in with a fingerprint, a face, a PIN or a security key, without a link. Nothing secret of them is on the gateway."
+      actions={obstacle === null && <Button onClick={() => setAdding(true)}>Add a passkey</Button>}
+    >
+      <div className="flex flex-col gap-2">
+        {obstacle !== null && (
+          <Notice>
+            {obstacle.words}
+            {obstacle.elsewhere !== null && (
+              <>
+                {" "}
+                <a href={obstacle.elsewhere} className="text-accent underline">
+                  Open this page on localhost
+                </a>{" "}
+                to add one; you sign in there anew.
+              </>
+            )}
+          </Notice>
+        )}
+        {passkeys.isPending && <LoadingRows label="Loading passkeys" rows={1} />}
+        {passkeys.error !== null && <ErrorNotice error={passkeys.error} onRetry={() => void passkeys.refetch()} />}
+        {passkeys.data?.length === 0 && (
+          <p className="text-sm text-ink-faint">None yet: this account signs in by links.</p>
+        )}
+        {passkeys.data !== undefined && passkeys.data.length > 0 && (
+          <Rows label="Passkeys">
+            {passkeys.data.map((passkey) => (
+              <PasskeyRow key={passkey.passkeyId} passkey={passkey} onRemove={() => setRemoving(passkey)} />
+            ))}
+          </Rows>
+        )}
+      </div>
+      {adding && <AddDialog onClose={() => setAdding(false)} />}
+      {removing !== null && <RemoveDialog passkey={removing} onClose={() => setRemoving(null)} />}
+    </Section>
+  );
+}
+
+function PasskeyRow({ passkey, onRemove }: { readonly passkey: Passkey; readonly onRemove: () => void }) {
+  const { name, createdAt, lastUsedAt, backedUp } = passkey;
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+      <KeySquare aria-hidden className="size-4 shrink-0 text-ink-faint" />
+      <div className="min-w-40 flex-1">
+        <div className="flex flex-wrap items-center gap-2 font-medium">
+          <ClaimedName name={name} />
+          {backedUp && <Badge>on several devices</Badge>}
+        </div>
+        <p className="text-2xs text-ink-faint">
+          Added {exactTime(createdAt)} · {lastUsedAt === null ? "never used" : "last used "}
+          {lastUsedAt !== null && <RelativeTime at={lastUsedAt} />}
+        </p>
+      </div>
+      <Button variant="ghost" onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
+        Remove…
+      </Button>
+    </li>
+  );
+}
+
+function AddDialog({ onClose }: { readonly onClose: () => void }) {
+  const add = useAddPasskey();
+  const [name, setName] = useState(() => browserName(navigator.userAgent));
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Add a passkey"
+      description="Your browser asks next where to keep it: on this device, on a phone or on a security key."
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          add.mutate(name.trim(), { onSuccess: onClose });
+        }}
+      >
+        <TextField
+          label="Name"
+          required
+          maxLength={100}
+          hint="So that you know it again in the list."
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
+        {add.error !== null && <ErrorNotice error={passkeyProblem(add.error)} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" variant="primary" busy={add.isPending} disabled={name.trim() === ""}>
+            Continue
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function RemoveDialog({ passkey, onClose }: { readonly passkey: Passkey; readonly onClose: () => void }) {
+  const remove = useRemovePasskey();
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={
+        <>
+          Remove “<ClaimedName name={passkey.name} />
+          ”?
+        </>
+      }
+      description="It signs nobody in any more. Browsers that it signed in stay so, until you sign them out. Its keeper may still show it: delete it there too."
+      confirm="Remove"
+      busy={remove.isPending}
+      onConfirm={() => remove.mutate(passkey.passkeyId, { onSuccess: onClose })}
+    >
+      {remove.error !== null && <ErrorNotice error={remove.error} />}
+    </ConfirmDialog>
+  );
+}
