@@ -1,5 +1,6 @@
 export { agentRoutes } from "./agent-routes.ts";
 export { changesRoutes } from "./changes-routes.ts";
+export { decisionRoutes } from "./decision-routes.ts";
 export { docsRoutes } from "./docs-routes.ts";
 export { eventRoutes } from "./event-routes.ts";
 export { folderRoutes } from "./folder-routes.ts";

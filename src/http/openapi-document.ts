@@ -64,7 +64,7 @@ function operation({ access, schema }: KnownRoute, components: Components): Json
       : {
           requestBody: {
             required: !accepts(schema.body, {}),
-            content: { "application/json": { schema: components.schema(schema.body, "input") } },
+            content: { [schema.bodyType ?? "application/json"]: { schema: components.schema(schema.body, "input") } },
           },
         }),
     responses: {

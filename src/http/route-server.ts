@@ -27,6 +27,8 @@ declare module "fastify" {
     effects?: ToolEffects;
     /** The media type of the answer when it is not JSON; its schema then describes one item of it. */
     answerType?: string;
+    /** The media type of the body when it is not JSON. */
+    bodyType?: string;
     /** Leaves the route out of the OpenAPI document. */
     hide?: boolean;
   }

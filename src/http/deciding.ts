@@ -1,0 +1,104 @@
+import type { FastifyRequest } from "fastify";
+import { type Accounts, type Principal, requireScope } from "../accounts/index.ts";
+import { hasCode, PosternError } from "../core/errors.ts";
+import type { Decider } from "../oauth/index.ts";
+import { browserKeyHeader } from "../wire/sign-in.ts";
+import { browserCookies } from "./browser-cookie.ts";
+import { checkOwnPage } from "./known-host.ts";
+import type { RouteServer } from "./route-server.ts";
+
+/** What the pages of a decision need. */
+export interface DecidingDeps {
+  readonly accounts: Pick<Accounts, "accountOf" | "authenticate" | "browserOf">;
+  readonly auth: "on" | "none";
+}
+
+/** Who looks at a page and who decides on it: not one question, because a cookie alone renders and does not decide. */
+export interface Deciding {
+  /** Whose browser asks for a page; null when it is signed in nowhere. */
+  viewer(request: FastifyRequest): Promise<Principal | null>;
+  /**
+   * Who decides: a signed-in browser by a form of our own page, with the key of its origin's storage or over https; the bearer of a
+   * personal token with `admin`; the owner on the Unix socket.
+   * @param key of the form, where no header carries it
+   * @throws PosternError `unauthenticated` | `origin_not_allowed` | `insufficient_scope`
+   */
+  decider(request: FastifyRequest, key: string | undefined): Promise<Principal>;
+  /** As the authorization server takes them. */
+  asDecider(principal: Principal, request: FastifyRequest): Decider;
+  /** Whether a form of a page for this request has to carry the key. */
+  needsKey(request: FastifyRequest): boolean;
+}
+
+/** @see Deciding */
+export function createDeciding(
+  server: Pick<RouteServer, "originOf" | "ownOriginOf">,
+  { accounts, auth }: DecidingDeps,
+): Deciding {
+  function cookiesOf(request: FastifyRequest): readonly string[] {
+    const ownOrigin = server.ownOriginOf(request);
+    return ownOrigin === null ? [] : browserCookies(request.headers.cookie, ownOrigin);
+  }
+
+  async function byBrowser(request: FastifyRequest, formKey: string | undefined): Promise<Principal> {
+    const ownOrigin = server.ownOriginOf(request);
+    const cookies = cookiesOf(request);
+    const seen = await accounts.browserOf(cookies);
+    if (seen === null) throw new PosternError("unauthenticated", "This browser is not signed in, or not any more.");
+    checkOwnPage(request.raw, ownOrigin);
+    const header = request.headers[browserKeyHeader];
+    const key = typeof header === "string" ? header : (formKey ?? "");
+    if (key === "" && isHttps(ownOrigin)) return seen;
+    return accounts.authenticate({ kind: "browser", cookies, key }).catch((error: unknown) => {
+      throw hasCode(error, "unauthenticated") ? wrongKey(error) : error;
+    });
+  }
+
+  return {
+    async viewer(request) {
+      if (server.ownOriginOf(request) === null) return accounts.authenticate({ kind: "socket" });
+      if (auth === "none") return accounts.authenticate({ kind: "open" });
+      return accounts.browserOf(cookiesOf(request));
+    },
+
+    async decider(request, key) {
+      const { authorization } = request.headers;
+      const ownOrigin = server.ownOriginOf(request);
+      if (ownOrigin === null && authorization === undefined) return accounts.authenticate({ kind: "socket" });
+      if (auth === "none") {
+        checkOwnPage(request.raw, ownOrigin);
+        return accounts.authenticate({ kind: "open" });
+      }
+      if (authorization === undefined) return byBrowser(request, key);
+      return forAll(await accounts.authenticate({ kind: "header", authorization }));
+    },
+
+    asDecider: ({ accountId, scopes }, request) => ({ accountId, scopes, from: server.originOf(request) }),
+
+    needsKey: (request) => auth === "on" && !isHttps(server.ownOriginOf(request)),
+  };
+}
+
+/** No app lets another in, and what is limited to folders gives nothing that is not. */
+function forAll(principal: Principal): Principal {
+  if (principal.kind !== "token") {
+    throw new PosternError("insufficient_scope", "Only a personal token decides who is let in, never that of an app.", {
+      details: { scope: "admin" },
+    });
+  }
+  requireScope(principal, "admin");
+  if (principal.folders === null) return principal;
+  throw new PosternError(
+    "insufficient_scope",
+    "A token that is limited to folders lets nobody in: apps are not limited.",
+  );
+}
+
+function wrongKey(cause: unknown): PosternError {
+  const message = "The key of this browser’s sign-in is missing or not the right one. Sign in again.";
+  return new PosternError("origin_not_allowed", message, { cause });
+}
+
+function isHttps(origin: string | null): boolean {
+  return origin?.startsWith("https:") === true;
+}

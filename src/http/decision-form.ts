@@ -1,0 +1,91 @@
+import type { AuthorizationRequest } from "../oauth/index.ts";
+import { appScopes, type Scope } from "../wire/access.ts";
+import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
+import { scopeWords } from "../wire/scope-words.ts";
+import { mixesAlphabets } from "./claimed-text.ts";
+import { type Html, html, type HtmlPart } from "./html.ts";
+import { claimed, notice } from "./page-frame.ts";
+
+/** How the form of a decision reaches the gateway. */
+export interface FormWay {
+  /** The address of the page itself, path and query: where a sign-in leads back to. */
+  readonly back: string;
+  /** Whether the decision needs the key of the origin's storage, and so JavaScript. */
+  readonly needsKey: boolean;
+  /** Who decides. */
+  readonly accountName: string;
+}
+
+/** The form of a decision: what may be granted, and the two answers. */
+export function decisionForm(form: {
+  readonly action: string;
+  /** Sent along as they are. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly request: AuthorizationRequest;
+  readonly way: FormWay;
+  /** When the form came back without a tick. */
+  readonly noneTicked?: boolean;
+}): Html {
+  const { action, fields, request, way, noneTicked = false } = form;
+  const disabled = way.needsKey ? " disabled" : null;
+  const hidden = [...fields, [decisionKeyField, ""], [tickedScopesField, "ticked"]] as const;
+  return html`<form method="post" action="${action}" autocomplete="off" data-decision data-needs-key="${String(way.needsKey)}" data-back="${way.back}">
+        ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+        <fieldset>
+          <legend>It may</legend>
+          <div class="panel">${request.scopes.map(scopeRow)}</div>
+        </fieldset>
+        ${notice("danger", "Tick at least one thing that it may do, or deny it.", { id: "none-ticked", hidden: !noneTicked })}
+        ${way.needsKey ? html`<noscript>${notice("lamp", scriptNeeded)}</noscript>` : null}
+        <div class="buttons">
+          <button class="button" name="action" value="deny"${disabled}>Deny</button>
+          <button class="button primary" name="action" value="allow"${disabled}>Allow</button>
+        </div>
+        <p id="sent" role="status" class="lead" hidden>Your answer is on its way to the program that asked. You can close this page.</p>
+        <p class="faint">You are signed in as ${claimed(way.accountName)}. Whoever you let in can be thrown out again at any time, under Apps.</p>
+      </form>`;
+}
+
+const scriptNeeded =
+  "Over plain http, deciding needs JavaScript: it shows that this page is the gateway’s own. Switch it on for this page, or open the gateway over https.";
+
+function scopeRow({ scope, ticked }: AuthorizationRequest["scopes"][number]): Html | null {
+  if (scope === "admin") return null; // no app may have it
+  const { short, sentence } = scopeWords[scope];
+  const id = scopeField(scope);
+  const hint = `${id}-hint`;
+  return html`<label class="scope${scope === "coding:drive" ? " drive" : null}">
+            <input type="checkbox" name="${id}"${ticked ? " checked" : null} aria-describedby="${hint}" />
+            <span class="text">
+              <span class="title"><span>${short}</span> <code class="name">${scope}</code></span>
+              <span class="hint" id="${hint}">${sentence}</span>
+            </span>
+          </label>`;
+}
+
+/** Who asks, and how they are known, as rows of a list. */
+export function whoAsks({ client }: Pick<AuthorizationRequest, "client">): Html {
+  const mixed = mixesAlphabets(client.name)
+    ? html`<span class="faint">Careful: the name mixes letters of different alphabets.</span>`
+    : null;
+  return html`<div><dt>Who asks</dt><dd><strong>${nameOfClient(client)}</strong>${mixed}<span class="faint">${howKnown(client)}</span></dd></div>`;
+}
+
+/** Its own name for itself, fit to be shown. */
+export function nameOfClient({ name }: Pick<AuthorizationRequest["client"], "name">): Html {
+  const shown = claimed(name);
+  return shown.markup === claimed("").markup ? html`An app without a name` : shown;
+}
+
+function howKnown({ clientId, origin }: AuthorizationRequest["client"]): HtmlPart {
+  if (origin === "added") return "You added it with postern client add, or under Apps.";
+  if (origin === "registered") return "It registered itself here. The name is its own claim: nobody has checked it.";
+  const host = URL.canParse(clientId) ? new URL(clientId).host : clientId;
+  return html`It describes itself at <span class="host">${host}</span>, which vouches for the name.`;
+}
+
+/** What a form's check boxes grant; null when it has none, as the seed's form. */
+export function tickedScopes(form: Readonly<Record<string, unknown>>): readonly Scope[] | null {
+  if (form[tickedScopesField] === undefined) return null;
+  return appScopes.filter((scope) => form[scopeField(scope)] !== undefined);
+}

@@ -1,0 +1,144 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { Principal } from "../accounts/index.ts";
+import { hasCode, PosternError } from "../core/errors.ts";
+import type { AuthorizationRequest, OAuth } from "../oauth/index.ts";
+import { appScopes, type Scope } from "../wire/access.ts";
+import { decisionKeyField, deviceDecisionFormSchema, oauthPaths } from "../wire/oauth.ts";
+import type { Deciding, DecidingDeps } from "./deciding.ts";
+import { tickedScopes } from "./decision-form.ts";
+import { codePage, deviceDonePage, devicePage } from "./device-page.ts";
+import { askToSignIn, deciderOrSignIn, prefersPage, sendPage } from "./page-answers.ts";
+import type { RouteServer } from "./route-server.ts";
+
+/** What deciding on a device needs. */
+export interface DeviceRoutesDeps extends Pick<DecidingDeps, "accounts"> {
+  readonly oauth: Pick<OAuth, "decideDevice" | "describeDevice">;
+}
+
+/** Longer than any code; what is longer is none. */
+const maxCodeLength = 40;
+
+/** One request for the page of a device. */
+interface DeviceVisit {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly deciding: Deciding;
+  readonly principal: Principal;
+  readonly userCode: string;
+}
+
+/** The page for a device's code. @see RFC 8628 section 3.3 */
+export function addDeviceRoutes(
+  { app, attacks }: Pick<RouteServer, "app" | "attacks">,
+  deps: DeviceRoutesDeps,
+  deciding: Deciding,
+): void {
+  app.route({
+    method: "GET",
+    url: oauthPaths.device,
+    config: { access: "public", limit: "userCode" },
+    schema: { hide: true, querystring: deviceDecisionFormSchema.pick({ user_code: true }) },
+    handler: async (request, reply) => {
+      const principal = await deciding.viewer(request);
+      if (principal === null) return askToSignIn(request, reply, request.url);
+      const userCode = codeOf(request.query.user_code);
+      if (userCode === "") return sendPage(reply, 200, codePage({ userCode, wrong: null }));
+      attacks(request, "userCode", principal.accountId);
+      return showDevice(deps, { request, reply, deciding, principal, userCode });
+    },
+  });
+
+  app.route({
+    method: "POST",
+    url: oauthPaths.device,
+    config: { access: "public", limit: "userCode" },
+    schema: {
+      operationId: "decideDevice",
+      tags: ["oauth"],
+      summary: "Allows or denies a device that shows a code (RFC 8628).",
+      description: "Whoever may decide on a request for authorization may decide on a device.",
+      body: deviceDecisionFormSchema,
+      bodyType: "application/x-www-form-urlencoded",
+      response: { 204: z.undefined().describe("Decided; browsers get a page") },
+    },
+    handler: async (request, reply) => {
+      const { action, user_code, scope, [decisionKeyField]: key } = request.body;
+      const userCode = codeOf(user_code);
+      const back = `${oauthPaths.device}?${new URLSearchParams({ user_code: userCode }).toString()}`;
+      const principal = await deciderOrSignIn(deciding.decider(request, key), { request, reply, back });
+      if (principal === null) return reply;
+      attacks(request, "userCode", principal.accountId);
+      const visit = { request, reply, deciding, principal, userCode };
+      const ticked = tickedScopes(request.body);
+      if (action !== "allow" && action !== "deny") {
+        throw new PosternError("invalid_request", "The field `action` is neither `allow` nor `deny`.");
+      }
+      if (action === "allow" && ticked?.length === 0) return showDevice(deps, visit, true);
+      const asked = scope?.split(" ").filter((word) => word !== "");
+      return decide(deps, visit, { action, chosen: ticked ?? asked?.filter(isAppScope) ?? null });
+    },
+  });
+}
+
+async function decide(
+  { oauth }: DeviceRoutesDeps,
+  { request, reply, deciding, principal, userCode }: DeviceVisit,
+  decision: { readonly action: "allow" | "deny"; readonly chosen: readonly Scope[] | null },
+): Promise<FastifyReply> {
+  const decider = deciding.asDecider(principal, request);
+  const { action, chosen } = decision;
+  try {
+    const scopes = chosen ?? tickedAtFirst(await oauth.describeDevice(userCode, decider));
+    await oauth.decideDevice({ userCode, action, scopes }, decider);
+  } catch (error) {
+    return wrongCode(error, { request, reply, userCode });
+  }
+  return prefersPage(request) ? sendPage(reply, 200, deviceDonePage(action)) : reply.code(204).send();
+}
+
+async function showDevice(
+  { oauth, accounts }: DeviceRoutesDeps,
+  { request, reply, deciding, principal, userCode }: DeviceVisit,
+  noneTicked = false,
+): Promise<FastifyReply> {
+  const way = {
+    back: `${oauthPaths.device}?${new URLSearchParams({ user_code: userCode }).toString()}`,
+    needsKey: deciding.needsKey(request),
+    accountName: (await accounts.accountOf(principal)).name,
+  };
+  try {
+    const described = await oauth.describeDevice(userCode, deciding.asDecider(principal, request));
+    const shown = devicePage({ request: described, userCode, way, noneTicked });
+    return await sendPage(reply, noneTicked ? 400 : 200, shown);
+  } catch (error) {
+    return wrongCode(error, { request, reply, userCode });
+  }
+}
+
+/** Another try, where the code was wrong. */
+function wrongCode(
+  error: unknown,
+  { request, reply, userCode }: Pick<DeviceVisit, "request" | "reply" | "userCode">,
+): FastifyReply {
+  if (!hasCode(error, "invalid_request") || !prefersPage(request)) throw error;
+  const wrong =
+    "No device waits with this code. It may be mistyped, used already, or expired: look at the device again.";
+  return sendPage(reply, 400, codePage({ userCode, wrong }));
+}
+
+/** As the authorization server knows it: case, spaces and dashes are for people. */
+function codeOf(typed = ""): string {
+  return typed
+    .toUpperCase()
+    .replace(/[^A-Z0-9]/g, "")
+    .slice(0, maxCodeLength);
+}
+
+function tickedAtFirst({ scopes }: AuthorizationRequest): readonly Scope[] {
+  return scopes.filter(({ ticked }) => ticked).map(({ scope }) => scope);
+}
+
+function isAppScope(word: string): word is (typeof appScopes)[number] {
+  return appScopes.some((scope) => scope === word);
+}

@@ -1,0 +1,84 @@
+import { claimedText } from "./claimed-text.ts";
+import { type Html, html, type HtmlPart } from "./html.ts";
+
+/** Where the files of these pages are. */
+export const pageFiles = { style: "/oauth/page.css", script: "/oauth/page.js" } as const;
+
+/** A whole page around its content. */
+export function pageOf(title: string, content: HtmlPart, head: HtmlPart = null): Html {
+  return html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="color-scheme" content="light dark" />
+    <meta name="robots" content="noindex" />
+    <title>${title} · Postern</title>
+    <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
+    <link rel="stylesheet" href="${pageFiles.style}" />
+    <script src="${pageFiles.script}"></script>${head}
+  </head>
+  <body>
+    <main>
+      ${mark}
+      ${content}
+    </main>
+  </body>
+</html>
+`;
+}
+
+/** The web application's mark. */
+const mark = html`<svg class="mark" aria-hidden="true" viewBox="0 0 24 24">
+        <path d="M4.5 21.5V10a7.5 7.5 0 0 1 15 0v11.5M1.5 21.5h21" />
+        <circle class="lamp-fill" cx="12" cy="11.5" r="2" />
+        <path class="lamp" d="M12 13v4.5" />
+      </svg>`;
+
+const warningSign = html`<svg aria-hidden="true" viewBox="0 0 24 24"><path d="M12 3 2 20h20zM12 10v4m0 3v.01" /></svg>`;
+
+/** Something to heed. `id` and `hidden` for what the page's script shows later. */
+export function notice(
+  tone: "lamp" | "danger",
+  content: HtmlPart,
+  { id, hidden = false }: { readonly id?: string; readonly hidden?: boolean } = {},
+): Html {
+  const name = id === undefined ? null : html` id="${id}"`;
+  const role = tone === "danger" ? html` role="alert"` : null;
+  return html`<div class="notice ${tone}-notice"${name}${role}${hidden ? " hidden" : null}>${warningSign}<div>${content}</div></div>`;
+}
+
+/** What a stranger wrote, isolated so that its direction turns nothing around it. */
+export function claimed(text: string, max?: number): Html {
+  return html`<bdi>${claimedText(text, max)}</bdi>`;
+}
+
+/** A mistake, told where it cannot be told to the client: nobody is sent anywhere. */
+export function mistakePage(mistake: {
+  readonly title: string;
+  readonly detail: string;
+  /** What to do about it. */
+  readonly advice: HtmlPart;
+}): Html {
+  const { title, detail, advice } = mistake;
+  return pageOf(
+    title,
+    html`<div>
+        <h1>${title}</h1>
+        <p class="lead">${claimed(detail, 400)}</p>
+      </div>
+      <div class="panel padded">
+        <p>${advice}</p>
+      </div>`,
+  );
+}
+
+/** A page that loads `path` itself: then the request is one of our own page, and the browser sends its strict cookie with it. */
+export function passingPage(path: string): Html {
+  return pageOf(
+    "One moment",
+    html`<p><a href="${path}">Go on</a></p>`,
+    html`
+    <meta http-equiv="refresh" content="0;url=${path}" />`,
+  );
+}
