@@ -8,6 +8,8 @@ import { type Audit, createAudit } from "./audit.ts";
 import { createAuthentication, type Door } from "./authentication.ts";
 import { type BrowserSessions, createBrowserSessionStore } from "./browser-sessions.ts";
 import { createHolders } from "./held-scopes.ts";
+import { createPasskeyStore } from "./passkey-store.ts";
+import { createPasskeys, type Passkeys } from "./passkeys.ts";
 import { createPersonalTokens, type PersonalTokens } from "./personal-tokens.ts";
 import type { AppTokens } from "./ports.ts";
 import type { Credentials, Principal } from "./principal.ts";
@@ -19,6 +21,7 @@ export type { Account, AccountStore } from "./account-store.ts";
 export type { Audit, AuditNote, AuditOrigin } from "./audit.ts";
 export type { Door } from "./authentication.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";
+export type { PasskeyOwner, PasskeyPage, Passkeys } from "./passkeys.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
 export type { AppToken, AppTokens, FetchKeys } from "./ports.ts";
 export { type AccountsErrorCode, type Credentials, type Principal, requireScope } from "./principal.ts";
@@ -34,6 +37,7 @@ export interface Accounts {
   readonly tickets: TerminalTickets;
   readonly directory: Pick<AccountStore, "list" | "find" | "add" | "remove">;
   readonly audit: Audit;
+  readonly passkeys: Passkeys;
   /** The account that owns this gateway, made when it is first asked for. */
   owner(): Promise<Account>;
   /** @throws PosternError `unauthenticated` when the account is gone */
@@ -75,6 +79,7 @@ export function createAccounts(deps: {
   const accounts = createAccountStore(deps);
   const tokens = createPersonalTokens(deps);
   const browsers = createBrowserSessionStore(deps);
+  const audit = createAudit(deps);
 
   const { authenticate, refresh, inBrowser } = createAuthentication({
     clock: deps.clock,
@@ -92,7 +97,8 @@ export function createAccounts(deps: {
     browsers,
     tickets: createTerminalTickets({ clock: deps.clock, refresh }),
     directory: accounts,
-    audit: createAudit(deps),
+    audit,
+    passkeys: createPasskeys({ clock: deps.clock, store: createPasskeyStore(deps), audit, browsers }),
     owner: () => accounts.owner(),
     async accountOf({ accountId }) {
       const account = await accounts.find(accountId);

@@ -1,0 +1,135 @@
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { Passkey } from "../wire/accounts.ts";
+
+/** Passkeys of one account. Ours: far above need. */
+const maxPasskeys = 50;
+
+const transportsSchema = z.array(z.string());
+
+/** The public half of a passkey. */
+export interface PasskeyKey {
+  /** The credential's id, base64url. */
+  readonly passkeyId: string;
+  readonly accountId: string;
+  /** COSE key. */
+  readonly publicKey: Uint8Array<ArrayBuffer>;
+  readonly transports: readonly string[];
+}
+
+/** How often a passkey said that it was used, and whether its keeper keeps it twice. */
+export interface PasskeyUse {
+  /** Always 0 for those that are kept on several devices. */
+  readonly signCount: number;
+  readonly backedUp: boolean;
+}
+
+/** SQL of passkeys. */
+export interface PasskeyStore {
+  /** Oldest first. */
+  list(accountId: string): Promise<readonly Passkey[]>;
+  keysOf(accountId: string): Promise<readonly PasskeyKey[]>;
+  find(passkeyId: string): Promise<PasskeyKey | null>;
+  /** @throws PosternError `invalid_request` when it is there already, or too many are */
+  add(key: PasskeyKey, made: PasskeyUse & { readonly name: string }): Promise<Passkey>;
+  /** @returns false when its count did not go on: then somebody has a copy of it, or it is gone */
+  noteUse(passkeyId: string, use: PasskeyUse): Promise<boolean>;
+  /** @throws PosternError `passkey_not_found` */
+  remove(accountId: string, passkeyId: string): Promise<Passkey>;
+}
+
+/** @see PasskeyStore */
+export function createPasskeyStore(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): PasskeyStore {
+  const { db, clock } = deps;
+
+  async function rowsOf(accountId: string): Promise<readonly Selectable<Tables["passkeys"]>[]> {
+    return db
+      .selectFrom("passkeys")
+      .selectAll()
+      .where("account_id", "=", accountId)
+      .orderBy("created_at")
+      .orderBy("passkey_id")
+      .execute();
+  }
+
+  return {
+    list: async (accountId) => (await rowsOf(accountId)).map(toPasskey),
+    keysOf: async (accountId) => (await rowsOf(accountId)).map(toKey),
+
+    async find(passkeyId) {
+      const row = await db.selectFrom("passkeys").selectAll().where("passkey_id", "=", passkeyId).executeTakeFirst();
+      return row === undefined ? null : toKey(row);
+    },
+
+    async add({ passkeyId, accountId, publicKey, transports }, { name, signCount, backedUp }) {
+      if ((await rowsOf(accountId)).length >= maxPasskeys) {
+        throw new PosternError(
+          "invalid_request",
+          `There are ${maxPasskeys} passkeys already. Remove what is not used.`,
+        );
+      }
+      const row = {
+        passkey_id: passkeyId,
+        account_id: accountId,
+        name,
+        public_key: Buffer.from(publicKey).toString("base64url"),
+        sign_count: signCount,
+        transports: JSON.stringify(transports),
+        backed_up: backedUp ? 1 : 0,
+        created_at: clock.now(),
+        last_used_at: null,
+      };
+      const { numInsertedOrUpdatedRows } = await db
+        .insertInto("passkeys")
+        .values(row)
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirst();
+      if (numInsertedOrUpdatedRows === 1n) return toPasskey(row);
+      throw new PosternError("invalid_request", "This passkey is known already.");
+    },
+
+    async noteUse(passkeyId, { signCount, backedUp }) {
+      // Compared where it is written: of two answers with one count, one comes through.
+      const { numUpdatedRows } = await db
+        .updateTable("passkeys")
+        .set({ sign_count: signCount, backed_up: backedUp ? 1 : 0, last_used_at: clock.now() })
+        .where("passkey_id", "=", passkeyId)
+        .where((eb) => (signCount === 0 ? eb("sign_count", "=", 0) : eb("sign_count", "<", signCount)))
+        .executeTakeFirst();
+      return numUpdatedRows === 1n;
+    },
+
+    async remove(accountId, passkeyId) {
+      const row = (await rowsOf(accountId)).find((each) => each.passkey_id === passkeyId);
+      const { numDeletedRows } = await db
+        .deleteFrom("passkeys")
+        .where("account_id", "=", accountId)
+        .where("passkey_id", "=", passkeyId)
+        .executeTakeFirst();
+      if (row !== undefined && numDeletedRows === 1n) return toPasskey(row);
+      throw new PosternError("passkey_not_found", "There is no such passkey.");
+    },
+  };
+}
+
+function toKey(row: Selectable<Tables["passkeys"]>): PasskeyKey {
+  return {
+    passkeyId: row.passkey_id,
+    accountId: row.account_id,
+    publicKey: new Uint8Array(Buffer.from(row.public_key, "base64url")),
+    transports: transportsSchema.parse(JSON.parse(row.transports)),
+  };
+}
+
+function toPasskey(row: Selectable<Tables["passkeys"]>): Passkey {
+  return {
+    passkeyId: row.passkey_id,
+    name: row.name,
+    createdAt: isoTime(row.created_at),
+    lastUsedAt: row.last_used_at === null ? null : isoTime(row.last_used_at),
+    backedUp: row.backed_up === 1,
+  };
+}

@@ -1,0 +1,245 @@
+import { timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import type { Clock } from "../core/clock.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
+import type { AddPasskeyInput, Passkey, PasskeyAnswer, PasskeyCeremony } from "../wire/accounts.ts";
+import type { Account } from "./account-store.ts";
+import type { Audit, AuditOrigin } from "./audit.ts";
+import type { BrowserSessionStore, NewBrowser } from "./browser-sessions.ts";
+import { type Ceremonies, type Ceremony, ceremonyLifeMs, createCeremonies } from "./passkey-ceremonies.ts";
+import { passkeySite } from "./passkey-site.ts";
+import type { PasskeyKey, PasskeyStore } from "./passkey-store.ts";
+
+/** A page of the gateway, and where the gateway's pages ought to be. */
+export interface PasskeyPage {
+  readonly pageOrigin: string;
+  readonly baseUrl: string;
+}
+
+/** A signed-in browser that makes a passkey. */
+export interface PasskeyOwner {
+  readonly account: Pick<Account, "accountId" | "name">;
+  readonly browserSessionId: string;
+}
+
+/** Signing in without a password: with what a browser, a phone or a security key keeps, and opens for its person only. */
+export interface Passkeys {
+  /** Oldest first. */
+  list(accountId: string): Promise<readonly Passkey[]>;
+  /** @throws PosternError `invalid_request` at an address where there can be none */
+  beginRegistration(owner: PasskeyOwner, page: PasskeyPage): Promise<PasskeyCeremony>;
+  /** @throws PosternError `invalid_request` when the answer is none of this browser's own ceremony, or cannot be verified */
+  register(owner: PasskeyOwner, answer: AddPasskeyInput): Promise<Passkey>;
+  /** Whoever signs in with it is signed in still. @throws PosternError `passkey_not_found` */
+  remove(accountId: string, passkeyId: string): Promise<Passkey>;
+  /** @throws PosternError `invalid_request` at an address where there can be none */
+  beginSignIn(page: PasskeyPage): Promise<PasskeyCeremony>;
+  /**
+   * Written down in the audit, whatever comes of it.
+   * @throws PosternError `unauthenticated`
+   */
+  signIn(answer: PasskeyAnswer, from: AuditOrigin): Promise<NewBrowser>;
+}
+
+/** Of the words that say why a passkey was refused: a stranger chose some of them. */
+const maxReasonLength = 300;
+
+/** EdDSA, ES256 and RS256: what authenticators have. @see https://www.iana.org/assignments/cose */
+const algorithms = [-8, -7, -257];
+
+const base64Schema = z
+  .string()
+  .min(1)
+  .max(20_000)
+  .regex(/^[\w-]+$/);
+const registrationSchema = z.object({
+  id: base64Schema.max(1_500),
+  rawId: base64Schema.max(1_500),
+  type: z.literal("public-key"),
+  response: z.object({
+    clientDataJSON: base64Schema,
+    attestationObject: base64Schema,
+    transports: z.array(z.string().max(50)).max(20).default([]),
+  }),
+});
+const assertionSchema = z.object({
+  id: base64Schema.max(1_500),
+  rawId: base64Schema.max(1_500),
+  type: z.literal("public-key"),
+  response: z.object({
+    clientDataJSON: base64Schema,
+    authenticatorData: base64Schema,
+    signature: base64Schema,
+    userHandle: base64Schema.max(200).nullish(),
+  }),
+});
+type Assertion = z.infer<typeof assertionSchema>;
+
+/** @see Passkeys */
+export function createPasskeys(deps: {
+  readonly clock: Clock;
+  readonly store: PasskeyStore;
+  readonly audit: Audit;
+  readonly browsers: Pick<BrowserSessionStore, "create">;
+}): Passkeys {
+  const { clock, store, audit, browsers } = deps;
+  const ceremonies = createCeremonies({ clock });
+
+  return {
+    list: (accountId) => store.list(accountId),
+    remove: (accountId, passkeyId) => store.remove(accountId, passkeyId),
+
+    async beginRegistration({ account, browserSessionId }, page) {
+      const site = passkeySite(page);
+      const { generateRegistrationOptions } = await loadLibrary();
+      const options = await generateRegistrationOptions({
+        rpName: "Postern",
+        rpID: site.rpId,
+        userID: new TextEncoder().encode(account.accountId),
+        userName: account.name,
+        userDisplayName: account.name,
+        timeout: ceremonyLifeMs,
+        supportedAlgorithmIDs: algorithms,
+        authenticatorSelection: { residentKey: "required", userVerification: "required" },
+        excludeCredentials: (await store.keysOf(account.accountId)).map(toDescriptor),
+      });
+      return begin(ceremonies, { ...site, kind: "registration", browserSessionId }, options);
+    },
+
+    async register({ account, browserSessionId }, { ceremonyId, credential, name }) {
+      const ceremony = ceremonies.take(ceremonyId);
+      if (ceremony?.kind !== "registration" || ceremony.browserSessionId !== browserSessionId) throw ceremonyGone();
+      const { key, use } = await verifyRegistration(credential, ceremony);
+      return store.add({ ...key, accountId: account.accountId }, { name, ...use });
+    },
+
+    async beginSignIn(page) {
+      const site = passkeySite(page);
+      const { generateAuthenticationOptions } = await loadLibrary();
+      const options = await generateAuthenticationOptions({
+        rpID: site.rpId,
+        timeout: ceremonyLifeMs,
+        userVerification: "required",
+      });
+      return begin(ceremonies, { ...site, kind: "sign-in", browserSessionId: null }, options);
+    },
+
+    async signIn({ ceremonyId, credential }, from) {
+      const ceremony = ceremonies.take(ceremonyId);
+      const assertion = assertionSchema.safeParse(credential).data;
+      // Who it was is known only of one whose signature was right.
+      let signer: string | null = null;
+      try {
+        if (ceremony?.kind !== "sign-in") throw refused("its answer comes too late, or came before");
+        const key = assertion === undefined ? null : await store.find(assertion.id);
+        if (assertion === undefined || key === null) throw refused("this gateway does not know it");
+        const use = await verifyAssertion(assertion, { key, ceremony });
+        signer = key.accountId;
+        if (!(await store.noteUse(key.passkeyId, use))) {
+          throw refused("its count of uses went back, so somebody may have a copy of it: remove it and make a new one");
+        }
+        const browser = await browsers.create(signer, { userAgent: from.userAgent ?? "" });
+        const details = { with: "passkey", browserSessionId: browser.browserSessionId };
+        await audit.note({ action: "signed_in", accountId: signer, subject: key.passkeyId, details, from });
+        return browser;
+      } catch (error) {
+        const reason = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
+        const details = { with: "passkey", reason: reason.slice(0, maxReasonLength) };
+        await audit.note({
+          action: "sign_in_refused",
+          accountId: signer,
+          subject: assertion?.id ?? null,
+          details,
+          from,
+        });
+        throw error;
+      }
+    },
+  };
+}
+
+/** 25 MB and a quarter of a second: loaded when the first passkey is made or used. */
+async function loadLibrary() {
+  return import("@simplewebauthn/server");
+}
+
+function begin(
+  ceremonies: Ceremonies,
+  ceremony: Omit<Ceremony, "challenge">,
+  options: { readonly challenge: string },
+): PasskeyCeremony {
+  const ceremonyId = ceremonies.begin({ ...ceremony, challenge: options.challenge });
+  return { ceremonyId, options: { ...options } };
+}
+
+/** @see https://www.w3.org/TR/webauthn-3/#sctn-registering-a-new-credential */
+async function verifyRegistration(given: Readonly<Record<string, unknown>>, ceremony: Ceremony) {
+  const credential = registrationSchema.safeParse(given).data;
+  const { verifyRegistrationResponse } = await loadLibrary();
+  try {
+    if (credential === undefined) throw new Error("It has not the form of an answer.");
+    const { registrationInfo } = await verifyRegistrationResponse({
+      response: { ...credential, clientExtensionResults: {} },
+      expectedChallenge: ceremony.challenge,
+      expectedOrigin: ceremony.origin,
+      expectedRPID: ceremony.rpId,
+      requireUserVerification: true,
+      supportedAlgorithmIDs: algorithms,
+    });
+    if (registrationInfo === undefined) throw new Error("Its attestation is not valid.");
+    const { credential: made, credentialBackedUp } = registrationInfo;
+    return {
+      key: { passkeyId: made.id, publicKey: made.publicKey, transports: credential.response.transports },
+      use: { signCount: made.counter, backedUp: credentialBackedUp },
+    };
+  } catch (error) {
+    throw new PosternError("invalid_request", "This passkey could not be verified. Try again.", { cause: error });
+  }
+}
+
+/**
+ * What a passkey whose signature is right says of its use; whether its count went on is for the store to compare.
+ * @see https://www.w3.org/TR/webauthn-3/#sctn-verifying-assertion
+ */
+async function verifyAssertion(
+  assertion: Assertion,
+  { key, ceremony }: { readonly key: PasskeyKey; readonly ceremony: Ceremony },
+) {
+  const { verifyAuthenticationResponse } = await loadLibrary();
+  const { userHandle, ...response } = assertion.response;
+  try {
+    if (!isHandleOf(userHandle, key.accountId)) throw new Error("It is of another account.");
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      response: { ...assertion, response, clientExtensionResults: {} },
+      expectedChallenge: ceremony.challenge,
+      expectedOrigin: ceremony.origin,
+      expectedRPID: ceremony.rpId,
+      requireUserVerification: true,
+      // Its own comparison comes before the signature: anybody could make it look as if a passkey was copied.
+      credential: { id: key.passkeyId, publicKey: key.publicKey, counter: 0 },
+    });
+    if (!verified) throw new Error("Its signature is wrong.");
+    return { signCount: authenticationInfo.newCounter, backedUp: authenticationInfo.credentialBackedUp };
+  } catch (error) {
+    throw refused("it could not be verified", error);
+  }
+}
+
+/** A passkey that was asked for by nobody's name says whose it is. */
+function isHandleOf(userHandle: string | null | undefined, accountId: string): boolean {
+  const shown = Buffer.from(userHandle ?? "", "base64url");
+  const expected = Buffer.from(accountId);
+  return shown.length === expected.length && timingSafeEqual(shown, expected);
+}
+
+function toDescriptor({ passkeyId, transports }: PasskeyKey): { readonly id: string; readonly transports: string[] } {
+  return { id: passkeyId, transports: [...transports] };
+}
+
+function ceremonyGone(): PosternError {
+  return new PosternError("invalid_request", "This answer comes too late, or came before. Begin anew.");
+}
+
+function refused(why: string, cause?: unknown): PosternError {
+  return new PosternError("unauthenticated", `This passkey was refused: ${why}.`, { cause });
+}
