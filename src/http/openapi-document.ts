@@ -1,6 +1,7 @@
 import type { FastifySchema } from "fastify";
 import { z } from "zod";
 import { problemSchema } from "../wire/problem.ts";
+import { scopeNeeded } from "./route-access.ts";
 import type { KnownRoute } from "./route-server.ts";
 
 const looseSchema = z.record(z.string(), z.unknown());
@@ -45,8 +46,9 @@ export function buildOpenApi({ version, routes }: OpenApiOptions): JsonObject {
 }
 
 function operation({ access, schema }: KnownRoute, components: Components): JsonObject {
-  const scope = access === "public" || access === "signed-in" ? null : access;
-  const needs = scope === null ? undefined : `Needs the scope \`${scope}\`.`;
+  const scope = scopeNeeded(access);
+  const others = access === "own" ? ", or a signed-in browser of the account" : "";
+  const needs = scope === null ? undefined : `Needs the scope \`${scope}\`${others}.`;
   const problem = { "application/problem+json": { schema: components.schema(problemSchema, "output") } };
   return {
     operationId: schema.operationId,

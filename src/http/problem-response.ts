@@ -1,6 +1,7 @@
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { PosternError } from "../core/errors.ts";
 import type { Problem, ProblemCode } from "../wire/problem.ts";
+import { type ChallengedRequest, challenge } from "./challenge.ts";
 
 /** The status of each code: a code without one does not compile. */
 export const problemStatuses = {
@@ -89,9 +90,14 @@ export function isProblemCode(code: string): code is ProblemCode {
  * The one place where an error gets its look.
  *
  * @param requestId named in answers that say nothing else, so that the log's line can be found
+ * @param request what the challenge of a 401 or 403 says beside the error
  * @see RFC 9457
  */
-export function toProblem(error: unknown, requestId: string): ProblemResponse {
+export function toProblem(
+  error: unknown,
+  requestId: string,
+  request: ChallengedRequest = { origin: null, door: "api", showedToken: true },
+): ProblemResponse {
   if (hasZodFastifySchemaValidationErrors(error)) return invalidBody(error.validation);
   const code = codeOf(error);
   const status = problemStatuses[code];
@@ -102,8 +108,10 @@ export function toProblem(error: unknown, requestId: string): ProblemResponse {
   return {
     problem: { ...(told ? members : {}), ...problemHead(code), detail },
     headers: {
-      ...(status === 401 ? { "www-authenticate": challenge(bearerError) } : {}),
-      ...(code === "insufficient_scope" ? { "www-authenticate": challenge(code, details["scope"]) } : {}),
+      ...(status === 401 ? { "www-authenticate": challenge(request, { error: bearerError }) } : {}),
+      ...(code === "insufficient_scope"
+        ? { "www-authenticate": challenge(request, { error: code, scope: details["scope"] }) }
+        : {}),
       ...(status === 429 || code === "gateway_stopping" ? { "retry-after": seconds(retryAfterMs) } : {}),
     },
   };
@@ -147,14 +155,6 @@ function invalidBody(
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
   const detail = `The request does not fit. ${place}${first?.message ?? "Not valid"}${more}`;
   return { problem: { ...problemHead("invalid_request"), detail, errors }, headers: {} };
-}
-
-/** @see RFC 6750 section 3 */
-function challenge(error: unknown, scope?: unknown): string {
-  const parts = ['Bearer realm="postern"'];
-  if (typeof error === "string") parts.push(`error="${error}"`);
-  if (typeof scope === "string") parts.push(`scope="${scope}"`);
-  return parts.join(", ");
 }
 
 function seconds(retryAfterMs: unknown): string {

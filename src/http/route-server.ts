@@ -1,19 +1,26 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifySchema } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
-import type { AuditOrigin, Principal } from "../accounts/index.ts";
+import type { AuditOrigin, Door, Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
 import type { ToolEffects } from "../wire/tool.ts";
 import type { AttackedThing, LimitName } from "./route-limits.ts";
 import type { UpgradeHandler } from "./upgrades.ts";
 
-/** Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. */
-export type Access = "public" | "signed-in" | Scope;
+/**
+ * Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. `own` is for what an account has of its own, such
+ * as its passkeys: a signed-in browser of it, and a token with `admin`; no app.
+ */
+export type Access = "public" | "signed-in" | "own" | Scope;
 
 declare module "fastify" {
   interface FastifyContextConfig {
     /** Every route says so; one that does not is refused at start. */
     access?: Access;
+    /** `/mcp` alone: tokens that were given for it are good there and nowhere else. */
+    resource?: "mcp";
+    /** Pages of other origins may call it: it trusts no cookie, and says so to browsers (CORS). */
+    crossOrigin?: boolean;
     /** Which limit its calls count against, each address for itself; none when left out. */
     limit?: LimitName;
   }
@@ -43,6 +50,7 @@ export interface KnownRoute {
   /** With `:name` for a parameter. */
   readonly url: string;
   readonly access: Access;
+  readonly door: Door;
   readonly schema: FastifySchema;
 }
 

@@ -1,20 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
-import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import { type Accounts, type Principal, requireScope } from "../accounts/index.ts";
+import type { FastifyRequest } from "fastify";
+import type { Accounts, Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { messageOf, PosternError } from "../core/errors.ts";
-import { newUuid } from "../core/ids.ts";
+import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { ChallengedRequest } from "./challenge.ts";
 import { clientAddress, localAddress } from "./client-address.ts";
 import { credentialsOf } from "./credentials.ts";
-import { acceptJsonOnly } from "./json-body.ts";
+import { createFastifyApp } from "./fastify-app.ts";
 import { checkOrigin, checkOwnPage, checkSocketOrigin, createKnownHosts, isLoopback } from "./known-host.ts";
 import { type Listening, openListeners } from "./listeners.ts";
-import { toProblem } from "./problem-response.ts";
+import { requireAccess } from "./route-access.ts";
 import { createRouteLimits, type LimitedRequest, type LimitName, type RouteLimit } from "./route-limits.ts";
-import type { HttpApp, KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
+import type { KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
 import { findRoutes } from "./route-table.ts";
 import { createUpgrades } from "./upgrades.ts";
 
@@ -43,6 +42,8 @@ export interface HttpServer {
   listen(): Promise<Pick<Listening, "port" | "addresses">>;
   /** Answers what is under way, ends what only waits, and lets go of every connection. Idempotent. */
   close(): Promise<void>;
+  /** Every route, those that the OpenAPI document hides too, and the path of every WebSocket. */
+  routes(): { readonly http: readonly KnownRoute[]; readonly sockets: readonly string[] };
 }
 
 /** What the HTTP face needs. */
@@ -80,7 +81,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   let closing: Promise<void> | undefined;
   const knownHosts = createKnownHosts({ ...config, port: () => port });
   const limits = createRouteLimits({ clock, ...(deps.limits === undefined ? {} : { limits: deps.limits }) });
-  const app = createApp(config, log);
+  const app = createFastifyApp({ ...config, log, challenged });
   const upgrades = createUpgrades({
     accounts,
     clock,
@@ -95,13 +96,16 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   app.addHook("onRoute", (route) => {
     const access = route.config?.access;
     if (access === undefined) throw new Error(`The route ${route.url} does not say who may call it.`);
-    knownRoutes.push({ methods: [route.method].flat(), url: route.url, access, schema: route.schema ?? {} });
+    const door = route.config?.resource ?? "api";
+    knownRoutes.push({ methods: [route.method].flat(), url: route.url, access, door, schema: route.schema ?? {} });
   });
 
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers(securityHeaders);
     if (closing !== undefined) throw stopping();
-    checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin: ownOriginOf(request.raw) });
+    const ownOrigin = ownOriginOf(request.raw);
+    const mayComeFromAnywhere = !request.is404 && request.routeOptions.config.crossOrigin === true;
+    if (!mayComeFromAnywhere) checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin });
     if (request.is404) return;
     if (request.routeOptions.config.limit !== undefined && limits.admit(limitedRequest(request), reply)) return reply;
     if (request.routeOptions.config.access === "public") return;
@@ -127,6 +131,11 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     return ownerSockets.has(request.socket) ? null : knownHosts.checkHost(request);
   }
 
+  function challenged({ raw, routeOptions }: FastifyRequest): ChallengedRequest {
+    const showedToken = raw.headers.authorization !== undefined;
+    return { origin: ownOriginOf(raw), door: routeOptions.config.resource ?? "api", showedToken };
+  }
+
   function addressOf(request: FastifyRequest): string {
     return ownerSockets.has(request.raw.socket) ? localAddress : clientAddress(request);
   }
@@ -142,11 +151,10 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   }
 
   async function principalNow({ raw, routeOptions }: FastifyRequest): Promise<Principal> {
-    const { access } = routeOptions.config;
-    const principal = await accounts.authenticate(
-      credentialsOf(raw, { auth: config.auth, ownOrigin: ownOriginOf(raw) }),
-    );
-    if (access !== undefined && access !== "signed-in" && access !== "public") requireScope(principal, access);
+    const { access, resource: door = "api" } = routeOptions.config;
+    const credentials = credentialsOf(raw, { auth: config.auth, ownOrigin: ownOriginOf(raw) });
+    const principal = await accounts.authenticate(credentials, door);
+    requireAccess(principal, access);
     return principal;
   }
 
@@ -217,56 +225,8 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
       return { port: listening.port, addresses: listening.addresses };
     },
     close: () => (closing ??= close()),
+    routes: () => ({ http: knownRoutes, sockets: upgrades.paths() }),
   };
-}
-
-function createApp(config: HttpConfig, log: Log): HttpApp {
-  const app = fastify({
-    logger: false,
-    ...(config.trustedProxies.length === 0 ? {} : { trustProxy: [...config.trustedProxies] }),
-    bodyLimit: config.bodyLimitBytes,
-    genReqId: () => newUuid(),
-    return503OnClosing: false,
-    routerOptions: { maxParamLength: 500 },
-    schemaController: { compilersFactory: { buildValidator: neverBuilt, buildSerializer: neverBuilt } },
-    // A URL that cannot be read: no hook runs for it.
-    frameworkErrors: (error, request, reply) => {
-      answerError(error, { request, reply, log });
-      logRequest(request, { reply, log });
-    },
-  }).withTypeProvider<ZodTypeProvider>();
-  app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(serializerCompiler);
-  acceptJsonOnly(app);
-  app.setErrorHandler((error, request, reply) => answerError(error, { request, reply, log }));
-  app.addHook("onResponse", async (request, reply) => logRequest(request, { reply, log }));
-  return app;
-}
-
-/** In the place of Fastify's own compilers, which nobody needs beside zod's and which would take 40 ms of each start to load. */
-function neverBuilt(): never {
-  throw new Error("Schemas of routes are zod schemas.");
-}
-
-interface Answering {
-  readonly reply: FastifyReply;
-  readonly log: Log;
-}
-
-function logRequest({ id: requestId, method, routeOptions }: FastifyRequest, { reply, log }: Answering): void {
-  const durationMs = Math.round(reply.elapsedTime);
-  const route = routeOptions.url ?? "(no route)"; // the pattern: paths and queries may hold what is private
-  log.info({ requestId, method, route, status: reply.statusCode, durationMs }, "request");
-}
-
-function answerError(error: unknown, { request, reply, log }: Answering & { readonly request: FastifyRequest }): void {
-  const { problem, headers } = toProblem(error, request.id);
-  if (problem.status >= 500 && !request.raw.socket.destroyed) {
-    const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : undefined;
-    const stack = error instanceof Error ? error.stack : undefined;
-    log.error({ requestId: request.id, code: problem.code, reason: messageOf(error), cause, stack }, "request failed");
-  }
-  void reply.code(problem.status).headers(headers).type("application/problem+json").send(JSON.stringify(problem));
 }
 
 function refuseOpenDoor({ auth, hosts, baseUrl }: HttpConfig): void {

@@ -33,6 +33,7 @@ export type UpgradeHandler = (opened: OpenedSocket) => void;
 export interface Upgrades {
   /** @param path without a query */
   on(path: string, handler: UpgradeHandler): void;
+  paths(): readonly string[];
   /** A request for an upgrade. `ownOrigin` throws when the request names no host of ours. */
   handle(request: IncomingMessage, connection: Duplex, head: Buffer): void;
   /** Tells every client that the gateway goes, and lets go of it. Resolves when all are gone. */
@@ -140,6 +141,7 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
 
   return {
     on: (path, handler) => void handlers.set(path, handler),
+    paths: () => [...handlers.keys()],
     handle(request, connection, head) {
       connection.on("error", () => connection.destroy()); // the client is gone
       open(request, { connection, head }).catch((error: unknown) => refuse(connection, error, log));

@@ -14,6 +14,7 @@ import {
 } from "../../src/http/index.ts";
 import type { Scope } from "../../src/wire/access.ts";
 import { openSqliteTestStore } from "./database.ts";
+import { createFakeAppTokens, type FakeAppTokens } from "./fake-app-tokens.ts";
 import { makeTempFolder } from "./temp-folder.ts";
 
 /** A real HTTP face on a real store and free ports, closed with the test. */
@@ -28,6 +29,8 @@ export interface TestHttpServer extends Pick<HttpServer, "close"> {
   readonly work: string;
   readonly accounts: Accounts;
   readonly folders: Folders;
+  /** Stands for the authorization server: its tokens are let in. */
+  readonly apps: FakeAppTokens;
   /** Everything that was logged, as JSON lines. */
   readonly logged: readonly string[];
   /** A token of the owner with these scopes. */
@@ -48,7 +51,8 @@ export async function startHttpServer(
   await mkdir(home);
   await mkdir(work);
   const { db } = await openSqliteTestStore();
-  const accounts = createAccounts({ db, clock: systemClock });
+  const apps = createFakeAppTokens(systemClock);
+  const accounts = createAccounts({ db, clock: systemClock, appTokens: apps });
   const folders = createFolders({ db, clock: systemClock, home });
   const socketPath = join(home, "run/gateway.sock");
   const logged: string[] = [];
@@ -84,6 +88,7 @@ export async function startHttpServer(
     work,
     accounts,
     folders,
+    apps,
     logged,
     token,
     signedIn: async (...scopes) => ({ authorization: `Bearer ${await token(...scopes)}` }),

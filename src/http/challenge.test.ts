@@ -1,0 +1,144 @@
+import { once } from "node:events";
+import { describe, expect, test } from "vitest";
+import { startEchoServer, toolThat } from "../../test/support/echo-server.ts";
+import { startTerminalSocket } from "../../test/support/terminal-socket.ts";
+import { challenge } from "./challenge.ts";
+import type { RouteModule } from "./index.ts";
+import type { Access } from "./route-server.ts";
+
+const wellKnown = "/.well-known/oauth-protected-resource";
+
+/** A route of this access, at a door of its own. */
+function routeOf(url: string, access: Access, resource?: "mcp"): RouteModule {
+  return ({ app, principalOf }) =>
+    app.route({
+      method: "GET",
+      url,
+      config: { access, ...(resource === undefined ? {} : { resource }) },
+      schema: { hide: true },
+      handler: async (request) => ({ kind: principalOf(request).kind }),
+    });
+}
+
+async function setUp() {
+  const server = await startEchoServer([
+    routeOf("/mcp", "signed-in", "mcp"),
+    routeOf("/mine", "own"),
+    toolThat(async () => "done"),
+  ]);
+  const { accountId } = await server.accounts.owner();
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+  const app = (resource: "all" | "mcp") => server.apps.issue({ accountId, scopes: ["coding:read"], resource });
+  const ask = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
+    const answer = await fetch(`${server.url}${path}`, {
+      method: path.startsWith("/api/coding") ? "POST" : "GET",
+      headers,
+    });
+    return [answer.status, answer.headers.get("www-authenticate")];
+  };
+  return { ...server, accountId, bearer, app, ask };
+}
+
+describe("RFC 9728 section 5.1: who is turned away learns where to go", () => {
+  test("without a token there is no error, and /mcp says what to ask for", async () => {
+    const { ask, url } = await setUp();
+    expect(await ask("/api/items/1")).toEqual([401, `Bearer realm="postern", resource_metadata="${url}${wellKnown}"`]);
+    expect(await ask("/mcp")).toEqual([
+      401,
+      `Bearer realm="postern", scope="coding:read coding:write", resource_metadata="${url}${wellKnown}/mcp"`,
+    ]);
+    expect((await ask("/mcp", { authorization: "Basic eDp5" }))[1]).not.toContain("error");
+  });
+
+  test("a token that is none, unknown, over or of another form is an invalid one", async () => {
+    const { ask, bearer, app, apps } = await setUp();
+    const over = app("all");
+    apps.revoke(over.issued.tokenId);
+    for (const token of ["pst_unknown", over.token, "a.b.c", "no token", "x".repeat(9_000)]) {
+      expect(await ask("/api/items/1", bearer(token)), token).toEqual([
+        401,
+        expect.stringContaining('error="invalid_token"'),
+      ]);
+    }
+  });
+
+  test("a scope that is missing is named, and where to get it", async () => {
+    const { ask, bearer, app, url } = await setUp();
+    expect(await ask("/api/coding/echo", bearer(app("all").token))).toEqual([
+      403,
+      `Bearer realm="postern", error="insufficient_scope", scope="coding:write", resource_metadata="${url}${wellKnown}"`,
+    ]);
+  });
+
+  test("the addresses are those of the request's own host, and none on the owner's socket", async () => {
+    const { port } = await setUp();
+    const answer = await fetch(`http://localhost:${port}/mcp`);
+    expect(answer.headers.get("www-authenticate")).toContain(`"http://localhost:${port}${wellKnown}/mcp"`);
+    expect(challenge({ origin: null, door: "api", showedToken: false }, {})).toBe('Bearer realm="postern"');
+  });
+});
+
+describe("a token that was given for /mcp", () => {
+  test("is good there and nowhere else; another is good at both", async () => {
+    const { ask, bearer, app, token } = await setUp();
+    const mcp = bearer(app("mcp").token);
+    expect((await ask("/mcp", mcp))[0]).toBe(200);
+    for (const path of ["/api/items/1", "/api/coding/act", "/mine"]) {
+      expect(await ask(path, mcp), path).toEqual([401, expect.stringContaining('error="invalid_token"')]);
+    }
+    for (const both of [bearer(app("all").token), bearer(await token("coding:read"))]) {
+      expect((await ask("/mcp", both))[0]).toBe(200);
+      expect((await ask("/api/coding/act", both))[0]).toBe(200);
+    }
+  });
+
+  test("opens no WebSocket", async () => {
+    const { accounts, apps, open, outcome } = await startTerminalSocket();
+    const { accountId } = await accounts.owner();
+    const headers = (resource: "all" | "mcp") => {
+      const { token } = apps.issue({ accountId, scopes: ["coding:read"], resource });
+      return { authorization: `Bearer ${token}` };
+    };
+    expect(await outcome(open("?session_id=s1", headers("mcp")))).toMatchObject({ code: 4401 });
+    await once(open("?session_id=s1", headers("all")), "message");
+  });
+});
+
+test("what an account has of its own is no app's, and a token's with admin only", async () => {
+  const { ask, bearer, accountId, apps, token } = await setUp();
+  const app = apps.issue({ accountId, scopes: ["coding:read", "coding:drive", "admin"] });
+  expect(await ask("/mine", bearer(app.token))).toEqual([403, expect.stringContaining('scope="admin"')]);
+  expect((await ask("/mine", bearer(await token("coding:drive"))))[0]).toBe(403);
+  expect((await ask("/mine", bearer(await token("admin"))))[0]).toBe(200);
+});
+
+describe("what is open ends within five seconds", () => {
+  const patience = { timeout: 5_000, interval: 50 };
+
+  async function openedBy(
+    end: (all: Awaited<ReturnType<typeof startTerminalSocket>>, tokenId: string) => Promise<void>,
+    lifeMs?: number,
+  ) {
+    const all = await startTerminalSocket();
+    const guest = await all.accounts.directory.add({ name: "guest", scopes: ["coding:read"] });
+    const life = lifeMs === undefined ? {} : { lifeMs };
+    const { token, issued } = all.apps.issue({ accountId: guest.accountId, scopes: ["coding:read"], ...life });
+    const ws = all.open("?session_id=s1", { authorization: `Bearer ${token}` });
+    await once(ws, "message");
+    let closed: number | null = null;
+    ws.once("close", (code) => (closed = code));
+    await end(all, issued.tokenId);
+    await expect.poll(() => closed, patience).toBe(4401);
+  }
+
+  test.concurrent("when an app's token is revoked or its app disconnected", () =>
+    openedBy(async ({ apps }, tokenId) => apps.revoke(tokenId)));
+
+  test.concurrent("when it expires", () => openedBy(async () => undefined, 500));
+
+  test.concurrent("when its account is removed", () =>
+    openedBy(async ({ accounts }) => {
+      const guest = (await accounts.directory.list()).find(({ name }) => name === "guest");
+      await accounts.directory.remove(guest?.accountId ?? "");
+    }));
+});

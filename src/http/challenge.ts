@@ -1,0 +1,36 @@
+import type { Door } from "../accounts/index.ts";
+import { defaultAppScopes } from "../wire/access.ts";
+import { oauthPaths } from "../wire/oauth.ts";
+
+/** Of a refused request what its challenge depends on. */
+export interface ChallengedRequest {
+  /** The gateway's own origin, as the request names it; null where there is none, as on the owner's socket. */
+  readonly origin: string | null;
+  readonly door: Door;
+  /** Without one, the challenge names no error. */
+  readonly showedToken: boolean;
+}
+
+/**
+ * The value of `WWW-Authenticate`. It leads a client that knows nothing to the metadata of what it wanted to reach, and from there to the
+ * authorization server.
+ *
+ * @param refusal `error` of RFC 6750; `scope` is what would be enough. A client that is not signed in is told what to ask for at `/mcp`.
+ * @see RFC 6750 section 3, RFC 9728 section 5.1
+ */
+export function challenge(
+  { origin, door, showedToken }: ChallengedRequest,
+  refusal: { readonly error?: unknown; readonly scope?: unknown },
+): string {
+  const { error, scope = door === "mcp" ? defaultAppScopes.join(" ") : undefined } = refusal;
+  const parts = ['Bearer realm="postern"'];
+  if (typeof error === "string" && showedToken) parts.push(`error="${error}"`);
+  if (typeof scope === "string") parts.push(`scope="${scope}"`);
+  if (origin !== null) parts.push(`resource_metadata="${metadataUrl(origin, door)}"`);
+  return parts.join(", ");
+}
+
+/** @see RFC 9728 section 3.1: the path of the resource follows the well-known one */
+function metadataUrl(origin: string, door: Door): string {
+  return `${origin}${oauthPaths.protectedResource}${door === "mcp" ? oauthPaths.mcp : ""}`;
+}

@@ -1,0 +1,18 @@
+import { type Principal, requireScope } from "../accounts/index.ts";
+import type { Access } from "./route-server.ts";
+
+/** Who sits at the machine or at a page of the gateway, in person; `open` is anybody, as the owner wished. */
+const inPerson: ReadonlySet<Principal["kind"]> = new Set(["browser", "socket", "open"]);
+
+/** @throws PosternError `insufficient_scope` when a route of this access is not for the caller */
+export function requireAccess(principal: Principal, access: Access | undefined): void {
+  const scope = scopeNeeded(access);
+  if (scope === null || (access === "own" && inPerson.has(principal.kind))) return;
+  requireScope(principal, scope);
+}
+
+/** The scope that a token needs for a route of this access; null when any token will do. */
+export function scopeNeeded(access: Access | undefined): Exclude<Access, "public" | "signed-in" | "own"> | null {
+  if (access === undefined || access === "public" || access === "signed-in") return null;
+  return access === "own" ? "admin" : access;
+}
