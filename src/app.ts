@@ -10,7 +10,7 @@ import {
   createCodingTools,
   hookCommand,
 } from "./coding/index.ts";
-import { browserAddress, type Config, gatewaySocketPath } from "./config.ts";
+import { browserAddress, type Config, gatewayOrigins, gatewaySocketPath } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import { createDisposer, type Disposer } from "./core/disposal.ts";
 import { isErrno, PosternError } from "./core/errors.ts";
@@ -29,6 +29,7 @@ import {
   healthRoutes,
   manifestRoutes,
   mcpRoutes,
+  oauthRoutes,
   openApiRoutes,
   placeRoutes,
   recordingRoutes,
@@ -100,6 +101,11 @@ async function start(
   disposer: Disposer,
 ): Promise<App> {
   const clock = systemClock;
+  const placeOn = (port: number) => ({
+    baseUrl: browserAddress({ ...config, port }),
+    origins: gatewayOrigins({ ...config, port }),
+  });
+  let place = placeOn(config.port);
   await makePrivateFolder(config.home);
   // Before anything is taken up: two gateways of one state folder would both take up its sessions.
   const lock = acquireProcessLock(join(config.home, "gateway.lock"));
@@ -107,12 +113,13 @@ async function start(
   const {
     db,
     accounts,
+    oauth,
     folders,
     agents,
     secrets,
     fetch,
     close: closeStores,
-  } = await openStores(config, { log, clock });
+  } = await openStores(config, { log, clock, place: () => place });
   disposer.add(closeStores);
   const host = await linking;
   // Coding knows which directory is a worktree of which; it says so when it is there.
@@ -168,7 +175,6 @@ async function start(
   });
   disposer.add(() => mcp.close());
   const gateway = { id: await gatewayId(config.home), version: packageVersion };
-  let baseUrl = browserAddress(config);
   const server = createHttpServer({
     accounts,
     log,
@@ -181,7 +187,7 @@ async function start(
       webRoutes(),
       folderRoutes({ folders }),
       tokenRoutes({ tokens: accounts.tokens }),
-      signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl }) }),
+      signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl: place.baseUrl }) }),
       ticketRoutes({ tickets: accounts.tickets }),
       webhookRoutes({ webhooks: events.webhooks }),
       eventRoutes({
@@ -212,17 +218,19 @@ async function start(
       }),
       terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
       mcpRoutes({ handle: (request) => mcp.handle(request), log }),
+      oauthRoutes({ oauth, baseUrl: () => place.baseUrl }),
       codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
     ],
   });
   disposer.add(() => server.close());
   const { port, addresses } = await server.listen();
-  baseUrl = browserAddress({ ...config, port });
+  place = placeOn(port);
+  oauth.start();
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
   return {
     addresses,
-    baseUrl,
+    baseUrl: place.baseUrl,
     accounts,
     folders,
     agents,

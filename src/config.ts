@@ -172,6 +172,17 @@ export function browserAddress({ baseUrl, hosts, port }: Pick<Config, "baseUrl" 
   return `http://${reachesLoopback ? "localhost" : name}${port === 80 ? "" : `:${port}`}`;
 }
 
+/** Every origin by which a gateway on `port` is reached, its own first. */
+export function gatewayOrigins({
+  baseUrl,
+  hosts,
+  port,
+}: Pick<Config, "baseUrl" | "hosts" | "port">): readonly string[] {
+  const names = ["localhost", "127.0.0.1", "[::1]", ...hosts.map((host) => (host.includes(":") ? `[${host}]` : host))];
+  const bound = names.map((name) => new URL(`http://${name}:${port}`).origin);
+  return [...new Set([new URL(browserAddress({ baseUrl, hosts, port })).origin, ...bound])];
+}
+
 function given(settings: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import type { Kysely } from "kysely";
-import { type Accounts, type AppTokens, createAccounts, createTrustedIssuers } from "./accounts/index.ts";
+import { type Accounts, createAccounts, createTrustedIssuers } from "./accounts/index.ts";
 import { type AgentRegistry, createRegistry, createTemplates } from "./coding/agents/index.ts";
-import type { Config } from "./config.ts";
+import { browserAddress, type Config, gatewayOrigins } from "./config.ts";
 import type { Clock } from "./core/clock.ts";
 import type { Log } from "./core/log.ts";
 import { createFolders, type Folders } from "./folders/index.ts";
 import { createGuardedFetch, type GuardedFetch } from "./platform/guarded-fetch.ts";
+import { createOAuth, type GatewayPlace, type OAuth } from "./oauth/index.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
 import { createAddressList } from "./platform/public-address.ts";
 import { openSecretBox, type SecretBox } from "./platform/secret-box.ts";
@@ -17,6 +18,7 @@ import type { Tables } from "./storage/schema.ts";
 export interface Stores {
   readonly db: Kysely<Tables>;
   readonly accounts: Accounts;
+  readonly oauth: OAuth;
   readonly folders: Folders;
   readonly agents: AgentRegistry;
   /** Opens and seals with `POSTERN_HOME/key`: a stolen store alone gives none of what is sealed. */
@@ -31,15 +33,15 @@ export interface Stores {
 export interface StoresDeps {
   readonly log: Log;
   readonly clock: Clock;
-  /** Access tokens of the authorization server; none for commands, which have no callers. */
-  readonly appTokens?: AppTokens;
+  /** Where the gateway is, once it listens; what the configuration says when left out. */
+  readonly place?: () => GatewayPlace;
 }
 
 /**
  * Opens the store of this configuration.
  * @throws PosternError `store_newer` | `store_unavailable`
  */
-export async function openStores(config: Config, { log, clock, appTokens }: StoresDeps): Promise<Stores> {
+export async function openStores(config: Config, { log, clock, place }: StoresDeps): Promise<Stores> {
   await makePrivateFolder(config.home);
   const { db, close } = await openDatabase({
     url: config.databaseUrl,
@@ -58,13 +60,32 @@ export async function openStores(config: Config, { log, clock, appTokens }: Stor
   });
   const fetch = createGuardedFetch({ clock, allowed: createAddressList(config.allowPrivateAddresses) });
   const issuers = createTrustedIssuers({ issuers: config.trustedIssuers, fetch, clock, log });
+  const oauth = createOAuth({
+    db,
+    clock,
+    log,
+    secrets,
+    place: place ?? (() => ({ baseUrl: browserAddress(config), origins: gatewayOrigins(config) })),
+    async scopesOf(accountId) {
+      const account = await accounts.directory.find(accountId);
+      return account === null ? null : new Set(account.scopes);
+    },
+    noteAudit: (entry) => accounts.audit.note(entry),
+    fetchDocument: fetch,
+    config: config.oauth,
+  });
+  const accounts = createAccounts({ db, clock, log, issuers, appTokens: oauth.tokens });
   return {
     db,
     fetch,
-    accounts: createAccounts({ db, clock, log, issuers, ...(appTokens === undefined ? {} : { appTokens }) }),
+    accounts,
+    oauth,
     folders: createFolders({ db, clock, home: config.home }),
     agents,
     secrets,
-    close,
+    async close() {
+      await oauth.close();
+      await close();
+    },
   };
 }

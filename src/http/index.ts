@@ -7,6 +7,7 @@ export { folderRoutes } from "./folder-routes.ts";
 export { healthRoutes } from "./health-routes.ts";
 export { manifestRoutes } from "./manifest-routes.ts";
 export { mcpRoutes } from "./mcp-routes.ts";
+export { oauthRoutes } from "./oauth-routes.ts";
 export { openApiRoutes } from "./openapi-routes.ts";
 export { placeRoutes } from "./place-routes.ts";
 export { toProblem } from "./problem-response.ts";

@@ -57,7 +57,7 @@ export interface OAuth {
   /**
    * Answers a request of the protocol: token, revocation, introspection, registration, keys, device authorization. Its body is unread.
    */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  handle(request: IncomingMessage, response: ServerResponse, from: Decider["from"]): Promise<void>;
   /** RFC 8414. */
   metadata(): Promise<Record<string, unknown>>;
   /** RFC 9728. @param resource the resource's address as its client wrote it */
@@ -85,6 +85,8 @@ export interface OAuth {
     decision: { readonly userCode: string; readonly action: "allow" | "deny"; readonly scopes: readonly Scope[] },
     decider: Decider,
   ): Promise<void>;
+  /** Begins to sweep what is over, and to rotate keys: for a running gateway. */
+  start(): void;
   /** Stops sweeping and rotating. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,0 +1,162 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { PosternError } from "../core/errors.ts";
+import type { OAuth } from "../oauth/index.ts";
+import { oauthPaths } from "../wire/oauth.ts";
+import type { LimitName } from "./route-limits.ts";
+import type { HttpApp, RouteModule, RouteServer } from "./route-server.ts";
+
+/** What the protocol's routes need. */
+export interface OAuthRoutesDeps {
+  readonly oauth: Pick<OAuth, "handle" | "metadata" | "protectedResource">;
+  /** The gateway's own address. */
+  readonly baseUrl: () => string;
+}
+
+/** Far more than any request of the protocol has; the library stops a little before. */
+const maxBodyBytes = 64 * 1024;
+
+/** Clients may be pages of any origin: nothing here trusts a cookie, and none is asked for. */
+const openToPages = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "www-authenticate, retry-after",
+  "cross-origin-resource-policy": "cross-origin",
+} as const;
+
+const preflightSeconds = 3_600;
+
+/** Routes of the protocol that clients post to, with the limit that each counts against. */
+const posted: readonly (readonly [path: string, limit: LimitName])[] = [
+  [oauthPaths.token, "token"],
+  [oauthPaths.revocation, "revocation"],
+  [oauthPaths.introspection, "introspection"],
+  [oauthPaths.registration, "registration"],
+  [oauthPaths.deviceAuthorization, "deviceAuthorization"],
+];
+
+/** The authorization server's own routes for its clients. Their bodies are its to read, and its answers are RFC 6749's. */
+export function oauthRoutes(deps: OAuthRoutesDeps): RouteModule {
+  return (server) => {
+    void server.app.register(async (app: HttpApp) => {
+      app.removeAllContentTypeParsers();
+      app.addContentTypeParser("*", { bodyLimit: maxBodyBytes }, (_request, _payload, done) => done(null));
+      for (const [path, limit] of posted) addProtocolRoute(app, { ...deps, server, method: "POST", path, limit });
+      addProtocolRoute(app, { ...deps, server, method: "GET", path: oauthPaths.jwks });
+      addMetadata(app, deps);
+      addProtectedResources(app, { ...deps, server });
+    });
+  };
+}
+
+function addProtocolRoute(
+  app: HttpApp,
+  route: OAuthRoutesDeps & {
+    readonly server: RouteServer;
+    readonly method: "GET" | "POST";
+    readonly path: string;
+    readonly limit?: LimitName;
+  },
+): void {
+  const { oauth, server, method, path, limit } = route;
+  addPreflight(app, { method, path });
+  app.route({
+    method,
+    url: path,
+    config: { access: "public", crossOrigin: true, ...(limit === undefined ? {} : { limit }) },
+    schema: { hide: true },
+    onRequest: async (_request, reply) => void reply.headers(openToPages),
+    handler: async (request, reply) => {
+      refuseLongBody(request);
+      reply.hijack();
+      reply.raw.setHeaders(new Map(Object.entries(textHeaders(reply))));
+      await oauth.handle(request.raw, reply.raw, server.originOf(request));
+    },
+  });
+}
+
+/** @throws PosternError `too_large` for what says so itself; what does not is cut off by its reader */
+function refuseLongBody({ headers }: FastifyRequest): void {
+  if (Number(headers["content-length"] ?? 0) <= maxBodyBytes) return;
+  throw new PosternError("too_large", `The body is larger than ${maxBodyBytes / 1024} KB.`);
+}
+
+function textHeaders(reply: FastifyReply): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]));
+}
+
+/** @see https://fetch.spec.whatwg.org/#cors-preflight-fetch */
+function addPreflight(app: HttpApp, { method, path }: { readonly method: string; readonly path: string }): void {
+  app.route({
+    method: "OPTIONS",
+    url: path,
+    config: { access: "public", crossOrigin: true },
+    schema: { hide: true },
+    handler: async (_request, reply) =>
+      reply
+        .code(204)
+        .headers({
+          ...openToPages,
+          "access-control-allow-methods": method,
+          "access-control-allow-headers": "authorization, content-type, mcp-protocol-version",
+          "access-control-max-age": preflightSeconds,
+        })
+        .send(),
+  });
+}
+
+/** RFC 8414; also at the address that OpenID Connect clients look at, and with the path that RFC 8414 section 3.1 puts behind. */
+function addMetadata(app: HttpApp, { oauth, baseUrl }: OAuthRoutesDeps): void {
+  const basePath = new URL(baseUrl()).pathname.replace(/\/+$/, "");
+  const paths = [oauthPaths.metadata, ...(basePath === "" ? [] : [`${oauthPaths.metadata}${basePath}`])];
+  for (const path of paths) {
+    addDocument(app, {
+      path,
+      operationId: "oauthMetadata",
+      summary: "The authorization server (RFC 8414).",
+      describe: () => oauth.metadata(),
+    });
+  }
+}
+
+/** RFC 9728: of the API at the root, and of `/mcp` at the path that section 3.1 puts behind. */
+function addProtectedResources(
+  app: HttpApp,
+  { oauth, baseUrl, server }: OAuthRoutesDeps & { readonly server: RouteServer },
+): void {
+  const resources = [
+    ["", "apiResource", "What a client of the API needs to be let in (RFC 9728)."],
+    [oauthPaths.mcp, "mcpResource", "What an MCP client needs to be let in (RFC 9728)."],
+  ] as const;
+  for (const [suffix, operationId, summary] of resources) {
+    addDocument(app, {
+      path: `${oauthPaths.protectedResource}${suffix}`,
+      operationId,
+      summary,
+      // A client compares it with the address that it was given, which names one of ours.
+      describe: (request) => oauth.protectedResource(`${server.ownOriginOf(request) ?? baseUrl()}${suffix}`),
+    });
+  }
+}
+
+function addDocument(
+  app: HttpApp,
+  document: {
+    readonly path: string;
+    readonly operationId: string;
+    readonly summary: string;
+    readonly describe: (request: FastifyRequest) => Promise<Readonly<Record<string, unknown>>>;
+  },
+): void {
+  const { path, describe } = document;
+  addPreflight(app, { method: "GET", path });
+  app.route({
+    method: "GET",
+    url: path,
+    config: { access: "public", crossOrigin: true },
+    schema: { hide: true },
+    handler: async (request, reply) =>
+      reply
+        .headers({ ...openToPages, "cache-control": "no-cache" })
+        .type("application/json; charset=utf-8")
+        .send(JSON.stringify(await describe(request))),
+  });
+}

@@ -1,0 +1,123 @@
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import { type Clock, isoTime } from "../core/clock.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { ClientOrigin, OAuthClient } from "../wire/oauth.ts";
+import type { SecretBox } from "./ports.ts";
+
+/** Metadata of a client, by the names of RFC 7591. */
+export type ClientMetadata = Readonly<Record<string, unknown>>;
+
+/** SQL of the clients. */
+export interface ClientStore {
+  /** As the library takes it, its secret opened. Null when there is none, and for one that is known by its document. */
+  metadata(clientId: string): Promise<ClientMetadata | null>;
+  find(clientId: string): Promise<OAuthClient | null>;
+  /** The newest first. */
+  list(): Promise<readonly OAuthClient[]>;
+  save(clientId: string, metadata: ClientMetadata, origin: ClientOrigin): Promise<void>;
+  noteUse(clientId: string): Promise<void>;
+  /** With all that it was given. @returns whether there was one */
+  remove(clientId: string): Promise<boolean>;
+}
+
+const metadataSchema = z.looseObject({
+  client_name: z.string().optional(),
+  client_secret: z.string().optional(),
+  redirect_uris: z.array(z.string()).default([]),
+  token_endpoint_auth_method: z.string().default("client_secret_basic"),
+});
+
+const maxNameLength = 100;
+
+/** @see ClientStore */
+export function createClientStore(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly secrets: SecretBox;
+}): ClientStore {
+  const { db, clock, secrets } = deps;
+
+  async function rowOf(clientId: string): Promise<Selectable<Tables["oauth_clients"]> | undefined> {
+    return db.selectFrom("oauth_clients").selectAll().where("client_id", "=", clientId).executeTakeFirst();
+  }
+
+  return {
+    async metadata(clientId) {
+      const row = await rowOf(clientId);
+      if (row === undefined || row.origin === "document") return null;
+      const { client_secret: sealed, ...metadata } = metadataSchema.parse(JSON.parse(row.metadata));
+      if (sealed === undefined) return metadata;
+      return { ...metadata, client_secret: secrets.open(sealed, purposeOf(clientId)) };
+    },
+
+    async find(clientId) {
+      const row = await rowOf(clientId);
+      return row === undefined ? null : toClient(row);
+    },
+
+    async list() {
+      const rows = await db
+        .selectFrom("oauth_clients")
+        .selectAll()
+        .orderBy("created_at", "desc")
+        .orderBy("client_id")
+        .execute();
+      return rows.map(toClient);
+    },
+
+    async save(clientId, metadata, origin) {
+      const { client_secret: secret, ...rest } = metadataSchema.parse(metadata);
+      const sealed = secret === undefined ? {} : { client_secret: secrets.seal(secret, purposeOf(clientId)) };
+      const changes = { name: clientName(rest, clientId), metadata: JSON.stringify({ ...rest, ...sealed }) };
+      await db
+        .insertInto("oauth_clients")
+        .values({ client_id: clientId, origin, ...changes, created_at: clock.now(), last_used_at: null })
+        .onConflict((conflict) => conflict.column("client_id").doUpdateSet(changes))
+        .execute();
+    },
+
+    async noteUse(clientId) {
+      await db
+        .updateTable("oauth_clients")
+        .set({ last_used_at: clock.now() })
+        .where("client_id", "=", clientId)
+        .execute();
+    },
+
+    async remove(clientId) {
+      return db.transaction().execute(async (trx) => {
+        await trx.deleteFrom("oauth_records").where("client_id", "=", clientId).execute();
+        const { numDeletedRows } = await trx
+          .deleteFrom("oauth_clients")
+          .where("client_id", "=", clientId)
+          .executeTakeFirst();
+        return numDeletedRows > 0n;
+      });
+    },
+  };
+}
+
+/** What a client is called: what it says, in one line of 100 characters, or else its id. */
+export function clientName(metadata: { readonly client_name?: unknown }, clientId: string): string {
+  const said = typeof metadata.client_name === "string" ? metadata.client_name : "";
+  const name = said.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim();
+  return (name === "" ? clientId : name).slice(0, maxNameLength).toWellFormed();
+}
+
+function toClient(row: Selectable<Tables["oauth_clients"]>): OAuthClient {
+  const metadata = metadataSchema.parse(JSON.parse(row.metadata));
+  return {
+    clientId: row.client_id,
+    name: row.name,
+    origin: row.origin,
+    redirectUris: metadata.redirect_uris,
+    confidential: metadata.token_endpoint_auth_method !== "none",
+    createdAt: isoTime(row.created_at),
+    lastUsedAt: row.last_used_at === null ? null : isoTime(row.last_used_at),
+  };
+}
+
+function purposeOf(clientId: string): string {
+  return `oauth client ${clientId}`;
+}

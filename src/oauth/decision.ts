@@ -1,0 +1,147 @@
+import type { errors as LibraryErrors, KoaContextWithOIDC } from "oidc-provider";
+import { createHash } from "node:crypto";
+import type { Clock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import type { OAuthClient } from "../wire/oauth.ts";
+import { clientName, type ClientStore } from "./client-store.ts";
+import type { Engine } from "./engine.ts";
+import { newGrant } from "./grants.ts";
+import type { AuthorizationRequest, Decider, OAuth } from "./oauth.ts";
+import { currentWork, type ReplayedDecision } from "./request-work.ts";
+import { type GatewayPlace, nameResources, resourceOfName } from "./resources.ts";
+import { type AppScope, heldOf, readScopes } from "./scopes.ts";
+
+/** The fields of the seed's decision form that go to the library; `resource` and `response_type` are ours (RFC 8707, RFC 6749). */
+const replayed = ["client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method"] as const;
+const once = [...replayed, "action", "scope", "response_type"] as const;
+
+/** What the decision needs. */
+export interface DecisionDeps {
+  readonly engine: Engine;
+  readonly clients: ClientStore;
+  readonly place: () => GatewayPlace;
+}
+
+/** Where the browser goes from here, as a consent page names it: a host, or the scheme of an app of the machine. */
+export function destinationOf(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri);
+  return protocol === "http:" || protocol === "https:" ? host : protocol;
+}
+
+/** Whether to tick a scope before the owner looks: what acts without asking, only for a client that the owner added. */
+export function askScopes(scopes: readonly AppScope[], origin: OAuthClient["origin"]): AuthorizationRequest["scopes"] {
+  return scopes.map((scope) => ({ scope, ticked: scope !== "coding:drive" || origin === "added" }));
+}
+
+/**
+ * The part of a decision that runs inside the library, at the point where everything else is found good.
+ * @returns what gives the grant's id, or throws an error of the library's
+ */
+export function createVerdict({ clients, clock }: { readonly clients: ClientStore; readonly clock: Clock }) {
+  return async (ctx: KoaContextWithOIDC, errors: typeof LibraryErrors): Promise<string> => {
+    const work = currentWork();
+    const { client, params, resourceServers = {} } = ctx.oidc;
+    if (work === undefined || work.decision === null || client === undefined) throw new errors.AccessDenied();
+    const { decision } = work;
+    const { clientId } = client;
+    const scopes = heldOf(readScopes(String(params?.["scope"] ?? "")) ?? [], decision.held);
+    const host = destinationOf(String(params?.["redirect_uri"]));
+    const origin = (await clients.find(clientId))?.origin ?? "document";
+    const name = clientName({ client_name: client.clientName }, clientId);
+    decision.seen = { client: { clientId, name, origin }, destination: host, scopes: askScopes(scopes, origin) };
+    if (decision.verdict === "describe") throw new errors.AccessDenied("It was only looked at.");
+    if (decision.verdict === "refuse") throw new errors.InvalidRequest("The field action must be allow or deny.");
+    if (decision.verdict === "deny") throw new errors.AccessDenied("It was not allowed.");
+    if (scopes.length === 0) throw new errors.AccessDenied("Nothing of what was asked for can be allowed.");
+    const resource = resourceOfName(Object.keys(resourceServers)[0] ?? "") ?? "all";
+    const grant = newGrant({ accountId: decision.accountId, clientId, resource, scopes, host }, clock);
+    work.writes.push(grant.write);
+    if (params !== undefined) params["scope"] = scopes.join(" ");
+    return grant.appId;
+  };
+}
+
+/** @see OAuth */
+export function createDecision({ engine, clients, place }: DecisionDeps): Pick<OAuth, "describe" | "decide"> {
+  async function replay(
+    form: URLSearchParams,
+    verdict: ReplayedDecision["verdict"],
+    { accountId, scopes: held, from }: Decider,
+  ): Promise<{ readonly location: string; readonly decision: ReplayedDecision }> {
+    refuseRepeated(form);
+    const decision: ReplayedDecision = { accountId, held, verdict, seen: null, error: null, refusal: null };
+    const location = await engine.replay(await parametersOf(form), { decision, from });
+    if (location === null) {
+      throw new PosternError("invalid_request", decision.refusal ?? "The authorization request cannot be answered.");
+    }
+    return { location: decision.error === null ? location : withErrorUri(location, decision.error), decision };
+  }
+
+  async function parametersOf(form: URLSearchParams): Promise<Record<string, string>> {
+    const parameters: Record<string, string> = { response_type: given(form, "response_type") ?? "code" };
+    for (const name of replayed) {
+      const value = given(form, name);
+      if (value !== null) parameters[name] = value;
+    }
+    const scope = form.get("scope")?.trim() ?? "";
+    if (scope !== "") parameters["scope"] = scope;
+    const resource = nameResources(
+      form.getAll("resource").filter((each) => each !== ""),
+      place(),
+    );
+    if (resource !== undefined) parameters["resource"] = resource;
+    return { ...parameters, ...(await plainChallenge(parameters)) };
+  }
+
+  /**
+   * The library takes `S256` only. A challenge as it is (`plain`, also when no method is named, RFC 7636 section 4.3) is equal in effect to
+   * its own SHA-256 with `S256`; only clients with a secret may send one.
+   */
+  async function plainChallenge(parameters: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+    const { code_challenge: challenge, code_challenge_method: method = "plain", client_id: clientId } = parameters;
+    if (challenge === undefined || method !== "plain" || clientId === undefined) return {};
+    if (!/^[\w.~-]{43,128}$/.test(challenge)) return {};
+    if ((await clients.find(clientId))?.confidential !== true) return {};
+    return {
+      code_challenge: createHash("sha256").update(challenge).digest("base64url"),
+      code_challenge_method: "S256",
+    };
+  }
+
+  function withErrorUri(location: string, error: string): string {
+    const url = new URL(location);
+    url.searchParams.set("error_uri", `${place().baseUrl}/docs/oauth-errors#${error}`);
+    return url.href;
+  }
+
+  return {
+    async describe(parameters, decider) {
+      const { location, decision } = await replay(parameters, "describe", decider);
+      return decision.seen === null ? { location } : { request: decision.seen };
+    },
+
+    async decide(form, decider) {
+      const { location } = await replay(form, verdictOf(form), decider);
+      return { location };
+    },
+  };
+}
+
+/** Ours: a form that is sent with no scope ticked allows nothing; one without the field allows the default. */
+function verdictOf(form: URLSearchParams): ReplayedDecision["verdict"] {
+  const action = form.get("action");
+  if (action === "allow") return form.get("scope")?.trim() === "" ? "deny" : "allow";
+  return action === "deny" ? "deny" : "refuse";
+}
+
+/** As if it was left out when it is empty (RFC 6749 section 3.1). */
+function given(form: URLSearchParams, name: string): string | null {
+  const value = form.get(name);
+  return value === "" ? null : value;
+}
+
+/** @throws PosternError `invalid_request` @see RFC 6749 section 3.1 */
+function refuseRepeated(form: URLSearchParams): void {
+  const repeated = once.find((name) => form.getAll(name).length > 1);
+  if (repeated !== undefined) throw new PosternError("invalid_request", `The field ${repeated} came more than once.`);
+}

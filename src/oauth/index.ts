@@ -1,0 +1,74 @@
+import { generateKeyPairSync } from "node:crypto";
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import { newUuid } from "../core/ids.ts";
+import type { Log } from "../core/log.ts";
+import type { Tables } from "../storage/schema.ts";
+import { createClientStore } from "./client-store.ts";
+import { createDecision, createVerdict } from "./decision.ts";
+import { createEngine } from "./engine.ts";
+import { createMetadata } from "./metadata.ts";
+import type { OAuth } from "./oauth.ts";
+import type { FetchDocument, NoteAudit, ScopesOfAccount, SecretBox } from "./ports.ts";
+import { createRecordStore } from "./record-store.ts";
+import type { GatewayPlace } from "./resources.ts";
+import { createTokens } from "./tokens.ts";
+
+export type { AuthorizationRequest, Decider, IssuedToken, OAuth, OAuthErrorCode } from "./oauth.ts";
+export type { FetchDocument, NoteAudit, ScopesOfAccount, SecretBox } from "./ports.ts";
+export type { GatewayPlace } from "./resources.ts";
+
+/** What the authorization server needs. */
+export interface OAuthDeps {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly secrets: SecretBox;
+  /** Asked when it is needed: the port is known when the gateway listens. */
+  readonly place: () => GatewayPlace;
+  readonly scopesOf: ScopesOfAccount;
+  readonly noteAudit: NoteAudit;
+  readonly fetchDocument: FetchDocument;
+  readonly config: {
+    readonly accessTokens: "opaque" | "jwt";
+    readonly registration: "on" | "off";
+    readonly metadataDocuments: "on" | "off";
+  };
+}
+
+/** @see OAuth */
+export function createOAuth(deps: OAuthDeps): OAuth {
+  const { db, clock, place, config } = deps;
+  const records = createRecordStore({ db, clock });
+  const clients = createClientStore({ db, clock, secrets: deps.secrets });
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const kid = newUuid();
+  const keys = async () => ({
+    jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), kid, alg: "ES256", use: "sig" }] },
+    kid,
+    alg: "ES256" as const,
+  });
+  const engine = createEngine({
+    ...deps,
+    records,
+    clients,
+    keys,
+    decide: createVerdict({ clients, clock }),
+  });
+  const notYet = async (): Promise<never> => {
+    throw new PosternError("invalid_request", "This does not work yet.");
+  };
+  return {
+    tokens: createTokens({ db, clock }),
+    apps: { list: async () => [], disconnect: notYet },
+    clients: { list: () => clients.list(), add: notYet, remove: notYet },
+    handle: (request, response, from) => engine.handle(request, response, from),
+    ...createMetadata({ place, config }),
+    ...createDecision({ engine, clients, place }),
+    describeDevice: notYet,
+    decideDevice: notYet,
+    start: () => undefined,
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,201 @@
+import type { default as Provider, errors as LibraryErrors, JWKS, KoaContextWithOIDC } from "oidc-provider";
+import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import { newSecret } from "../core/ids.ts";
+import type { Log } from "../core/log.ts";
+import { appScopes } from "../wire/access.ts";
+import { oauthPaths } from "../wire/oauth.ts";
+import { applyClientRules, authMethods } from "./client-rules.ts";
+import type { ClientStore } from "./client-store.ts";
+import { inSeconds, lifetimes } from "./lifetimes.ts";
+import type { ScopesOfAccount } from "./ports.ts";
+import type { RecordStore } from "./record-store.ts";
+import { currentWork } from "./request-work.ts";
+import { audienceOf, type GatewayPlace, nameResources, resourceNames, resourceOfName } from "./resources.ts";
+import { readScopes } from "./scopes.ts";
+import { createSqlAdapter } from "./sql-adapter.ts";
+
+/** What a provider needs. */
+export interface ProviderDeps {
+  readonly records: RecordStore;
+  readonly clients: ClientStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly place: () => GatewayPlace;
+  readonly scopesOf: ScopesOfAccount;
+  readonly config: {
+    readonly accessTokens: "opaque" | "jwt";
+    readonly registration: "on" | "off";
+  };
+  /** What happens where a decision's request is found good: the grant's id, or an error of the library's. */
+  readonly decide: (ctx: KoaContextWithOIDC, errors: typeof LibraryErrors) => Promise<string>;
+}
+
+/** The keys of a provider: JWKs with their private halves, and the one that signs. */
+export interface ProviderKeys {
+  readonly jwks: JWKS;
+  readonly kid: string;
+  readonly alg: "RS256" | "ES256";
+}
+
+/** The library, loaded now and set up with all that it may do and nothing else. */
+export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Promise<Provider> {
+  const { default: LoadedProvider, errors } = await import("oidc-provider");
+  const provider = new LoadedProvider(deps.place().baseUrl, {
+    ...storage(deps, { errors, keys }),
+    ...protocol(deps, errors),
+    features: features(deps, { errors, keys }),
+    async loadExistingGrant(ctx) {
+      const { Grant } = ctx.oidc.provider;
+      const { client } = ctx.oidc;
+      const appId = await deps.decide(ctx, errors);
+      const grant = new Grant({ accountId: ctx.oidc.session?.accountId, clientId: client?.clientId });
+      grant.jti = appId;
+      for (const name of Object.keys(ctx.oidc.resourceServers ?? {})) {
+        grant.addResourceScope(name, [...ctx.oidc.requestParamScopes]);
+      }
+      return grant;
+    },
+  });
+  const basePath = new URL(provider.issuer).pathname.replace(/\/+$/, "");
+  provider.use(async (ctx, next) => {
+    // Addresses in answers are the issuer's, by whatever name the request came.
+    Object.assign(ctx, { mountPath: basePath });
+    ctx.request.originalUrl = `${new URL(provider.issuer).origin}${ctx.url}`;
+    await next();
+  });
+  provider.on("authorization.error", (_ctx, error) => noteError(error.error));
+  provider.on("server_error", () => noteError("server_error"));
+  provider.on("server_error", (_ctx, error) => deps.log.error({ reason: messageOf(error) }, "authorization server"));
+  return provider;
+}
+
+/** Of the decision that is replayed, if one is. */
+function noteError(code: string): void {
+  const decision = currentWork()?.decision ?? null;
+  if (decision !== null) decision.error = code;
+}
+
+type Setup = NonNullable<ConstructorParameters<typeof Provider>[1]>;
+
+interface Parts {
+  readonly errors: typeof LibraryErrors;
+  readonly keys: ProviderKeys;
+}
+
+function storage(deps: ProviderDeps, { errors, keys }: Parts): Setup {
+  return {
+    adapter: (name: string) => createSqlAdapter(name, deps),
+    jwks: keys.jwks,
+    // Of the library's clock; what is stored goes by ours.
+    ttl: {
+      AccessToken: inSeconds(lifetimes.accessTokenMs),
+      AuthorizationCode: inSeconds(lifetimes.codeMs),
+      DeviceCode: inSeconds(lifetimes.deviceCodeMs),
+      Grant: inSeconds(lifetimes.grantMs),
+      RefreshToken: inSeconds(lifetimes.grantMs),
+      Session: 60,
+    },
+    clientDefaults: {
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      application_type: "native",
+      id_token_signed_response_alg: keys.alg,
+    },
+    extraClientMetadata: {
+      // The validator runs for every client, with all of its metadata, before the library's own checks.
+      properties: ["postern"],
+      validator(_ctx, _key, _value, metadata) {
+        const fault = applyClientRules(metadata);
+        if (fault !== null) throw new errors.InvalidClientMetadata(fault);
+      },
+    },
+  };
+}
+
+function protocol(deps: ProviderDeps, errors: typeof LibraryErrors): Setup {
+  return {
+    routes: {
+      authorization: oauthPaths.authorize,
+      token: oauthPaths.token,
+      revocation: oauthPaths.revocation,
+      introspection: oauthPaths.introspection,
+      registration: oauthPaths.registration,
+      jwks: oauthPaths.jwks,
+      device_authorization: oauthPaths.deviceAuthorization,
+      code_verification: oauthPaths.device,
+    },
+    scopes: appScopes,
+    claims: {},
+    responseTypes: ["code"],
+    clientAuthMethods: authMethods,
+    interactions: { policy: [] },
+    pkce: { required: (_ctx, client) => client.tokenEndpointAuthMethod === "none" },
+    // No session of the owner's ends what an app was given; the owner does.
+    expiresWithSession: () => false,
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed("refresh_token"),
+    rotateRefreshToken: true,
+    revokeGrantPolicy: () => true,
+    clientBasedCORS: () => true,
+    extraParams: {
+      // The one check of scopes, for codes and devices alike: the library drops unknown ones in silence.
+      scope(ctx, value, client) {
+        const scopes = readScopes(value, client.scope);
+        if (scopes === null) throw new errors.InvalidScope(`The scopes are ${appScopes.join(", ")}.`, value ?? "");
+        if (ctx.oidc.params !== undefined) ctx.oidc.params["scope"] = scopes.join(" ");
+      },
+    },
+    async findAccount(ctx, accountId) {
+      if ((await deps.scopesOf(accountId)) === null) return undefined;
+      // At the token endpoint this is the one call of ours before the library compares the resource with the code's.
+      const { params } = ctx.oidc;
+      if (params?.["resource"] !== undefined) {
+        params["resource"] = nameResources(textsOf(params["resource"]), deps.place());
+      }
+      return { accountId, claims: async () => ({ sub: accountId }) };
+    },
+    renderError(ctx, out) {
+      const decision = currentWork()?.decision ?? null;
+      if (decision !== null) decision.refusal = out.error_description ?? out.error;
+      ctx.body = out;
+    },
+  };
+}
+
+function features({ place, config }: ProviderDeps, { errors, keys }: Parts): NonNullable<Setup["features"]> {
+  const off = { enabled: false };
+  return {
+    devInteractions: off,
+    dPoP: off,
+    pushedAuthorizationRequests: off,
+    rpInitiatedLogout: off,
+    userinfo: off,
+    revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+    introspection: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+    deviceFlow: { enabled: true, charset: "base-20", mask: "****-****", deviceInfo: () => ({}) },
+    registration:
+      config.registration === "on"
+        ? { enabled: true, issueRegistrationAccessToken: false, secretFactory: () => newSecret() }
+        : off,
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => resourceNames.all,
+      useGrantedResource: () => true,
+      getResourceServerInfo(_ctx, indicator) {
+        const resource = resourceOfName(nameResources([indicator], place()) ?? "");
+        if (resource === null) throw new errors.InvalidTarget("The resource is none of this gateway's.");
+        return {
+          scope: appScopes.join(" "),
+          audience: audienceOf(resource, place()),
+          accessTokenTTL: inSeconds(lifetimes.accessTokenMs),
+          accessTokenFormat: config.accessTokens,
+          jwt: { sign: { alg: keys.alg, kid: keys.kid } },
+        };
+      },
+    },
+  };
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return [value].flat().filter((item) => typeof item === "string");
+}

@@ -1,0 +1,152 @@
+import type { Adapter, AdapterPayload } from "oidc-provider";
+import { z } from "zod";
+import type { Clock } from "../core/clock.ts";
+import { sha256 } from "../core/ids.ts";
+import type { ClientStore } from "./client-store.ts";
+import { inSeconds, lifetimes } from "./lifetimes.ts";
+import type { OAuthRecord, RecordKind, RecordStore, RecordWrite } from "./record-store.ts";
+import { currentWork } from "./request-work.ts";
+
+/** What of a payload has columns of its own. */
+const columnsSchema = z.looseObject({
+  accountId: z.string().optional(),
+  clientId: z.string().optional(),
+  grantId: z.string().optional(),
+  userCode: z.string().optional(),
+});
+
+/** What the adapter needs. */
+export interface SqlAdapterDeps {
+  readonly records: RecordStore;
+  readonly clients: ClientStore;
+  readonly clock: Clock;
+}
+
+/**
+ * The library's storage, one for each of its models. The library's ids are the tokens themselves: here they are hashes, and payloads
+ * hold neither them nor a user code.
+ */
+export function createSqlAdapter(name: string, deps: SqlAdapterDeps): Adapter {
+  if (name === "Client") return clientAdapter(deps.clients);
+  if (name === "Session") return sessionAdapter;
+  const kind = kinds.get(name);
+  return kind === undefined ? nothingKept(name) : recordAdapter(kind, deps);
+}
+
+const kinds: ReadonlyMap<string, RecordKind> = new Map(
+  (["AuthorizationCode", "AccessToken", "RefreshToken", "Grant", "DeviceCode", "ReplayDetection"] as const).map(
+    (kind) => [kind, kind],
+  ),
+);
+
+const none = async (): Promise<undefined> => undefined;
+const noLookups = { findByUserCode: none, findByUid: none };
+
+function recordAdapter(kind: RecordKind, { records, clock }: SqlAdapterDeps): Adapter {
+  /** With the request's other writes; a write outside of a request is one by itself. */
+  async function write(...writes: readonly RecordWrite[]): Promise<void> {
+    const work = currentWork();
+    if (work !== undefined) work.writes.push(...writes);
+    else await records.write(writes);
+  }
+
+  return {
+    ...noLookups,
+
+    async upsert(id, payload, expiresIn) {
+      const { jti: _jti, exp: _exp, consumed: _consumed, userCode, ...kept } = columnsSchema.parse(payload);
+      const grantHash = kind === "Grant" ? sha256(id) : kept.grantId === undefined ? null : sha256(kept.grantId);
+      const now = clock.now();
+      await write({
+        kind: "save",
+        row: {
+          kind,
+          id_hash: sha256(id),
+          payload: JSON.stringify(kept),
+          account_id: kept.accountId ?? null,
+          client_id: kept.clientId ?? null,
+          grant_hash: grantHash,
+          user_code_hash: userCode === undefined ? null : sha256(userCode),
+          consumed_at: null,
+          last_used_at: null,
+          created_at: now,
+          expires_at: expiresIn === undefined ? null : now + expiresIn * 1_000,
+        },
+      });
+      if (kind !== "RefreshToken" || grantHash === null) return;
+      await write({ kind: "prolong", grantHash, expiresAt: now + lifetimes.grantMs });
+    },
+
+    async find(id) {
+      const record = await records.find(kind, id);
+      return record === null ? undefined : toLibrary(record, { id, clock });
+    },
+
+    async consume(id) {
+      await write({ kind: "consume", recordKind: kind, idHash: sha256(id) });
+    },
+
+    destroy: (id) => records.remove(kind, sha256(id)),
+
+    async revokeByGrantId(grantId) {
+      await records.endGrant(sha256(grantId), kind);
+    },
+  };
+}
+
+/** The library reads the machine's clock, and the store was written by ours: in its reckoning, things end when they end in ours. */
+function toLibrary(
+  { payload, expires_at, consumed_at }: OAuthRecord,
+  { id, clock }: { readonly id: string; readonly clock: Clock },
+): AdapterPayload {
+  const aheadMs = Date.now() - clock.now();
+  const work = currentWork();
+  if (work !== undefined && typeof payload["grantId"] === "string") work.grantId = payload["grantId"];
+  return {
+    ...payload,
+    jti: id,
+    ...(expires_at === null ? {} : { exp: inSeconds(expires_at + aheadMs) }),
+    ...(consumed_at === null ? {} : { consumed: inSeconds(consumed_at + aheadMs) }),
+  };
+}
+
+function clientAdapter(clients: ClientStore): Adapter {
+  return {
+    ...noLookups,
+    find: async (id) => (await clients.metadata(id)) ?? undefined,
+    upsert: (id, metadata) => clients.save(id, { ...metadata }, "registered"),
+    async destroy(id) {
+      await clients.remove(id);
+    },
+    consume: none,
+    revokeByGrantId: none,
+  };
+}
+
+/** The owner's sign-in is ours. The library sees one for as long as it replays a decision, and only then. */
+const sessionAdapter: Adapter = {
+  ...noLookups,
+  async find(id) {
+    const decision = currentWork()?.decision ?? null;
+    if (decision === null) return undefined;
+    return {
+      jti: id,
+      uid: id,
+      kind: "Session",
+      accountId: decision.accountId,
+      loginTs: inSeconds(Date.now()),
+      exp: inSeconds(Date.now()) + 60,
+    };
+  },
+  upsert: none,
+  destroy: none,
+  consume: none,
+  revokeByGrantId: none,
+};
+
+function nothingKept(name: string): Adapter {
+  const refuse = async (): Promise<never> => {
+    throw new Error(`The authorization server keeps no ${name}.`);
+  };
+  return { ...noLookups, find: none, upsert: refuse, consume: refuse, destroy: none, revokeByGrantId: none };
+}
