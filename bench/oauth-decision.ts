@@ -10,7 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 import { z } from "zod";
 import { oauthPaths } from "../src/wire/oauth.ts";
 import { createWorld, type World } from "../test/support/gateway.ts";
-import { createOAuthPeer } from "../test/support/oauth-client.ts";
+import { createOAuthPeer, manyAddresses } from "../test/support/oauth-client.ts";
 import { type ServingProcess, servePostern } from "../test/support/postern-process.ts";
 import { prepareStore } from "../test/support/prepared-store.ts";
 import { median, quantile } from "./measure.ts";
@@ -36,7 +36,7 @@ interface Ours {
 }
 
 async function startOurs(name: string): Promise<Ours> {
-  const world = await createWorld({ agents: false });
+  const world = await createWorld({ agents: false, config: manyAddresses });
   closers.unshift(() => world.close());
   const token = await prepareStore(world, []);
   const server = await servePostern({ ...world.env });

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
+import { someAddress } from "../../test/support/oauth-client.ts";
 
 /** One authorization server with one client that is let in again and again. */
 export interface FlowTarget {
@@ -105,7 +106,7 @@ function send(
   return new Promise((resolve, reject) => {
     const sent = request(
       inBody ? url : `${url}?${fields}`,
-      { method, agent, headers: { ...headers, ...(inBody && form) } },
+      { method, agent, headers: { ...headers, "x-forwarded-for": someAddress(), ...(inBody && form) } },
       (response) => {
         let text = "";
         response.setEncoding("utf8").on("data", (part: string) => (text += part));

@@ -5,6 +5,7 @@ import {
   createOAuthPeer,
   decidingToken,
   type FormAnswer,
+  manyAddresses,
   newChallenge,
   type OAuthPeer,
   type TestClient,
@@ -14,7 +15,7 @@ import { useGateway } from "../support/use-gateway.ts";
 
 // RFC 9700, attack by attack. The consent page's own, in Chromium: src/http and test/web.
 
-const used = useGateway({ agents: false });
+const used = useGateway({ agents: false, config: manyAddresses });
 let peer: OAuthPeer;
 /** One that was let in by the owner, and one that was not or is somebody else's. */
 let honest: TestClient;

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomInt } from "node:crypto";
 import { oauthPaths } from "../../src/wire/oauth.ts";
 import { createApiClient, type TestGateway } from "./gateway.ts";
 
@@ -90,8 +90,12 @@ export async function decidingToken({ app }: Pick<TestGateway, "app">): Promise<
 
 /** @param ownerToken personal, with the scope `admin` */
 export function createOAuthPeer(issuer: string, ownerToken: string): OAuthPeer {
-  async function send(path: string, init: RequestInit): Promise<FormAnswer> {
-    const response = await fetch(`${issuer}${path}`, { method: "POST", redirect: "manual", ...init });
+  async function send(
+    path: string,
+    init: { readonly headers?: Readonly<Record<string, string>>; readonly body: string | URLSearchParams },
+  ): Promise<FormAnswer> {
+    const headers = { ...init.headers, "x-forwarded-for": someAddress() };
+    const response = await fetch(`${issuer}${path}`, { method: "POST", redirect: "manual", ...init, headers });
     const text = await response.text();
     const isJson = response.headers.get("content-type")?.includes("json") === true;
     return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : {} };
@@ -165,6 +169,15 @@ export function createOAuthPeer(issuer: string, ownerToken: string): OAuthPeer {
   };
   return peer;
 }
+
+/** One of many addresses, for a gateway that trusts who says so: tests ask more often than one address may. */
+export function someAddress(): string {
+  const [one, two, three] = [randomInt(256), randomInt(256), randomInt(1, 255)];
+  return `198.${18 + (one % 2)}.${two}.${three}`;
+}
+
+/** The configuration of a gateway for tests that ask more often than one address may: it believes what `X-Forwarded-For` says. */
+export const manyAddresses = { trustedProxies: ["127.0.0.1", "::1"] } as const;
 
 function formOf(fields: Fields): URLSearchParams {
   const form = new URLSearchParams();
