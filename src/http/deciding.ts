@@ -70,7 +70,7 @@ export function createDeciding(
         return accounts.authenticate({ kind: "open" });
       }
       if (authorization === undefined) return byBrowser(request, key);
-      return forAll(await accounts.authenticate({ kind: "header", authorization }));
+      return byPerson(await accounts.authenticate({ kind: "header", authorization }));
     },
 
     asDecider: ({ accountId, scopes }, request) => ({ accountId, scopes, from: server.originOf(request) }),
@@ -79,19 +79,15 @@ export function createDeciding(
   };
 }
 
-/** No app lets another in, and what is limited to folders gives nothing that is not. */
-function forAll(principal: Principal): Principal {
+/** No app lets another in, whatever it was given. */
+function byPerson(principal: Principal): Principal {
   if (principal.kind !== "token") {
     throw new PosternError("insufficient_scope", "Only a personal token decides who is let in, never that of an app.", {
       details: { scope: "admin" },
     });
   }
   requireScope(principal, "admin");
-  if (principal.folders === null) return principal;
-  throw new PosternError(
-    "insufficient_scope",
-    "A token that is limited to folders lets nobody in: apps are not limited.",
-  );
+  return principal;
 }
 
 function wrongKey(cause: unknown): PosternError {
