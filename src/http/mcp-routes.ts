@@ -106,7 +106,10 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
           const text = decoder.decode(next.value, { stream: true });
           if (!(await writePiece(raw, text, { signal, clock, stuckMs }))) break;
         }
-        raw.end();
+        // Of a gateway that stops, and of a caller that may not come in, no connection is kept for what comes next.
+        raw.end(() => {
+          if (signal.aborted) raw.socket?.end();
+        });
       } catch (error) {
         // The answer has begun: nobody else can end it.
         deps.log.warn({ reason: messageOf(error) }, "an MCP stream broke off");
@@ -122,7 +125,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
         method,
         url: "/mcp",
         exposeHeadRoute: false,
-        config: { access: "signed-in" },
+        config: { access: "signed-in", resource: "mcp" },
         schema: { hide: true },
         handler: async (request, reply) => answer(method, request, reply),
       });
