@@ -6,9 +6,9 @@ import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
-import { Facts } from "../ui/facts.tsx";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows } from "../ui/page.tsx";
+import { RecordRow } from "../ui/record-row.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
 import { AddAccountDialog } from "./add-account-dialog.tsx";
 import { ScopeBadges } from "./scope-list.tsx";
@@ -57,24 +57,25 @@ export function AccountsPage() {
 function AccountRow({ account, onRemove }: { readonly account: AccountRecord; readonly onRemove: () => void }) {
   const { name, isOwner, scopes, createdAt } = account;
   return (
-    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
-      <CircleUserRound aria-hidden className="size-4 shrink-0 text-ink-faint" />
-      <div className="flex min-w-52 flex-1 flex-col gap-1">
-        <div className="flex flex-wrap items-center gap-1.5">
-          <h2 className="font-medium">
-            <ClaimedName name={name} />
-          </h2>
-          {isOwner && <Badge tone="accent">Owner</Badge>}
-        </div>
-        <ScopeBadges scopes={scopes} />
+    <RecordRow
+      icon={CircleUserRound}
+      facts={[["Since", <RelativeTime key="at" at={createdAt} />]]}
+      actions={
+        !isOwner && (
+          <Button onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
+            Remove…
+          </Button>
+        )
+      }
+    >
+      <div className="flex flex-wrap items-center gap-1.5">
+        <h2 className="font-medium">
+          <ClaimedName name={name} />
+        </h2>
+        {isOwner && <Badge tone="accent">Owner</Badge>}
       </div>
-      <Facts facts={[["Since", <RelativeTime key="at" at={createdAt} />]]} />
-      {!isOwner && (
-        <Button onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
-          Remove…
-        </Button>
-      )}
-    </li>
+      <ScopeBadges scopes={scopes} />
+    </RecordRow>
   );
 }
 

@@ -6,9 +6,9 @@ import { Button } from "../ui/button.tsx";
 import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
 import { CopyField } from "../ui/copy-field.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
-import { Facts } from "../ui/facts.tsx";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Rows, Section } from "../ui/page.tsx";
+import { RecordRow } from "../ui/record-row.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
 import { AddClientDialog } from "./add-client-dialog.tsx";
 
@@ -58,30 +58,29 @@ export function KnownClients() {
 function ClientRow({ client, onRemove }: { readonly client: OAuthClient; readonly onRemove: () => void }) {
   const { clientId, name, origin, redirectUris, confidential, createdAt, lastUsedAt } = client;
   return (
-    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
-      <div className="flex min-w-52 flex-1 flex-col gap-1">
-        <div className="flex flex-wrap items-center gap-1.5">
-          <h3 className="font-medium">
-            <ClaimedName name={name} />
-          </h3>
-          <Badge tone={origin === "added" ? "accent" : "plain"}>{originWords[origin]}</Badge>
-          {confidential && <Badge>has a secret</Badge>}
-        </div>
-        <p className="font-mono text-2xs break-all text-ink-faint">{clientId}</p>
-        <p className="text-2xs break-all text-ink-faint">
-          {redirectUris.length === 0 ? "For devices: it has no redirect." : `Redirects to ${redirectUris.join(", ")}`}
-        </p>
+    <RecordRow
+      facts={[
+        ["Known", <RelativeTime key="at" at={createdAt} />],
+        ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
+      ]}
+      actions={
+        <Button variant="ghost" onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
+          Remove…
+        </Button>
+      }
+    >
+      <div className="flex flex-wrap items-center gap-1.5">
+        <h3 className="font-medium">
+          <ClaimedName name={name} />
+        </h3>
+        <Badge tone={origin === "added" ? "accent" : "plain"}>{originWords[origin]}</Badge>
+        {confidential && <Badge>has a secret</Badge>}
       </div>
-      <Facts
-        facts={[
-          ["Known", <RelativeTime key="at" at={createdAt} />],
-          ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
-        ]}
-      />
-      <Button variant="ghost" onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
-        Remove…
-      </Button>
-    </li>
+      <p className="font-mono text-2xs break-all text-ink-faint">{clientId}</p>
+      <p className="text-2xs break-all text-ink-faint">
+        {redirectUris.length === 0 ? "For devices: it has no redirect." : `Redirects to ${redirectUris.join(", ")}`}
+      </p>
+    </RecordRow>
   );
 }
 

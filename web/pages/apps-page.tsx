@@ -7,11 +7,11 @@ import { useMay } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
 import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
-import { Facts } from "../ui/facts.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows, Section } from "../ui/page.tsx";
+import { RecordRow } from "../ui/record-row.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
-import { exactTime } from "../ui/time.ts";
+import { shortDate } from "../ui/time.ts";
 import { documentHost, letInTo } from "./app-words.ts";
 import { KnownClients } from "./apps-clients.tsx";
 import { ConnectHelp } from "./apps-connect.tsx";
@@ -55,29 +55,28 @@ function AppRow({ app, onLeave }: { readonly app: ConnectedApp; readonly onLeave
   const { name, clientId, host, scopes, createdAt, lastUsedAt, expiresAt } = app;
   const describedAt = documentHost(clientId);
   return (
-    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
-      <AppWindow aria-hidden className="size-4 shrink-0 text-ink-faint" />
-      <div className="flex min-w-52 flex-1 flex-col gap-1">
-        <h3 className="font-medium">
-          <ClaimedName name={name} />
-        </h3>
-        <p className="text-xs text-ink-faint">
-          {letInTo(host)}
-          {describedAt !== null && ` · described at ${describedAt}`}
-        </p>
-        <ScopeBadges scopes={scopes} />
-      </div>
-      <Facts
-        facts={[
-          ["Let in", <RelativeTime key="at" at={createdAt} />],
-          ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
-          ...(expiresAt === null ? [] : [["Unused until", exactTime(expiresAt)] as const]),
-        ]}
-      />
-      <Button onClick={onLeave} aria-label={`Disconnect ${plainName(name)}`}>
-        Disconnect…
-      </Button>
-    </li>
+    <RecordRow
+      icon={AppWindow}
+      facts={[
+        ["Let in", <RelativeTime key="at" at={createdAt} />],
+        ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
+        ...(expiresAt === null ? [] : [["Ends, if unused", shortDate(expiresAt)] as const]),
+      ]}
+      actions={
+        <Button onClick={onLeave} aria-label={`Disconnect ${plainName(name)}`}>
+          Disconnect…
+        </Button>
+      }
+    >
+      <h3 className="font-medium">
+        <ClaimedName name={name} />
+      </h3>
+      <p className="text-xs text-ink-faint">
+        {letInTo(host)}
+        {describedAt !== null && ` · described at ${describedAt}`}
+      </p>
+      <ScopeBadges scopes={scopes} />
+    </RecordRow>
   );
 }
 

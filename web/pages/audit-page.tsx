@@ -67,35 +67,41 @@ export function AuditPage() {
 function EntryRow({ entry }: { readonly entry: AuditEntry }) {
   const { who, did, name, after, scopes, more, alarming } = auditWords(entry);
   return (
-    <li className="flex flex-col gap-x-4 gap-y-1 px-4 py-2.5 sm:flex-row">
+    <li className="flex gap-3 px-4 py-2.5">
       <time
         dateTime={entry.at}
         title={exactTime(entry.at)}
-        className="w-14 shrink-0 text-xs leading-5.5 text-ink-faint"
+        className="w-16 shrink-0 text-xs leading-5.5 whitespace-nowrap text-ink-faint"
       >
         {new Date(entry.at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}
       </time>
-      <div className="flex min-w-0 flex-1 flex-col gap-1">
-        <p className={alarming ? "text-danger" : undefined}>
-          <ClaimedName name={who} className="font-medium" /> {did}
-          {name !== null && (
-            <>
-              {" "}
-              <ClaimedName name={name} className="font-medium" />
-            </>
-          )}
-          {after}
-        </p>
-        {scopes.length > 0 && <ScopeBadges scopes={scopes} />}
-        {more.length > 0 && (
-          <p className="text-xs text-ink-faint">
-            <bdi>{more.join(" · ")}</bdi>
+      <div className="flex min-w-0 flex-1 flex-col gap-x-4 gap-y-1 sm:flex-row sm:justify-between">
+        <div className="flex min-w-0 flex-1 flex-col gap-1">
+          <p className={alarming ? "text-danger" : undefined}>
+            <ClaimedName name={who} className="font-semibold" /> {did}
+            {name !== null && (
+              <>
+                {" "}
+                <ClaimedName name={name} className="font-semibold" />
+              </>
+            )}
+            {after}
           </p>
-        )}
+          {scopes.length > 0 && <ScopeBadges scopes={scopes} />}
+          {more.length > 0 && (
+            <p className="text-xs text-ink-faint">
+              <bdi>{more.join(" · ")}</bdi>
+            </p>
+          )}
+        </div>
+        <p className="text-xs text-ink-faint sm:w-56 sm:text-right" title={entry.userAgent ?? undefined}>
+          {fromWhere(entry).map((part) => (
+            <bdi key={part} className="mr-2 inline-block sm:mr-0 sm:block">
+              {part}
+            </bdi>
+          ))}
+        </p>
       </div>
-      <p className="text-xs leading-5.5 text-ink-faint sm:w-60 sm:text-right" title={entry.userAgent ?? undefined}>
-        <bdi>{fromWhere(entry)}</bdi>
-      </p>
     </li>
   );
 }

@@ -30,7 +30,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
 /** What they did, around the name; and who, where nobody was known. */
 const phrases: Readonly<Record<AuditAction, readonly [did: string, after: string, unknown: string]>> = {
   signed_in: ["signed in", "", "Somebody"],
-  sign_in_refused: ["tried to sign in and was refused", "", "Somebody"],
+  sign_in_refused: ["tried to sign in", " and was refused", "Somebody"],
   signed_out: ["signed out", "", "Somebody"],
   browser_revoked: ["signed out another browser", "", "Somebody"],
   passkey_added: ["added the passkey", "", "Somebody"],
@@ -93,11 +93,11 @@ export function auditWords({ action, account, subject, details }: AuditEntry): A
 
 const ways: Readonly<Record<string, string>> = { link: "by a link", passkey: "with a passkey" };
 
-/** From where: an address and a browser, or the command line. */
-export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "userAgent">): string {
-  if (address === null || address === "local") return "command line";
-  const place = /^(127\.|::1$|::ffff:127\.)/.test(address) ? `this machine (${address})` : address;
-  return userAgent === null || userAgent === "" ? place : `${browserName(userAgent)}, ${place}`;
+/** From where: a browser and an address, or the command line; the most telling first. */
+export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "userAgent">): readonly string[] {
+  if (address === null || address === "local") return ["Command line"];
+  const place = /^(127\.|::1$|::ffff:127\.)/.test(address) ? `${address}, this machine` : address;
+  return userAgent === null || userAgent === "" ? [place] : [browserName(userAgent), place];
 }
 
 /** The day of an entry as its heading: today and yesterday by name. */

@@ -37,7 +37,12 @@ export function ScopeChoice({
       {offered.map((scope) => (
         <CheckField
           key={scope}
-          label={<code className="text-xs">{scope}</code>}
+          label={
+            <>
+              {capital(scopeWords[scope].short)}{" "}
+              <code className="ml-1 text-xs font-normal text-ink-faint">{scope}</code>
+            </>
+          }
           hint={scopeWords[scope].sentence}
           checked={chosen.includes(scope)}
           onChange={(event) =>
@@ -47,4 +52,8 @@ export function ScopeChoice({
       ))}
     </fieldset>
   );
+}
+
+function capital(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }

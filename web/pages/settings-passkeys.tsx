@@ -1,4 +1,4 @@
-import { KeySquare } from "lucide-react";
+import { Fingerprint } from "lucide-react";
 import { useState } from "react";
 import type { Passkey } from "../../src/wire/accounts.ts";
 import { useAddPasskey, usePasskeys, useRemovePasskey } from "../api/passkeys.ts";
@@ -9,6 +9,7 @@ import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { TextField } from "../ui/field.tsx";
 import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
 import { Rows, Section } from "../ui/page.tsx";
+import { RecordRow } from "../ui/record-row.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
 import { exactTime } from "../ui/time.ts";
 import { obstacleHere, passkeyProblem } from "./passkey-words.ts";
@@ -23,7 +24,7 @@ export function PasskeySettings() {
   return (
     <Section
       title="Passkeys"
-      description="Sign in with a fingerprint, a face, a PIN or a security key, without a link. Nothing secret of them is on the gateway."
+      description="Sign in with a fingerprint, a face, a PIN or a security key. Nothing secret of them is on the gateway."
       actions={obstacle === null && <Button onClick={() => setAdding(true)}>Add a passkey</Button>}
     >
       <div className="flex flex-col gap-2">
@@ -63,22 +64,24 @@ export function PasskeySettings() {
 function PasskeyRow({ passkey, onRemove }: { readonly passkey: Passkey; readonly onRemove: () => void }) {
   const { name, createdAt, lastUsedAt, backedUp } = passkey;
   return (
-    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
-      <KeySquare aria-hidden className="size-4 shrink-0 text-ink-faint" />
-      <div className="min-w-40 flex-1">
-        <div className="flex flex-wrap items-center gap-2 font-medium">
-          <ClaimedName name={name} />
-          {backedUp && <Badge>on several devices</Badge>}
-        </div>
-        <p className="text-2xs text-ink-faint">
-          Added {exactTime(createdAt)} · {lastUsedAt === null ? "never used" : "last used "}
-          {lastUsedAt !== null && <RelativeTime at={lastUsedAt} />}
-        </p>
+    <RecordRow
+      icon={Fingerprint}
+      facts={[]}
+      actions={
+        <Button variant="ghost" onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
+          Remove…
+        </Button>
+      }
+    >
+      <div className="flex flex-wrap items-center gap-2 font-medium">
+        <ClaimedName name={name} />
+        {backedUp && <Badge>on several devices</Badge>}
       </div>
-      <Button variant="ghost" onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
-        Remove…
-      </Button>
-    </li>
+      <p className="text-2xs text-ink-faint">
+        Added {exactTime(createdAt)} · {lastUsedAt === null ? "never used" : "last used "}
+        {lastUsedAt !== null && <RelativeTime at={lastUsedAt} />}
+      </p>
+    </RecordRow>
   );
 }
 

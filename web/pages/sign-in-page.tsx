@@ -118,7 +118,10 @@ function firstTry(to: string): boolean {
 function LinkHelp() {
   return (
     <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-5 text-sm">
-      <p>There is no password. On the machine where the gateway runs, make a link, and open it in this browser:</p>
+      <p>
+        No passkey here yet? There is no password either: on the machine where the gateway runs, make a link, and open
+        it in this browser.
+      </p>
       <div className="flex items-center justify-between gap-2 rounded-md bg-well py-1 pr-1 pl-3 font-mono text-sm">
         <code>postern login-link</code>
         <CopyButton text="postern login-link" label="Copy the command" />

@@ -1,4 +1,4 @@
-import { KeySquare } from "lucide-react";
+import { Fingerprint } from "lucide-react";
 import { usePasskeySignIn } from "../api/passkeys.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
@@ -29,7 +29,7 @@ export function PasskeySignIn({ onSignedIn }: { readonly onSignedIn: (key: strin
       <Button
         variant="primary"
         size="lg"
-        icon={KeySquare}
+        icon={Fingerprint}
         busy={signIn.isPending}
         onClick={() => signIn.mutate(undefined, { onSuccess: ({ key }) => onSignedIn(key) })}
       >

@@ -5,11 +5,11 @@ import { useRevokeToken, useTokens } from "../api/tokens.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy-field.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
-import { Facts } from "../ui/facts.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows } from "../ui/page.tsx";
+import { RecordRow } from "../ui/record-row.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
-import { exactTime } from "../ui/time.ts";
+import { shortDate } from "../ui/time.ts";
 import { CreateTokenDialog } from "./create-token-dialog.tsx";
 import { ScopeBadges } from "./scope-list.tsx";
 
@@ -61,26 +61,23 @@ export function TokensPage() {
 function TokenRow({ token, onRevoke }: { readonly token: Token; readonly onRevoke: () => void }) {
   const { name, scopes, folders, createdAt, expiresAt, lastUsedAt } = token;
   return (
-    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
-      <KeyRound aria-hidden className="size-4 shrink-0 text-ink-faint" />
-      <div className="min-w-52 flex-1">
-        <h2 className="font-medium">{name}</h2>
-        <div className="mt-1">
-          <ScopeBadges scopes={scopes} />
-        </div>
-        {folders !== null && <p className="mt-1 font-mono text-2xs text-ink-faint">Only in {folders.join(", ")}</p>}
-      </div>
-      <Facts
-        facts={[
-          ["Created", <RelativeTime key="at" at={createdAt} />],
-          ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
-          ["Expires", expiresAt === null ? "never" : exactTime(expiresAt)],
-        ]}
-      />
-      <Button onClick={onRevoke} aria-label={`Revoke ${name}`}>
-        Revoke…
-      </Button>
-    </li>
+    <RecordRow
+      icon={KeyRound}
+      facts={[
+        ["Created", <RelativeTime key="at" at={createdAt} />],
+        ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
+        ["Expires", expiresAt === null ? "never" : shortDate(expiresAt)],
+      ]}
+      actions={
+        <Button onClick={onRevoke} aria-label={`Revoke ${name}`}>
+          Revoke…
+        </Button>
+      }
+    >
+      <h2 className="font-medium">{name}</h2>
+      <ScopeBadges scopes={scopes} />
+      {folders !== null && <p className="font-mono text-2xs break-all text-ink-faint">Only in {folders.join(", ")}</p>}
+    </RecordRow>
   );
 }
 

@@ -47,7 +47,7 @@ export function Section({
   return (
     <section aria-label={title} className="mb-8">
       <div className="mb-2 flex flex-wrap items-end justify-between gap-2">
-        <div className="min-w-0">
+        <div className="min-w-0 flex-1 basis-60">
           <h2 className="text-sm font-semibold">{title}</h2>
           {description !== undefined && <p className="max-w-2xl text-xs text-ink-faint">{description}</p>}
         </div>

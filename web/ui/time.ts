@@ -26,3 +26,9 @@ export function exactTime(at: string): string {
     ? at
     : time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
+
+/** The date alone, for what ends some day. */
+export function shortDate(at: string): string {
+  const time = new Date(at);
+  return Number.isNaN(time.getTime()) ? at : time.toLocaleDateString(undefined, { dateStyle: "medium" });
+}
