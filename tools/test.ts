@@ -24,6 +24,8 @@ interface Requirement {
 
 const requirements: readonly Requirement[] = [
   { program: "git", debianPackage: "git", why: "tests use real repositories" },
+  { program: "curl", debianPackage: "curl", why: "what the documentation tells to type is typed" },
+  { program: "openssl", debianPackage: "openssl", why: "what the documentation tells to type is typed" },
   { program: "chromium", debianPackage: "chromium", why: "tests look at the pages in a real browser" },
   ...(process.platform === "linux"
     ? [
