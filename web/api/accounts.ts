@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { type AddAccountInput, accountSchema, addedAccountSchema } from "../../src/wire/accounts.ts";
+import { signInLinkSchema } from "../../src/wire/sign-in.ts";
 import { callApi, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -20,6 +21,15 @@ export function useAddAccount() {
     mutationFn: (body: AddAccountInput) => callApi("/api/accounts", addedAccountSchema, { body }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.accounts }),
     gcTime: 0, // its sign-in link is in the answer
+  });
+}
+
+/** A new link for an account whose first one was lost, or that has another browser. */
+export function useCreateAccountLink() {
+  return useMutation({
+    mutationFn: (accountId: string) =>
+      callApi(`/api/accounts/${encodeURIComponent(accountId)}/sign-in-links`, signInLinkSchema, { method: "POST" }),
+    gcTime: 0,
   });
 }
 

@@ -8,10 +8,9 @@ import { queryKeys } from "./query-keys.ts";
 const browserSessionsSchema = z.object({ browserSessions: z.array(browserSessionSchema) });
 
 /** The account's signed-in browsers. */
-export function useBrowserSessions({ enabled = true } = {}) {
+export function useBrowserSessions() {
   return useQuery({
     queryKey: queryKeys.browserSessions,
-    enabled,
     queryFn: async ({ signal }) =>
       (await callApi("/api/browser-sessions", browserSessionsSchema, { signal })).browserSessions,
   });

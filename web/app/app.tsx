@@ -1,10 +1,11 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { lazy, Suspense } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { BrowserRouter, Route, Routes } from "react-router";
+import type { Scope } from "../../src/wire/access.ts";
 import { ApiError } from "../api/api-error.ts";
 import { NotFoundPage } from "../pages/not-found-page.tsx";
 import { SessionsPage } from "../pages/sessions-page.tsx";
-import { ForAdministrators } from "./for-administrators.tsx";
+import { ForScope } from "./for-scope.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
 import { Shell } from "./shell.tsx";
 
@@ -42,43 +43,15 @@ export function App() {
             <Routes>
               <Route path="/sign-in" element={<SignInPage />} />
               <Route element={<Shell />}>
-                <Route index element={<SessionsPage />} />
-                <Route path="/sessions/:sessionId" element={<SessionPage />} />
-                <Route path="/new" element={<NewSessionPage />} />
-                <Route path="/agents" element={<AgentsPage />} />
-                <Route
-                  path="/folders"
-                  element={
-                    <ForAdministrators title="Folders">
-                      <FoldersPage />
-                    </ForAdministrators>
-                  }
-                />
+                <Route index element={needs("coding:read", "Sessions", <SessionsPage />)} />
+                <Route path="/sessions/:sessionId" element={needs("coding:read", "Session", <SessionPage />)} />
+                <Route path="/new" element={needs("coding:write", "New session", <NewSessionPage />)} />
+                <Route path="/agents" element={needs("coding:read", "Agents", <AgentsPage />)} />
+                <Route path="/folders" element={needs("admin", "Folders", <FoldersPage />)} />
                 <Route path="/apps" element={<AppsPage />} />
-                <Route
-                  path="/tokens"
-                  element={
-                    <ForAdministrators title="Tokens">
-                      <TokensPage />
-                    </ForAdministrators>
-                  }
-                />
-                <Route
-                  path="/accounts"
-                  element={
-                    <ForAdministrators title="Accounts">
-                      <AccountsPage />
-                    </ForAdministrators>
-                  }
-                />
-                <Route
-                  path="/audit"
-                  element={
-                    <ForAdministrators title="Who did what">
-                      <AuditPage />
-                    </ForAdministrators>
-                  }
-                />
+                <Route path="/tokens" element={needs("admin", "Tokens", <TokensPage />)} />
+                <Route path="/accounts" element={needs("admin", "Accounts", <AccountsPage />)} />
+                <Route path="/audit" element={needs("admin", "Who did what", <AuditPage />)} />
                 <Route path="/settings" element={<SettingsPage />} />
                 <Route path="*" element={<NotFoundPage />} />
               </Route>
@@ -87,5 +60,13 @@ export function App() {
         </PageBoundary>
       </BrowserRouter>
     </QueryClientProvider>
+  );
+}
+
+function needs(scope: Scope, title: string, page: ReactNode): ReactNode {
+  return (
+    <ForScope scope={scope} title={title}>
+      {page}
+    </ForScope>
   );
 }

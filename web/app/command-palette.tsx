@@ -1,4 +1,4 @@
-import { type LucideIcon, Moon, Plus, Sun, SunMoon } from "lucide-react";
+import { type LucideIcon, Moon, Sun, SunMoon } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useNavigate } from "react-router";
 import { useMe } from "../api/me.ts";
@@ -8,7 +8,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { Lamp } from "../ui/lamp.tsx";
 import { sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { matchesWords } from "./match-words.ts";
-import { placesFor } from "./places.ts";
+import { newSessionPlace, type Place, placesFor, visible } from "./places.ts";
 import { changePreferences } from "./preferences.ts";
 
 interface Command {
@@ -102,11 +102,12 @@ function useCommands(): readonly Command[] {
   const me = useMe();
   return useMemo(() => {
     const icon = (Icon: LucideIcon) => <Icon aria-hidden className="size-4" />;
-    const page = (to: string, label: string, Icon: LucideIcon): Command => ({
+    const scopes = me.data?.scopes ?? [];
+    const toPage = ({ to, label, icon: sign }: Place): Command => ({
       id: to,
       label,
       detail: "Page",
-      sign: icon(Icon),
+      sign: icon(sign),
       run: () => void navigate(to),
     });
     const theme = (name: "light" | "dark" | "system", label: string, Icon: LucideIcon): Command => ({
@@ -119,7 +120,7 @@ function useCommands(): readonly Command[] {
     const listed = recent.data?.pages.flatMap(({ listed: rows }) => rows.map(({ session }) => session)) ?? [];
     const sessions = new Map([...(live.data ?? []), ...listed].map((session) => [session.sessionId, session]));
     return [
-      page("/new", "New session", Plus),
+      ...visible([newSessionPlace], scopes).map(toPage),
       ...[...sessions.values()].map((session) => ({
         id: `session ${session.sessionId}`,
         label: sessionTitle(session),
@@ -127,7 +128,9 @@ function useCommands(): readonly Command[] {
         sign: <Lamp tone={sessionState(session).tone} />,
         run: () => void navigate(`/sessions/${encodeURIComponent(session.sessionId)}`),
       })),
-      ...placesFor(me.data?.scopes ?? []).map(({ to, label, icon: Icon }) => page(to, label, Icon)),
+      ...placesFor(scopes)
+        .filter(({ to }) => to !== newSessionPlace.to)
+        .map(toPage),
       theme("light", "Light appearance", Sun),
       theme("dark", "Dark appearance", Moon),
       theme("system", "Appearance of the system", SunMoon),

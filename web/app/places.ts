@@ -6,6 +6,7 @@ import {
   KeyRound,
   List,
   type LucideIcon,
+  Plus,
   ScrollText,
   Settings,
   Users,
@@ -23,10 +24,18 @@ export interface Place {
   readonly needs?: Scope;
 }
 
+export const newSessionPlace: Place = {
+  to: "/new",
+  label: "New session",
+  icon: Plus,
+  keys: "n",
+  needs: "coding:write",
+};
+
 /** What the sidebar shows always. */
 export const mainPlaces: readonly Place[] = [
-  { to: "/", label: "Sessions", icon: List, keys: "g s" },
-  { to: "/agents", label: "Agents", icon: Bot, keys: "g a" },
+  { to: "/", label: "Sessions", icon: List, keys: "g s", needs: "coding:read" },
+  { to: "/agents", label: "Agents", icon: Bot, keys: "g a", needs: "coding:read" },
   { to: "/folders", label: "Folders", icon: Folder, keys: "g f", needs: "admin" },
 ];
 
@@ -43,7 +52,7 @@ export const settingsPlace: Place = { to: "/settings", label: "Settings", icon: 
 
 /** All of them that somebody with these scopes has something to see on. */
 export function placesFor(scopes: readonly Scope[]): readonly Place[] {
-  return visible([...mainPlaces, ...accessPlaces, settingsPlace], scopes);
+  return visible([newSessionPlace, ...mainPlaces, ...accessPlaces, settingsPlace], scopes);
 }
 
 export function visible(places: readonly Place[], scopes: readonly Scope[]): readonly Place[] {

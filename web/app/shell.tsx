@@ -62,8 +62,7 @@ export function Shell() {
         label: "Search the sessions",
         run: () => focusSearch() || void navigate("/", { state: { focus: "search" } }),
       },
-      go("n", "/new", "New session"),
-      ...placesFor(scopes).map(({ keys, to, label }) => go(keys, to, `Go to: ${label}`)),
+      ...placesFor(scopes).map(({ keys, to, label }) => go(keys, to, keys === "n" ? label : `Go to: ${label}`)),
       { keys: "?", label: "Show the shortcuts", run: () => setOverlay("help") },
     ];
   }, [navigate, setOverlay, scopes]);

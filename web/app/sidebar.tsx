@@ -1,4 +1,4 @@
-import { ChevronDown, Plus, Search } from "lucide-react";
+import { ChevronDown, Search } from "lucide-react";
 import { Link, NavLink, useLocation } from "react-router";
 import type { Scope } from "../../src/wire/access.ts";
 import { useMe } from "../api/me.ts";
@@ -8,7 +8,7 @@ import { classNames } from "../ui/class-names.ts";
 import { Lamp } from "../ui/lamp.tsx";
 import { agentName, needsYou, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { Mark } from "./mark.tsx";
-import { accessIcon, accessPlaces, mainPlaces, type Place, settingsPlace, visible } from "./places.ts";
+import { accessIcon, accessPlaces, mainPlaces, newSessionPlace, type Place, settingsPlace, visible } from "./places.ts";
 
 /** The way around: pages, and the sessions that live. */
 export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void; readonly onHelp: () => void }) {
@@ -31,11 +31,13 @@ export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void;
           <kbd className="font-sans">Ctrl K</kbd>
         </button>
       </div>
-      <div className="px-3">
-        <Link to="/new" className={classNames(buttonClass({ variant: "primary" }), "w-full")}>
-          <Plus aria-hidden className="size-4" /> New session
-        </Link>
-      </div>
+      {visible([newSessionPlace], scopes).map(({ to, label, icon: Icon }) => (
+        <div key={to} className="px-3">
+          <Link to={to} className={classNames(buttonClass({ variant: "primary" }), "w-full")}>
+            <Icon aria-hidden className="size-4" /> {label}
+          </Link>
+        </div>
+      ))}
       <nav aria-label="Pages" className="px-2">
         <ul className="flex flex-col gap-px">
           {visible(mainPlaces, scopes).map((place) => (

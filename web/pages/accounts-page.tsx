@@ -1,7 +1,8 @@
 import { CircleUserRound } from "lucide-react";
 import { useState } from "react";
-import type { AccountRecord, AddedAccount } from "../../src/wire/accounts.ts";
-import { useAccounts, useRemoveAccount } from "../api/accounts.ts";
+import type { AccountRecord } from "../../src/wire/accounts.ts";
+import type { SignInLink } from "../../src/wire/sign-in.ts";
+import { useAccounts, useCreateAccountLink, useRemoveAccount } from "../api/accounts.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
@@ -18,7 +19,8 @@ import { SignInLinkView } from "./sign-in-link-view.tsx";
 export function AccountsPage() {
   const accounts = useAccounts();
   const [adding, setAdding] = useState(false);
-  const [added, setAdded] = useState<AddedAccount | null>(null);
+  const [handed, setHanded] = useState<{ readonly name: string; readonly link: SignInLink } | null>(null);
+  const newLink = useCreateAccountLink();
   const [removing, setRemoving] = useState<AccountRecord | null>(null);
   return (
     <Page
@@ -32,10 +34,25 @@ export function AccountsPage() {
     >
       {accounts.isPending && <LoadingRows label="Loading accounts" rows={2} />}
       {accounts.error !== null && <ErrorNotice error={accounts.error} onRetry={() => void accounts.refetch()} />}
+      {newLink.error !== null && (
+        <div className="mb-4">
+          <ErrorNotice error={newLink.error} />
+        </div>
+      )}
       {accounts.data !== undefined && (
         <Rows label="Accounts">
           {accounts.data.map((account) => (
-            <AccountRow key={account.accountId} account={account} onRemove={() => setRemoving(account)} />
+            <AccountRow
+              key={account.accountId}
+              account={account}
+              busy={newLink.isPending && newLink.variables === account.accountId}
+              onLink={() =>
+                newLink.mutate(account.accountId, {
+                  onSuccess: (link) => setHanded({ name: account.name, link }),
+                })
+              }
+              onRemove={() => setRemoving(account)}
+            />
           ))}
         </Rows>
       )}
@@ -44,17 +61,27 @@ export function AccountsPage() {
           onClose={() => setAdding(false)}
           onAdded={(account) => {
             setAdding(false);
-            setAdded(account);
+            setHanded({ name: account.name, link: account.signInLink });
           }}
         />
       )}
-      {added !== null && <AddedDialog added={added} onClose={() => setAdded(null)} />}
+      {handed !== null && <LinkDialog {...handed} onClose={() => setHanded(null)} />}
       {removing !== null && <RemoveDialog account={removing} onClose={() => setRemoving(null)} />}
     </Page>
   );
 }
 
-function AccountRow({ account, onRemove }: { readonly account: AccountRecord; readonly onRemove: () => void }) {
+function AccountRow({
+  account,
+  busy,
+  onLink,
+  onRemove,
+}: {
+  readonly account: AccountRecord;
+  readonly busy: boolean;
+  readonly onLink: () => void;
+  readonly onRemove: () => void;
+}) {
   const { name, isOwner, scopes, createdAt } = account;
   return (
     <RecordRow
@@ -62,9 +89,14 @@ function AccountRow({ account, onRemove }: { readonly account: AccountRecord; re
       facts={[["Since", <RelativeTime key="at" at={createdAt} />]]}
       actions={
         !isOwner && (
-          <Button onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
-            Remove…
-          </Button>
+          <div className="flex gap-1.5">
+            <Button busy={busy} onClick={onLink} aria-label={`New link for ${plainName(name)}`}>
+              New link
+            </Button>
+            <Button variant="ghost" onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
+              Remove…
+            </Button>
+          </div>
         )
       }
     >
@@ -79,20 +111,28 @@ function AccountRow({ account, onRemove }: { readonly account: AccountRecord; re
   );
 }
 
-function AddedDialog({ added, onClose }: { readonly added: AddedAccount; readonly onClose: () => void }) {
+function LinkDialog({
+  name,
+  link,
+  onClose,
+}: {
+  readonly name: string;
+  readonly link: SignInLink;
+  readonly onClose: () => void;
+}) {
   return (
     <Dialog
       open
       onClose={onClose}
       title={
         <>
-          A link for <ClaimedName name={added.name} />
+          A link for <ClaimedName name={name} />
         </>
       }
       description="Hand it over on a way that you trust: whoever opens it first is signed in as this account. It is shown this one time."
     >
       <div className="flex flex-col gap-4">
-        <SignInLinkView link={added.signInLink} />
+        <SignInLinkView link={link} />
         <Button variant="primary" className="self-end" onClick={onClose}>
           Done
         </Button>

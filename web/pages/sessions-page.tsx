@@ -1,6 +1,7 @@
 import { Plus } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { Link } from "react-router";
+import { useMay } from "../api/me.ts";
 import {
   type ListedSession,
   noFilters,
@@ -23,6 +24,7 @@ import { SessionSearch } from "./session-search.tsx";
 export function SessionsPage() {
   const asked = useAsked();
   const [{ query, everywhere, filters }, change] = asked;
+  const mayWrite = useMay("coding:write");
   const searching = query !== "";
   const list = useSessionList(filters, { enabled: !searching });
   const search = useSessionSearch({ query, everywhere }, filters);
@@ -50,9 +52,11 @@ export function SessionsPage() {
       title="Sessions"
       actions={
         // Where the sidebar is, it has one.
-        <Link to="/new" className={`${buttonClass({ variant: "primary" })} lg:hidden`}>
-          <Plus aria-hidden className="size-4" /> New session
-        </Link>
+        mayWrite && (
+          <Link to="/new" className={`${buttonClass({ variant: "primary" })} lg:hidden`}>
+            <Plus aria-hidden className="size-4" /> New session
+          </Link>
+        )
       }
     >
       <SessionSearch asked={asked} />
@@ -81,6 +85,7 @@ export function SessionsPage() {
       {nothing && shown.isSuccess && !shown.hasNextPage && (
         <Nothing
           unfiltered={unfiltered}
+          mayWrite={mayWrite}
           onWiden={searching && !everywhere ? () => change({ everywhere: true }) : undefined}
         />
       )}
@@ -122,9 +127,11 @@ function Group({
 
 function Nothing({
   unfiltered,
+  mayWrite,
   onWiden,
 }: {
   readonly unfiltered: boolean;
+  readonly mayWrite: boolean;
   readonly onWiden: (() => void) | undefined;
 }) {
   if (!unfiltered) {
@@ -135,6 +142,7 @@ function Nothing({
       </EmptyState>
     );
   }
+  if (!mayWrite) return <EmptyState title="No sessions yet." />;
   return (
     <EmptyState title="No sessions yet.">
       <p className="mb-3">

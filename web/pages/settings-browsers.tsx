@@ -16,6 +16,7 @@ import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
 import { Rows, Section } from "../ui/page.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
 import { exactTime } from "../ui/time.ts";
+import { isLoopback } from "./loopback.ts";
 import { SignInLinkView } from "./sign-in-link-view.tsx";
 import { browserName } from "./user-agent.ts";
 
@@ -23,7 +24,7 @@ import { browserName } from "./user-agent.ts";
 export function BrowserSettings() {
   const me = useMe().data;
   const mayAdminister = useMay("admin");
-  const browsers = useBrowserSessions({ enabled: mayAdminister });
+  const browsers = useBrowserSessions();
   const signOut = useSignOut();
   const navigate = useNavigate();
   const [revoking, setRevoking] = useState<BrowserSession | null>(null);
@@ -74,7 +75,7 @@ export function BrowserSettings() {
 
 function AnotherBrowser({ baseUrl }: { readonly baseUrl: string }) {
   const link = useCreateSignInLink();
-  const isLocal = /^https?:\/\/(localhost|127\.|\[::1\])/.test(baseUrl);
+  const isLocal = isLoopback(baseUrl);
   return (
     <Section
       title="Link for another browser"
