@@ -20,8 +20,12 @@ import { createEvents } from "./events/index.ts";
 import type { Folders } from "./folders/index.ts";
 import { codingRoutes } from "./http/coding-routes.ts";
 import {
+  accountRoutes,
   agentRoutes,
+  appRoutes,
+  auditRoutes,
   changesRoutes,
+  clientRoutes,
   createHttpServer,
   decisionRoutes,
   docsRoutes,
@@ -32,6 +36,7 @@ import {
   mcpRoutes,
   oauthRoutes,
   openApiRoutes,
+  passkeyRoutes,
   placeRoutes,
   recordingRoutes,
   rescueRoutes,
@@ -187,8 +192,13 @@ async function start(
       docsRoutes,
       webRoutes(),
       folderRoutes({ folders }),
-      tokenRoutes({ tokens: accounts.tokens }),
+      tokenRoutes(accounts),
       signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl: place.baseUrl }) }),
+      passkeyRoutes({ accounts, baseUrl: () => place.baseUrl }),
+      accountRoutes({ accounts, baseUrl: () => place.baseUrl }),
+      auditRoutes(accounts),
+      clientRoutes({ clients: oauth.clients, audit: accounts.audit }),
+      appRoutes(oauth),
       ticketRoutes({ tickets: accounts.tickets }),
       webhookRoutes({ webhooks: events.webhooks }),
       eventRoutes({

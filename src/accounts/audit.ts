@@ -35,8 +35,11 @@ export interface AuditNote {
 
 /** What was decided and made: who, when, what, from where. Nothing in it is ever changed. */
 export interface Audit {
-  /** Never throws: what was decided stands, also when it cannot be written down. Then the log says so. */
-  note(entry: AuditNote): Promise<void>;
+  /**
+   * Never throws: what was decided stands, also when it cannot be written down. Then the log says so.
+   * @param within a transaction that writes what is noted
+   */
+  note(entry: AuditNote, within?: Kysely<Tables>): Promise<void>;
   /** The newest first. */
   page(query: AuditQuery): Promise<AuditPage>;
 }
@@ -71,9 +74,9 @@ export function createAudit(deps: {
   const nextId = createAuditIds();
   let written = 0;
 
-  async function prune(): Promise<void> {
+  async function prune(within: Kysely<Tables>): Promise<void> {
     for (const known of [true, false]) {
-      const oldest = await db
+      const oldest = await within
         .selectFrom("audit_entries")
         .select("audit_id")
         .where("account_id", known ? "is not" : "is", null)
@@ -82,7 +85,7 @@ export function createAudit(deps: {
         .limit(1)
         .executeTakeFirst();
       if (oldest === undefined) continue;
-      await db
+      await within
         .deleteFrom("audit_entries")
         .where("account_id", known ? "is not" : "is", null)
         .where("audit_id", "<=", oldest.audit_id)
@@ -91,10 +94,10 @@ export function createAudit(deps: {
   }
 
   return {
-    async note({ action, accountId, subject, details, from }) {
+    async note({ action, accountId, subject, details, from }, within = db) {
       const now = clock.now();
       try {
-        await db
+        await within
           .insertInto("audit_entries")
           .values({
             audit_id: nextId(now),
@@ -108,7 +111,7 @@ export function createAudit(deps: {
             user_agent: clean(from.userAgent, maxUserAgentLength),
           })
           .execute();
-        if (written % entriesBetweenPrunes === 0) await prune();
+        if (written % entriesBetweenPrunes === 0) await prune(within);
         written += 1;
       } catch (error) {
         log.error({ action, accountId, reason: messageOf(error) }, "the audit could not be written");

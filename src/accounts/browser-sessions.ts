@@ -39,6 +39,7 @@ export interface ValidBrowser {
 /** What a browser gets when it signs in: the cookie's value, and the key for its origin's storage. */
 export interface NewBrowser extends SignedIn {
   readonly browserSessionId: string;
+  readonly accountId: string;
   readonly cookie: string;
 }
 
@@ -124,7 +125,7 @@ export function createBrowserSessionStore(deps: {
             .limit(maxBrowsers - 1),
         )
         .execute();
-      return { browserSessionId, cookie, key, expiresAt: isoTime(row.expires_at) };
+      return { browserSessionId, accountId, cookie, key, expiresAt: isoTime(row.expires_at) };
     },
 
     async find({ cookies, key }) {

@@ -139,12 +139,12 @@ export function createPasskeys(deps: {
           throw refused("its count of uses went back, so somebody may have a copy of it: remove it and make a new one");
         }
         const browser = await browsers.create(signer, { userAgent: from.userAgent ?? "" });
-        const details = { with: "passkey", browserSessionId: browser.browserSessionId };
+        const details = { by: "passkey", browserSessionId: browser.browserSessionId };
         await audit.note({ action: "signed_in", accountId: signer, subject: key.passkeyId, details, from });
         return browser;
       } catch (error) {
         const reason = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
-        const details = { with: "passkey", reason: reason.slice(0, maxReasonLength) };
+        const details = { by: "passkey", reason: reason.slice(0, maxReasonLength) };
         await audit.note({
           action: "sign_in_refused",
           accountId: signer,

@@ -1,5 +1,9 @@
+export { accountRoutes } from "./account-routes.ts";
 export { agentRoutes } from "./agent-routes.ts";
+export { appRoutes } from "./app-routes.ts";
+export { auditRoutes } from "./audit-routes.ts";
 export { changesRoutes } from "./changes-routes.ts";
+export { clientRoutes } from "./client-routes.ts";
 export { decisionRoutes } from "./decision-routes.ts";
 export { docsRoutes } from "./docs-routes.ts";
 export { eventRoutes } from "./event-routes.ts";
@@ -9,6 +13,7 @@ export { manifestRoutes } from "./manifest-routes.ts";
 export { mcpRoutes } from "./mcp-routes.ts";
 export { oauthRoutes } from "./oauth-routes.ts";
 export { openApiRoutes } from "./openapi-routes.ts";
+export { passkeyRoutes } from "./passkey-routes.ts";
 export { placeRoutes } from "./place-routes.ts";
 export { toProblem } from "./problem-response.ts";
 export { recordingRoutes } from "./recording-routes.ts";

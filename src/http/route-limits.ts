@@ -33,7 +33,7 @@ const minuteMs = 60_000;
 /** Ours. What the people and programs of one household do not reach, and what is far too little to guess anything. */
 export const defaultLimits = {
   signIn: { windowMs: minuteMs, max: 120, maxFailures: 20 },
-  token: { windowMs: minuteMs, max: 120, oauthError: "slow_down" },
+  token: { windowMs: minuteMs, max: 300, maxFailures: 120, oauthError: "slow_down" },
   registration: { windowMs: 60 * minuteMs, max: 60, oauthError: "temporarily_unavailable" },
   introspection: { windowMs: minuteMs, max: 600, maxFailures: 120, oauthError: "temporarily_unavailable" },
   revocation: { windowMs: minuteMs, max: 120, oauthError: "temporarily_unavailable" },
@@ -103,7 +103,12 @@ export function createRouteLimits(deps: {
         const oauthError = request.name === undefined ? undefined : limits[request.name].oauthError;
         if (oauthError === undefined || !hasCode(error, "rate_limited")) throw error;
         const { headers } = toProblem(error, "");
-        void reply.code(429).headers(headers).type("application/json; charset=utf-8");
+        // Clients may be pages of any origin.
+        const openToPages = { "access-control-allow-origin": "*", "access-control-expose-headers": "retry-after" };
+        void reply
+          .code(429)
+          .headers({ ...headers, ...openToPages })
+          .type("application/json; charset=utf-8");
         void reply.send(JSON.stringify({ error: oauthError, error_description: error.message }));
         return true;
       }

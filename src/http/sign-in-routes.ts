@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Accounts } from "../accounts/index.ts";
-import { PosternError } from "../core/errors.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
 import { scopes } from "../wire/access.ts";
 import {
   browserSessionSchema,
@@ -16,7 +16,7 @@ import type { RouteModule, RouteServer } from "./route-server.ts";
 
 /** What signing in needs. */
 export interface SignInRoutesDeps {
-  readonly accounts: Pick<Accounts, "accountOf" | "browsers" | "signIn">;
+  readonly accounts: Pick<Accounts, "accountOf" | "audit" | "browsers" | "signIn">;
   /** Asked at each request: the port is known when the gateway listens. */
   readonly gateway: () => Me["gateway"];
 }
@@ -34,7 +34,7 @@ export function signInRoutes(deps: SignInRoutesDeps): RouteModule {
   };
 }
 
-function addSignIn({ app, ownPageOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
+function addSignIn({ app, originOf, ownPageOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/sign-in",
@@ -50,15 +50,23 @@ function addSignIn({ app, ownPageOf }: RouteServer, { accounts }: SignInRoutesDe
     },
     handler: async (request, reply) => {
       const ownOrigin = ownPageOf(request);
-      const userAgent = request.headers["user-agent"] ?? "";
-      const { cookie, key, expiresAt } = await accounts.signIn.redeem(request.body.link, { userAgent });
+      const from = originOf(request);
+      const { accountId, browserSessionId, cookie, key, expiresAt } = await accounts.signIn
+        .redeem(request.body.link, { userAgent: from.userAgent ?? "" })
+        .catch(async (error: unknown) => {
+          const details = { by: "link", reason: messageOf(error) };
+          await accounts.audit.note({ action: "sign_in_refused", accountId: null, subject: null, details, from });
+          throw error;
+        });
+      const details = { by: "link" };
+      await accounts.audit.note({ action: "signed_in", accountId, subject: browserSessionId, details, from });
       void reply.header("set-cookie", browserCookie(ownOrigin, cookie));
       return { key, expiresAt };
     },
   });
 }
 
-function addSignOut({ app, ownPageOf, principalOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
+function addSignOut({ app, originOf, ownPageOf, principalOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/sign-out",
@@ -75,6 +83,8 @@ function addSignOut({ app, ownPageOf, principalOf }: RouteServer, { accounts }: 
         throw new PosternError("invalid_request", "Only a signed-in browser signs out. Revoke a token instead.");
       }
       await accounts.browsers.revoke(accountId, browserSessionId);
+      const from = originOf(request);
+      await accounts.audit.note({ action: "signed_out", accountId, subject: browserSessionId, details: {}, from });
       return reply
         .code(204)
         .header("set-cookie", browserCookie(ownPageOf(request), null))
@@ -101,11 +111,12 @@ function addLinks({ app, principalOf }: RouteServer, { accounts, gateway }: Sign
   });
 }
 
-function addBrowsers({ app, principalOf }: RouteServer, { accounts: { browsers } }: SignInRoutesDeps): void {
+function addBrowsers({ app, originOf, principalOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
+  const { audit, browsers } = accounts;
   app.route({
     method: "GET",
     url: "/api/browser-sessions",
-    config: { access: "admin" },
+    config: { access: "own" },
     schema: {
       operationId: "listBrowserSessions",
       tags,
@@ -122,7 +133,7 @@ function addBrowsers({ app, principalOf }: RouteServer, { accounts: { browsers }
   app.route({
     method: "DELETE",
     url: "/api/browser-sessions/:browserSessionId",
-    config: { access: "admin" },
+    config: { access: "own" },
     schema: {
       operationId: "revokeBrowserSession",
       tags,
@@ -131,7 +142,12 @@ function addBrowsers({ app, principalOf }: RouteServer, { accounts: { browsers }
       response: { 204: z.undefined().describe("Signed out") },
     },
     handler: async (request, reply) => {
-      await browsers.revoke(principalOf(request).accountId, request.params.browserSessionId);
+      const { accountId } = principalOf(request);
+      const { browserSessionId: subject } = request.params;
+      const revoked = (await browsers.list(accountId)).find((each) => each.browserSessionId === subject);
+      await browsers.revoke(accountId, subject);
+      const details = { userAgent: revoked?.userAgent };
+      await audit.note({ action: "browser_revoked", accountId, subject, details, from: originOf(request) });
       return reply.code(204).send();
     },
   });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { PersonalTokens } from "../accounts/index.ts";
+import type { Accounts } from "../accounts/index.ts";
 import { createdTokenSchema, createTokenInputSchema, tokenSchema } from "../wire/access.ts";
 import { textSchema } from "../wire/text.ts";
 import type { RouteModule } from "./route-server.ts";
@@ -7,9 +7,8 @@ import type { RouteModule } from "./route-server.ts";
 const tags = ["tokens"];
 
 /** `/api/tokens`: the caller's own personal tokens. */
-export function tokenRoutes(deps: { readonly tokens: PersonalTokens }): RouteModule {
-  const { tokens } = deps;
-  return ({ app, principalOf }) => {
+export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit">): RouteModule {
+  return ({ app, originOf, principalOf }) => {
     app.route({
       method: "GET",
       url: "/api/tokens",
@@ -37,7 +36,11 @@ export function tokenRoutes(deps: { readonly tokens: PersonalTokens }): RouteMod
       handler: async (request, reply) => {
         const { name, scopes, expiresAt = null, folders = null } = request.body;
         const wanted = { name, scopes, expiresAt: expiresAt === null ? null : Date.parse(expiresAt), folders };
-        const { token, record } = await tokens.create(principalOf(request).accountId, wanted);
+        const { accountId } = principalOf(request);
+        const { token, record } = await tokens.create(accountId, wanted);
+        const { tokenId: subject, scopes: given, expiresAt: until } = record;
+        const details = { name, scopes: given, expiresAt: until, folders: record.folders };
+        await audit.note({ action: "token_created", accountId, subject, details, from: originOf(request) });
         return reply.code(201).send({ ...record, token });
       },
     });
@@ -54,7 +57,11 @@ export function tokenRoutes(deps: { readonly tokens: PersonalTokens }): RouteMod
         response: { 204: z.undefined().describe("Revoked") },
       },
       handler: async (request, reply) => {
-        await tokens.revoke(principalOf(request).accountId, request.params.tokenId);
+        const { accountId } = principalOf(request);
+        const { tokenId } = request.params;
+        await tokens.revoke(accountId, tokenId);
+        const from = originOf(request);
+        await audit.note({ action: "token_revoked", accountId, subject: tokenId, details: {}, from });
         return reply.code(204).send();
       },
     });

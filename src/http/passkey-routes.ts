@@ -1,0 +1,160 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { Accounts, PasskeyOwner } from "../accounts/index.ts";
+import { PosternError } from "../core/errors.ts";
+import { addPasskeyInputSchema, passkeyAnswerSchema, passkeyCeremonySchema, passkeySchema } from "../wire/accounts.ts";
+import { signedInSchema } from "../wire/sign-in.ts";
+import { textSchema } from "../wire/text.ts";
+import { browserCookie } from "./browser-cookie.ts";
+import type { RouteModule, RouteServer } from "./route-server.ts";
+
+/** What the routes of passkeys need. */
+export interface PasskeyRoutesDeps {
+  readonly accounts: Pick<Accounts, "accountOf" | "audit" | "passkeys">;
+  /** The gateway's address for people and browsers: passkeys are good there and nowhere else. */
+  readonly baseUrl: () => string;
+}
+
+const tags = ["passkeys"];
+const own = { access: "own" } as const;
+const signIn = { access: "public", limit: "signIn" } as const;
+
+/** Passkeys of the caller's account, and signing in with one. @see https://www.w3.org/TR/webauthn-3/ */
+export function passkeyRoutes(deps: PasskeyRoutesDeps): RouteModule {
+  return (server) => {
+    addRegistration(server, deps);
+    addOwn(server, deps);
+    addSignIn(server, deps);
+  };
+}
+
+function addRegistration(server: RouteServer, deps: PasskeyRoutesDeps): void {
+  const { app, originOf, ownPageOf } = server;
+  const { passkeys, audit } = deps.accounts;
+  app.route({
+    method: "POST",
+    url: "/api/passkeys/registration",
+    config: own,
+    schema: {
+      operationId: "beginPasskeyRegistration",
+      tags,
+      summary: "Begins to make a passkey: what a signed-in browser gives to `navigator.credentials.create`.",
+      description: "For pages at the gateway's own address. Browsers keep no passkeys for addresses of numbers.",
+      response: { 200: passkeyCeremonySchema },
+    },
+    handler: async (request) => {
+      const page = { pageOrigin: ownPageOf(request), baseUrl: deps.baseUrl() };
+      return passkeys.beginRegistration(await ownerOf(request, { server, ...deps }), page);
+    },
+  });
+
+  app.route({
+    method: "POST",
+    url: "/api/passkeys",
+    config: own,
+    schema: {
+      operationId: "addPasskey",
+      tags,
+      summary: "Keeps the passkey that the browser made.",
+      body: addPasskeyInputSchema,
+      response: { 201: passkeySchema },
+    },
+    handler: async (request, reply) => {
+      const owner = await ownerOf(request, { server, ...deps });
+      const made = await passkeys.register(owner, request.body);
+      await audit.note({
+        action: "passkey_added",
+        accountId: owner.account.accountId,
+        subject: made.passkeyId,
+        details: { name: made.name },
+        from: originOf(request),
+      });
+      return reply.code(201).send(made);
+    },
+  });
+}
+
+function addOwn({ app, originOf, principalOf }: RouteServer, { accounts }: PasskeyRoutesDeps): void {
+  app.route({
+    method: "GET",
+    url: "/api/passkeys",
+    config: own,
+    schema: {
+      operationId: "listPasskeys",
+      tags,
+      summary: "The account's passkeys, the oldest first.",
+      response: { 200: z.object({ passkeys: z.array(passkeySchema) }) },
+    },
+    handler: async (request) => ({ passkeys: [...(await accounts.passkeys.list(principalOf(request).accountId))] }),
+  });
+
+  app.route({
+    method: "DELETE",
+    url: "/api/passkeys/:passkeyId",
+    config: own,
+    schema: {
+      operationId: "removePasskey",
+      tags,
+      summary: "Removes a passkey, at once. A browser that it signed in stays so until it is signed out.",
+      params: z.strictObject({ passkeyId: textSchema(1_500) }),
+      response: { 204: z.undefined().describe("Removed") },
+    },
+    handler: async (request, reply) => {
+      const { accountId } = principalOf(request);
+      const { passkeyId, name } = await accounts.passkeys.remove(accountId, request.params.passkeyId);
+      const from = originOf(request);
+      await accounts.audit.note({ action: "passkey_removed", accountId, subject: passkeyId, details: { name }, from });
+      return reply.code(204).send();
+    },
+  });
+}
+
+function addSignIn({ app, originOf, ownPageOf }: RouteServer, { accounts, baseUrl }: PasskeyRoutesDeps): void {
+  app.route({
+    method: "POST",
+    url: "/api/sign-in/passkey/options",
+    config: signIn,
+    schema: {
+      operationId: "beginPasskeySignIn",
+      tags: ["sign-in"],
+      summary: "Begins to sign in with a passkey: what a browser gives to `navigator.credentials.get`.",
+      description: "For pages of the gateway itself, at its own address.",
+      response: { 200: passkeyCeremonySchema },
+    },
+    handler: async (request) => accounts.passkeys.beginSignIn({ pageOrigin: ownPageOf(request), baseUrl: baseUrl() }),
+  });
+
+  app.route({
+    method: "POST",
+    url: "/api/sign-in/passkey",
+    config: signIn,
+    schema: {
+      operationId: "signInWithPasskey",
+      tags: ["sign-in"],
+      summary: "Signs a browser in with the passkey's answer, as a sign-in link does.",
+      description:
+        "For pages of the gateway itself: the request must name their origin. Sets a cookie, which counts together with the key only.",
+      body: passkeyAnswerSchema,
+      response: { 200: signedInSchema },
+    },
+    handler: async (request, reply) => {
+      const ownOrigin = ownPageOf(request);
+      const { cookie, key, expiresAt } = await accounts.passkeys.signIn(request.body, originOf(request));
+      void reply.header("set-cookie", browserCookie(ownOrigin, cookie));
+      return { key, expiresAt };
+    },
+  });
+}
+
+/** @throws PosternError `invalid_request` when it is no browser: a passkey is made by one, for its own person */
+async function ownerOf(
+  request: FastifyRequest,
+  { server, accounts }: PasskeyRoutesDeps & { readonly server: RouteServer },
+): Promise<PasskeyOwner> {
+  const principal = server.principalOf(request);
+  const { browserSessionId } = principal;
+  if (browserSessionId === null) {
+    throw new PosternError("invalid_request", "Only a signed-in browser makes a passkey. Sign in with a link first.");
+  }
+  return { account: await accounts.accountOf(principal), browserSessionId };
+}
