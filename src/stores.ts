@@ -70,7 +70,7 @@ export async function openStores(config: Config, { log, clock, place }: StoresDe
       const account = await accounts.directory.find(accountId);
       return account === null ? null : new Set(account.scopes);
     },
-    noteAudit: (entry) => accounts.audit.note(entry),
+    noteAudit: (entry, within) => accounts.audit.note(entry, within),
     fetchDocument: fetch,
     config: config.oauth,
   });

@@ -48,14 +48,29 @@ export function createVerdict({ clients, clock }: { readonly clients: ClientStor
     const host = destinationOf(String(params?.["redirect_uri"]));
     const origin = (await clients.find(clientId))?.origin ?? "document";
     const name = clientName({ client_name: client.clientName }, clientId);
+    const note = { accountId: decision.accountId, from: work.from };
     decision.seen = { client: { clientId, name, origin }, destination: host, scopes: askScopes(scopes, origin) };
     if (decision.verdict === "describe") throw new errors.AccessDenied("It was only looked at.");
     if (decision.verdict === "refuse") throw new errors.InvalidRequest("The field action must be allow or deny.");
-    if (decision.verdict === "deny") throw new errors.AccessDenied("It was not allowed.");
+    if (decision.verdict === "deny") {
+      work.writes.push({
+        kind: "note",
+        note: { ...note, action: "app_denied", subject: clientId, details: { name, host } },
+      });
+      throw new errors.AccessDenied("It was not allowed.");
+    }
     if (scopes.length === 0) throw new errors.AccessDenied("Nothing of what was asked for can be allowed.");
     const resource = resourceOfName(Object.keys(resourceServers)[0] ?? "") ?? "all";
     const grant = newGrant({ accountId: decision.accountId, clientId, resource, scopes, host }, clock);
-    work.writes.push(grant.write);
+    const document = origin === "document" ? { name, metadata: JSON.stringify(client.metadata()) } : null;
+    work.writes.push(
+      grant.write,
+      { kind: "let-in", clientId, document },
+      {
+        kind: "note",
+        note: { ...note, action: "app_allowed", subject: grant.appId, details: { name, host, scopes } },
+      },
+    );
     if (params !== undefined) params["scope"] = scopes.join(" ");
     return grant.appId;
   };

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { default as Provider } from "oidc-provider";
-import type { NoteAudit } from "./ports.ts";
+import type { AuditNote } from "./ports.ts";
 import { createProvider, type ProviderDeps, type ProviderKeys } from "./provider.ts";
 import { sha256 } from "../core/ids.ts";
-import { currentWork, type ReplayedDecision, withWork } from "./request-work.ts";
+import { currentWork, type ReplayedDecision, type RequestWork, withWork } from "./request-work.ts";
 import { authorizationRequest, type ReplayParameters } from "./replay.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 
-type AuditOrigin = Parameters<NoteAudit>[0]["from"];
+type AuditOrigin = AuditNote["from"];
 
 /** The library, with its writes gathered and its keys current. */
 export interface Engine {
@@ -24,7 +24,6 @@ export interface Engine {
 /** What the engine needs. */
 export interface EngineDeps extends ProviderDeps {
   readonly keys: () => Promise<ProviderKeys>;
-  readonly noteAudit: NoteAudit;
 }
 
 interface Running {
@@ -49,27 +48,29 @@ export function createEngine(deps: EngineDeps): Engine {
     const provider = await createProvider(deps, keys);
     provider.use(async (ctx, next) => {
       await next();
-      if (currentWork()?.decision === null) {
-        if (ctx.status < 400 && !(await commit())) {
-          ctx.status = 400;
-          ctx.body = { error: "invalid_grant", error_description: "It was used before." };
-        }
-        return;
+      const work = currentWork();
+      if (work === undefined) throw new Error("A request outside of any work.");
+      if (work.decision !== null)
+        ctx.respond = false; // nobody waits for it on a wire
+      else if (!(await commit(work, ctx.status < 400))) {
+        ctx.status = 400;
+        ctx.body = { error: "invalid_grant", error_description: "It was used before." };
       }
-      ctx.respond = false; // nobody waits for it on a wire
     });
     return { provider, answer: provider.callback() };
   }
 
-  /** Writes what the request did. @returns false when it used up what was used before; all that it gave is ended then */
-  async function commit(): Promise<boolean> {
-    const work = currentWork();
-    if (work === undefined) throw new Error("A request without work.");
-    if (await records.write(work.writes)) {
-      for (const note of work.notes) await deps.noteAudit(note);
-      return true;
-    }
-    if (work.grantId !== null) await records.endGrant(sha256(work.grantId));
+  /**
+   * Writes what the request did; of one that came to nothing only what the audit has to know.
+   * @returns false when it brought what was used before: all that this gave is ended then
+   */
+  async function commit({ writes, owner, from }: RequestWork, succeeded: boolean): Promise<boolean> {
+    if (await records.write(succeeded ? writes : writes.filter(({ kind }) => kind === "note"))) return true;
+    if (owner === null) return false;
+    const { appId: subject, accountId } = owner;
+    await records.endGrant(sha256(subject));
+    const note = { action: "app_token_reused", accountId, subject, details: {}, from } as const;
+    await records.write([{ kind: "note", note }]);
     return false;
   }
 
@@ -88,11 +89,11 @@ export function createEngine(deps: EngineDeps): Engine {
         parameters,
         new URL(place().baseUrl).host,
       );
-      return withWork({ from, decision }, async () => {
+      return withWork({ from, decision }, async (work) => {
         await answer(request, response);
         const location = response.getHeader("location");
         if (typeof location !== "string") return null;
-        if (decision.error === null) await commit();
+        await commit(work, decision.error === null);
         return location;
       });
     },

@@ -5,6 +5,7 @@ import { PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
+import { createClientDocuments } from "./client-documents.ts";
 import { createClientStore } from "./client-store.ts";
 import { createDecision, createVerdict } from "./decision.ts";
 import { createEngine } from "./engine.ts";
@@ -40,7 +41,7 @@ export interface OAuthDeps {
 /** @see OAuth */
 export function createOAuth(deps: OAuthDeps): OAuth {
   const { db, clock, place, config } = deps;
-  const records = createRecordStore({ db, clock });
+  const records = createRecordStore({ db, clock, noteAudit: deps.noteAudit });
   const clients = createClientStore({ db, clock, secrets: deps.secrets });
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const kid = newUuid();
@@ -53,6 +54,12 @@ export function createOAuth(deps: OAuthDeps): OAuth {
     ...deps,
     records,
     clients,
+    documents: createClientDocuments({
+      enabled: config.metadataDocuments === "on",
+      fetch: deps.fetchDocument,
+      clock,
+      log: deps.log,
+    }),
     keys,
     decide: createVerdict({ clients, clock }),
   });

@@ -1,17 +1,22 @@
+import type { Kysely } from "kysely";
+import type { Tables } from "../storage/schema.ts";
 import type { Scope } from "../wire/access.ts";
 import type { AuditAction } from "../wire/accounts.ts";
 
 /** What an account holds now; null when it is gone. */
 export type ScopesOfAccount = (accountId: string) => Promise<ReadonlySet<Scope> | null>;
 
-/** Writes down what was decided or given. Never throws: the decision stands. */
-export type NoteAudit = (entry: {
+/** What was decided or given, by whom and from where. */
+export interface AuditNote {
   readonly action: AuditAction;
   readonly accountId: string | null;
   readonly subject: string | null;
   readonly details: Readonly<Record<string, unknown>>;
   readonly from: { readonly address: string | null; readonly userAgent: string | null };
-}) => Promise<void>;
+}
+
+/** Writes it down, with what `within` writes if there is such a transaction. Never throws: the decision stands. */
+export type NoteAudit = (entry: AuditNote, within?: Kysely<Tables>) => Promise<void>;
 
 /** Fetches the metadata document of a client, from an address that a stranger chose. */
 export type FetchDocument = (

@@ -6,9 +6,10 @@ import type { Log } from "../core/log.ts";
 import { appScopes } from "../wire/access.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 import { applyClientRules, authMethods } from "./client-rules.ts";
+import type { ClientDocuments } from "./client-documents.ts";
 import type { ClientStore } from "./client-store.ts";
 import { inSeconds, lifetimes } from "./lifetimes.ts";
-import type { ScopesOfAccount } from "./ports.ts";
+import type { AuditNote, ScopesOfAccount } from "./ports.ts";
 import type { RecordStore } from "./record-store.ts";
 import { currentWork } from "./request-work.ts";
 import { audienceOf, type GatewayPlace, nameResources, resourceNames, resourceOfName } from "./resources.ts";
@@ -19,6 +20,7 @@ import { createSqlAdapter } from "./sql-adapter.ts";
 export interface ProviderDeps {
   readonly records: RecordStore;
   readonly clients: ClientStore;
+  readonly documents: ClientDocuments;
   readonly clock: Clock;
   readonly log: Log;
   readonly place: () => GatewayPlace;
@@ -64,10 +66,36 @@ export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Pr
     ctx.request.originalUrl = `${new URL(provider.issuer).origin}${ctx.url}`;
     await next();
   });
+  noteEvents(provider);
   provider.on("authorization.error", (_ctx, error) => noteError(error.error));
   provider.on("server_error", () => noteError("server_error"));
   provider.on("server_error", (_ctx, error) => deps.log.error({ reason: messageOf(error) }, "authorization server"));
   return provider;
+}
+
+/** What was given and taken, for the audit: written with the request's other writes. */
+function noteEvents(provider: Provider): void {
+  provider.on("grant.success", ({ oidc }) => {
+    // Refreshing is no news: the app stays let in.
+    if (oidc.params?.["grant_type"] === "refresh_token") return;
+    const { AccessToken: token, Client: client } = oidc.entities;
+    note("app_token_issued", { name: client?.clientName, scopes: token?.scope?.split(" ") });
+  });
+  provider.on("grant.revoked", ({ oidc }) => {
+    const reused = oidc.route === "token";
+    note(reused ? "app_token_reused" : "app_disconnected", { name: oidc.client?.clientName });
+  });
+  provider.on("registration_create.success", (_ctx, client) => {
+    note("client_registered", { name: client.clientName, redirectUris: client.redirectUris }, client.clientId);
+  });
+}
+
+function note(action: AuditNote["action"], details: AuditNote["details"], subject?: string): void {
+  const work = currentWork();
+  if (work === undefined) return;
+  const { owner, from } = work;
+  const whose = { accountId: owner?.accountId ?? null, subject: subject ?? owner?.appId ?? null };
+  work.writes.push({ kind: "note", note: { action, ...whose, details, from } });
 }
 
 /** Of the decision that is replayed, if one is. */

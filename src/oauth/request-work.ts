@@ -1,18 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Scope } from "../wire/access.ts";
 import type { AuthorizationRequest } from "./oauth.ts";
-import type { NoteAudit } from "./ports.ts";
+import type { AuditNote } from "./ports.ts";
 import type { RecordWrite } from "./record-store.ts";
-
-type AuditNote = Parameters<NoteAudit>[0];
 
 /** What one request through the library does, gathered: the library writes piece by piece, the store gets it at once. */
 export interface RequestWork {
   readonly writes: RecordWrite[];
-  /** Written down when the writes are. */
-  readonly notes: AuditNote[];
-  /** What the consumed code or token belongs to: ended when it turns out that it was consumed before. */
-  grantId: string | null;
+  /** Whose code or token the request brought, when it was known. */
+  owner: { readonly appId: string; readonly accountId: string | null; readonly clientId: string | null } | null;
   readonly from: AuditNote["from"];
   /** The decision that is replayed; null for requests of clients. */
   readonly decision: ReplayedDecision | null;
@@ -44,6 +40,6 @@ export function withWork<T>(
   { from, decision = null }: { readonly from: AuditNote["from"]; readonly decision?: ReplayedDecision | null },
   task: (work: RequestWork) => Promise<T>,
 ): Promise<T> {
-  const work: RequestWork = { writes: [], notes: [], grantId: null, from, decision };
+  const work: RequestWork = { writes: [], owner: null, from, decision };
   return current.run(work, () => task(work));
 }

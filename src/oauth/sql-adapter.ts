@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
 import type { ClientStore } from "./client-store.ts";
+import type { ClientDocuments } from "./client-documents.ts";
 import { inSeconds, lifetimes } from "./lifetimes.ts";
 import type { OAuthRecord, RecordKind, RecordStore, RecordWrite } from "./record-store.ts";
 import { currentWork } from "./request-work.ts";
@@ -19,6 +20,7 @@ const columnsSchema = z.looseObject({
 export interface SqlAdapterDeps {
   readonly records: RecordStore;
   readonly clients: ClientStore;
+  readonly documents: ClientDocuments;
   readonly clock: Clock;
 }
 
@@ -27,16 +29,14 @@ export interface SqlAdapterDeps {
  * hold neither them nor a user code.
  */
 export function createSqlAdapter(name: string, deps: SqlAdapterDeps): Adapter {
-  if (name === "Client") return clientAdapter(deps.clients);
+  if (name === "Client") return clientAdapter(deps);
   if (name === "Session") return sessionAdapter;
   const kind = kinds.get(name);
   return kind === undefined ? nothingKept(name) : recordAdapter(kind, deps);
 }
 
 const kinds: ReadonlyMap<string, RecordKind> = new Map(
-  (["AuthorizationCode", "AccessToken", "RefreshToken", "Grant", "DeviceCode", "ReplayDetection"] as const).map(
-    (kind) => [kind, kind],
-  ),
+  (["AuthorizationCode", "AccessToken", "RefreshToken", "Grant", "DeviceCode"] as const).map((kind) => [kind, kind]),
 );
 
 const none = async (): Promise<undefined> => undefined;
@@ -83,7 +83,10 @@ function recordAdapter(kind: RecordKind, { records, clock }: SqlAdapterDeps): Ad
     },
 
     async consume(id) {
-      await write({ kind: "consume", recordKind: kind, idHash: sha256(id) });
+      const consumption = { kind: "consume", recordKind: kind, idHash: sha256(id) } as const;
+      const work = currentWork();
+      if (work === undefined) throw new Error("Something was consumed outside of a request.");
+      work.writes.unshift(consumption);
     },
 
     destroy: (id) => records.remove(kind, sha256(id)),
@@ -96,12 +99,14 @@ function recordAdapter(kind: RecordKind, { records, clock }: SqlAdapterDeps): Ad
 
 /** The library reads the machine's clock, and the store was written by ours: in its reckoning, things end when they end in ours. */
 function toLibrary(
-  { payload, expires_at, consumed_at }: OAuthRecord,
+  { payload, expires_at, consumed_at, account_id, client_id }: OAuthRecord,
   { id, clock }: { readonly id: string; readonly clock: Clock },
 ): AdapterPayload {
   const aheadMs = Date.now() - clock.now();
   const work = currentWork();
-  if (work !== undefined && typeof payload["grantId"] === "string") work.grantId = payload["grantId"];
+  if (work !== undefined && typeof payload["grantId"] === "string") {
+    work.owner = { appId: payload["grantId"], accountId: account_id, clientId: client_id };
+  }
   return {
     ...payload,
     jti: id,
@@ -110,10 +115,10 @@ function toLibrary(
   };
 }
 
-function clientAdapter(clients: ClientStore): Adapter {
+function clientAdapter({ clients, documents }: SqlAdapterDeps): Adapter {
   return {
     ...noLookups,
-    find: async (id) => (await clients.metadata(id)) ?? undefined,
+    find: async (id) => (await clients.metadata(id)) ?? (await documents.find(id)) ?? undefined,
     upsert: (id, metadata) => clients.save(id, { ...metadata }, "registered"),
     async destroy(id) {
       await clients.remove(id);
