@@ -292,8 +292,8 @@ describe("the keys of a trusted issuer", () => {
 });
 
 test("a token without a trusted issuer goes to the authorization server, of whatever form it is", async () => {
-  const { apps, signIn, guest } = await setUp();
-  const { token: opaque } = apps.issue({ accountId: guest.accountId, scopes: ["coding:write", "admin"] });
+  const { apps, signIn, owner } = await setUp();
+  const { token: opaque } = apps.issue({ accountId: owner.accountId, scopes: ["coding:write", "admin"] });
   expect(await signIn(opaque)).toMatchObject({ kind: "app", scopes: new Set(["coding:write"]), resource: "all" });
 });
 

@@ -74,7 +74,11 @@ describe("RFC 9728 section 5.1: who is turned away learns where to go", () => {
     const { port } = await setUp();
     const answer = await fetch(`http://localhost:${port}/mcp`);
     expect(answer.headers.get("www-authenticate")).toContain(`"http://localhost:${port}${wellKnown}/mcp"`);
-    expect(challenge({ origin: null, door: "api", showedToken: false }, {})).toBe('Bearer realm="postern"');
+    const socket = { origin: null, door: "api", showedToken: false } as const;
+    expect(challenge(socket, {})).toBe('Bearer realm="postern"');
+    expect(challenge(socket, { error: "insufficient_scope", scope: "admin" })).toBe(
+      'Bearer realm="postern", scope="admin"',
+    );
   });
 });
 
