@@ -69,6 +69,11 @@ const ports: CliPorts = {
     };
   },
 
+  async token() {
+    const { loadConfig } = await import("./config.ts");
+    return loadConfig().token;
+  },
+
   async socketPath() {
     const { gatewaySocketPath, loadConfig } = await import("./config.ts");
     const { makeRunFolder } = await import("./platform/private-folders.ts");

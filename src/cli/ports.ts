@@ -69,6 +69,8 @@ export interface CliPorts {
   openStores(): Promise<CliStores>;
   /** Path of the Unix socket on which the gateway takes the owner's requests. */
   socketPath(): Promise<string>;
+  /** `POSTERN_TOKEN`; null when it is not set. */
+  token(): Promise<string | null>;
 }
 
 /** The world around one run of the command. */

@@ -5,6 +5,7 @@ import { addEventsCommand } from "./events-command.ts";
 import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
 import { addLoginLinkCommands } from "./login-link-command.ts";
+import { addMcpCommand } from "./mcp-command.ts";
 import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addRescueCommands } from "./rescue-command.ts";
@@ -60,6 +61,7 @@ export async function runCli(
   addRescueCommands(program, context);
   addEventsCommand(program, context);
   addWebhookCommands(program, context);
+  addMcpCommand(program, context);
   try {
     await program.parseAsync(argv, { from: "user" });
     return exitCode;

@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { PosternError } from "../../src/core/errors.ts";
 import type { StreamMessage, StreamOptions } from "../../src/events/index.ts";
-import { type HttpConfig, mcpRoutes, toProblem } from "../../src/http/index.ts";
+import { type HttpConfig, healthRoutes, mcpRoutes, toProblem } from "../../src/http/index.ts";
 import { createMcp, type McpDeps, type McpLimits, type McpSessions, type McpTool } from "../../src/mcp/index.ts";
 import { startHttpServer, type TestHttpServer } from "./http-server.ts";
 import { readOutput } from "./scripted-gateway.ts";
@@ -62,7 +62,7 @@ export async function startMcpServer({
     };
     const mcp = createMcp(deps);
     onTestFinished(() => mcp.close());
-    return [mcpRoutes({ handle: (request) => mcp.handle(request), log: silent, clock })];
+    return [healthRoutes, mcpRoutes({ handle: (request) => mcp.handle(request), log: silent, clock })];
   }, config);
   const mcpUrl = `${server.url}/mcp`;
   return {
