@@ -19,22 +19,27 @@ export interface NewGrant {
  * A grant is a connected app, and its id names it: it is told to whoever may see the app, and is good for nothing at the
  * authorization server's own routes.
  */
-export function newGrant(wanted: NewGrant, clock: Clock): { readonly appId: string; readonly write: RecordWrite } {
+export function newGrant(
+  wanted: NewGrant,
+  clock: Clock,
+): { readonly appId: string; readonly hash: string; readonly write: RecordWrite } {
   const { accountId, clientId, resource, scopes, host } = wanted;
   const appId = newUuid();
+  const hash = sha256(appId);
   const now = clock.now();
   const resources = { [resourceNames[resource]]: scopes.join(" ") };
   return {
     appId,
+    hash,
     write: {
       kind: "save",
       row: {
         kind: "Grant",
-        id_hash: sha256(appId),
+        id_hash: hash,
         payload: JSON.stringify({ kind: "Grant", appId, accountId, clientId, resources, host }),
         account_id: accountId,
         client_id: clientId,
-        grant_hash: sha256(appId),
+        grant_hash: hash,
         user_code_hash: null,
         consumed_at: null,
         last_used_at: null,

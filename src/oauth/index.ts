@@ -1,13 +1,15 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
-import { PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
+import { createApps } from "./apps.ts";
 import { createClientDocuments } from "./client-documents.ts";
-import { createClientStore } from "./client-store.ts";
+import { clientName, createClientStore } from "./client-store.ts";
+import { createClients } from "./clients.ts";
 import { createDecision, createVerdict } from "./decision.ts";
+import { createDevice } from "./device.ts";
 import { createEngine } from "./engine.ts";
 import { createMetadata } from "./metadata.ts";
 import type { OAuth } from "./oauth.ts";
@@ -63,18 +65,21 @@ export function createOAuth(deps: OAuthDeps): OAuth {
     keys,
     decide: createVerdict({ clients, clock }),
   });
-  const notYet = async (): Promise<never> => {
-    throw new PosternError("invalid_request", "This does not work yet.");
-  };
+  async function documentOf(clientId: string) {
+    const client = await (await engine.provider()).Client.find(clientId);
+    if (client === undefined) return null;
+    const name = clientName({ client_name: client.clientName }, clientId);
+    return { name, metadata: JSON.stringify(client.metadata()) };
+  }
+
   return {
     tokens: createTokens({ db, clock }),
-    apps: { list: async () => [], disconnect: notYet },
-    clients: { list: () => clients.list(), add: notYet, remove: notYet },
+    apps: createApps({ ...deps, records }),
+    clients: createClients({ clients, provider: () => engine.provider() }),
     handle: (request, response, from) => engine.handle(request, response, from),
     ...createMetadata({ place, config }),
     ...createDecision({ engine, clients, place }),
-    describeDevice: notYet,
-    decideDevice: notYet,
+    ...createDevice({ records, clients, clock, place, documentOf }),
     start: () => undefined,
     close: async () => undefined,
   };

@@ -50,6 +50,7 @@ export interface OAuth {
   };
   readonly clients: {
     list(): Promise<readonly OAuthClient[]>;
+    /** @throws PosternError `invalid_request` for a redirect that cannot be one */
     add(wanted: AddClientInput): Promise<AddedClient>;
     /** With all that it was given. @throws PosternError `client_not_found` */
     remove(clientId: string): Promise<void>;

@@ -1,4 +1,4 @@
-import type { Insertable, Kysely, Selectable } from "kysely";
+import type { Insertable, Kysely, Selectable, Updateable } from "kysely";
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
@@ -16,8 +16,9 @@ export interface OAuthRecord extends Omit<Selectable<Tables["oauth_records"]>, "
 
 /** A change that a request makes. */
 export type RecordWrite =
-  /** Only the first may be one: nothing that follows happens when it was consumed before. */
+  /** Only the first may be one of these two: nothing that follows happens when it was consumed, or decided, before. */
   | { readonly kind: "consume"; readonly recordKind: RecordKind; readonly idHash: string }
+  | { readonly kind: "decide"; readonly userCode: string; readonly changes: Updateable<Tables["oauth_records"]> }
   | { readonly kind: "save"; readonly row: Insertable<Tables["oauth_records"]> }
   /** The grant was used, and lives on until then. */
   | { readonly kind: "prolong"; readonly grantHash: string; readonly expiresAt: number }
@@ -35,13 +36,8 @@ export interface RecordStore {
   /** A device's code that waits for its decision. */
   findByUserCode(userCode: string): Promise<OAuthRecord | null>;
   /**
-   * Decides on a device's code, once.
-   * @returns false when it was decided before
-   */
-  decideUserCode(userCode: string, row: Insertable<Tables["oauth_records"]>): Promise<boolean>;
-  /**
    * All of it in one transaction, or nothing.
-   * @returns false when something was to be consumed that is consumed, or gone
+   * @returns false when something was to be consumed, or decided, that was before, or is gone
    */
   write(writes: readonly RecordWrite[]): Promise<boolean>;
   remove(recordKind: RecordKind, idHash: string): Promise<void>;
@@ -88,17 +84,6 @@ export function createRecordStore(deps: {
       return row === undefined ? null : readRecord(row);
     },
 
-    async decideUserCode(userCode, row) {
-      const { numUpdatedRows } = await db
-        .updateTable("oauth_records")
-        .set(row)
-        .where("user_code_hash", "=", sha256(userCode))
-        .where("kind", "=", "DeviceCode")
-        .where("consumed_at", "is", null)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
-    },
-
     write: async (writes) => writes.length === 0 || commits.add(writes),
 
     async remove(recordKind, idHash) {
@@ -124,11 +109,13 @@ interface Applying {
   readonly now: number;
 }
 
-/** @returns false when it was to be consumed and was before */
+/** @returns false when it was to be consumed, or decided, and was before */
 async function apply(db: Kysely<Tables>, write: RecordWrite, { noteAudit, now }: Applying): Promise<boolean> {
   switch (write.kind) {
     case "consume":
       return consume(db, write, now);
+    case "decide":
+      return decide(db, write);
     case "save":
       await save(db, write.row);
       return true;
@@ -161,6 +148,19 @@ async function consume(
     .where("id_hash", "=", idHash)
     .where("kind", "=", recordKind)
     .where("consumed_at", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+async function decide(
+  db: Kysely<Tables>,
+  { userCode, changes }: Extract<RecordWrite, { readonly kind: "decide" }>,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("oauth_records")
+    .set({ ...changes, user_code_hash: null })
+    .where("user_code_hash", "=", sha256(userCode))
+    .where("kind", "=", "DeviceCode")
     .executeTakeFirst();
   return numUpdatedRows > 0n;
 }
