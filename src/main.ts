@@ -10,7 +10,6 @@ const { runCli } = await import("./cli/program.ts");
 const { openUserTerminal } = await import("./cli/attach/user-terminal.ts");
 const { systemClock } = await import("./core/clock.ts");
 const { isErrno, messageOf } = await import("./core/errors.ts");
-const { silentLog } = await import("./core/log.ts");
 const { packageVersion } = await import("./version.ts");
 
 // Each part of the house is loaded by the command that needs it: `--help` is not kept waiting by a web server.
@@ -40,33 +39,8 @@ const ports: CliPorts = {
   },
 
   async openStores() {
-    const [{ browserAddress, loadConfig }, { openStores }] = await Promise.all([
-      import("./config.ts"),
-      import("./stores.ts"),
-    ]);
-    const config = loadConfig();
-    const stores = await openStores(config, { log: silentLog, clock: systemClock });
-    const { accounts, folders, agents } = stores;
-    const { accountId } = await accounts.owner();
-    return {
-      folders,
-      tokens: {
-        create: (wanted) => accounts.tokens.create(accountId, wanted),
-        list: () => accounts.tokens.list(accountId),
-        revoke: (tokenId) => accounts.tokens.revoke(accountId, tokenId),
-      },
-      browsers: {
-        createLink: (baseUrl) => accounts.signIn.createUrl(accountId, baseUrl ?? browserAddress(config)),
-        list: () => accounts.browsers.list(accountId),
-        revoke: (browserSessionId) => accounts.browsers.revoke(accountId, browserSessionId),
-      },
-      agents: {
-        list: () => agents.list(),
-        configure: (name, { binary }) => agents.configure(name, binary === null ? {} : { binary }),
-        setDefault: (name) => agents.setDefault(name),
-      },
-      close: () => stores.close(),
-    };
+    const { openCommandStores } = await import("./command-stores.ts");
+    return openCommandStores();
   },
 
   async token() {

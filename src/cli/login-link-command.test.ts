@@ -23,9 +23,14 @@ async function run(argv: readonly string[], records = [record]) {
   const stores: CliStores = {
     folders: { add: unused, list: unused, remove: unused },
     tokens: { create: unused, list: unused, revoke: unused },
+    accounts: { add: unused, list: unused, remove: unused },
+    clients: { add: unused, list: unused, remove: unused },
     agents: { list: unused, configure: unused, setDefault: unused },
     browsers: {
-      createLink: async (baseUrl) => ({ url: `${baseUrl ?? "http://configured"}/sign-in#secret`, expiresAt }),
+      createLink: async (baseUrl, account) => ({
+        url: `${baseUrl ?? "http://configured"}/sign-in#secret${account === null ? "" : `-of-${account}`}`,
+        expiresAt,
+      }),
       list: async () => records,
       async revoke(browserSessionId) {
         if (browserSessionId !== "b1") throw new PosternError("browser_session_not_found", "There is none.");
@@ -47,6 +52,14 @@ describe("postern login-link", () => {
     });
     const { stdout, stderr } = await run(["login-link", "--json"]);
     expect([JSON.parse(stdout), stderr]).toEqual([{ url: "http://configured/sign-in#secret", expiresAt }, ""]);
+  });
+
+  test("is for another account with --account", async () => {
+    expect(await run(["login-link", "--account", "anna"])).toEqual({
+      code: 0,
+      stdout: "http://configured/sign-in#secret-of-anna\n",
+      stderr: "It signs one browser in as anna, once, within the next 10 minutes.\n",
+    });
   });
 
   test("takes the address from --base-url, when it is one", async () => {

@@ -3,12 +3,13 @@ import { hasCode } from "../core/errors.ts";
 import { meSchema } from "../wire/sign-in.ts";
 import { createGatewayClient } from "./gateway-client.ts";
 import { type CommonOptions, describe } from "./options.ts";
-import { printableJson, table } from "./plain-text.ts";
+import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { withStores } from "./with-stores.ts";
 
 interface LinkOptions extends CommonOptions {
   readonly baseUrl?: string;
+  readonly account?: string;
 }
 
 /** `postern login-link`, and `postern browser list|revoke` for who signed in with one: in the store, with or without a gateway. */
@@ -17,8 +18,10 @@ export function addLoginLinkCommands(program: Command, context: CliContext): voi
     "postern login-link",
     "postern login-link --base-url https://postern.example.org",
     "postern login-link | qrencode -t ansiutf8",
+    "postern login-link --account anna",
   ])
     .description("make a link that signs a browser in as you, and print it alone on standard output; good once")
+    .option("--account <account>", "sign in as this account, by its name or ID (default: you, the owner)")
     .option("--base-url <url>", "the address that the browser uses (default: that of the running gateway)", webAddress)
     .action((options: LinkOptions) => makeLink(options, context));
 
@@ -51,17 +54,21 @@ export function addLoginLinkCommands(program: Command, context: CliContext): voi
     });
 }
 
-async function makeLink({ baseUrl, json }: LinkOptions, context: CliContext): Promise<void> {
+async function makeLink({ account, baseUrl, json }: LinkOptions, context: CliContext): Promise<void> {
   const address = baseUrl ?? (await runningAddress(context));
-  const { url, expiresAt } = await withStores(context, (stores) => stores.browsers.createLink(address));
+  const { url, expiresAt } = await withStores(context, (stores) =>
+    stores.browsers.createLink(address, account ?? null),
+  );
   if (json) return context.stdout(`${printableJson({ url, expiresAt })}\n`);
   context.stdout(`${url}\n`);
   const minutes = minutesUntil(expiresAt, context.clock);
-  context.stderr(`It signs one browser in as you, once, within the next ${minutes} minutes.\n`);
+  context.stderr(
+    `It signs one browser in as ${account === undefined ? "you" : plainLine(account)}, once, within the next ${minutes} minutes.\n`,
+  );
 }
 
 /** The address of the gateway that runs, whose port may be another than the configuration's; null when none runs. */
-async function runningAddress(context: CliContext): Promise<string | null> {
+export async function runningAddress(context: CliContext): Promise<string | null> {
   const client = createGatewayClient(await context.ports.socketPath());
   try {
     const me = await client.send({ method: "GET", path: "/api/me" }, meSchema);
@@ -74,7 +81,7 @@ async function runningAddress(context: CliContext): Promise<string | null> {
 }
 
 /** @throws InvalidArgumentError */
-function webAddress(text: string): string {
+export function webAddress(text: string): string {
   if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
   throw new InvalidArgumentError("An address such as https://postern.example.org is needed.");
 }

@@ -1,6 +1,8 @@
 import type { Clock } from "../core/clock.ts";
 import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
+import type { AccountRecord, AddAccountInput, AddedAccount } from "../wire/accounts.ts";
+import type { AddClientInput, AddedClient, OAuthClient } from "../wire/oauth.ts";
 import type { BrowserSession, SignInLink } from "../wire/sign-in.ts";
 import type { UserTerminal } from "./attach/user-terminal.ts";
 
@@ -38,10 +40,23 @@ export interface CliStores {
     revoke(tokenId: string): Promise<void>;
   };
   readonly browsers: {
-    /** Signs a browser in as the owner, once. Without `baseUrl` at the address that the configuration gives. */
-    createLink(baseUrl: string | null): Promise<SignInLink>;
+    /**
+     * Signs a browser in once: as the owner, or as `account`, a name or an id. Without `baseUrl` at the address that the configuration gives.
+     * @throws PosternError `account_not_found`
+     */
+    createLink(baseUrl: string | null, account: string | null): Promise<SignInLink>;
     list(): Promise<readonly Omit<BrowserSession, "current">[]>;
     revoke(browserSessionId: string): Promise<void>;
+  };
+  readonly accounts: {
+    add(wanted: AddAccountInput, baseUrl: string | null): Promise<AddedAccount>;
+    list(): Promise<readonly AccountRecord[]>;
+    remove(nameOrId: string): Promise<AccountRecord>;
+  };
+  readonly clients: {
+    add(wanted: AddClientInput): Promise<AddedClient>;
+    list(): Promise<readonly OAuthClient[]>;
+    remove(clientId: string): Promise<void>;
   };
   readonly agents: {
     list(): Promise<ListAgentsOutput>;

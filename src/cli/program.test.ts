@@ -19,6 +19,12 @@ const commands = [
   ["login-link"],
   ["browser", "list"],
   ["browser", "revoke"],
+  ["account", "add"],
+  ["account", "list"],
+  ["account", "remove"],
+  ["client", "add"],
+  ["client", "list"],
+  ["client", "remove"],
 ] as const;
 
 test.each(commands.map((command) => [command.join(" "), command] as const))(
@@ -52,6 +58,10 @@ test.each([
   [["token", "create", "--name", "x", "--scopes", "coding:read", "--expires", "soon"], /Write 90m, 12h, 30d/],
   [["token", "create", "--name", "x", "--scopes", "coding:read", "--expires", "9999w"], /ten years/],
   [["folder", "add", "x", "--scopes", ""], /files/],
+  [["account", "add", "anna"], /required option '--scopes/],
+  [["account", "add", "anna", "--scopes", "admin"], /coding:read/],
+  [["account", "add", "", "--scopes", "coding:read"], /name/],
+  [["client", "add", "x", "--redirect", "nowhere"], /URL/],
   [["coding", "ask"], /missing required argument 'prompt'/],
   [["coding", "ask", "two", "prompts"], /too many arguments/],
   [["coding", "ask", "x", "--permission-mode", "yolo"], /ask.*edits.*all/],

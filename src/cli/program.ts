@@ -1,5 +1,7 @@
 import { Command } from "commander";
+import { addAccountCommands } from "./account-command.ts";
 import { addAttachCommand } from "./attach-command.ts";
+import { addClientCommands } from "./client-command.ts";
 import { addCodingCommands } from "./coding-command.ts";
 import { addEventsCommand } from "./events-command.ts";
 import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
@@ -58,6 +60,8 @@ export async function runCli(
   addFolderCommands(program, context);
   addTokenCommands(program, context);
   addLoginLinkCommands(program, context);
+  addAccountCommands(program, context);
+  addClientCommands(program, context);
   addRescueCommands(program, context);
   addEventsCommand(program, context);
   addWebhookCommands(program, context);

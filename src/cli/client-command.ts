@@ -1,0 +1,70 @@
+import type { Command } from "commander";
+import { addClientInputSchema } from "../wire/oauth.ts";
+import { textSchema } from "../wire/text.ts";
+import { collect, type CommonOptions, describe, oneOf } from "./options.ts";
+import { plainLine, printableJson, table } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+import { withStores } from "./with-stores.ts";
+
+interface AddOptions extends CommonOptions {
+  readonly redirect?: readonly string[];
+  readonly confidential?: true;
+}
+
+const redirectSchema = addClientInputSchema.shape.redirectUris.unwrap().element;
+
+function redirect(text: string, before?: readonly string[]): readonly string[] {
+  return collect(oneOf(redirectSchema)(text), before);
+}
+
+/** `postern client add|list|remove`: clients of the authorization server; in the store, with or without a running gateway. */
+export function addClientCommands(program: Command, context: CliContext): void {
+  const group = program.command("client").description("make programs known that ask to be let in (OAuth2)");
+
+  describe(group.command("add"), [
+    "postern client add 'My phone app' --redirect com.example.app:/callback",
+    "postern client add 'My server' --redirect https://app.example.org/callback --confidential",
+    "postern client add 'A television' # none: for the device grant",
+  ])
+    .description("add a client, and print its id on standard output; with --confidential its secret too, this once")
+    .argument("<name>", "what the page that asks for consent calls it", oneOf(textSchema(100)))
+    .option("--redirect <uri>", "where it is sent back to; may be repeated", redirect)
+    .option("--confidential", "give it a secret: for a program on a server, that can keep one")
+    .action(async (name: string, { json, redirect: uris = [], confidential }: AddOptions) => {
+      const wanted = { name, redirectUris: [...uris], confidential: confidential === true };
+      const added = await withStores(context, (stores) => stores.clients.add(wanted));
+      if (json) return context.stdout(`${printableJson(added)}\n`);
+      const { clientId, clientSecret } = added;
+      context.stdout(clientSecret === null ? `${clientId}\n` : `${clientId}\n${clientSecret}\n`);
+      return context.stderr(
+        clientSecret === null
+          ? "This is the client's id.\n"
+          : "The client's id, and its secret, which is shown once.\n",
+      );
+    });
+
+  describe(group.command("list"), ["postern client list", "postern client list --json"])
+    .description("list the clients that are known, however they came to be")
+    .action(async ({ json }: CommonOptions) => {
+      const clients = await withStores(context, (stores) => stores.clients.list());
+      if (json) return context.stdout(`${printableJson({ clients })}\n`);
+      if (clients.length === 0)
+        return context.stderr("No clients. Most register themselves; `postern client add` adds one.\n");
+      const rows = clients.map((client) => [
+        client.clientId,
+        client.name,
+        client.origin,
+        client.redirectUris.join(","),
+        client.lastUsedAt ?? "never",
+      ]);
+      return context.stdout(`${table(["ID", "NAME", "CAME", "REDIRECTS", "LAST USED"], rows)}\n`);
+    });
+
+  describe(group.command("remove"), ["postern client remove 3f0c…"])
+    .description("remove a client with all that it was given, at once and in a running gateway too")
+    .argument("<clientId>", "the ID that `postern client list` shows")
+    .action(async (clientId: string, { json }: CommonOptions) => {
+      await withStores(context, (stores) => stores.clients.remove(clientId));
+      context.stdout(json ? `${printableJson({ removed: clientId })}\n` : `Removed ${plainLine(clientId)}.\n`);
+    });
+}
