@@ -31,6 +31,7 @@ import {
   docsRoutes,
   eventRoutes,
   folderRoutes,
+  type HttpServer,
   healthRoutes,
   manifestRoutes,
   mcpRoutes,
@@ -67,6 +68,8 @@ export interface App {
   readonly accounts: Accounts;
   readonly folders: Folders;
   readonly agents: AgentRegistry;
+  /** What callers can reach, hidden routes too. */
+  routes(): ReturnType<HttpServer["routes"]>;
   /** The process that keeps the terminals; null while there is none. */
   terminalHostPid(): number | null;
   /** Stops listening and lets go of the terminal host: agents live on. Idempotent. */
@@ -246,6 +249,7 @@ async function start(
     accounts,
     folders,
     agents,
+    routes: () => server.routes(),
     terminalHostPid: () => host.host()?.pid ?? null,
     close: () => disposer.close(),
   };
