@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { browserSessionSchema, signInLinkSchema } from "../../src/wire/sign-in.ts";
-import { callApi, sendApi } from "./client.ts";
+import { callApi, sendApi, whenSignedOut } from "./client.ts";
 import { forgetKey } from "./key.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -26,14 +26,14 @@ export function useRevokeBrowserSession() {
   });
 }
 
-/** Signs this browser out: its cookie goes, its key is forgotten, and so is all that was shown. */
+/** Signs this browser out: its cookie goes, and its key is forgotten. The sign-in page forgets all that was shown. */
 export function useSignOut() {
-  const client = useQueryClient();
   return useMutation({
     mutationFn: () => sendApi("/api/sign-out", { method: "POST" }),
     onSuccess: () => {
+      // Whoever signs out leaves: what is still asked for is refused, and is no reason to come back here.
+      whenSignedOut(() => undefined);
       forgetKey();
-      client.clear();
     },
   });
 }

@@ -18,6 +18,14 @@ test.each([
   expect(passkeyObstacle({ href, ...able })).toEqual({ words: expect.stringContaining("names"), elsewhere });
 });
 
+test("where the gateway's own address is known, they are led there", () => {
+  const page = { href: "http://localhost:7177/settings?x=1#y", ...able };
+  const baseUrl = "https://agents.example.org/";
+  expect(passkeyObstacle({ ...page, baseUrl })?.elsewhere).toBe("https://agents.example.org/settings?x=1");
+  expect(passkeyObstacle({ ...page, baseUrl: "http://localhost:7177" })).toBeNull();
+  expect(passkeyObstacle({ ...page, baseUrl: "http://192.168.1.7:7177" })).toBeNull();
+});
+
 test("an address of numbers, plain http and an old browser each say why", () => {
   expect(passkeyObstacle({ href: "https://192.168.1.7/", ...able })?.words).toMatch(/not for 192\.168\.1\.7/);
   expect(passkeyObstacle({ href: "https://[fe80::1]/", ...able })?.words).toMatch(/not for \[fe80::1\]/);

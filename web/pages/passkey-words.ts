@@ -16,14 +16,22 @@ const numbers = /^(\d+\.\d+\.\d+\.\d+|\[[\d:a-f.]+\])$/i;
  */
 export function passkeyObstacle({
   href,
+  baseUrl = null,
   secure,
   supported,
 }: {
   readonly href: string;
+  /** The gateway's address for people, where it is known: its passkeys belong there. */
+  readonly baseUrl?: string | null;
   readonly secure: boolean;
   readonly supported: boolean;
 }): PasskeyObstacle | null {
   const here = new URL(href);
+  const base = baseUrl === null ? null : new URL(baseUrl);
+  if (base !== null && base.origin !== here.origin && !numbers.test(base.hostname)) {
+    const elsewhere = new URL(`${here.pathname}${here.search}`, base).href;
+    return { words: `Passkeys of this gateway belong to ${base.origin}.`, elsewhere };
+  }
   if (loopback.test(here.hostname)) {
     const { hostname } = here;
     here.hostname = "localhost";
@@ -42,8 +50,9 @@ export function passkeyObstacle({
 }
 
 /** {@link passkeyObstacle} of the page that is open. */
-export function obstacleHere(): PasskeyObstacle | null {
+export function obstacleHere(baseUrl: string | null = null): PasskeyObstacle | null {
   return passkeyObstacle({
+    baseUrl,
     href: window.location.href,
     secure: window.isSecureContext,
     supported: "PublicKeyCredential" in window,

@@ -1,6 +1,7 @@
 import { Fingerprint } from "lucide-react";
 import { useState } from "react";
 import type { Passkey } from "../../src/wire/accounts.ts";
+import { useMe } from "../api/me.ts";
 import { useAddPasskey, usePasskeys, useRemovePasskey } from "../api/passkeys.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -20,7 +21,7 @@ export function PasskeySettings() {
   const passkeys = usePasskeys();
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<Passkey | null>(null);
-  const obstacle = obstacleHere();
+  const obstacle = obstacleHere(useMe().data?.gateway.baseUrl);
   return (
     <Section
       title="Passkeys"
@@ -35,7 +36,7 @@ export function PasskeySettings() {
               <>
                 {" "}
                 <a href={obstacle.elsewhere} className="text-accent underline">
-                  Open this page on localhost
+                  Open this page at {new URL(obstacle.elsewhere).host}
                 </a>{" "}
                 to add one; you sign in there anew.
               </>

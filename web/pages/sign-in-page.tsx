@@ -30,6 +30,9 @@ export function SignInPage() {
     [client, goOn],
   );
 
+  // What was shown before is for nobody who comes next.
+  useEffect(() => client.clear(), [client]);
+
   useEffect(() => {
     const link = hash.slice(1);
     // A link is good once, and this may run twice.

@@ -1,0 +1,234 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { oauthPaths } from "../../src/wire/oauth.ts";
+import { expectFlawless, lookAt, signInUrl, useBrowser, type Visit } from "../support/browser.ts";
+import { awaitCallback } from "../support/oauth-callback.ts";
+import { beginJourney } from "../support/oauth-journey.ts";
+import { listThroughMcp } from "../support/oauth-mcp-app.ts";
+import { patience } from "../support/session-page.ts";
+import { useGateway } from "../support/use-gateway.ts";
+
+const used = useGateway({ agents: false });
+const browser = useBrowser();
+
+async function open(page: Page, path: string, heading: string): Promise<void> {
+  await page.goto(new URL(path, used.gateway.app.baseUrl).href);
+  await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+}
+
+/** A device in Chromium that keeps passkeys and says yes to everything. */
+async function giveAuthenticator({ context, page }: Visit): Promise<void> {
+  const devtools = await context.newCDPSession(page);
+  await devtools.send("WebAuthn.enable");
+  await devtools.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+}
+
+/** What stands in a field to be copied. */
+function shown(page: Page, label: string): Promise<string> {
+  return page.getByRole("dialog").getByLabel(label, { exact: true }).innerText();
+}
+
+test("a passkey that was added in Settings signs in where the link's sign-in has ended, until it is removed", async () => {
+  const visit = await browser.visit(await signInUrl(used.gateway));
+  const { page } = visit;
+  await giveAuthenticator(visit);
+  await open(page, "/settings", "Settings");
+  await page.getByRole("button", { name: "Add a passkey" }).click();
+  const name = page.getByRole("dialog").getByLabel("Name");
+  expect(await name.inputValue()).toMatch(/^Chrome.* on Linux$/);
+  await name.fill("The drawer’s key");
+  await page.getByRole("button", { name: "Continue" }).click();
+  const passkeys = page.getByRole("list", { name: "Passkeys" });
+  await passkeys.getByText("The drawer’s key").waitFor();
+  await passkeys.getByText("never used").waitFor();
+
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
+  expect(await page.evaluate("localStorage.getItem('postern.key')")).toBeNull();
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
+
+  await open(page, "/settings", "Settings");
+  await passkeys.getByText(/last used/).waitFor();
+  await expectFlawless(visit, "settings with a passkey");
+  await page.getByRole("button", { name: "Remove The drawer’s key" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await page.getByText("None yet: this account signs in by links.").waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await page.getByRole("alert").waitFor();
+  expect(await page.getByRole("alert").innerText()).not.toMatch(/undefined|Error/);
+  expect(visit.troubles().filter((trouble) => !trouble.includes("401"))).toEqual([]);
+});
+
+test("an account that the owner adds signs in by its link, sees what it may and why not the rest, and is thrown out", async () => {
+  const owner = await browser.visit(await signInUrl(used.gateway));
+  await open(owner.page, "/accounts", "Accounts");
+  await owner.page.getByRole("button", { name: "Add an account" }).click();
+  await owner.page.getByLabel("Name").fill("Bea");
+  await owner.page.getByRole("button", { name: "Add", exact: true }).click();
+  await owner.page.getByRole("heading", { name: "A link for Bea" }).waitFor();
+  const link = await shown(owner.page, "Link");
+  await owner.page.getByRole("button", { name: "Done" }).click();
+  await owner.page.getByRole("heading", { name: "Bea" }).waitFor();
+
+  const guest = await browser.visit(link);
+  const asked: string[] = [];
+  guest.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  const pages = guest.page.getByRole("navigation", { name: "Pages" });
+  await pages.getByRole("link", { name: "Connected apps" }).waitFor();
+  expect(await pages.getByRole("link").allInnerTexts()).toEqual(["Sessions", "Agents", "Connected apps", "Settings"]);
+  expect(await guest.page.getByRole("link", { name: "New session" }).count()).toBe(0);
+  for (const [path, heading] of [
+    ["/folders", "Folders"],
+    ["/tokens", "Tokens"],
+    ["/accounts", "Accounts"],
+    ["/audit", "Who did what"],
+  ] as const) {
+    await open(guest.page, path, heading);
+    await guest.page.getByText(/You are signed in as Bea, who may read sessions\./).waitFor();
+  }
+  await open(guest.page, "/new", "New session");
+  await guest.page.getByText("coding:write").waitFor();
+  await open(guest.page, "/apps", "Connected apps");
+  await guest.page.getByText("No app is connected.").waitFor();
+  expect(await guest.page.getByText("Known clients").count()).toBe(0);
+  await open(guest.page, "/settings", "Settings");
+  await guest.page.getByRole("list", { name: "Signed-in browsers" }).getByText("This one").waitFor();
+  await guest.settled();
+  const owners = /^\/api\/(folders|tokens|accounts|audit|oauth\/clients)/;
+  expect(asked.filter((path) => owners.test(path))).toEqual([]);
+  await expectFlawless(guest, "settings of an account");
+
+  await owner.page.getByRole("button", { name: "Remove Bea" }).click();
+  await owner.page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await expect.poll(() => owner.page.getByRole("heading", { name: "Bea" }).count(), patience).toBe(0);
+  await guest.page.getByRole("heading", { name: "Sign in to Postern" }).waitFor({ timeout: patience.timeout });
+  await expectFlawless(owner, "accounts");
+});
+
+test("a token is shown once, works in its folder, and not once it is revoked", async () => {
+  const { gateway, world } = used;
+  const visit = await browser.visit(await signInUrl(gateway));
+  const { page } = visit;
+  await open(page, "/tokens", "Tokens");
+  await page.getByRole("button", { name: "Create a token" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("editor");
+  await dialog.getByLabel("Only in these folders").fill(`${world.root}/nowhere`);
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await dialog.getByText(/nowhere/).waitFor();
+  await dialog.getByLabel("Only in these folders").fill(world.repository);
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "The token “editor”" }).waitFor();
+  const token = await shown(page, "Token");
+  expect(token).toMatch(/^pst_/);
+  const status = async (): Promise<number> =>
+    (await fetch(`${gateway.url}/api/me`, { headers: { authorization: `Bearer ${token}` } })).status;
+  expect(await status()).toBe(200);
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.getByText(`Only in ${world.repository}`).waitFor();
+  expect(await page.content()).not.toContain(token);
+  await page.reload();
+  await page.getByText(`Only in ${world.repository}`).waitFor();
+  expect(await page.content()).not.toContain(token);
+  await page.getByRole("button", { name: "Revoke editor" }).click();
+  await dialog.getByRole("button", { name: "Revoke" }).click();
+  await expect.poll(status, patience).toBe(401);
+});
+
+test("a client is added with a secret that is shown once, and removed", async () => {
+  const visit = await browser.visit(await signInUrl(used.gateway), { colorScheme: "dark" });
+  const { page } = visit;
+  await open(page, "/apps", "Connected apps");
+  await page.getByRole("button", { name: "Add a client" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("Chat bridge");
+  await dialog.getByLabel("Redirect URIs").fill("https://chat.example/callback");
+  await dialog.getByLabel("It can keep a secret").check();
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await page.getByRole("heading", { name: "The client “Chat bridge”" }).waitFor();
+  const secret = await shown(page, "Client secret");
+  expect(secret.length).toBeGreaterThan(20);
+  await lookAt(visit, "client-secret-desktop");
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.getByRole("heading", { name: "Chat bridge" }).waitFor();
+  expect(await page.content()).not.toContain(secret);
+  await page.getByRole("button", { name: "Remove Chat bridge" }).click();
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await expect.poll(() => page.getByRole("heading", { name: "Chat bridge" }).count(), patience).toBe(0);
+});
+
+test("an app that was let in shows what it may, and its tokens end as it is disconnected; the list of deeds says both", async () => {
+  const mcpUrl = `${used.gateway.app.baseUrl}${oauthPaths.mcp}`;
+  const journey = await beginJourney(mcpUrl);
+  const { redirectUri, arrived, port } = await awaitCallback();
+  const claimed = { client_name: "Nightly\u202Ebot", token_endpoint_auth_method: "none" };
+  const client = await journey.register({ ...claimed, redirect_uris: ["http://127.0.0.1/callback"] });
+  const errand = await journey.begin(client, { redirectUri });
+  const visit = await browser.stranger();
+  const { page } = visit;
+  await page.goto(errand.url.href);
+  await page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
+  // In the tab that waits: the way back is kept.
+  await page.goto(await signInUrl(used.gateway));
+  await page.getByRole("button", { name: /^Allow/ }).click();
+  const { accessToken } = await errand.finish(await arrived);
+  expect(await listThroughMcp(mcpUrl, accessToken)).toBe(0);
+
+  await open(page, "/apps", "Connected apps");
+  const app = page.getByRole("list", { name: "Connected apps" }).getByRole("listitem").first();
+  await app.getByRole("heading", { name: "Nightly bot" }).waitFor();
+  await app.getByText(`A program of the browser’s machine (127.0.0.1:${port})`).waitFor();
+  expect(await app.getByRole("list", { name: "May" }).innerText()).toBe("read sessions\nprompt agents");
+  visit.troubles(); // that nobody was signed in, the browser itself told as an error
+  await lookAt(visit, "apps-connected-desktop");
+  await page.getByRole("button", { name: "Disconnect Nightly bot" }).click();
+  await page.getByRole("dialog").getByText("Its tokens end at once").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+  await page.getByText("No app is connected.").waitFor();
+  await expect.poll(() => listThroughMcp(mcpUrl, accessToken).catch(String), patience).toMatch(/401|[Uu]nauthorized/);
+
+  await open(page, "/audit", "Who did what");
+  await page.getByLabel("Kind").selectOption("app");
+  for (const deed of [/owner let in Nightly bot/, /owner disconnected Nightly bot/]) {
+    await page.getByRole("listitem").filter({ hasText: deed }).first().waitFor();
+  }
+  await expect.poll(() => page.getByText("signed in by a link").count(), patience).toBe(0);
+});
+
+/** Each page of this room, and what is there when it has what it shows. */
+const pages = [
+  { name: "apps", path: "/apps", shows: "Connected apps" },
+  { name: "tokens", path: "/tokens", shows: "Tokens" },
+  { name: "accounts", path: "/accounts", shows: "Accounts" },
+  { name: "audit", path: "/audit", shows: "Who did what" },
+  { name: "settings", path: "/settings", shows: "Settings" },
+] as const;
+
+test.for(["desktop", "phone"] as const)(
+  "on a %s they are shown in both colours, and nothing moves sideways",
+  async (device) => {
+    const visit = await browser.visit(await signInUrl(used.gateway), { device });
+    if (device === "phone") await visit.page.setViewportSize({ width: 320, height: 700 });
+    for (const { name, path, shows } of pages) {
+      await open(visit.page, path, shows);
+      await visit.settled();
+      await lookAt(visit, `${name}-${device}-access`);
+      const wide = await visit.page.evaluate(
+        "[document.documentElement, document.querySelector('main')].map((one) => one.scrollWidth - one.clientWidth)",
+      );
+      expect(z.array(z.number()).parse(wide), name).toEqual([0, 0]);
+    }
+  },
+);
