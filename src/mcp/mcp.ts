@@ -13,7 +13,8 @@ export function createMcp(deps: McpDeps): Mcp {
     },
     async close() {
       closed = true;
-      await (await loading)?.close();
+      // What could not be loaded has told so already, and holds nothing.
+      await (await loading?.catch(() => null))?.close();
     },
   };
 }

@@ -55,21 +55,31 @@ export function toolSchema(schema: z.ZodType, io: "input" | "output"): ToolSchem
       if (io === "output") delete jsonSchema.additionalProperties;
     },
   });
-  const name = $ref?.replace("#/$defs/", "") ?? "";
-  const { [name]: top, ...others } = $defs;
-  const { id: _id, ...whole } = { ...rest, ...top };
-  return toolSchemaSchema.parse({
-    ...whole,
-    ...(Object.keys(others).length === 0 ? {} : { $defs: withoutIds(others) }),
-  });
+  const { id: _id, ...whole } = { ...rest, ...atTop($ref, $defs) };
+  const used = usedBy(whole, $defs);
+  return toolSchemaSchema.parse({ ...whole, ...(Object.keys(used).length === 0 ? {} : { $defs: used }) });
 }
 
-/** `id` was the name of a schema in old dialects, and validators of today stumble over it. */
-function withoutIds(defs: Readonly<Record<string, object>>): Record<string, object> {
-  return Object.fromEntries(
-    Object.entries(defs).map(([key, schema]) => [
-      key,
-      Object.fromEntries(Object.entries(schema).filter(([field]) => field !== "id")),
-    ]),
+type Definitions = Readonly<Record<string, object>>;
+
+/** What a reference leads to, which may be one itself: a schema that only has another name. */
+function atTop(ref: string | undefined, defs: Definitions): object {
+  const { $ref, ...schema } = refSchema.parse(defs[ref?.replace("#/$defs/", "") ?? ""] ?? {});
+  return $ref === undefined ? schema : { ...atTop($ref, defs), ...schema };
+}
+
+const refSchema = z.looseObject({ $ref: z.string().optional() });
+
+/** Only what is referred to; and without `id`, which was the name of a schema in old dialects: validators of today stumble over it. */
+function usedBy(schema: object, defs: Definitions, known: ReadonlySet<string> = new Set()): Record<string, object> {
+  const text = JSON.stringify(schema);
+  const wanted = Object.keys(defs).filter((key) => !known.has(key) && text.includes(`"#/$defs/${key}"`));
+  const all = new Set([...known, ...wanted]);
+  return Object.assign(
+    {},
+    ...wanted.map((key) => {
+      const { id: _id, ...definition } = z.looseObject({}).parse(defs[key]);
+      return { [key]: definition, ...usedBy(definition, defs, all) };
+    }),
   );
 }
