@@ -7,7 +7,7 @@ import type { HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 
 /** What the protocol's routes need. */
 export interface OAuthRoutesDeps {
-  readonly oauth: Pick<OAuth, "handle" | "metadata" | "protectedResource">;
+  readonly oauth: Pick<OAuth, "handle" | "keySet" | "metadata" | "protectedResource">;
   /** The gateway's own address. */
   readonly baseUrl: () => string;
 }
@@ -39,8 +39,8 @@ export function oauthRoutes(deps: OAuthRoutesDeps): RouteModule {
     void server.app.register(async (app: HttpApp) => {
       app.removeAllContentTypeParsers();
       app.addContentTypeParser("*", { bodyLimit: maxBodyBytes }, (_request, _payload, done) => done(null));
-      for (const [path, limit] of posted) addProtocolRoute(app, { ...deps, server, method: "POST", path, limit });
-      addProtocolRoute(app, { ...deps, server, method: "GET", path: oauthPaths.jwks });
+      for (const [path, limit] of posted) addProtocolRoute(app, { ...deps, server, path, limit });
+      addDocument(app, { path: oauthPaths.jwks, describe: () => deps.oauth.keySet() });
       addMetadata(app, deps);
       addProtectedResources(app, { ...deps, server });
     });
@@ -51,17 +51,16 @@ function addProtocolRoute(
   app: HttpApp,
   route: OAuthRoutesDeps & {
     readonly server: RouteServer;
-    readonly method: "GET" | "POST";
     readonly path: string;
-    readonly limit?: LimitName;
+    readonly limit: LimitName;
   },
 ): void {
-  const { oauth, server, method, path, limit } = route;
-  addPreflight(app, { method, path });
+  const { oauth, server, path, limit } = route;
+  addPreflight(app, { method: "POST", path });
   app.route({
-    method,
+    method: "POST",
     url: path,
-    config: { access: "public", crossOrigin: true, ...(limit === undefined ? {} : { limit }) },
+    config: { access: "public", crossOrigin: true, limit },
     schema: { hide: true },
     onRequest: async (_request, reply) => void reply.headers(openToPages),
     handler: async (request, reply) => {
@@ -107,14 +106,7 @@ function addPreflight(app: HttpApp, { method, path }: { readonly method: string;
 function addMetadata(app: HttpApp, { oauth, baseUrl }: OAuthRoutesDeps): void {
   const basePath = new URL(baseUrl()).pathname.replace(/\/+$/, "");
   const paths = [oauthPaths.metadata, ...(basePath === "" ? [] : [`${oauthPaths.metadata}${basePath}`])];
-  for (const path of paths) {
-    addDocument(app, {
-      path,
-      operationId: "oauthMetadata",
-      summary: "The authorization server (RFC 8414).",
-      describe: () => oauth.metadata(),
-    });
-  }
+  for (const path of paths) addDocument(app, { path, describe: () => oauth.metadata() });
 }
 
 /** RFC 9728: of the API at the root, and of `/mcp` at the path that section 3.1 puts behind. */
@@ -122,15 +114,9 @@ function addProtectedResources(
   app: HttpApp,
   { oauth, baseUrl, server }: OAuthRoutesDeps & { readonly server: RouteServer },
 ): void {
-  const resources = [
-    ["", "apiResource", "What a client of the API needs to be let in (RFC 9728)."],
-    [oauthPaths.mcp, "mcpResource", "What an MCP client needs to be let in (RFC 9728)."],
-  ] as const;
-  for (const [suffix, operationId, summary] of resources) {
+  for (const suffix of ["", oauthPaths.mcp]) {
     addDocument(app, {
       path: `${oauthPaths.protectedResource}${suffix}`,
-      operationId,
-      summary,
       // A client compares it with the address that it was given, which names one of ours.
       describe: (request) => oauth.protectedResource(`${server.ownOriginOf(request) ?? baseUrl()}${suffix}`),
     });
@@ -141,8 +127,6 @@ function addDocument(
   app: HttpApp,
   document: {
     readonly path: string;
-    readonly operationId: string;
-    readonly summary: string;
     readonly describe: (request: FastifyRequest) => Promise<Readonly<Record<string, unknown>>>;
   },
 ): void {

@@ -1,7 +1,5 @@
-import { generateKeyPairSync } from "node:crypto";
 import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
-import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createApps } from "./apps.ts";
@@ -16,6 +14,9 @@ import type { OAuth } from "./oauth.ts";
 import type { FetchDocument, NoteAudit, ScopesOfAccount, SecretBox } from "./ports.ts";
 import { createRecordStore } from "./record-store.ts";
 import type { GatewayPlace } from "./resources.ts";
+import { keysOf, unusedKeys } from "./provider-keys.ts";
+import { createSigningKeys } from "./signing-keys.ts";
+import { createSweep } from "./sweep.ts";
 import { createTokens } from "./tokens.ts";
 
 export type { AuthorizationRequest, Decider, IssuedToken, OAuth, OAuthErrorCode } from "./oauth.ts";
@@ -45,12 +46,10 @@ export function createOAuth(deps: OAuthDeps): OAuth {
   const { db, clock, place, config } = deps;
   const records = createRecordStore({ db, clock, noteAudit: deps.noteAudit });
   const clients = createClientStore({ db, clock, secrets: deps.secrets });
-  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const kid = newUuid();
-  const keys = async () => ({
-    jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), kid, alg: "ES256", use: "sig" }] },
-    kid,
-    alg: "ES256" as const,
+  const signingKeys = createSigningKeys(deps);
+  const sweep = createSweep({
+    ...deps,
+    rotate: config.accessTokens === "jwt" ? signingKeys.rotate : async () => undefined,
   });
   const engine = createEngine({
     ...deps,
@@ -62,7 +61,7 @@ export function createOAuth(deps: OAuthDeps): OAuth {
       clock,
       log: deps.log,
     }),
-    keys,
+    keys: config.accessTokens === "jwt" ? () => keysOf(signingKeys) : async () => unusedKeys(),
     decide: createVerdict({ clients, clock }),
   });
   async function documentOf(clientId: string) {
@@ -73,14 +72,17 @@ export function createOAuth(deps: OAuthDeps): OAuth {
   }
 
   return {
-    tokens: createTokens({ db, clock }),
+    tokens: createTokens({ db, clock, place, keys: signingKeys }),
     apps: createApps({ ...deps, records }),
     clients: createClients({ clients, provider: () => engine.provider() }),
     handle: (request, response, from) => engine.handle(request, response, from),
+    async keySet() {
+      return { keys: (await signingKeys.all()).map(({ publicJwk }) => publicJwk) };
+    },
     ...createMetadata({ place, config }),
     ...createDecision({ engine, clients, place }),
     ...createDevice({ records, clients, clock, place, documentOf }),
-    start: () => undefined,
-    close: async () => undefined,
+    start: () => sweep.start(),
+    close: () => sweep.close(),
   };
 }

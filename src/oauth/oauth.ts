@@ -56,9 +56,11 @@ export interface OAuth {
     remove(clientId: string): Promise<void>;
   };
   /**
-   * Answers a request of the protocol: token, revocation, introspection, registration, keys, device authorization. Its body is unread.
+   * Answers a request of the protocol: token, revocation, introspection, registration, device authorization. Its body is unread.
    */
   handle(request: IncomingMessage, response: ServerResponse, from: Decider["from"]): Promise<void>;
+  /** The public halves of the keys that sign access tokens (RFC 7517); none while tokens are opaque. */
+  keySet(): Promise<Record<string, unknown>>;
   /** RFC 8414. */
   metadata(): Promise<Record<string, unknown>>;
   /** RFC 9728. @param resource the resource's address as its client wrote it */

@@ -5,6 +5,7 @@ import { newSecret } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { appScopes } from "../wire/access.ts";
 import { oauthPaths } from "../wire/oauth.ts";
+import { appClaim } from "./access-jwt.ts";
 import { applyClientRules, authMethods } from "./client-rules.ts";
 import type { ClientDocuments } from "./client-documents.ts";
 import type { ClientStore } from "./client-store.ts";
@@ -115,6 +116,19 @@ function storage(deps: ProviderDeps, { errors, keys }: Parts): Setup {
   return {
     adapter: (name: string) => createSqlAdapter(name, deps),
     jwks: keys.jwks,
+    formats: {
+      customizers: {
+        jwt(_ctx, token, { payload }) {
+          // The grant is looked up with every use: an app that is disconnected is out at once.
+          payload[appClaim] = "grantId" in token ? token.grantId : undefined;
+          const aheadMs = Date.now() - deps.clock.now();
+          for (const name of ["iat", "exp"]) {
+            const at = payload[name];
+            if (typeof at === "number") payload[name] = at - inSeconds(aheadMs);
+          }
+        },
+      },
+    },
     // Of the library's clock; what is stored goes by ours.
     ttl: {
       AccessToken: inSeconds(lifetimes.accessTokenMs),

@@ -1,56 +1,96 @@
 import type { Kysely } from "kysely";
+import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
+import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
+import { readAccessJwt } from "./access-jwt.ts";
 import type { IssuedToken, OAuth } from "./oauth.ts";
-import { payloadSchema } from "./record-store.ts";
-import { resourceOfAudience } from "./resources.ts";
+import { type GatewayPlace, resourceOfAudience } from "./resources.ts";
 import { readScopes } from "./scopes.ts";
+import type { SigningKeys } from "./signing-keys.ts";
 
 /** The use of an app is written down at most this often: a write for every request would cost more than the request. */
 const lastUsedStepMs = 60_000;
 
+const payloadSchema = z.object({ grantId: z.string(), scope: z.string().default(""), aud: z.string() });
+
+/** What a JWT is looked up by again: what it says, without what makes it a token. */
+const jwtTokenIdSchema = z.object({ appId: z.string(), scope: z.string(), aud: z.string(), exp: z.number() });
+const jwtPrefix = "jwt.";
+
 /** Access tokens, looked up without the library. */
-export function createTokens({ db, clock }: { readonly db: Kysely<Tables>; readonly clock: Clock }): OAuth["tokens"] {
+export function createTokens(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly place: () => GatewayPlace;
+  readonly keys: SigningKeys;
+}): OAuth["tokens"] {
+  const { db, clock } = deps;
+  const findOpaque = compiledLookup(db, (idHash) =>
+    db
+      .selectFrom("oauth_records as token")
+      .innerJoin("oauth_records as held", "held.id_hash", "token.grant_hash")
+      .select(["token.kind", "token.payload", "token.expires_at", "token.account_id", "token.client_id"])
+      .select(["held.kind as held_kind", "held.id_hash as held_hash", "held.last_used_at"])
+      .select("held.expires_at as held_expires_at")
+      .where("token.id_hash", "=", idHash),
+  );
+  const findGrant = compiledLookup(db, (idHash) =>
+    db
+      .selectFrom("oauth_records")
+      .select(["kind", "account_id", "client_id", "last_used_at", "expires_at"])
+      .where("id_hash", "=", idHash),
+  );
+
   async function noteUse(grantHash: string, lastUsedAt: number | null): Promise<void> {
     const now = clock.now();
     if (lastUsedAt !== null && now - lastUsedAt < lastUsedStepMs) return;
+    // Not knowing when an app was last there is no reason to refuse it, for example when the disk is full.
     await db
       .updateTable("oauth_records")
       .set({ last_used_at: now })
       .where("id_hash", "=", grantHash)
       .where("kind", "=", "Grant")
-      .execute();
+      .execute()
+      .catch(() => undefined);
   }
+
+  const isOver = (expiresAt: number | null): boolean => expiresAt === null || expiresAt <= clock.now();
 
   /** In force: not over, and its grant stands. */
-  async function findAgain(tokenId: string): Promise<IssuedToken | null> {
-    const row = await db
-      .selectFrom("oauth_records as token")
-      .innerJoin("oauth_records as held", (join) =>
-        join.onRef("held.id_hash", "=", "token.grant_hash").on("held.kind", "=", "Grant"),
-      )
-      .select(["token.payload", "token.expires_at", "token.account_id", "token.client_id"])
-      .select(["held.id_hash as grant_hash", "held.last_used_at", "held.expires_at as grant_expires_at"])
-      .where("token.id_hash", "=", tokenId)
-      .where("token.kind", "=", "AccessToken")
-      .executeTakeFirst();
-    if (row === undefined || row.account_id === null || row.client_id === null) return null;
-    const now = clock.now();
-    if (row.expires_at === null || row.expires_at <= now) return null;
-    if (row.grant_expires_at !== null && row.grant_expires_at <= now) return null;
-    const payload = payloadSchema.parse(JSON.parse(row.payload));
-    // Not knowing when an app was last there is no reason to refuse it, for example when the disk is full.
-    await noteUse(row.grant_hash, row.last_used_at).catch(() => undefined);
-    return {
-      tokenId,
-      accountId: row.account_id,
-      app: { clientId: row.client_id, appId: String(payload["grantId"]) },
-      scopes: new Set(readScopes(String(payload["scope"] ?? ""))),
-      resource: resourceOfAudience(payload["aud"]),
-      expiresAt: row.expires_at,
-    };
+  async function opaque(tokenId: string): Promise<IssuedToken | null> {
+    const row = await findOpaque(tokenId);
+    if (row === undefined || row.kind !== "AccessToken" || row.held_kind !== "Grant") return null;
+    const { account_id: accountId, client_id: clientId, expires_at: expiresAt } = row;
+    if (accountId === null || clientId === null || expiresAt === null) return null;
+    if (isOver(expiresAt) || isOver(row.held_expires_at)) return null;
+    const { grantId: appId, scope, aud } = payloadSchema.parse(JSON.parse(row.payload));
+    await noteUse(row.held_hash, row.last_used_at);
+    const scopes = new Set(readScopes(scope));
+    return { tokenId, accountId, app: { clientId, appId }, scopes, resource: resourceOfAudience(aud), expiresAt };
   }
 
-  return { find: (token) => findAgain(sha256(token)), findAgain };
+  async function jwt(tokenId: string): Promise<IssuedToken | null> {
+    const { appId, scope, aud, exp } = jwtTokenIdSchema.parse(JSON.parse(tokenId.slice(jwtPrefix.length)));
+    const expiresAt = exp * 1_000;
+    const held = await findGrant(sha256(appId));
+    if (held === undefined || held.kind !== "Grant" || isOver(held.expires_at) || isOver(expiresAt)) return null;
+    const { account_id: accountId, client_id: clientId } = held;
+    if (accountId === null || clientId === null) return null;
+    await noteUse(sha256(appId), held.last_used_at);
+    const scopes = new Set(readScopes(scope));
+    return { tokenId, accountId, app: { clientId, appId }, scopes, resource: resourceOfAudience(aud), expiresAt };
+  }
+
+  return {
+    async find(token) {
+      if (!token.includes(".")) return opaque(sha256(token));
+      const claims = await readAccessJwt(token, { ...deps, now: clock.now() });
+      if (claims === null) return null;
+      const { postern_app: appId, scope, aud, exp } = claims;
+      return jwt(jwtPrefix + JSON.stringify({ appId, scope, aud, exp }));
+    },
+    findAgain: (tokenId) => (tokenId.startsWith(jwtPrefix) ? jwt(tokenId) : opaque(tokenId)),
+  };
 }

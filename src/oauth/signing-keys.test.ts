@@ -1,0 +1,63 @@
+import { decodeProtectedHeader } from "jose";
+import { expect, test } from "vitest";
+import { startAuthorizationServer, testKey } from "../../test/support/authorization-server.ts";
+import { describeOnBothStores } from "../../test/support/database.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { createSecretBox } from "../platform/secret-box.ts";
+import { lifetimes } from "./lifetimes.ts";
+import { createSigningKeys } from "./signing-keys.ts";
+
+const minuteMs = 60_000;
+const secrets = createSecretBox(testKey);
+
+describeOnBothStores("keys of access tokens", (openStore) => {
+  test("rotate, and no client notices, nor another gateway on the store", async () => {
+    const store = await openStore();
+    const clock = createFakeClock(Date.now());
+    const config = { accessTokens: "jwt" } as const;
+    const here = await startAuthorizationServer(store, { clock, config });
+    const there = createSigningKeys({ db: (await store.openAgain()).db, clock, secrets });
+    const mine = createSigningKeys({ db: store.db, clock, secrets });
+    const clientId = await here.newClient();
+    const kidOf = (token: string) => decodeProtectedHeader(token).kid;
+
+    const first = await here.letIn(clientId);
+    expect(await here.oauth.tokens.find(first.accessToken)).toMatchObject({ app: { clientId }, resource: "all" });
+    expect(await there.find(String(kidOf(first.accessToken)))).not.toBeNull();
+
+    await clock.advance(lifetimes.signingKeyMs);
+    // Of two gateways that find the key old at the same moment, one makes the next.
+    await Promise.all([mine.rotate(), there.rotate()]);
+    expect(await mine.all()).toHaveLength(2);
+
+    const atFirst = await here.letIn(clientId);
+    expect(kidOf(atFirst.accessToken)).toBe(kidOf(first.accessToken));
+    await clock.advance(lifetimes.keyNoticeMs + minuteMs);
+    const next = await here.letIn(clientId);
+    expect(kidOf(next.accessToken)).not.toBe(kidOf(first.accessToken));
+    expect(await there.find(String(kidOf(next.accessToken)))).not.toBeNull();
+
+    // What the old key signed in its last moment is good until it is over by itself.
+    await clock.advance(lifetimes.accessTokenMs - 2 * minuteMs);
+    expect(await mine.find(String(kidOf(first.accessToken)))).not.toBeNull();
+    expect(await here.oauth.tokens.find(next.accessToken)).not.toBeNull();
+    await clock.advance(lifetimes.keyNoticeMs + 2 * minuteMs);
+    await mine.rotate();
+    expect(await mine.find(String(kidOf(first.accessToken)))).toBeNull();
+    expect(await mine.all()).toHaveLength(1);
+  });
+
+  test("are shown without their private halves, and lie sealed in the store", async () => {
+    const store = await openStore();
+    const server = await startAuthorizationServer(store, { config: { accessTokens: "jwt" } });
+    await server.letIn(await server.newClient());
+    const { keys } = await server.oauth.keySet();
+    expect(keys).toEqual([
+      { kty: "RSA", n: expect.any(String), e: "AQAB", kid: expect.any(String), alg: "RS256", use: "sig" },
+    ]);
+    const rows = await store.db.selectFrom("oauth_keys").selectAll().execute();
+    expect(rows.map(({ sealed }) => sealed.slice(0, 3))).toEqual(["v1."]);
+    const other = createSigningKeys({ ...store, clock: createFakeClock(), secrets: createSecretBox(Buffer.alloc(32)) });
+    await expect(other.all()).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+});
