@@ -31,7 +31,7 @@ export function consentPage(page: {
 }
 
 function destinationRow(destination: string): Html {
-  return html`<div><dt>Answer goes to</dt><dd>${
+  return html`<div><dt>Leads to</dt><dd>${
     isOfThisMachine(destination)
       ? html`a program on this computer <span class="host">${claimed(destination, 120)}</span>`
       : html`<span class="host">${claimed(destination, 260)}</span>`

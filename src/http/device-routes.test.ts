@@ -53,13 +53,13 @@ test("a wrong code is told as a mistake, with another try; what is no code is sh
   for (const typed of ["AAAA-AAAA", `"><script>alert(1)</script>`, "x".repeat(2_000)]) {
     const { status, body } = await get(`?user_code=${encodeURIComponent(typed)}`);
     expect(status).toBe(400);
-    expect(body).toContain("No device waits with this code");
+    expect(body).toContain("No such code");
     expect(body).toContain('aria-invalid="true"');
     expect(body).not.toContain("<script>");
   }
   const posted = await post({ user_code: "AAAA-AAAA", action: "allow" });
   expect(posted.status).toBe(400);
-  expect(posted.body).toContain("No device waits with this code");
+  expect(posted.body).toContain("No such code");
 });
 
 test("what was ticked is given to the device, or nothing; then the page says so", async () => {

@@ -56,6 +56,7 @@ bdi { unicode-bidi: isolate; }
 .mark .lamp { stroke: var(--color-lamp-fill); }
 .mark .lamp-fill { fill: var(--color-lamp-fill); stroke: none; }
 .lead { margin-top: 0.25rem; color: var(--color-ink-soft); }
+.lead::first-letter { text-transform: uppercase; }
 .faint { color: var(--color-ink-faint); font-size: 0.75rem; line-height: 1.125rem; }
 .panel {
   display: flex;
@@ -95,8 +96,7 @@ legend {
 .scope:hover { background: var(--color-hover); }
 .scope input { flex: none; width: 1rem; height: 1rem; margin-top: 0.1875rem; accent-color: var(--color-accent-fill); }
 .scope .text { min-width: 0; flex: 1; }
-.scope .title { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 0.75rem; font-weight: 500; }
-.scope .title::first-letter { text-transform: uppercase; }
+.scope .title { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 0.75rem; font-weight: 600; }
 .scope .name { color: var(--color-ink-faint); font-size: 0.75rem; font-weight: 400; }
 .scope .hint { color: var(--color-ink-soft); }
 .scope.drive { background: var(--color-danger-soft); }

@@ -34,6 +34,8 @@ export interface Visit {
 export interface VisitOptions {
   readonly device?: keyof typeof viewports;
   readonly colorScheme?: "light" | "dark";
+  /** False switches JavaScript off. */
+  readonly javaScript?: boolean;
 }
 
 /** Real Chromium for all tests of a file. */
@@ -69,8 +71,12 @@ export function useBrowser(args: readonly string[] = []): {
   };
 }
 
-async function begin(browser: Browser, { device = "desktop", colorScheme = "light" }: VisitOptions): Promise<Visit> {
+async function begin(
+  browser: Browser,
+  { device = "desktop", colorScheme = "light", javaScript = true }: VisitOptions,
+): Promise<Visit> {
   const context = await browser.newContext({
+    javaScriptEnabled: javaScript,
     viewport: viewports[device],
     colorScheme,
     reducedMotion: "reduce",
