@@ -48,6 +48,17 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
     return row === undefined ? null : toAccount(row);
   }
 
+  async function list(): Promise<readonly Account[]> {
+    const rows = await db
+      .selectFrom("accounts")
+      .selectAll()
+      .orderBy("is_owner", "desc")
+      .orderBy("created_at")
+      .orderBy("account_id")
+      .execute();
+    return rows.map(toAccount);
+  }
+
   return {
     async owner() {
       if (known !== undefined) return known; // the owner never changes
@@ -65,21 +76,12 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
 
     find,
 
-    async list() {
-      const rows = await db
-        .selectFrom("accounts")
-        .selectAll()
-        .orderBy("is_owner", "desc")
-        .orderBy("created_at")
-        .orderBy("account_id")
-        .execute();
-      return rows.map(toAccount);
-    },
+    list,
 
     async add({ name, scopes: wanted }) {
       if (wanted.length === 0)
         throw new PosternError("invalid_request", "An account without a scope could do nothing.");
-      if ((await this.list()).length >= maxAccounts) {
+      if ((await list()).length >= maxAccounts) {
         throw new PosternError("invalid_request", `There are ${maxAccounts} accounts already.`);
       }
       const row = {

@@ -27,13 +27,14 @@ export interface SignedInBrowser {
   send(method: string, path: string, request?: BrowserRequest): Promise<RawAnswer>;
 }
 
-/** Signs a browser in over HTTP, at `origin`: the loopback address of the server by default. */
+/** Signs a browser in over HTTP, at `origin`: the loopback address of the server by default. As the owner, or another account. */
 export async function signInBrowser(
   server: Pick<TestHttpServer, "accounts" | "port">,
-  { origin = `http://127.0.0.1:${server.port}`, userAgent = "Firefox" } = {},
+  options: { readonly origin?: string; readonly userAgent?: string; readonly accountId?: string } = {},
 ): Promise<SignedInBrowser> {
+  const { origin = `http://127.0.0.1:${server.port}`, userAgent = "Firefox" } = options;
   const { host } = new URL(origin);
-  const { accountId } = await server.accounts.owner();
+  const accountId = options.accountId ?? (await server.accounts.owner()).accountId;
   const { link } = await server.accounts.signIn.createLink(accountId);
   const answer = await rawRequest(
     { host: "127.0.0.1", port: server.port },

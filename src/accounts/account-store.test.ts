@@ -1,0 +1,110 @@
+import { sql } from "kysely";
+import { expect, test } from "vitest";
+import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
+import { errorCode } from "../../test/support/error-code.ts";
+import { createFakeAppTokens } from "../../test/support/fake-app-tokens.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { createAccounts } from "./index.ts";
+
+async function setUp(openStore: OpenTestStore) {
+  const { db } = await openStore();
+  const clock = createFakeClock();
+  const apps = createFakeAppTokens(clock);
+  const accounts = createAccounts({ db, clock, appTokens: apps });
+  const owner = await accounts.owner();
+  return { ...accounts.directory, db, clock, apps, accounts, owner };
+}
+
+describeOnBothStores("accounts beside the owner's", (openStore) => {
+  test("are added with the scopes that they may hold at most, each under its own name", async () => {
+    const { add, list, find, owner } = await setUp(openStore);
+    const anna = await add({ name: "anna", scopes: ["coding:write", "coding:read"] });
+    expect(anna).toMatchObject({ name: "anna", isOwner: false, scopes: ["coding:read", "coding:write"] });
+    expect(await list()).toEqual([owner, anna]);
+    expect(await find(anna.accountId)).toEqual(anna);
+    expect(await errorCode(add({ name: "anna", scopes: ["coding:read"] }))).toBe("account_exists");
+    expect(await errorCode(add({ name: "owner", scopes: ["coding:read"] }))).toBe("account_exists");
+    expect(await errorCode(add({ name: "nobody", scopes: [] }))).toBe("invalid_request");
+    expect(await list()).toHaveLength(2);
+  });
+
+  test("are removed, which the owner's is not", async () => {
+    const { add, remove, find, owner } = await setUp(openStore);
+    const anna = await add({ name: "anna", scopes: ["coding:read"] });
+    expect(await errorCode(remove(owner.accountId))).toBe("invalid_request");
+    expect(await remove(anna.accountId)).toEqual(anna);
+    expect(await find(anna.accountId)).toBe(null);
+    expect(await errorCode(remove(anna.accountId))).toBe("account_not_found");
+    await add({ name: "anna", scopes: ["coding:read"] }); // the name is free again
+  });
+
+  test("take all that is theirs with them: no table keeps a row, but the audit", async () => {
+    const { db, add, remove } = await setUp(openStore);
+    const anna = await add({ name: "anna", scopes: ["coding:read"] });
+    const bob = await add({ name: "bob", scopes: ["coding:read"] });
+    const tables = (await db.introspection.getTables()).filter(({ columns }) =>
+      columns.some(({ name }) => name === "account_id"),
+    );
+    const names = tables.map(({ name }) => name).toSorted();
+    expect(names).toEqual(
+      expect.arrayContaining([
+        "accounts",
+        "browser_sessions",
+        "idempotency_keys",
+        "oauth_records",
+        "passkeys",
+        "webhooks",
+      ]),
+    );
+    let made = 0;
+    for (const { name: table, columns } of tables.filter(({ name }) => name !== "accounts")) {
+      for (const { accountId } of [anna, bob]) {
+        const filled = columns.filter(({ name, isNullable }) => name === "account_id" || !isNullable);
+        const values = filled.map(({ name, dataType }) => {
+          if (name === "account_id") return accountId;
+          made += 1;
+          return dataType.toLowerCase() === "text" ? `${made}` : made;
+        });
+        const refs = sql.join(filled.map(({ name }) => sql.ref(name)));
+        await sql`insert into ${sql.table(table)} (${refs}) values (${sql.join(values)})`.execute(db);
+      }
+    }
+    const kept = async (accountId: string): Promise<readonly string[]> => {
+      const found = await Promise.all(
+        names.map(async (table) => {
+          const { rows } = await sql`select 1 from ${sql.table(table)} where account_id = ${accountId}`.execute(db);
+          return rows.length === 0 ? [] : [table];
+        }),
+      );
+      return found.flat();
+    };
+    expect(await kept(anna.accountId)).toEqual(names);
+    await remove(anna.accountId);
+    expect(await kept(anna.accountId)).toEqual(["audit_entries"]);
+    expect(await kept(bob.accountId)).toEqual(names);
+  });
+
+  test("end what is open: tokens, browsers and apps are no longer who they were", async () => {
+    const { accounts, apps, add, remove } = await setUp(openStore);
+    const { accountId } = await add({ name: "anna", scopes: ["coding:read"] });
+    const wanted = { name: "x", scopes: ["coding:read"], expiresAt: null, folders: null } as const;
+    const { token } = await accounts.tokens.create(accountId, wanted);
+    const { link } = await accounts.signIn.createLink(accountId);
+    const { cookie, key } = await accounts.signIn.redeem(link, { userAgent: "" });
+    const unused = await accounts.signIn.createLink(accountId);
+    const app = apps.issue({ accountId, scopes: ["coding:read"] });
+    const credentials = [
+      { kind: "header", authorization: `Bearer ${token}` },
+      { kind: "header", authorization: `Bearer ${app.token}` },
+      { kind: "browser", cookies: [cookie], key },
+    ] as const;
+    const principals = await Promise.all(credentials.map((each) => accounts.authenticate(each)));
+    const tickets = principals.map((each) => accounts.tickets.create(each, { sessionId: "s1" }).ticket);
+    await remove(accountId);
+    for (const each of credentials) expect(await errorCode(accounts.authenticate(each))).toBe("unauthenticated");
+    for (const each of principals) expect(await errorCode(accounts.refresh(each))).toBe("unauthenticated");
+    for (const ticket of tickets) expect(await accounts.tickets.redeem(ticket)).toBe(null);
+    expect(await errorCode(accounts.signIn.redeem(unused.link, { userAgent: "" }))).toBe("unauthenticated");
+    expect(await accounts.browserOf([cookie])).toBe(null);
+  });
+});
