@@ -12,18 +12,18 @@ import { noteworthy } from "./noteworthy.ts";
 import { preferences } from "./preferences.ts";
 
 /** How many sessions need somebody, in the document's title and on the application's icon; and notifications, if allowed. */
-export function useAttention(signedIn: boolean): void {
-  const waiting = useLiveSessions(noFilters, { enabled: signedIn }).data?.filter(needsYou).length ?? 0;
+export function useAttention(enabled: boolean): void {
+  const waiting = useLiveSessions(noFilters, { enabled }).data?.filter(needsYou).length ?? 0;
   const title = useSyncExternalStore(onPageTitle, pageTitle);
   useEffect(() => {
     const named = title === "" ? "Postern" : `${title} · Postern`;
     document.title = waiting === 0 ? named : `(${waiting}) ${named}`;
   }, [waiting, title]);
   useEffect(() => {
-    if (!signedIn || !("setAppBadge" in navigator)) return;
+    if (!enabled || !("setAppBadge" in navigator)) return;
     // A browser may refuse it to a page that is not installed: then there is no icon to mark either.
     void (waiting === 0 ? navigator.clearAppBadge() : navigator.setAppBadge(waiting)).catch(() => undefined);
-  }, [waiting, signedIn]);
+  }, [waiting, enabled]);
 
   const client = useQueryClient();
   const navigate = useNavigate();

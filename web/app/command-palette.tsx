@@ -1,7 +1,7 @@
 import { type LucideIcon, Moon, Sun, SunMoon } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useNavigate } from "react-router";
-import { useMe } from "../api/me.ts";
+import { useMay, useMe } from "../api/me.ts";
 import { noFilters, useLiveSessions, useSessionList } from "../api/sessions.ts";
 import { classNames } from "../ui/class-names.ts";
 import { Dialog } from "../ui/dialog.tsx";
@@ -97,9 +97,10 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
 
 function useCommands(): readonly Command[] {
   const navigate = useNavigate();
-  const live = useLiveSessions();
-  const recent = useSessionList(noFilters);
   const me = useMe();
+  const enabled = useMay("coding:read");
+  const live = useLiveSessions(noFilters, { enabled });
+  const recent = useSessionList(noFilters, { enabled });
   return useMemo(() => {
     const icon = (Icon: LucideIcon) => <Icon aria-hidden className="size-4" />;
     const scopes = me.data?.scopes ?? [];

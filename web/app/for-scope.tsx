@@ -20,7 +20,9 @@ export function ForScope({
   return (
     <Page title={title}>
       <EmptyState
-        title={scope === "admin" ? "This page is for the owner of the gateway." : "This is not for you to see."}
+        title={
+          scope === "admin" ? "This page is for the owner of the gateway." : "Your account does not reach this page."
+        }
       >
         You are signed in as {me.account.name}, who may{" "}
         {me.scopes.map((held) => scopeWords[held].short).join(", ") || "do nothing"}. What is here needs the scope{" "}

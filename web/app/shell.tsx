@@ -50,9 +50,9 @@ export function Shell() {
     whenSignedOut(() => void navigate("/sign-in", { replace: true, state: { from: here } }));
     return () => whenSignedOut(() => undefined);
   }, [navigate, here]);
-  const signedIn = me.data !== undefined;
   const scopes = me.data?.scopes ?? noScopes;
-  useEffect(() => (signedIn ? startLiveEvents(client) : undefined), [client, signedIn]);
+  const reads = scopes.includes("coding:read");
+  useEffect(() => (reads ? startLiveEvents(client) : undefined), [client, reads]);
   const shortcuts = useMemo((): readonly Shortcut[] => {
     const go = (keys: string, to: string, label: string): Shortcut => ({ keys, label, run: () => void navigate(to) });
     return [
@@ -67,7 +67,7 @@ export function Shell() {
     ];
   }, [navigate, setOverlay, scopes]);
   useShortcuts(shortcuts);
-  useAttention(signedIn);
+  useAttention(reads);
 
   if (me.data === undefined) {
     const unknown = me.error !== null && !(me.error instanceof ApiError && me.error.status === 401);

@@ -47,7 +47,7 @@ export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void;
           <PlaceLink {...settingsPlace} />
         </ul>
       </nav>
-      <LiveSessions />
+      {scopes.includes("coding:read") && <LiveSessions />}
       <div className="mt-auto flex items-center justify-between gap-2 border-t border-line px-4 pt-3 text-xs text-ink-faint">
         <span className="truncate">{me.data?.account.name}</span>
         <button type="button" onClick={onHelp} className="rounded px-1 hover:text-ink" title="Shortcuts (?)">

@@ -96,7 +96,7 @@ function AddedDialog({ added, onClose }: { readonly added: AddedClient; readonly
       }
       {...(added.clientSecret === null
         ? {}
-        : { description: "Copy the secret now: it is shown this one time. The gateway itself only keeps its hash." })}
+        : { description: "Copy the secret now: it is shown this one time. The gateway keeps it encrypted." })}
     >
       <div className="flex flex-col gap-4">
         <CopyField label="Client ID" text={added.clientId} />
