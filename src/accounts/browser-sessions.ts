@@ -1,10 +1,10 @@
-import { timingSafeEqual } from "node:crypto";
 import type { Kysely, Selectable } from "kysely";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { newSecret, newUuid, sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { BrowserSession, SignedIn } from "../wire/sign-in.ts";
+import { sameHash } from "./same-hash.ts";
 
 const dayMs = 86_400_000;
 /** A browser that nobody used for so long is signed out. Ours. */
@@ -187,10 +187,6 @@ export function createBrowserSessionStore(deps: {
       throw new PosternError("browser_session_not_found", `No browser is signed in as ${browserSessionId}.`);
     },
   };
-}
-
-function sameHash(stored: string, shown: string): boolean {
-  return timingSafeEqual(Buffer.from(stored), Buffer.from(shown));
 }
 
 function toRecord(row: Selectable<Tables["browser_sessions"]>): BrowserRecord {

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import type { Kysely, Selectable } from "kysely";
@@ -10,6 +9,7 @@ import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
 import { scopes as allScopes, type Scope, type Token } from "../wire/access.ts";
 import { bothHold, heldScopes, parseScopes } from "./held-scopes.ts";
+import { sameHash } from "./same-hash.ts";
 
 /** How a personal token begins, so that people and secret scanners know one. */
 export const tokenPrefix = "pst_";
@@ -163,7 +163,7 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
       if (!tokenForm.test(token)) return null;
       const hash = sha256(token);
       const row = await findByHash(hash);
-      if (row === undefined || !timingSafeEqual(Buffer.from(row.token_hash), Buffer.from(hash))) return null;
+      if (row === undefined || !sameHash(row.token_hash, hash)) return null;
       return whileValid(row);
     },
 

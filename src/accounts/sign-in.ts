@@ -5,6 +5,7 @@ import { newSecret, sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { SignInLink } from "../wire/sign-in.ts";
 import type { BrowserSessionStore, NewBrowser } from "./browser-sessions.ts";
+import { sameHash } from "./same-hash.ts";
 
 /** Long enough to carry a link to a phone, too short for one that was forgotten in a terminal's scrollback. */
 const linkLifeMs = 10 * 60_000;
@@ -45,10 +46,10 @@ export function createSignIn(deps: {
     const linkHash = sha256(link);
     const found = await db
       .selectFrom("sign_in_links")
-      .select(["account_id", "expires_at"])
+      .select(["account_id", "expires_at", "link_hash"])
       .where("link_hash", "=", linkHash)
       .executeTakeFirst();
-    if (found === undefined || found.expires_at <= clock.now()) return null;
+    if (found === undefined || !sameHash(found.link_hash, linkHash) || found.expires_at <= clock.now()) return null;
     // Whoever removes it has it: of two that come at once, one.
     const { numDeletedRows } = await db
       .deleteFrom("sign_in_links")

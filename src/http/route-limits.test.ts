@@ -99,6 +99,21 @@ test("what is attacked from many addresses is shut for all, and only that", asyn
   expect((await post(`${path}c2`, "203.0.113.1")).status).toBe(204);
 });
 
+test("a client's secret cannot be tried from many addresses", async () => {
+  const { url } = await setUp();
+  const post = async (from: string, client: string, query = "?fail=1") => {
+    const authorization = `Basic ${Buffer.from(`${client}:guess`).toString("base64")}`;
+    return fetch(`${url}/limited/token${query}`, {
+      method: "POST",
+      headers: { authorization, "x-forwarded-for": from },
+    });
+  };
+  for (let at = 0; at < 200; at += 1) expect((await post(`198.51.100.${at}`, "c1")).status).toBe(401);
+  const refused = await post("203.0.113.1", "c1", "");
+  expect([refused.status, await refused.json()]).toEqual([429, expect.objectContaining({ error: "slow_down" })]);
+  expect((await post("203.0.113.1", "c2", "")).status).toBe(204);
+});
+
 test("sign-in links cannot be tried for long", async () => {
   const { accounts, post } = await setUp();
   for (let at = 0; at < defaultLimits.signIn.maxFailures; at += 1) {

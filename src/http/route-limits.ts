@@ -52,6 +52,9 @@ const thingLimits: Readonly<Record<AttackedThing, RateLimit>> = {
   userCode: { windowMs: 10 * minuteMs, max: 30 },
 };
 
+/** A client's id can be an address. */
+const maxIdLength = 500;
+
 /** Limits of routes; each route says under which name it counts. */
 export interface RouteLimits {
   /** @returns whether the request was answered: it was one too many. @throws PosternError `rate_limited` */
@@ -87,10 +90,12 @@ export function createRouteLimits(deps: {
 
   function take({ raw, name, address }: LimitedRequest): void {
     if (name === undefined || address === null) return;
-    const { windowMs, max, maxFailures } = limits[name];
+    const { windowMs, max, maxFailures, oauthError } = limits[name];
     const key = `${name} ${addressGroup(address)}`;
     limiter.check(key, { windowMs, max });
     if (maxFailures !== undefined) countOnFailure(raw, `${key} failed`, { windowMs, max: maxFailures });
+    const client = oauthError === undefined ? null : clientOf(raw);
+    if (client !== null) countOnFailure(raw, `client ${client}`, thingLimits.client);
     limiter.count(key, { windowMs, max });
   }
 
@@ -114,11 +119,19 @@ export function createRouteLimits(deps: {
       }
     },
     attacked({ raw, address }, thing, id) {
-      if (address !== null) countOnFailure(raw, `${thing} ${id.slice(0, 500)}`, thingLimits[thing]);
+      if (address !== null) countOnFailure(raw, `${thing} ${id.slice(0, maxIdLength)}`, thingLimits[thing]);
     },
     answered(request, status) {
       if (status < 400 || status >= 500) return;
       for (const [key, limit] of countedAt.get(request) ?? []) limiter.count(key, limit);
     },
   };
+}
+
+/** The client that shows its secret in a header. @see RFC 6749 section 2.3.1 */
+function clientOf({ headers }: IncomingMessage): string | null {
+  const basic = /^basic +([\w+/=-]+) *$/i.exec(headers.authorization ?? "")?.[1];
+  if (basic === undefined) return null;
+  const [clientId = ""] = Buffer.from(basic, "base64").toString("utf8").split(":", 1);
+  return clientId.slice(0, maxIdLength);
 }
