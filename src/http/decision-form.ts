@@ -2,7 +2,7 @@ import type { AuthorizationRequest } from "../oauth/index.ts";
 import { appScopes, type Scope } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
 import { scopeWords } from "../wire/scope-words.ts";
-import { mixesAlphabets } from "./claimed-text.ts";
+import { claimedText, mixesAlphabets } from "./claimed-text.ts";
 import { type Html, html, type HtmlPart } from "./html.ts";
 import { claimed, notice } from "./page-frame.ts";
 
@@ -33,7 +33,7 @@ export function decisionForm(form: {
         ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
         <fieldset>
           <legend>It may</legend>
-          <div class="panel">${request.scopes.map(scopeRow)}</div>
+          <div class="panel">${request.scopes.map(({ scope, ticked }) => scopeRow(scope, ticked && !noneTicked))}</div>
         </fieldset>
         ${notice("danger", "Tick at least one thing that it may do, or deny it.", { id: "none-ticked", hidden: !noneTicked })}
         ${way.needsKey ? html`<noscript>${notice("lamp", scriptNeeded)}</noscript>` : null}
@@ -49,7 +49,7 @@ export function decisionForm(form: {
 const scriptNeeded =
   "Over plain http, deciding needs JavaScript: it shows that this page is the gateway’s own. Switch it on for this page, or open the gateway over https.";
 
-function scopeRow({ scope, ticked }: AuthorizationRequest["scopes"][number]): Html | null {
+function scopeRow(scope: Scope, ticked: boolean): Html | null {
   if (scope === "admin") return null; // no app may have it
   const { short, sentence } = scopeWords[scope];
   const id = scopeField(scope);
@@ -71,10 +71,9 @@ export function whoAsks({ client }: Pick<AuthorizationRequest, "client">): Html 
   return html`<div><dt>Who asks</dt><dd><strong>${nameOfClient(client)}</strong>${mixed}<span class="faint">${howKnown(client)}</span></dd></div>`;
 }
 
-/** Its own name for itself, fit to be shown. */
+/** Its own name for itself, fit to be shown: in quotes, so that no name reads on as a sentence of ours. */
 export function nameOfClient({ name }: Pick<AuthorizationRequest["client"], "name">): Html {
-  const shown = claimed(name);
-  return shown.markup === claimed("").markup ? html`An app without a name` : shown;
+  return claimedText(name) === "" ? html`an app without a name` : html`“${claimed(name)}”`;
 }
 
 function howKnown({ clientId, origin }: AuthorizationRequest["client"]): HtmlPart {

@@ -243,6 +243,7 @@ describe("the decision route, signed in with a browser on http", () => {
     const none = await scene.post(withKey(scene, { ...allow, ...boxes }));
     expectMistakePage(none, 400);
     expect(none.body).toContain("Tick at least one");
+    expect(none.body, "nothing is ticked anew").not.toContain(" checked");
     expect(scene.seen).toHaveLength(1);
     expect((await scene.post(withKey(scene, { ...request, ...boxes, action: "deny" }))).status).toBe(303);
   });
@@ -404,7 +405,7 @@ describe("the consent page", () => {
     expect(body).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b\u200f]/);
     expect(body).not.toContain("a".repeat(61));
     if (name === "Pоstеrn") expect(body).toContain("different alphabets");
-    if (name.startsWith("\u200b")) expect(body).toContain("An app without a name");
+    if (name.startsWith("\u200b")) expect(body).toContain("an app without a name");
   });
 
   test("what a request holds comes back escaped and whole", async () => {
@@ -422,4 +423,11 @@ test("where nobody signs in, a page of the gateway decides, and no other", async
   for (const origin of [null, "null", "http://127.0.0.1:1"]) {
     expect((await scene.post(allow, { cookie: null, origin })).status).toBe(403);
   }
+});
+
+test("error_uri leads to words about the error, for everybody", async () => {
+  const scene = await openScene();
+  const { status, body } = await scene.get("/docs/oauth-errors", []);
+  expect(status).toBe(200);
+  for (const error of ["access_denied", "invalid_request", "invalid_scope"]) expect(body).toContain(`id="${error}"`);
 });

@@ -16,6 +16,7 @@ import { tickedScopes } from "./decision-form.ts";
 import { addDeviceRoutes } from "./device-routes.ts";
 import { isFresh } from "./etag.ts";
 import { acceptFormsOnly } from "./form-body.ts";
+import { oauthErrorsPage, oauthErrorsPath } from "./oauth-errors-page.ts";
 import { answerMistake, askToSignIn, deciderOrSignIn, sendPage, sendTo } from "./page-answers.ts";
 import { pageFiles } from "./page-frame.ts";
 import { pageScript } from "./page-script.ts";
@@ -42,7 +43,7 @@ export function decisionRoutes(deps: DecisionRoutesDeps): RouteModule {
   };
 }
 
-/** The look and the script of the pages. */
+/** The look and the script of the pages, and words about errors. */
 function addFiles(app: HttpApp): void {
   const serve = (url: string, type: string, content: string): void => {
     const etag = `"${sha256(content).slice(0, 32)}"`;
@@ -57,6 +58,13 @@ function addFiles(app: HttpApp): void {
       },
     });
   };
+  app.route({
+    method: "GET",
+    url: oauthErrorsPath,
+    config: { access: "public" },
+    schema: { hide: true },
+    handler: (_request, reply) => sendPage(reply, 200, oauthErrorsPage),
+  });
   serve(pageFiles.style, "text/css", pageStyle);
   serve(pageFiles.script, "text/javascript", pageScript);
 }

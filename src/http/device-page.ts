@@ -38,7 +38,7 @@ export function devicePage(page: {
     "Connect a device",
     html`<div>
         <h1>Does the device show this code?</h1>
-        <p class="lead">${nameOfClient(request.client)} on it asks to use the coding agents on this machine, as you.</p>
+        <p class="lead">On it, ${nameOfClient(request.client)} asks to use the coding agents on this machine, as you.</p>
       </div>
       <p class="code">${grouped(userCode)}</p>
       <dl class="panel facts">${whoAsks(request)}</dl>

@@ -122,9 +122,7 @@ function wrongCode(
   { request, reply, userCode }: Pick<DeviceVisit, "request" | "reply" | "userCode">,
 ): FastifyReply {
   if (!hasCode(error, "invalid_request") || !prefersPage(request)) throw error;
-  const wrong =
-    "No device waits with this code. It may be mistyped, used already, or expired: look at the device again.";
-  return sendPage(reply, 400, codePage({ userCode, wrong }));
+  return sendPage(reply, 400, codePage({ userCode, wrong: error.message }));
 }
 
 /** As the authorization server knows it: case, spaces and dashes are for people. */

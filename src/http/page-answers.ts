@@ -76,7 +76,7 @@ export function answerMistake(error: FastifyError, request: FastifyRequest, repl
   return sendPage(reply.headers(headers), problem.status, page);
 }
 
-const signInAgain = html`Nothing was decided. <a href="/sign-in">Sign in</a>, then start again from the app that asks.`;
+const startAgain = html`Nothing was decided. If you want to let an app in, start again from it; you may have to <a href="/sign-in">sign in</a> first.`;
 
 const words: Readonly<Partial<Record<ProblemCode, { readonly title: string; readonly advice: HtmlPart }>>> = {
   invalid_request: {
@@ -84,8 +84,8 @@ const words: Readonly<Partial<Record<ProblemCode, { readonly title: string; read
     advice:
       "Nothing was decided, and nobody was told. Start again from the app that led you here. If it happens again, its maker needs to know what stands above.",
   },
-  unauthenticated: { title: "Not signed in", advice: signInAgain },
-  origin_not_allowed: { title: "This did not come from the gateway’s own page", advice: signInAgain },
+  unauthenticated: { title: "Not signed in", advice: startAgain },
+  origin_not_allowed: { title: "This did not come from the gateway’s own page", advice: startAgain },
   insufficient_scope: {
     title: "This is not yours to give",
     advice: "Nothing was decided. An account gives only what it holds itself.",

@@ -69,6 +69,8 @@ bdi { unicode-bidi: isolate; }
 .padded { padding: 1.25rem; gap: 0.75rem; }
 .facts > div { display: grid; grid-template-columns: 5.5rem 1fr; gap: 0.25rem 0.75rem; padding: 0.75rem 1rem; }
 .facts > div + div { border-top: 1px solid var(--color-line); }
+.facts.wide > div { grid-template-columns: 1fr; gap: 0; }
+.facts > :target { background: var(--color-lamp-soft); }
 .facts dt { color: var(--color-ink-faint); }
 .facts strong { font-weight: 600; }
 .facts .faint { display: block; }
@@ -143,6 +145,9 @@ legend {
   font: 600 clamp(1.5rem, 8vw, 2.25rem)/1.25 var(--font-mono);
   letter-spacing: 0.08em;
   text-align: center;
+}
+@media (pointer: coarse) {
+  .button { min-height: 2.75rem; }
 }
 @media (prefers-reduced-motion: no-preference) {
   .button, .scope { transition: background-color 120ms; }

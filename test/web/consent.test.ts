@@ -102,12 +102,12 @@ test("a browser that is not signed in is led to the sign-in and back; what was u
   const { url, redeem } = await begin(redirectUri);
   const stranger = await browser.stranger();
   await stranger.page.goto(url.href);
-  await stranger.page.waitForURL((at) => at.pathname === "/sign-in");
+  await stranger.page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
   // The link opens in another tab, and the one that waits goes on by itself.
   const other = await stranger.context.newPage();
   await other.goto(await signInUrl(used.gateway));
   await stranger.page.waitForURL(url.href);
-  await stranger.page.getByRole("heading", { name: "Let Nightly bot in?" }).waitFor();
+  await stranger.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
   stranger.troubles();
   await lookAt(stranger, "consent-desktop");
   const box = (name: RegExp) => stranger.page.getByRole("checkbox", { name });
@@ -167,7 +167,7 @@ test("a link on another site leads a signed-in browser to the page, without anot
   const paths: string[] = [];
   visit.page.on("framenavigated", (frame) => paths.push(new URL(frame.url()).pathname));
   await visit.page.getByText("Connect").click();
-  await visit.page.getByRole("heading", { name: "Let Nightly bot in?" }).waitFor();
+  await visit.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
   expect(visit.page.url()).toBe(url.href);
   // The strict cookie stayed behind the first time: a page of ours led on.
   expect(paths).toEqual([oauthPaths.authorize, oauthPaths.authorize]);
@@ -212,9 +212,9 @@ test("a browser whose key is gone signs in anew, and comes back", async () => {
   const visit = await signedIn();
   await visit.page.evaluate("localStorage.removeItem('postern.key')");
   await visit.page.goto(url.href);
-  await visit.page.waitForURL((at) => at.pathname === "/sign-in" && at.searchParams.get("to") !== null);
+  await visit.page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
   await visit.page.goto(await signInUrl(used.gateway));
-  await visit.page.getByRole("heading", { name: "Let Nightly bot in?" }).waitFor();
+  await visit.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
 });
 
 test("mistakes are told in the same look, and nobody is sent anywhere", async () => {
@@ -257,7 +257,7 @@ test("without JavaScript, over https, a browser that is signed in decides with t
   const plain = await browser.stranger({ javaScript: false });
   await plain.context.addCookies(await visit.context.cookies());
   await plain.page.goto(url.href);
-  await plain.page.getByRole("heading", { name: "Let Nightly bot in?" }).waitFor();
+  await plain.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
   await plain.page.getByRole("checkbox", { name: /coding:read/ }).uncheck();
   await plain.page.getByRole("checkbox", { name: /coding:write/ }).uncheck();
   await allow(plain.page);
@@ -333,7 +333,7 @@ describe("a device that shows a code", () => {
     const device = await beginOnDevice();
     const stranger = await browser.stranger({ device: "phone" });
     await stranger.page.goto(device.verification_uri_complete);
-    await stranger.page.waitForURL((at) => at.pathname === "/sign-in");
+    await stranger.page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
     await stranger.page.goto(await signInUrl(used.gateway));
     await stranger.page.getByRole("heading", { name: "Does the device show this code?" }).waitFor();
     stranger.troubles();
