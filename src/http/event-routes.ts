@@ -36,6 +36,7 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
     app.route({
       method: "GET",
       url: "/api/coding/events",
+      exposeHeadRoute: false, // its answer would never end, and has no body that could begin
       config: { access: "coding:read" },
       schema: {
         operationId: "streamEvents",
