@@ -1,6 +1,7 @@
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
+import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { ClientOrigin, OAuthClient } from "../wire/oauth.ts";
 import type { SecretBox } from "./ports.ts";
@@ -38,9 +39,9 @@ export function createClientStore(deps: {
 }): ClientStore {
   const { db, clock, secrets } = deps;
 
-  async function rowOf(clientId: string): Promise<Selectable<Tables["oauth_clients"]> | undefined> {
-    return db.selectFrom("oauth_clients").selectAll().where("client_id", "=", clientId).executeTakeFirst();
-  }
+  const rowOf = compiledLookup<Selectable<Tables["oauth_clients"]>>(db, (clientId) =>
+    db.selectFrom("oauth_clients").selectAll().where("client_id", "=", clientId),
+  );
 
   return {
     async metadata(clientId) {

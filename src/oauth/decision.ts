@@ -93,7 +93,9 @@ export function createDecision({ engine, clients, place }: DecisionDeps): Pick<O
   }
 
   async function parametersOf(form: URLSearchParams): Promise<Record<string, string>> {
-    const parameters: Record<string, string> = { response_type: given(form, "response_type") ?? "code" };
+    // Of what we do not have, the library tells a client in the fragment for some; by this name it does so in the query.
+    const asked = given(form, "response_type") ?? "code";
+    const parameters: Record<string, string> = { response_type: asked === "code" ? asked : "none" };
     for (const name of replayed) {
       const value = given(form, name);
       if (value !== null) parameters[name] = value;

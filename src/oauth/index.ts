@@ -34,6 +34,8 @@ export interface OAuthDeps {
   readonly scopesOf: ScopesOfAccount;
   readonly noteAudit: NoteAudit;
   readonly fetchDocument: FetchDocument;
+  /** Tests widen the window in which others find the same code unused. */
+  readonly afterFind?: () => Promise<void>;
   readonly config: {
     readonly accessTokens: "opaque" | "jwt";
     readonly registration: "on" | "off";

@@ -23,6 +23,7 @@ export interface ProviderDeps {
   readonly clients: ClientStore;
   readonly documents: ClientDocuments;
   readonly clock: Clock;
+  readonly afterFind?: () => Promise<void>;
   readonly log: Log;
   readonly place: () => GatewayPlace;
   readonly scopesOf: ScopesOfAccount;

@@ -1,7 +1,8 @@
-import type { Insertable, Kysely, Selectable, Updateable } from "kysely";
+import type { Kysely, Selectable, Updateable } from "kysely";
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
+import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createCommits } from "./commits.ts";
 import type { AuditNote, NoteAudit } from "./ports.ts";
@@ -19,7 +20,7 @@ export type RecordWrite =
   /** Only the first may be one of these two: nothing that follows happens when it was consumed, or decided, before. */
   | { readonly kind: "consume"; readonly recordKind: RecordKind; readonly idHash: string }
   | { readonly kind: "decide"; readonly userCode: string; readonly changes: Updateable<Tables["oauth_records"]> }
-  | { readonly kind: "save"; readonly row: Insertable<Tables["oauth_records"]> }
+  | { readonly kind: "save"; readonly row: Selectable<Tables["oauth_records"]> }
   /** The grant was used, and lives on until then. */
   | { readonly kind: "prolong"; readonly grantHash: string; readonly expiresAt: number }
   /** The client was let in; of one that is known by its document, what that said is kept for lists. */
@@ -54,23 +55,19 @@ export function createRecordStore(deps: {
   readonly noteAudit: NoteAudit;
 }): RecordStore {
   const { db, clock } = deps;
+  const queries = createQueries();
   const commits = createCommits<readonly RecordWrite[], boolean, Kysely<Tables>>({
     begin: (task) => db.transaction().execute(task),
     async apply(within, writes) {
-      for (const write of writes) if (!(await apply(within, write, { ...deps, now: clock.now() }))) return false;
+      for (const write of writes) if (!(await apply(within, write, { ...deps, queries, now: clock.now() }))) return false;
       return true;
     },
   });
 
   return {
     async find(recordKind, id) {
-      const row = await db
-        .selectFrom("oauth_records")
-        .selectAll()
-        .where("id_hash", "=", sha256(id))
-        .where("kind", "=", recordKind)
-        .executeTakeFirst();
-      return row === undefined ? null : readRecord(row);
+      const { rows } = await queries.find(db, { idHash: sha256(id), recordKind });
+      return rows[0] === undefined ? null : readRecord(rows[0]);
     },
 
     async findByUserCode(userCode) {
@@ -104,52 +101,93 @@ export function readRecord(row: Selectable<Tables["oauth_records"]>): OAuthRecor
   return { ...row, payload: payloadSchema.parse(JSON.parse(row.payload)) };
 }
 
+type Queries = ReturnType<typeof createQueries>;
+
+/** What runs with every decision and every exchange. */
+function createQueries() {
+  return {
+    find: compiledQuery<{ idHash: string; recordKind: RecordKind }, Selectable<Tables["oauth_records"]>>((db, slot) =>
+      db
+        .selectFrom("oauth_records")
+        .selectAll()
+        .where("id_hash", "=", slot("idHash"))
+        .where("kind", "=", slot("recordKind")),
+    ),
+
+    // One conditional update: of two exchanges of one code that both found it unused, the later changes nothing.
+    consume: compiledQuery<{ idHash: string; recordKind: RecordKind; now: number }>((db, slot) =>
+      db
+        .updateTable("oauth_records")
+        .set({ consumed_at: slot("now") })
+        .where("id_hash", "=", slot("idHash"))
+        .where("kind", "=", slot("recordKind"))
+        .where("consumed_at", "is", null),
+    ),
+
+    save: compiledQuery<Selectable<Tables["oauth_records"]>>((db, slot) => {
+      const changes = {
+        payload: slot("payload"),
+        account_id: slot("account_id"),
+        client_id: slot("client_id"),
+        grant_hash: slot("grant_hash"),
+        user_code_hash: slot("user_code_hash"),
+        consumed_at: slot("consumed_at"),
+        last_used_at: slot("last_used_at"),
+        expires_at: slot("expires_at"),
+      };
+      const key = { kind: slot("kind"), id_hash: slot("id_hash"), created_at: slot("created_at") };
+      return db
+        .insertInto("oauth_records")
+        .values({ ...key, ...changes })
+        .onConflict((conflict) => conflict.columns(["id_hash", "kind"]).doUpdateSet(changes));
+    }),
+
+    prolong: compiledQuery<{ grantHash: string; expiresAt: number; now: number }>((db, slot) =>
+      db
+        .updateTable("oauth_records")
+        .set({ expires_at: slot("expiresAt"), last_used_at: slot("now") })
+        .where("id_hash", "=", slot("grantHash"))
+        .where("kind", "=", "Grant"),
+    ),
+
+    noteLetIn: compiledQuery<{ clientId: string; now: number }>((db, slot) =>
+      db
+        .updateTable("oauth_clients")
+        .set({ last_used_at: slot("now") })
+        .where("client_id", "=", slot("clientId")),
+    ),
+  };
+}
+
 interface Applying {
+  readonly queries: Queries;
   readonly noteAudit: NoteAudit;
   readonly now: number;
 }
 
 /** @returns false when it was to be consumed, or decided, and was before */
-async function apply(db: Kysely<Tables>, write: RecordWrite, { noteAudit, now }: Applying): Promise<boolean> {
+async function apply(db: Kysely<Tables>, write: RecordWrite, { noteAudit, queries, now }: Applying): Promise<boolean> {
   switch (write.kind) {
-    case "consume":
-      return consume(db, write, now);
+    case "consume": {
+      const { numAffectedRows = 0n } = await queries.consume(db, { ...write, now });
+      return numAffectedRows > 0n;
+    }
     case "decide":
       return decide(db, write);
     case "save":
-      await save(db, write.row);
+      await queries.save(db, write.row);
       return true;
     case "prolong":
-      await db
-        .updateTable("oauth_records")
-        .set({ expires_at: write.expiresAt, last_used_at: now })
-        .where("id_hash", "=", write.grantHash)
-        .where("kind", "=", "Grant")
-        .execute();
+      await queries.prolong(db, { ...write, now });
       return true;
     case "let-in":
-      await letIn(db, write, now);
+      if (write.document === null) await queries.noteLetIn(db, { clientId: write.clientId, now });
+      else await letIn(db, { clientId: write.clientId, document: write.document, now });
       return true;
     case "note":
       await noteAudit(write.note, db);
       return true;
   }
-}
-
-/** One conditional update: of two exchanges of one code that both found it unused, the later changes nothing. */
-async function consume(
-  db: Kysely<Tables>,
-  { recordKind, idHash }: Extract<RecordWrite, { readonly kind: "consume" }>,
-  now: number,
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable("oauth_records")
-    .set({ consumed_at: now })
-    .where("id_hash", "=", idHash)
-    .where("kind", "=", recordKind)
-    .where("consumed_at", "is", null)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
 }
 
 async function decide(
@@ -165,24 +203,15 @@ async function decide(
   return numUpdatedRows > 0n;
 }
 
-async function save(db: Kysely<Tables>, row: Insertable<Tables["oauth_records"]>): Promise<void> {
-  const { kind: _kind, id_hash: _id, created_at: _created, ...changes } = row;
-  await db
-    .insertInto("oauth_records")
-    .values(row)
-    .onConflict((conflict) => conflict.columns(["id_hash", "kind"]).doUpdateSet(changes))
-    .execute();
-}
-
 async function letIn(
   db: Kysely<Tables>,
-  { clientId, document }: Extract<RecordWrite, { readonly kind: "let-in" }>,
-  now: number,
+  known: {
+    readonly clientId: string;
+    readonly document: { readonly name: string; readonly metadata: string };
+    readonly now: number;
+  },
 ): Promise<void> {
-  if (document === null) {
-    await db.updateTable("oauth_clients").set({ last_used_at: now }).where("client_id", "=", clientId).execute();
-    return;
-  }
+  const { clientId, document, now } = known;
   const changes = { ...document, last_used_at: now };
   await db
     .insertInto("oauth_clients")

@@ -22,6 +22,7 @@ export interface SqlAdapterDeps {
   readonly clients: ClientStore;
   readonly documents: ClientDocuments;
   readonly clock: Clock;
+  readonly afterFind?: () => Promise<void>;
 }
 
 /**
@@ -42,7 +43,7 @@ const kinds: ReadonlyMap<string, RecordKind> = new Map(
 const none = async (): Promise<undefined> => undefined;
 const noLookups = { findByUserCode: none, findByUid: none };
 
-function recordAdapter(kind: RecordKind, { records, clock }: SqlAdapterDeps): Adapter {
+function recordAdapter(kind: RecordKind, { records, clock, afterFind }: SqlAdapterDeps): Adapter {
   /** With the request's other writes; a write outside of a request is one by itself. */
   async function write(...writes: readonly RecordWrite[]): Promise<void> {
     const work = currentWork();
@@ -79,6 +80,7 @@ function recordAdapter(kind: RecordKind, { records, clock }: SqlAdapterDeps): Ad
 
     async find(id) {
       const record = await records.find(kind, id);
+      if (afterFind !== undefined && kind !== "Grant") await afterFind();
       return record === null ? undefined : toLibrary(record, { id, clock });
     },
 

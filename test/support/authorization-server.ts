@@ -33,7 +33,10 @@ export interface TestAuthorizationServer {
   allow(clientId: string, fields?: Readonly<Record<string, string>>): Promise<string>;
   redeem(clientId: string, code: string, fields?: Readonly<Record<string, string>>): Promise<ProtocolAnswer>;
   /** From nothing to tokens. */
-  letIn(clientId: string, fields?: Readonly<Record<string, string>>): Promise<{
+  letIn(
+    clientId: string,
+    fields?: Readonly<Record<string, string>>,
+  ): Promise<{
     readonly accessToken: string;
     readonly refreshToken: string;
   }>;
@@ -49,11 +52,10 @@ export const testKey = randomBytes(32);
 /** @see TestAuthorizationServer */
 export async function startAuthorizationServer(
   store: Pick<TestStore, "db">,
-  options: Partial<Pick<OAuthDeps, "fetchDocument">> & {
+  options: Partial<Pick<OAuthDeps, "afterFind" | "fetchDocument">> & {
     readonly clock?: Clock;
     readonly config?: Partial<OAuthDeps["config"]>;
     readonly held?: readonly Scope[];
-    readonly db?: TestStore["db"];
   } = {},
 ): Promise<TestAuthorizationServer> {
   const { clock = systemClock } = options;
@@ -68,6 +70,7 @@ export async function startAuthorizationServer(
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const baseUrl = `http://localhost:${port}`;
   const oauth = createOAuth({
+    ...(options.afterFind === undefined ? {} : { afterFind: options.afterFind }),
     db,
     clock,
     log: silentLog,

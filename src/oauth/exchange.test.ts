@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import {
+  redirectUri,
+  startAuthorizationServer,
+  type TestAuthorizationServer,
+  verifier,
+} from "../../test/support/authorization-server.ts";
+import { describeOnBothStores } from "../../test/support/database.ts";
+import { sha256 } from "../core/ids.ts";
+import { oauthPaths } from "../wire/oauth.ts";
+
+const refusedGrant = { status: 400, body: { error: "invalid_grant" } };
+
+function refresh(server: TestAuthorizationServer, clientId: string, refreshToken: string, more = {}) {
+  const fields = { grant_type: "refresh_token", client_id: clientId, refresh_token: refreshToken, ...more };
+  return server.post(oauthPaths.token, fields);
+}
+
+describeOnBothStores("an exchange", (openStore) => {
+  test("of one code by twenty at once, all of whom found it unused, succeeds once", async () => {
+    const store = await openStore();
+    const server = await startAuthorizationServer(store, { afterFind: () => sleep(200) });
+    const clientId = await server.newClient();
+    const code = await server.allow(clientId);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => server.redeem(clientId, code)));
+    const statuses = answers.map(({ status, body }) => (status === 200 ? 200 : body["error"]));
+    expect(statuses.toSorted()).toEqual([200, ...Array.from({ length: 19 }, () => "invalid_grant")]);
+    // Somebody had the code twice: what it gave is worth nothing, to nobody.
+    const won = answers.find(({ status }) => status === 200);
+    await expect.poll(() => server.oauth.tokens.find(String(won?.body["access_token"]))).toBeNull();
+    expect(server.notes.some(({ action }) => action === "app_token_reused")).toBe(true);
+  });
+
+  test("of one code by two gateways on the store succeeds once", async () => {
+    const store = await openStore();
+    const here = await startAuthorizationServer(store, { afterFind: () => sleep(100) });
+    const there = await startAuthorizationServer(await store.openAgain(), { afterFind: () => sleep(100) });
+    const clientId = await here.newClient();
+    const code = await here.allow(clientId);
+    const both = await Promise.all([here.redeem(clientId, code), there.redeem(clientId, code)]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+  });
+
+  test("of a code that was exchanged ends what it gave, and the audit knows", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const clientId = await server.newClient();
+    const code = await server.allow(clientId);
+    const { body } = await server.redeem(clientId, code);
+    expect(await server.oauth.tokens.find(String(body["access_token"]))).not.toBeNull();
+    expect(await server.redeem(clientId, code)).toMatchObject(refusedGrant);
+    expect(await server.oauth.tokens.find(String(body["access_token"]))).toBeNull();
+    expect(await refresh(server, clientId, String(body["refresh_token"]))).toMatchObject(refusedGrant);
+    expect(await server.oauth.apps.list(server.owner.accountId)).toEqual([]);
+    const reused = server.notes.filter(({ action }) => action === "app_token_reused");
+    expect(reused).toMatchObject([{ accountId: server.owner.accountId, subject: expect.any(String) }]);
+  });
+
+  test("of a refresh token gives another each time; of a used one ends the family", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const clientId = await server.newClient();
+    const { refreshToken: first } = await server.letIn(clientId, { scope: "coding:read logs:read" });
+    const second = await refresh(server, clientId, first, { scope: "logs:read" });
+    expect(second).toMatchObject({ status: 200, body: { scope: "logs:read" } });
+    const wider = await refresh(server, clientId, String(second.body["refresh_token"]), { scope: "coding:drive" });
+    expect(wider).toMatchObject({ status: 400, body: { error: "invalid_scope" } });
+    const third = await refresh(server, clientId, String(second.body["refresh_token"]));
+    expect(third).toMatchObject({ status: 200, body: { scope: "coding:read logs:read" } });
+    expect(await refresh(server, clientId, first)).toMatchObject(refusedGrant);
+    expect(await refresh(server, clientId, String(third.body["refresh_token"]))).toMatchObject(refusedGrant);
+    expect(await server.oauth.tokens.find(String(third.body["access_token"]))).toBeNull();
+    expect(server.notes.map(({ action }) => action)).toContain("app_token_reused");
+  });
+
+  test("of a refresh token by twenty at once succeeds once", async () => {
+    const server = await startAuthorizationServer(await openStore(), { afterFind: () => sleep(100) });
+    const clientId = await server.newClient();
+    const { refreshToken } = await server.letIn(clientId);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(server, clientId, refreshToken)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+
+  test("of a bad code or token is always invalid_grant", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const [clientId, another] = [await server.newClient(), await server.newClient()];
+    const code = () => server.allow(clientId);
+    expect(await server.redeem(clientId, "nothing")).toMatchObject(refusedGrant);
+    expect(await server.redeem(another, await code())).toMatchObject(refusedGrant);
+    expect(await server.redeem(clientId, await code(), { code_verifier: `${verifier}x` })).toMatchObject(refusedGrant);
+    expect(await server.redeem(clientId, await code(), { redirect_uri: `${redirectUri}2` })).toMatchObject(
+      refusedGrant,
+    );
+    const { refreshToken, accessToken } = await server.letIn(clientId);
+    expect(await server.redeem(clientId, refreshToken)).toMatchObject(refusedGrant);
+    expect(await refresh(server, another, refreshToken)).toMatchObject(refusedGrant);
+    expect(await refresh(server, clientId, accessToken)).toMatchObject(refusedGrant);
+    expect(await refresh(server, clientId, "nothing")).toMatchObject(refusedGrant);
+  });
+
+  test("with a field given twice is refused, and so is one that is no form", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const clientId = await server.newClient();
+    const code = await server.allow(clientId);
+    const send = async (body: string, type = "application/x-www-form-urlencoded") => {
+      const url = `${server.baseUrl}${oauthPaths.token}`;
+      const answer = await fetch(url, { method: "POST", body, headers: { "content-type": type } });
+      return [answer.status, JSON.parse(await answer.text()).error];
+    };
+    const twice = `grant_type=authorization_code&client_id=${clientId}&code=${code}&code=${code}`;
+    expect(await send(twice)).toEqual([400, "invalid_request"]);
+    expect(await send("{}", "application/json")).toEqual([400, "invalid_request"]);
+    expect(await send(`a=${"x".repeat(70_000)}`)).toEqual([400, "invalid_request"]);
+    expect(await send("grant_type=password")).toEqual([400, "invalid_request"]);
+  });
+
+  test("can be undone by the client, which alone learns what its tokens are", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const [clientId, another] = [await server.newClient(), await server.newClient()];
+    const { accessToken, refreshToken } = await server.letIn(clientId);
+    const ask = (client: string, token: string) =>
+      server.post(oauthPaths.introspection, { client_id: client, token }).then(({ body }) => body);
+    expect(await ask(clientId, accessToken)).toMatchObject({ active: true, client_id: clientId, token_type: "Bearer" });
+    expect(await ask(another, accessToken)).toEqual({ active: false });
+    expect(await ask(clientId, "nothing")).toEqual({ active: false });
+    const revoke = (client: string) => server.post(oauthPaths.revocation, { client_id: client, token: refreshToken });
+    expect((await revoke(another)).status).toBe(200);
+    expect(await server.oauth.tokens.find(accessToken)).not.toBeNull();
+    expect((await revoke(clientId)).status).toBe(200);
+    expect(await server.oauth.tokens.find(accessToken)).toBeNull();
+    expect(await ask(clientId, accessToken)).toEqual({ active: false });
+    expect(await server.oauth.apps.list(server.owner.accountId)).toEqual([]);
+  });
+
+  test("leaves nothing in the store that is good for anything", async () => {
+    const store = await openStore();
+    const server = await startAuthorizationServer(store);
+    const { clientId, clientSecret } = await server.oauth.clients.add({
+      name: "A bot",
+      redirectUris: [redirectUri],
+      confidential: true,
+    });
+    const open = await server.newClient();
+    const { body: device } = await server.post(
+      oauthPaths.deviceAuthorization,
+      { client_id: clientId },
+      clientSecret ?? "",
+    );
+    const { accessToken, refreshToken } = await server.letIn(open);
+    const codes = [await server.allow(open), await server.allow(clientId, { code_challenge_method: "plain" })];
+    await server.oauth.keySet();
+    const rows = [
+      ...(await store.db.selectFrom("oauth_records").selectAll().execute()),
+      ...(await store.db.selectFrom("oauth_clients").selectAll().execute()),
+      ...(await store.db.selectFrom("oauth_keys").selectAll().execute()),
+    ];
+    expect(rows.length).toBeGreaterThan(8);
+    const stolen = new Set(rows.flatMap((row) => Object.values(row).flatMap((value) => stringsIn(value))));
+    const { device_code: deviceCode, user_code: userCode } = device;
+    const secrets = [clientSecret, accessToken, refreshToken, ...codes, deviceCode, userCode].map(String);
+    for (const secret of [...secrets, String(userCode).replace("-", "")]) {
+      expect([...stolen].filter((text) => text.includes(secret))).toEqual([]);
+    }
+    // The hashes are there, and are no way in either.
+    expect(stolen).toContain(sha256(accessToken));
+    for (const text of stolen) {
+      expect(await server.oauth.tokens.find(text)).toBeNull();
+      expect((await server.redeem(open, text)).body["error"]).not.toBeUndefined();
+      expect((await refresh(server, open, text)).body["error"]).not.toBeUndefined();
+      const asClient = await server.post(oauthPaths.introspection, { client_id: clientId, token: "x" }, text);
+      expect(asClient.status).not.toBe(200);
+      await expect(server.oauth.describeDevice(text, server.owner)).rejects.toMatchObject({ code: "invalid_request" });
+    }
+  });
+});
+
+/** Every text in a value, also in the JSON that it may be, whole and in its words. */
+function stringsIn(value: unknown): readonly string[] {
+  if (typeof value === "object" && value !== null) {
+    return Object.entries(value).flatMap(([key, inner]) => [key, ...stringsIn(inner)]);
+  }
+  if (typeof value !== "string" || value === "") return [];
+  const inner = /^[[{]/.test(value) ? stringsIn(JSON.parse(value)) : [];
+  return [value, ...value.split(/\s+/), ...inner].filter((text) => text.length >= 8 && text.length < 4_000);
+}
