@@ -26,7 +26,7 @@ export function MenuDrawer({
               event.target instanceof Element && event.target.closest("a") !== null && onClose()
             }
           >
-            <Sidebar {...sidebar} />
+            <Sidebar {...sidebar} unfolded />
           </div>
         </Radix.Content>
       </Radix.Portal>

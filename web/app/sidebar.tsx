@@ -11,7 +11,16 @@ import { Mark } from "./mark.tsx";
 import { accessIcon, accessPlaces, mainPlaces, newSessionPlace, type Place, settingsPlace, visible } from "./places.ts";
 
 /** The way around: pages, and the sessions that live. */
-export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void; readonly onHelp: () => void }) {
+export function Sidebar({
+  unfolded = false,
+  onPalette,
+  onHelp,
+}: {
+  /** Shows all pages at once: where choosing one closes it. */
+  readonly unfolded?: boolean;
+  readonly onPalette: () => void;
+  readonly onHelp: () => void;
+}) {
   const me = useMe();
   const scopes = me.data?.scopes ?? [];
   return (
@@ -43,7 +52,7 @@ export function Sidebar({ onPalette, onHelp }: { readonly onPalette: () => void;
           {visible(mainPlaces, scopes).map((place) => (
             <PlaceLink key={place.to} {...place} />
           ))}
-          <AccessPlaces scopes={scopes} />
+          <AccessPlaces scopes={scopes} unfolded={unfolded} />
           <PlaceLink {...settingsPlace} />
         </ul>
       </nav>
@@ -78,10 +87,10 @@ const activeClass = "bg-hover font-medium text-ink";
 const restClass = "text-ink-soft hover:bg-hover hover:text-ink";
 
 /** One row, until one of its pages is open: the room below belongs to the sessions. */
-function AccessPlaces({ scopes }: { readonly scopes: readonly Scope[] }) {
+function AccessPlaces({ scopes, unfolded }: { readonly scopes: readonly Scope[]; readonly unfolded: boolean }) {
   const { pathname } = useLocation();
   const places = visible(accessPlaces, scopes);
-  const open = places.some(({ to }) => to === pathname);
+  const open = unfolded || places.some(({ to }) => to === pathname);
   const Icon = accessIcon;
   const [first, ...others] = places;
   if (first !== undefined && others.length === 0) return <PlaceLink {...first} />;
