@@ -59,7 +59,8 @@ export function createRecordStore(deps: {
   const commits = createCommits<readonly RecordWrite[], boolean, Kysely<Tables>>({
     begin: (task) => db.transaction().execute(task),
     async apply(within, writes) {
-      for (const write of writes) if (!(await apply(within, write, { ...deps, queries, now: clock.now() }))) return false;
+      for (const write of writes)
+        if (!(await apply(within, write, { ...deps, queries, now: clock.now() }))) return false;
       return true;
     },
   });

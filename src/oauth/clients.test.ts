@@ -1,0 +1,180 @@
+import { expect, test } from "vitest";
+import { redirectUri, startAuthorizationServer } from "../../test/support/authorization-server.ts";
+import { describeOnBothStores } from "../../test/support/database.ts";
+import { errorCode } from "../../test/support/error-code.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { oauthPaths } from "../wire/oauth.ts";
+import { deviceGrant } from "./client-rules.ts";
+import type { FetchDocument } from "./ports.ts";
+
+const address = "https://app.example/client.json";
+
+/** A web with one document, which says what it is told to say. */
+function createWeb() {
+  let document: Readonly<Record<string, unknown>> | null = {
+    client_id: address,
+    client_name: "Document",
+    redirect_uris: [redirectUri],
+    grant_types: ["authorization_code", "refresh_token", "implicit"],
+  };
+  const fetched: string[] = [];
+  const fetchDocument: FetchDocument = async (url) => {
+    fetched.push(url);
+    if (document === null) throw new Error("away");
+    return {
+      status: 200,
+      headers: new Map([["cache-control", "max-age=600"]]),
+      body: JSON.stringify(document),
+    };
+  };
+  return {
+    fetchDocument,
+    fetched,
+    say: (next: typeof document) => {
+      document = next;
+    },
+  };
+}
+
+describeOnBothStores("clients", (openStore) => {
+  test("register themselves and get what they need; what we do not have is left out", async () => {
+    const store = await openStore();
+    const server = await startAuthorizationServer(store);
+    const { status, body } = await server.register({
+      grant_types: undefined,
+      scope: "openid offline_access coding:read",
+      application_type: "web",
+      token_endpoint_auth_method: undefined,
+    });
+    expect({ status, body }).toMatchObject({
+      status: 201,
+      body: {
+        grant_types: ["authorization_code", "refresh_token"],
+        response_types: ["code"],
+        scope: "coding:read",
+        token_endpoint_auth_method: "client_secret_basic",
+        client_secret: expect.stringMatching(/^[\w-]{43}$/),
+        client_id_issued_at: expect.any(Number),
+      },
+    });
+    expect(body).not.toHaveProperty("registration_access_token");
+    const [row] = await store.db.selectFrom("oauth_clients").selectAll().execute();
+    expect(row?.metadata).not.toContain(String(body["client_secret"]));
+    const device = await server.register({ redirect_uris: [], grant_types: [deviceGrant] });
+    expect(device).toMatchObject({ status: 201, body: { response_types: [], grant_types: [deviceGrant] } });
+    expect(server.notes.map(({ action }) => action)).toEqual(["client_registered", "client_registered"]);
+    expect(await server.oauth.clients.list()).toMatchObject([{ origin: "registered" }, { origin: "registered" }]);
+  });
+
+  test("are refused with redirects that lead elsewhere", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const refused = [
+      "http://example.org/cb",
+      "http://10.0.0.1/cb",
+      "javascript:alert(1)",
+      "data:text/html,x",
+      "https://a:b@example.org/cb",
+      "https://example.org/cb#x",
+      "nothing",
+      `https://example.org/${"x".repeat(2_000)}`,
+    ];
+    for (const uri of refused) {
+      expect([uri, await server.register({ redirect_uris: [uri] })]).toMatchObject([uri, { status: 400 }]);
+      const wanted = { name: "x", redirectUris: [uri], confidential: false };
+      expect(await errorCode(server.oauth.clients.add(wanted))).toBe("invalid_request");
+    }
+    const many = Array.from({ length: 21 }, (_, index) => `https://example.org/${index}`);
+    expect((await server.register({ redirect_uris: many })).status).toBe(400);
+    expect(await server.oauth.clients.list()).toEqual([]);
+  });
+
+  test("do not register themselves where that is switched off", async () => {
+    const server = await startAuthorizationServer(await openStore(), { config: { registration: "off" } });
+    expect(await server.oauth.metadata()).not.toHaveProperty("registration_endpoint");
+    const answer = await fetch(`${server.baseUrl}${oauthPaths.registration}`, { method: "POST" });
+    expect(answer.status).toBe(404);
+  });
+
+  test("are added and removed by the owner, with all that they were given", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const { clients } = server.oauth;
+    const added = await clients.add({ name: "Bot", redirectUris: [redirectUri], confidential: true });
+    expect(added).toMatchObject({ name: "Bot", origin: "added", confidential: true, redirectUris: [redirectUri] });
+    const { clientSecret, ...shown } = added;
+    expect(clientSecret).toMatch(/^[\w-]{43}$/);
+    expect(await clients.list()).toEqual([shown]);
+    const code = await server.allow(added.clientId);
+    await clients.remove(added.clientId);
+    expect(await clients.list()).toEqual([]);
+    expect(await server.oauth.apps.list(server.owner.accountId)).toEqual([]);
+    expect(await server.redeem(added.clientId, code)).toMatchObject({ status: 401, body: { error: "invalid_client" } });
+    expect(await errorCode(clients.remove(added.clientId))).toBe("client_not_found");
+  });
+
+  test("are known by their document, which is asked for again when it is old", async () => {
+    const web = createWeb();
+    const clock = createFakeClock(Date.now());
+    const server = await startAuthorizationServer(await openStore(), { ...web, clock });
+    await server.letIn(address);
+    expect(web.fetched).toEqual([address]);
+    expect(await server.oauth.clients.list()).toMatchObject([
+      { clientId: address, name: "Document", origin: "document", confidential: false, redirectUris: [redirectUri] },
+    ]);
+    expect(await server.oauth.apps.list(server.owner.accountId)).toMatchObject([{ name: "Document" }]);
+    const shown = await server.oauth.describe(
+      new URLSearchParams({
+        client_id: address,
+        scope: "coding:drive",
+        code_challenge: "x".repeat(43),
+        code_challenge_method: "S256",
+      }),
+      server.owner,
+    );
+    expect(shown).toMatchObject({
+      request: { client: { origin: "document" }, scopes: [{ scope: "coding:drive", ticked: false }] },
+    });
+    await clock.advance(601_000);
+    web.say(null);
+    await server.letIn(address); // its host is away for a moment
+    await clock.advance(11_000);
+    web.say({ client_id: address, redirect_uris: ["https://app.example/cb"] });
+    await expect(server.allow(address)).rejects.toMatchObject({ code: "invalid_request" });
+    expect(web.fetched).toHaveLength(3);
+  });
+
+  test("are not known by a document that is not theirs, holds a secret, or is switched off", async () => {
+    const store = await openStore();
+    const web = createWeb();
+    const clock = createFakeClock(Date.now());
+    const server = await startAuthorizationServer(store, { ...web, clock });
+    const bad = [
+      { client_id: "https://app.example/other.json", redirect_uris: [redirectUri] },
+      { client_id: address, redirect_uris: [redirectUri], client_secret: "x" },
+      { client_id: address, redirect_uris: [redirectUri], token_endpoint_auth_method: "client_secret_post" },
+      { client_id: address, redirect_uris: ["http://example.org/cb"] },
+      { client_id: address, redirect_uris: "x" },
+      {},
+    ];
+    for (const document of bad) {
+      web.say(document);
+      await expect(server.allow(address)).rejects.toMatchObject({ code: "invalid_request" });
+      await clock.advance(24 * 60 * 60_000);
+    }
+    const addresses = [
+      "https://app.example",
+      "https://app.example/",
+      "https://a@app.example/c",
+      "https://app.example/c#x",
+      "https://app.example/a/../c",
+      "ftp://app.example/c",
+      `https://app.example/${"x".repeat(600)}`,
+    ];
+    const before = web.fetched.length;
+    for (const clientId of addresses) {
+      await expect(server.allow(clientId)).rejects.toMatchObject({ code: "invalid_request" });
+    }
+    expect(web.fetched).toHaveLength(before);
+    const closed = await startAuthorizationServer(store, { ...createWeb(), config: { metadataDocuments: "off" } });
+    await expect(closed.allow(address)).rejects.toMatchObject({ code: "invalid_request" });
+  });
+});
