@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
+import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
 import { type Scope, scopeSchema, scopes } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput } from "../wire/accounts.ts";
@@ -43,8 +44,12 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
     return row && toAccount(row);
   }
 
+  const byId = compiledLookup<Selectable<Tables["accounts"]>>(db, (accountId) =>
+    db.selectFrom("accounts").selectAll().where("account_id", "=", accountId),
+  );
+
   async function find(accountId: string): Promise<Account | null> {
-    const row = await db.selectFrom("accounts").selectAll().where("account_id", "=", accountId).executeTakeFirst();
+    const row = await byId(accountId);
     return row === undefined ? null : toAccount(row);
   }
 

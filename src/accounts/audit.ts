@@ -4,6 +4,7 @@ import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import { type Log, silentLog } from "../core/log.ts";
+import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import {
   type AuditAction,
@@ -72,6 +73,28 @@ export function createAudit(deps: {
 }): Audit {
   const { db, clock, log = silentLog, limits = defaultLimits } = deps;
   const nextId = createAuditIds();
+  const insert = compiledQuery<{
+    auditId: string;
+    now: number;
+    accountId: string | null;
+    action: AuditAction;
+    subject: string | null;
+    details: string;
+    address: string | null;
+    userAgent: string | null;
+  }>((within, slot) =>
+    within.insertInto("audit_entries").values({
+      audit_id: slot("auditId"),
+      at: slot("now"),
+      account_id: slot("accountId"),
+      account_name: (eb) => eb.selectFrom("accounts").select("name").where("account_id", "=", slot("accountId")),
+      action: slot("action"),
+      subject: slot("subject"),
+      details: slot("details"),
+      address: slot("address"),
+      user_agent: slot("userAgent"),
+    }),
+  );
   let written = 0;
 
   async function prune(within: Kysely<Tables>): Promise<void> {
@@ -97,20 +120,16 @@ export function createAudit(deps: {
     async note({ action, accountId, subject, details, from }, within = db) {
       const now = clock.now();
       try {
-        await within
-          .insertInto("audit_entries")
-          .values({
-            audit_id: nextId(now),
-            at: now,
-            account_id: accountId,
-            account_name: (eb) => eb.selectFrom("accounts").select("name").where("account_id", "=", accountId),
-            action,
-            subject: clean(subject, maxSubjectLength),
-            details: detailsText(details),
-            address: clean(from.address, maxSubjectLength),
-            user_agent: clean(from.userAgent, maxUserAgentLength),
-          })
-          .execute();
+        await insert(within, {
+          auditId: nextId(now),
+          now,
+          accountId,
+          action,
+          subject: clean(subject, maxSubjectLength),
+          details: detailsText(details),
+          address: clean(from.address, maxSubjectLength),
+          userAgent: clean(from.userAgent, maxUserAgentLength),
+        });
         if (written % entriesBetweenPrunes === 0) await prune(within);
         written += 1;
       } catch (error) {
