@@ -238,7 +238,7 @@ describe("RFC 9700 section 4.4: mix-up", () => {
 });
 
 describe("RFC 9700 section 2.1.2 and RFC 9101: no other way to ask", () => {
-  test.for(["token", "id_token", "code token", "code id_token", "none", ""])(
+  test.for(["token", "id_token", "code token", "code id_token", "none"])(
     "response_type %s gives nothing",
     async (response_type) => {
       const { location, status } = await peer.decide(honest, newChallenge(), { response_type });

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { oauthPaths } from "../../src/wire/oauth.ts";
 import { createWorld } from "../support/gateway.ts";
 import { createOAuthPeer, decidingToken, manyAddresses, newChallenge } from "../support/oauth-client.ts";
@@ -132,35 +132,32 @@ test("a client whose id is the address of its metadata document is let in withou
     config: { ...manyAddresses, allowPrivateAddresses: ["localhost"] },
     env: { NODE_EXTRA_CA_CERTS: testCertificatePath },
   });
-  try {
-    const token = await prepareStore(world, []);
-    const { server } = await serveWorld(world, token);
-    const mcpUrl = `${server.url.replace("127.0.0.1", "localhost")}${oauthPaths.mcp}`;
+  onTestFinished(() => world.close()); // hooks run last first: after its gateway
+  const token = await prepareStore(world, []);
+  const { server } = await serveWorld(world, token);
+  const mcpUrl = `${server.url.replace("127.0.0.1", "localhost")}${oauthPaths.mcp}`;
 
-    const journey = await beginJourney(mcpUrl);
-    expect(journey.server.client_id_metadata_document_supported).toBe(true);
-    const client = { client_id: clientId };
-    const errand = await journey.begin(client, { redirectUri });
-    const first = await errand.finish(await allow(errand, token));
-    expect(await listThroughMcp(mcpUrl, first.accessToken)).toBe(0);
-    const second = await journey.refresh(client, first.refreshToken);
-    await journey.revoke(client, second.accessToken);
-    await expect(listThroughMcp(mcpUrl, second.accessToken)).rejects.toThrow(/401|[Uu]nauthorized/);
+  const journey = await beginJourney(mcpUrl);
+  expect(journey.server.client_id_metadata_document_supported).toBe(true);
+  const client = { client_id: clientId };
+  const errand = await journey.begin(client, { redirectUri });
+  const first = await errand.finish(await allow(errand, token));
+  expect(await listThroughMcp(mcpUrl, first.accessToken)).toBe(0);
+  const second = await journey.refresh(client, first.refreshToken);
+  await journey.revoke(client, second.accessToken);
+  await expect(listThroughMcp(mcpUrl, second.accessToken)).rejects.toThrow(/401|[Uu]nauthorized/);
 
-    const app = createMcpApp(redirectUri, { metadataUrl: clientId });
-    await signInAndWork(mcpUrl, app, token);
-    expect(app.sentTo()?.searchParams.get("client_id")).toBe(clientId);
-    expect(fetched()).toBeGreaterThan(0);
+  const app = createMcpApp(redirectUri, { metadataUrl: clientId });
+  await signInAndWork(mcpUrl, app, token);
+  expect(app.sentTo()?.searchParams.get("client_id")).toBe(clientId);
+  expect(fetched()).toBeGreaterThan(0);
 
-    const lying = await serveDocument({ ...native, client_id: clientId, redirect_uris: ["http://127.0.0.1/evil"] });
-    const forged = await journey.begin({ client_id: lying.clientId }, { redirectUri: "http://127.0.0.1/evil" });
-    await expect(allow(forged, token), "a document that calls itself by another's id").rejects.toThrow(
-      /^Error: 400|^400/,
-    );
-    await server.end("SIGTERM");
-  } finally {
-    await world.close();
-  }
+  const lying = await serveDocument({ ...native, client_id: clientId, redirect_uris: ["http://127.0.0.1/evil"] });
+  const forged = await journey.begin({ client_id: lying.clientId }, { redirectUri: "http://127.0.0.1/evil" });
+  await expect(allow(forged, token), "a document that calls itself by another's id").rejects.toThrow(
+    /^Error: 400|^400/,
+  );
+  await server.end("SIGTERM");
 });
 
 test("a metadata document on this machine is not even fetched unless the configuration allows it", async () => {
