@@ -27,15 +27,17 @@ export function reportWhile(
   const { clock, progressMs } = deps;
   const began = clock.now();
   const waitMs = typeof input["waitMs"] === "number" ? input["waitMs"] : null;
+  let told = 0;
   let over = false;
   let cancel = (): void => undefined;
 
   async function report(): Promise<void> {
     const words = await wordsFor(deps, call, input);
     if (over || signal.aborted) return;
-    const seconds = Math.round((clock.now() - began) / 1_000);
-    const total = waitMs === null ? {} : { total: Math.max(seconds, Math.ceil(waitMs / 1_000)) };
-    await progress?.({ progress: seconds, ...total, message: `${words} (${seconds} s)` });
+    // It has to grow with each report (MCP, "Progress flow").
+    told = Math.max((clock.now() - began) / 1_000, told + 0.001);
+    const total = waitMs === null ? {} : { total: Math.max(told, waitMs / 1_000) };
+    await progress?.({ progress: told, ...total, message: `${words} (${Math.round(told)} s)` });
   }
 
   function later(): void {
