@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addClientInputSchema } from "../wire/oauth.ts";
 import { textSchema } from "../wire/text.ts";
-import { collect, type CommonOptions, describe, oneOf } from "./options.ts";
+import { type CommonOptions, collect, describe, oneOf } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { withStores } from "./with-stores.ts";

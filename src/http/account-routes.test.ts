@@ -66,9 +66,10 @@ async function setUp() {
     appRoutes(oauth),
     eventRoutes({
       log,
-      // Nothing ever happens.
+      // Nothing happens ever after.
       stream: ({ signal }) =>
         (async function* () {
+          yield { kind: "position", id: "1" } as const;
           await new Promise((resolve) => signal.addEventListener("abort", resolve));
         })(),
       sessionIdsOf: async () => [],
@@ -157,7 +158,7 @@ test("what a removed account has open ends within five seconds", async () => {
 });
 
 test("who made and revoked what is written down, with where from, and no secret", async () => {
-  const { call, oauth, ...server } = await setUp();
+  const { call, ...server } = await setUp();
   const made = await call("POST", "/api/tokens", { name: "laptop", scopes: ["coding:read"] });
   const { token, tokenId } = z.object({ token: z.string(), tokenId: z.string() }).parse(made.body);
   await call("DELETE", `/api/tokens/${tokenId}`);
