@@ -1,6 +1,5 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { oauthErrors } from "../wire/oauth-errors.ts";
 import { problemCodes } from "../wire/problem.ts";
 import { createDocsScript } from "./docs-script.ts";
 import { problemStatuses } from "./problem-response.ts";
@@ -64,23 +63,6 @@ ${problemCodes.map((code) => `      <dt id="${code}"><code>${code}</code></dt><d
 </html>
 `;
 
-const oauthErrorsPage = `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>Postern: errors of the authorization server</title>
-  </head>
-  <body>
-    <h1>Errors of the authorization server</h1>
-    <p>What an app is told when it is not let in. The app's <code>error_description</code> says more.</p>
-    <dl>
-${oauthErrors.map(([code, words]) => `      <dt id="${code}"><code>${code}</code></dt><dd>${words}</dd>`).join("\n")}
-    </dl>
-  </body>
-</html>
-`;
-
 const decompress = promisify(gunzip);
 
 /** `GET /docs`: a rendered reference of `/openapi.json`, all of it from this gateway. */
@@ -102,7 +84,6 @@ export const docsRoutes: RouteModule = ({ app }) => {
   serve("/docs", "text/html", page);
   serve("/docs/start.js", "text/javascript", start);
   serve("/docs/problems", "text/html", problemsPage);
-  serve("/docs/oauth-errors", "text/html", oauthErrorsPage);
 
   app.route({
     method: "GET",
