@@ -28,22 +28,29 @@ export function decisionForm(form: {
 }): Html {
   const { action, fields, request, way, noneTicked = false } = form;
   const disabled = way.needsKey ? " disabled" : null;
+  const nothing = request.scopes.length === 0;
   const hidden = [...fields, [decisionKeyField, ""], [tickedScopesField, "ticked"]] as const;
   return html`<form method="post" action="${action}" autocomplete="off" data-decision data-needs-key="${String(way.needsKey)}" data-back="${way.back}">
         ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
-        <fieldset>
-          <legend>It may</legend>
-          <div class="panel">${request.scopes.map(({ scope, ticked }) => scopeRow(scope, ticked && !noneTicked))}</div>
-        </fieldset>
-        ${notice("danger", "Tick at least one thing that it may do, or deny it.", { id: "none-ticked", hidden: !noneTicked })}
+        ${nothing ? notice("lamp", nothingToGive) : scopeRows(request, noneTicked)}
         ${way.needsKey ? html`<noscript>${notice("lamp", scriptNeeded)}</noscript>` : null}
         <div class="buttons">
           <button class="button" name="action" value="deny"${disabled}>Deny</button>
-          <button class="button primary" name="action" value="allow"${disabled}>Allow</button>
+          ${nothing ? null : html`<button class="button primary" name="action" value="allow"${disabled}>Allow</button>`}
         </div>
         <p id="sent" role="status" class="lead" hidden>Your answer is on its way to the program that asked. You can close this page.</p>
-        <p class="faint">You are signed in as ${claimed(way.accountName)}. Whoever you let in can be thrown out again at any time, under Apps.</p>
+        <p class="faint">You are signed in as ${claimed(way.accountName)}. Whoever you let in can be thrown out again at any time, under Connected apps.</p>
       </form>`;
+}
+
+const nothingToGive = "Your account holds nothing of what it asks for, so there is nothing that you can allow.";
+
+function scopeRows({ scopes }: AuthorizationRequest, noneTicked: boolean): Html {
+  return html`<fieldset>
+          <legend>It may</legend>
+          <div class="panel">${scopes.map(({ scope, ticked }) => scopeRow(scope, ticked && !noneTicked))}</div>
+        </fieldset>
+        ${notice("danger", "Tick at least one thing that it may do, or deny it.", { id: "none-ticked", hidden: !noneTicked })}`;
 }
 
 const scriptNeeded =
@@ -77,7 +84,7 @@ export function nameOfClient({ name }: Pick<AuthorizationRequest["client"], "nam
 }
 
 function howKnown({ clientId, origin }: AuthorizationRequest["client"]): HtmlPart {
-  if (origin === "added") return "You added it with postern client add, or under Apps.";
+  if (origin === "added") return "You added it yourself, so the name is yours.";
   if (origin === "registered") return "It registered itself here. The name is its own claim: nobody has checked it.";
   const host = URL.canParse(clientId) ? new URL(clientId).host : clientId;
   return html`It describes itself at <span class="host">${host}</span>, which vouches for the name.`;

@@ -243,7 +243,7 @@ describe("the decision route, signed in with a browser on http", () => {
     const none = await scene.post(withKey(scene, { ...allow, ...boxes }));
     expectMistakePage(none, 400);
     expect(none.body).toContain("Tick at least one");
-    expect(none.body, "nothing is ticked anew").not.toContain(" checked");
+    expect(none.body, "nothing is ticked anew").not.toMatch(/<input[^>]* checked/);
     expect(scene.seen).toHaveLength(1);
     expect((await scene.post(withKey(scene, { ...request, ...boxes, action: "deny" }))).status).toBe(303);
   });
@@ -406,6 +406,14 @@ describe("the consent page", () => {
     expect(body).not.toContain("a".repeat(61));
     if (name === "Pоstеrn") expect(body).toContain("different alphabets");
     if (name.startsWith("\u200b")) expect(body).toContain("an app without a name");
+  });
+
+  test("an account that holds nothing of what is asked for can only deny", async () => {
+    const scene = await openScene({}, { scopes: [] });
+    const { body } = await scene.get(path);
+    expect(body).toContain("nothing that you can allow");
+    expect(body).toContain('value="deny"');
+    expect(body).not.toContain('value="allow"');
   });
 
   test("what a request holds comes back escaped and whole", async () => {

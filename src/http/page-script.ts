@@ -50,7 +50,7 @@ export const pageScript = `(() => {
     const sent = document.getElementById("sent");
     const isEmpty = () => ticks.length > 0 && !ticks.some((tick) => tick.checked);
     form.addEventListener("change", () => {
-      if (!isEmpty()) none.hidden = true;
+      if (none !== null && !isEmpty()) none.hidden = true;
     });
     form.addEventListener("submit", (event) => {
       const allows = event.submitter?.value !== "deny";

@@ -110,6 +110,10 @@ test("a browser that is not signed in is led to the sign-in and back; what was u
   await stranger.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
   stranger.troubles();
   await lookAt(stranger, "consent-desktop");
+  // The picture in docs/oauth.md.
+  await stranger.page.setViewportSize({ width: 560, height: 880 });
+  await stranger.page.emulateMedia({ colorScheme: "light" });
+  await stranger.shoot("consent");
   const box = (name: RegExp) => stranger.page.getByRole("checkbox", { name });
   expect(await box(/coding:drive/).isChecked()).toBe(false);
   expect(await box(/coding:write/).isChecked()).toBe(true);
