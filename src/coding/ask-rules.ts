@@ -81,7 +81,8 @@ export function allowedMode(input: AskInput, caller: Caller): PermissionMode {
   const mode = input.permissionMode ?? "ask";
   if (!caller.scopes.has("coding:drive") && (mode !== "ask" || input.allowCommands === true)) {
     const field = mode === "ask" ? "allowCommands" : `permissionMode "${mode}"`;
-    throw codingError("insufficient_scope", `${field} needs the scope coding:drive.`);
+    const details = { scope: "coding:drive" };
+    throw codingError("insufficient_scope", `${field} needs the scope coding:drive.`, { details });
   }
   return mode;
 }

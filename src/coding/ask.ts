@@ -137,6 +137,7 @@ async function enqueue(
     throw codingError(
       "insufficient_scope",
       `Session ${sessionId} acts without asking (mode "${permissionMode}"): sending to it needs the scope coding:drive.`,
+      { details: { scope: "coding:drive" } },
     );
   }
   if (request.input.model !== undefined) {
