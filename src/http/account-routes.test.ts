@@ -221,6 +221,25 @@ test("clients are added, listed and removed, also one whose id is an address", a
   expect(JSON.stringify(audit.body)).not.toContain(clientSecret);
 });
 
+test("who may sign in and who did what is the owner's to see: another account's browser is told so", async () => {
+  const server = await setUp();
+  const { accountId } = await server.accounts.directory.add({ name: "anna", scopes: ["coding:read", "coding:drive"] });
+  const browser = await signInBrowser(server, { accountId });
+  for (const [method, path] of [
+    ["GET", "/api/accounts"],
+    ["DELETE", `/api/accounts/${accountId}`],
+    ["POST", `/api/accounts/${accountId}/sign-in-links`],
+    ["GET", "/api/audit"],
+    ["GET", "/api/oauth/clients"],
+    ["DELETE", "/api/oauth/clients/1"],
+    ["GET", "/api/tokens"],
+    ["POST", "/api/sign-in-links"],
+  ] as const) {
+    expect((await browser.send(method, path)).status, `${method} ${path}`).toBe(403);
+  }
+  expect((await browser.send("GET", "/api/browser-sessions")).status).toBe(200);
+});
+
 test("apps are the caller's own, for its browser or its admin token", async () => {
   const { oauth, ...server } = await setUp();
   const { accountId } = await server.accounts.directory.add({ name: "anna", scopes: ["coding:read"] });
