@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Accounts } from "../accounts/index.ts";
+import { isoTime } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { scopes } from "../wire/access.ts";
 import {
@@ -161,13 +162,15 @@ function addMe({ app, principalOf }: RouteServer, { accounts, gateway }: SignInR
     schema: { operationId: "getMe", tags, summary: "Who is calling, and whom.", response: { 200: meSchema } },
     handler: async (request) => {
       const principal = principalOf(request);
-      const { kind, folders, browserSessionId } = principal;
+      const { kind, folders, browserSessionId, app, expiresAt } = principal;
       return {
         account: await accounts.accountOf(principal),
         kind,
         scopes: scopes.filter((scope) => principal.scopes.has(scope)),
         folders: folders === null ? null : [...folders],
         browserSessionId,
+        app,
+        expiresAt: expiresAt === null ? null : isoTime(expiresAt),
         gateway: gateway(),
       };
     },

@@ -36,6 +36,11 @@ export const meSchema = z
     scopes: z.array(scopeSchema),
     folders: z.array(z.string()).nullable(),
     browserSessionId: z.string().nullable(),
+    app: z
+      .object({ clientId: z.string(), appId: z.string() })
+      .nullable()
+      .describe("Of an app's access token: to whom it was given, and the connection that it belongs to."),
+    expiresAt: z.string().nullable().describe("When the token ends by itself; null when it does not."),
     gateway: z.object({ id: z.string(), version: z.string(), baseUrl: z.string() }),
   })
   .meta({ id: "Me" });
