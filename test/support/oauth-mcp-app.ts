@@ -2,6 +2,7 @@ import {
   Client,
   type OAuthClientMetadata,
   type OAuthClientProvider,
+  type OAuthDiscoveryState,
   type StoredOAuthClientInformation,
   type StoredOAuthTokens,
   StreamableHTTPClientTransport,
@@ -23,6 +24,7 @@ export function createMcpApp(redirectUri: string, identity: { readonly metadataU
   let information: StoredOAuthClientInformation | undefined;
   let tokens: StoredOAuthTokens | undefined;
   let verifier = "";
+  let discovered: OAuthDiscoveryState | undefined;
   let sentTo: URL | null = null;
   const clientMetadata: OAuthClientMetadata = {
     client_name: "An MCP client",
@@ -44,6 +46,8 @@ export function createMcpApp(redirectUri: string, identity: { readonly metadataU
     },
     saveCodeVerifier: (given) => void (verifier = given),
     codeVerifier: () => verifier,
+    saveDiscoveryState: (given) => void (discovered = given),
+    discoveryState: () => discovered,
     invalidateCredentials(what) {
       if (what === "all" || what === "tokens") tokens = undefined;
       if (what === "all" || what === "client") information = undefined;
