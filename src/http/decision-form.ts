@@ -3,7 +3,7 @@ import { appScopes, type Scope } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
 import { scopeWords } from "../wire/scope-words.ts";
 import { claimedText, mixesAlphabets } from "./claimed-text.ts";
-import { type Html, html, type HtmlPart } from "./html.ts";
+import { type Html, type HtmlPart, html } from "./html.ts";
 import { claimed, notice } from "./page-frame.ts";
 
 /** How the form of a decision reaches the gateway. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startHttpServer } from "../../test/support/http-server.ts";
 import { type RawAnswer, rawRequest } from "../../test/support/raw-http.ts";
-import { scriptOAuth, scriptedUserCode } from "../../test/support/scripted-oauth.ts";
+import { scriptedUserCode, scriptOAuth } from "../../test/support/scripted-oauth.ts";
 import { signInBrowser } from "../../test/support/signed-in-browser.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
 import { decisionRoutes } from "./decision-routes.ts";

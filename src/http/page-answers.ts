@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { Principal } from "../accounts/index.ts";
 import { hasCode } from "../core/errors.ts";
 import type { ProblemCode } from "../wire/problem.ts";
-import { type Html, html, type HtmlPart } from "./html.ts";
+import { type Html, type HtmlPart, html } from "./html.ts";
 import { mistakePage, passingPage } from "./page-frame.ts";
 import { toProblem } from "./problem-response.ts";
 

@@ -1,5 +1,5 @@
 import { claimedText } from "./claimed-text.ts";
-import { type Html, html, type HtmlPart } from "./html.ts";
+import { type Html, type HtmlPart, html } from "./html.ts";
 
 /** Where the files of these pages are. */
 export const pageFiles = { style: "/oauth/page.css", script: "/oauth/page.js" } as const;

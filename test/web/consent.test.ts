@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { Page } from "playwright-core";
@@ -6,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { z } from "zod";
 import { oauthPaths } from "../../src/wire/oauth.ts";
 import { expectFlawless, lookAt, signInUrl, useBrowser, type Visit } from "../support/browser.ts";
-import { createWorld, startGateway, type TestGateway } from "../support/gateway.ts";
+import { beginErrand, beginOnDevice } from "../support/consent-errand.ts";
+import { createWorld, startGateway } from "../support/gateway.ts";
 import { awaitCallback } from "../support/oauth-callback.ts";
 import { startTlsFront } from "../support/tls-front.ts";
 import { useGateway } from "../support/use-gateway.ts";
@@ -39,54 +39,6 @@ afterAll(() => {
   foreign.close();
 });
 
-/** A request for authorization by a client that has just registered itself. */
-interface Errand {
-  readonly url: URL;
-  /** Exchanges what came back. @returns the scopes that were given */
-  redeem(arrived: URL): Promise<readonly string[]>;
-}
-
-async function begin(
-  redirectUri: string,
-  {
-    name = "Nightly bot",
-    scope = "coding:read coding:write coding:drive",
-    at: { url: gateway, app } = used.gateway,
-  }: { readonly name?: string; readonly scope?: string; readonly at?: TestGateway } = {},
-): Promise<Errand> {
-  const registered = await fetch(`${gateway}${oauthPaths.registration}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ client_name: name, redirect_uris: [redirectUri], token_endpoint_auth_method: "none" }),
-  });
-  const { client_id } = z.object({ client_id: z.string() }).parse(await registered.json());
-  const verifier = randomBytes(32).toString("base64url");
-  const url = new URL(oauthPaths.authorize, app.baseUrl);
-  const query = {
-    client_id,
-    redirect_uri: redirectUri,
-    response_type: "code",
-    scope,
-    state: "of the test",
-    code_challenge: createHash("sha256").update(verifier).digest("base64url"),
-    code_challenge_method: "S256",
-  };
-  for (const [field, value] of Object.entries(query)) url.searchParams.set(field, value);
-  return {
-    url,
-    async redeem(arrived) {
-      const code = arrived.searchParams.get("code") ?? "";
-      const form = { grant_type: "authorization_code", client_id, redirect_uri: redirectUri, code_verifier: verifier };
-      const answer = await fetch(`${gateway}${oauthPaths.token}`, {
-        method: "POST",
-        body: new URLSearchParams({ ...form, code }),
-      });
-      const given = z.object({ access_token: z.string(), scope: z.string() }).parse(await answer.json());
-      return given.scope.split(" ").toSorted();
-    },
-  };
-}
-
 async function signedIn(options?: Parameters<typeof browser.visit>[1]): Promise<Visit> {
   const visit = await browser.visit(await signInUrl(used.gateway), options);
   await visit.settled();
@@ -99,7 +51,7 @@ const deny = (page: Page): Promise<void> => page.getByRole("button", { name: "De
 
 test("a browser that is not signed in is led to the sign-in and back; what was un-ticked is not given, what drives is not ticked at first", async () => {
   const { redirectUri, arrived } = await awaitCallback();
-  const { url, redeem } = await begin(redirectUri);
+  const { url, redeem } = await beginErrand(used.gateway, redirectUri);
   const stranger = await browser.stranger();
   await stranger.page.goto(url.href);
   await stranger.page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
@@ -127,7 +79,9 @@ test("a browser that is not signed in is led to the sign-in and back; what was u
 
 test("on a phone, and on the narrowest, everything is in sight without scrolling sideways; deny is told to the client", async () => {
   const { redirectUri, arrived } = await awaitCallback();
-  const { url } = await begin(redirectUri, { name: "An assistant with quite a long name, which wraps on a phone" });
+  const { url } = await beginErrand(used.gateway, redirectUri, {
+    name: "An assistant with quite a long name, which wraps on a phone",
+  });
   const visit = await signedIn({ device: "phone" });
   await visit.page.goto(url.href);
   await lookAt(visit, "consent-phone");
@@ -143,7 +97,7 @@ test("on a phone, and on the narrowest, everything is in sight without scrolling
 
 test("the keyboard is enough, nothing ticked is told, and the chosen appearance counts", async () => {
   const { redirectUri, arrived } = await awaitCallback();
-  const { url, redeem } = await begin(redirectUri, { scope: "coding:read" });
+  const { url, redeem } = await beginErrand(used.gateway, redirectUri, { scope: "coding:read" });
   const visit = await signedIn();
   await visit.page.evaluate("localStorage.setItem('postern.theme', 'dark')");
   await visit.page.goto(url.href);
@@ -164,7 +118,7 @@ test("the keyboard is enough, nothing ticked is told, and the chosen appearance 
 });
 
 test("a link on another site leads a signed-in browser to the page, without another sign-in", async () => {
-  const { url } = await begin("https://app.example/callback");
+  const { url } = await beginErrand(used.gateway, "https://app.example/callback");
   const visit = await signedIn();
   foreignPage = `<!doctype html><title>Elsewhere</title><a href="${url.href.replaceAll("&", "&amp;")}">Connect</a>`;
   await visit.page.goto(foreignUrl);
@@ -178,7 +132,7 @@ test("a link on another site leads a signed-in browser to the page, without anot
 });
 
 test("clickjacking: in a frame of another site the page shows nothing", async () => {
-  const { url } = await begin("https://app.example/callback");
+  const { url } = await beginErrand(used.gateway, "https://app.example/callback");
   const visit = await signedIn();
   foreignPage = `<!doctype html><title>Elsewhere</title><iframe src="${url.href.replaceAll("&", "&amp;")}"></iframe>`;
   await visit.page.goto(foreignUrl);
@@ -190,7 +144,7 @@ test("clickjacking: in a frame of another site the page shows nothing", async ()
 
 test("cross-site request forgery: a form of another site's page decides nothing, with the cookie and even the key", async () => {
   const { redirectUri, arrived } = await awaitCallback();
-  const { url } = await begin(redirectUri);
+  const { url } = await beginErrand(used.gateway, redirectUri);
   const visit = await signedIn();
   const key = z.string().parse(await visit.page.evaluate("localStorage.getItem('postern.key')"));
   const fields = [...url.searchParams, ["action", "allow"], ["postern_key", key]] as const;
@@ -212,7 +166,7 @@ test("cross-site request forgery: a form of another site's page decides nothing,
 });
 
 test("a browser whose key is gone signs in anew, and comes back", async () => {
-  const { url } = await begin("https://app.example/callback");
+  const { url } = await beginErrand(used.gateway, "https://app.example/callback");
   const visit = await signedIn();
   await visit.page.evaluate("localStorage.removeItem('postern.key')");
   await visit.page.goto(url.href);
@@ -222,7 +176,7 @@ test("a browser whose key is gone signs in anew, and comes back", async () => {
 });
 
 test("mistakes are told in the same look, and nobody is sent anywhere", async () => {
-  const { url } = await begin("https://app.example/callback");
+  const { url } = await beginErrand(used.gateway, "https://app.example/callback");
   const visit = await signedIn({ device: "phone" });
   url.searchParams.set("client_id", "nobody");
   const answer = await visit.page.goto(url.href);
@@ -234,7 +188,7 @@ test("mistakes are told in the same look, and nobody is sent anywhere", async ()
 
 test("of two clicks, each gives one code at most, and the client is left with one that is good", async () => {
   const { redirectUri, arrived } = await awaitCallback();
-  const { url, redeem } = await begin(redirectUri);
+  const { url, redeem } = await beginErrand(used.gateway, redirectUri);
   const visit = await signedIn();
   const posts: string[] = [];
   visit.page.on("request", (request) => request.method() === "POST" && posts.push(request.url()));
@@ -255,7 +209,7 @@ test("without JavaScript, over https, a browser that is signed in decides with t
   });
   front.leadTo(Number(new URL(gateway.url).port));
   const { redirectUri, arrived } = await awaitCallback();
-  const { url, redeem } = await begin(redirectUri, { at: gateway });
+  const { url, redeem } = await beginErrand(gateway, redirectUri);
   expect(url.origin).toBe(front.url);
   const visit = await browser.visit(await signInUrl(gateway));
   const plain = await browser.stranger({ javaScript: false });
@@ -272,47 +226,8 @@ test("without JavaScript, over https, a browser that is signed in decides with t
 });
 
 describe("a device that shows a code", () => {
-  const deviceSchema = z.object({
-    device_code: z.string(),
-    user_code: z.string(),
-    verification_uri: z.string(),
-    verification_uri_complete: z.string(),
-  });
-
-  /** What a terminal on another machine begins, and asks until it is decided. */
-  async function beginOnDevice() {
-    const { url } = used.gateway;
-    const grantType = "urn:ietf:params:oauth:grant-type:device_code";
-    const metadata = { client_name: "Terminal on the NAS", token_endpoint_auth_method: "none", redirect_uris: [] };
-    const registered = await fetch(`${url}${oauthPaths.registration}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ...metadata, grant_types: [grantType], response_types: [] }),
-    });
-    const { client_id } = z.object({ client_id: z.string() }).parse(await registered.json());
-    const begun = await fetch(`${url}${oauthPaths.deviceAuthorization}`, {
-      method: "POST",
-      body: new URLSearchParams({ client_id, scope: "coding:read coding:write" }),
-    });
-    const device = deviceSchema.parse(await begun.json());
-    return {
-      ...device,
-      async ask(): Promise<unknown> {
-        const answer = await fetch(`${url}${oauthPaths.token}`, {
-          method: "POST",
-          body: new URLSearchParams({ client_id, grant_type: grantType, device_code: device.device_code }),
-        });
-        const { error, scope } = z
-          .object({ error: z.string(), scope: z.string() })
-          .partial()
-          .parse(await answer.json());
-        return error ?? scope;
-      },
-    };
-  }
-
   test("is let in by who types it, in any case and without its dash", async () => {
-    const device = await beginOnDevice();
+    const device = await beginOnDevice(used.gateway);
     const visit = await signedIn();
     await visit.page.goto(device.verification_uri);
     await lookAt(visit, "device-code");
@@ -334,7 +249,7 @@ describe("a device that shows a code", () => {
   });
 
   test("whose address was opened on a phone is asked for all the same, and can be denied", async () => {
-    const device = await beginOnDevice();
+    const device = await beginOnDevice(used.gateway);
     const stranger = await browser.stranger({ device: "phone" });
     await stranger.page.goto(device.verification_uri_complete);
     await stranger.page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
