@@ -4,8 +4,8 @@ import { connectThroughBridge } from "../../test/support/mcp-bridge.ts";
 import { startMcpServer } from "../../test/support/mcp-server.ts";
 import { driveTool, echoTool, slowTool } from "../../test/support/mcp-tools.ts";
 import { runCommand } from "../../test/support/run-cli.ts";
-import { turnEnded } from "../../test/support/session-events.ts";
 import { sessionSummary } from "../../test/support/scripted-gateway.ts";
+import { turnEnded } from "../../test/support/session-events.ts";
 
 const patient = { timeout: 10_000, interval: 20 };
 const uri = `postern://sessions/${sessionSummary().sessionId}`;

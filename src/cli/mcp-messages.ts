@@ -18,7 +18,8 @@ const versionKey = "io.modelcontextprotocol/protocolVersion";
 
 /** The version that a message of the newer specification carries; null for those of 2025. */
 export function versionOf({ params }: Message): string | null {
-  const version = params?._meta?.[versionKey];
+  const { _meta: meta } = params ?? {};
+  const version = meta?.[versionKey];
   return typeof version === "string" ? version : null;
 }
 

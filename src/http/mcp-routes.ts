@@ -56,7 +56,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
       method: "GET" | "POST" | "DELETE",
       request: FastifyRequest,
       reply: FastifyReply,
-    ): Promise<unknown> {
+    ): Promise<void> {
       const principal = principalOf(request);
       const leave = enter(principal);
       const ending = new AbortController();
@@ -77,12 +77,12 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
         const type = response.headers.get("content-type");
         if (type?.startsWith("text/event-stream") === true && response.body !== null) {
           await stream(response.body, { reply, signal });
-          return reply;
+          return;
         }
         const text = await response.text();
-        return type === null || text === ""
-          ? reply.code(response.status).send()
-          : reply.code(response.status).type(type).send(text);
+        void reply.code(response.status);
+        if (type === null || text === "") await reply.send();
+        else await reply.type(type).send(text);
       } finally {
         stopChecking();
         leave();

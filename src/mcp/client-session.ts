@@ -5,8 +5,8 @@ import { newUuid } from "../core/ids.ts";
 import type { McpLimits } from "./ports.ts";
 import type { ReplayBuffer } from "./replay-buffer.ts";
 import { createServer, type ServerDeps } from "./server.ts";
-import { sessionUri } from "./session-uri.ts";
 import type { SessionUpdates } from "./session-updates.ts";
+import { sessionUri } from "./session-uri.ts";
 
 /** A session of a client of the 2025 specifications, as far as its keeper needs to know it. */
 export interface ClientSession {
@@ -113,7 +113,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     usedAt = clock.now();
     if (request.headers.has("last-event-id")) comeBack();
     request.signal.addEventListener("abort", () => {
-      const { reason }: { readonly reason: unknown } = request.signal;
+      const reason: unknown = request.signal.reason;
       // It belongs to who opened it; when they may not come in any more, nothing of it goes on.
       if (hasCode(reason, "unauthenticated") || hasCode(reason, "insufficient_scope")) void close();
     });
@@ -125,16 +125,15 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     if (request.method === "DELETE" && response.ok) end();
     if (response.body === null || !isEventStream(response)) return response;
     openStreams += 1;
-    const body_ = watched(response.body, (whole) => {
+    const stream = watched(response.body, (whole) => {
       openStreams -= 1;
       usedAt = clock.now();
       if (!whole && request.method === "POST") abandon(body);
     });
-    return new Response(body_, { status: response.status, headers: response.headers });
+    return new Response(stream, { status: response.status, headers: response.headers });
   }
 
-  mcp.server.onerror = logTrouble;
-  mcp.server.onclose = end;
+  Object.assign(mcp.server, { onerror: logTrouble, onclose: end });
   await mcp.connect(transport);
   return {
     sessionId,

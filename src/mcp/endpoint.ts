@@ -7,8 +7,8 @@ import type { Mcp, McpDeps, McpLimits, McpRequest } from "./ports.ts";
 import { ReplayBuffer } from "./replay-buffer.ts";
 import { createSessionResources, type SessionResources } from "./resources.ts";
 import { createServer, listTools } from "./server.ts";
-import { sessionUri } from "./session-uri.ts";
 import { createSessionUpdates } from "./session-updates.ts";
+import { sessionUri } from "./session-uri.ts";
 
 const mebibyte = 1024 * 1024;
 

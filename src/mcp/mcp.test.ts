@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { turnEnded } from "../../test/support/session-events.ts";
 import { startMcpServer } from "../../test/support/mcp-server.ts";
 import { driveTool, echoTool, failTool, slowTool } from "../../test/support/mcp-tools.ts";
 import { sessionSummary } from "../../test/support/scripted-gateway.ts";
+import { turnEnded } from "../../test/support/session-events.ts";
 
 const patient = { timeout: 10_000, interval: 20 };
 const { sessionId } = sessionSummary();

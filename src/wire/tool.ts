@@ -75,11 +75,9 @@ function usedBy(schema: object, defs: Definitions, known: ReadonlySet<string> = 
   const text = JSON.stringify(schema);
   const wanted = Object.keys(defs).filter((key) => !known.has(key) && text.includes(`"#/$defs/${key}"`));
   const all = new Set([...known, ...wanted]);
-  return Object.assign(
-    {},
-    ...wanted.map((key) => {
-      const { id: _id, ...definition } = z.looseObject({}).parse(defs[key]);
-      return { [key]: definition, ...usedBy(definition, defs, all) };
-    }),
-  );
+  const used = wanted.map((key): Record<string, object> => {
+    const { id: _id, ...definition } = z.looseObject({}).parse(defs[key]);
+    return { [key]: definition, ...usedBy(definition, defs, all) };
+  });
+  return Object.fromEntries(used.flatMap((some) => Object.entries(some)));
 }

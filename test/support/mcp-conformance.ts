@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { makeTempFolder } from "./temp-folder.ts";
 
-const cli = resolve(import.meta.dirname, "../../node_modules/@modelcontextprotocol/conformance/dist/index.js");
+const cli = fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"));
 
 /** Revisions of the specification whose scenarios are run. */
 const revisions = ["2025-11-25", "2026-07-28"] as const;
