@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import {
   redirectUri,
@@ -17,10 +16,21 @@ function refresh(server: TestAuthorizationServer, clientId: string, refreshToken
   return server.post(oauthPaths.token, fields);
 }
 
+/** Holds everybody until so many are there: all of them found the same thing unused. The first `before` pass. */
+function meetingOf(count: number, before = 0): () => Promise<void> {
+  const all = Promise.withResolvers<void>();
+  let arrived = -before;
+  return async () => {
+    arrived += 1;
+    if (arrived === count) all.resolve();
+    if (arrived > 0) await all.promise;
+  };
+}
+
 describeOnBothStores("an exchange", (openStore) => {
   test("of one code by twenty at once, all of whom found it unused, succeeds once", async () => {
     const store = await openStore();
-    const server = await startAuthorizationServer(store, { afterFind: () => sleep(200) });
+    const server = await startAuthorizationServer(store, { afterFind: meetingOf(20) });
     const clientId = await server.newClient();
     const code = await server.allow(clientId);
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.redeem(clientId, code)));
@@ -34,8 +44,9 @@ describeOnBothStores("an exchange", (openStore) => {
 
   test("of one code by two gateways on the store succeeds once", async () => {
     const store = await openStore();
-    const here = await startAuthorizationServer(store, { afterFind: () => sleep(100) });
-    const there = await startAuthorizationServer(await store.openAgain(), { afterFind: () => sleep(100) });
+    const afterFind = meetingOf(2);
+    const here = await startAuthorizationServer(store, { afterFind });
+    const there = await startAuthorizationServer(await store.openAgain(), { afterFind });
     const clientId = await here.newClient();
     const code = await here.allow(clientId);
     const both = await Promise.all([here.redeem(clientId, code), there.redeem(clientId, code)]);
@@ -73,7 +84,7 @@ describeOnBothStores("an exchange", (openStore) => {
   });
 
   test("of a refresh token by twenty at once succeeds once", async () => {
-    const server = await startAuthorizationServer(await openStore(), { afterFind: () => sleep(100) });
+    const server = await startAuthorizationServer(await openStore(), { afterFind: meetingOf(20, 1) });
     const clientId = await server.newClient();
     const { refreshToken } = await server.letIn(clientId);
     const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(server, clientId, refreshToken)));
@@ -162,14 +173,17 @@ describeOnBothStores("an exchange", (openStore) => {
     }
     // The hashes are there, and are no way in either.
     expect(stolen).toContain(sha256(accessToken));
-    for (const text of stolen) {
+    const tried = [...stolen].map(async (text) => {
       expect(await server.oauth.tokens.find(text)).toBeNull();
-      expect((await server.redeem(open, text)).body["error"]).not.toBeUndefined();
-      expect((await refresh(server, open, text)).body["error"]).not.toBeUndefined();
-      const asClient = await server.post(oauthPaths.introspection, { client_id: clientId, token: "x" }, text);
-      expect(asClient.status).not.toBe(200);
+      const answers = [
+        await server.redeem(open, text),
+        await refresh(server, open, text),
+        await server.post(oauthPaths.introspection, { client_id: clientId, token: "x" }, text),
+      ];
+      expect([text, answers.map(({ status }) => status).filter((status) => status < 400)]).toEqual([text, []]);
       await expect(server.oauth.describeDevice(text, server.owner)).rejects.toMatchObject({ code: "invalid_request" });
-    }
+    });
+    await Promise.all(tried);
   });
 });
 
