@@ -108,6 +108,20 @@ describeOnBothStores("a browser session", (openStore) => {
     expect(principal.browserSessionId).toBe(one.browserSessionId);
   });
 
+  test("is known by its cookie alone, for pages, as long as it lasts; by its key alone it is not", async () => {
+    const { accounts, accountId, clock, signIn } = await setUp(openStore);
+    const [one, two] = [await signIn(), await signIn()];
+    const seen = await accounts.browserOf(["planted", "x".repeat(43), one.cookie, two.cookie]);
+    expect(seen).toMatchObject({ kind: "browser", accountId, browserSessionId: one.browserSessionId });
+    for (const cookies of [[], ["planted"], [one.key], [`${one.cookie} `]]) {
+      expect(await accounts.browserOf(cookies)).toBeNull();
+    }
+    await accounts.browsers.revoke(accountId, one.browserSessionId);
+    expect((await accounts.browserOf([one.cookie, two.cookie]))?.browserSessionId).toBe(two.browserSessionId);
+    await clock.advance(30 * dayMs);
+    expect(await accounts.browserOf([two.cookie])).toBeNull();
+  });
+
   test("leaves nothing in the store from which it could be used", async () => {
     const { store, link, redeem } = await setUp(openStore);
     const [used, open] = [await link(), await link()];
