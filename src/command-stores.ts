@@ -27,8 +27,14 @@ export async function openCommandStores(config: Config = loadConfig()): Promise<
       },
       list: () => accounts.browsers.list(accountId),
       async revoke(browserSessionId) {
+        const signedIn = await accounts.browsers.list(accountId);
+        const revoked = signedIn.find((browser) => browser.browserSessionId === browserSessionId);
         await accounts.browsers.revoke(accountId, browserSessionId);
-        await note({ action: "browser_revoked", subject: browserSessionId, details: {} });
+        await note({
+          action: "browser_revoked",
+          subject: browserSessionId,
+          details: { userAgent: revoked?.userAgent },
+        });
       },
     },
     agents: {
@@ -50,8 +56,9 @@ function tokensOf({ accounts: { tokens } }: Stores, accountId: string, note: Not
     },
     list: () => tokens.list(accountId),
     async revoke(tokenId) {
+      const revoked = (await tokens.list(accountId)).find((token) => token.tokenId === tokenId);
       await tokens.revoke(accountId, tokenId);
-      await note({ action: "token_revoked", subject: tokenId, details: {} });
+      await note({ action: "token_revoked", subject: tokenId, details: { name: revoked?.name } });
     },
   };
 }
@@ -88,8 +95,9 @@ function clientsOf({ oauth: { clients } }: Stores, note: Note): CliStores["clien
     },
     list: () => clients.list(),
     async remove(clientId) {
+      const removed = (await clients.list()).find((client) => client.clientId === clientId);
       await clients.remove(clientId);
-      await note({ action: "client_removed", subject: clientId, details: {} });
+      await note({ action: "client_removed", subject: clientId, details: { name: removed?.name } });
     },
   };
 }

@@ -186,6 +186,7 @@ test("who made and revoked what is written down, with where from, and no secret"
   ]);
   expect(entries.every(({ address }) => address === "127.0.0.1")).toBe(true);
   expect(entries[2]).toMatchObject({ subject: browserSessionId, details: { userAgent: "A phone" } });
+  expect(entries[5]).toMatchObject({ subject: tokenId, details: { name: "laptop" } });
   expect(entries[6]).toMatchObject({ subject: tokenId, details: { name: "laptop", scopes: ["coding:read"] } });
   const text = JSON.stringify(entries);
   for (const secret of [token, phone.key, phone.cookie.split("=")[1] ?? "?", "wrong-secret-link"]) {
@@ -215,7 +216,7 @@ test("clients are added, listed and removed, also one whose id is an address", a
   }
   const audit = await call("GET", "/api/audit?kind=client");
   expect(auditPageSchema.parse(audit.body).entries).toMatchObject([
-    { action: "client_removed", subject: clientId },
+    { action: "client_removed", subject: clientId, details: { name: "app" } },
     { action: "client_added", subject: clientId, details: { name: "app", redirectUris: ["app:/cb"] } },
   ]);
   expect(JSON.stringify(audit.body)).not.toContain(clientSecret);

@@ -62,13 +62,14 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
       },
       handler: async (request, reply) => {
         const { clientId } = request.params;
+        const removed = (await clients.list()).find((client) => client.clientId === clientId);
         await clients.remove(clientId);
         const { accountId } = principalOf(request);
         await audit.note({
           action: "client_removed",
           accountId,
           subject: clientId,
-          details: {},
+          details: { name: removed?.name },
           from: originOf(request),
         });
         return reply.code(204).send();

@@ -59,9 +59,16 @@ export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit"
       handler: async (request, reply) => {
         const { accountId } = principalOf(request);
         const { tokenId } = request.params;
+        const revoked = (await tokens.list(accountId)).find((token) => token.tokenId === tokenId);
         await tokens.revoke(accountId, tokenId);
         const from = originOf(request);
-        await audit.note({ action: "token_revoked", accountId, subject: tokenId, details: {}, from });
+        await audit.note({
+          action: "token_revoked",
+          accountId,
+          subject: tokenId,
+          details: { name: revoked?.name },
+          from,
+        });
         return reply.code(204).send();
       },
     });
