@@ -1,10 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { someAddress } from "../../test/support/oauth-client.ts";
 
 /** One authorization server with one client that is let in again and again. */
 export interface FlowTarget {
   readonly name: string;
+  /** Of the server's process. */
+  readonly pid: number;
   readonly issuer: string;
   readonly clientId: string;
   readonly redirectUri: string;
@@ -19,6 +22,8 @@ export interface FlowTarget {
 /** What a run of flows took. */
 export interface FlowRun {
   readonly perSecond: number;
+  /** Processor time of the server's process, for each flow. */
+  readonly cpuMs: number;
   /** Of each flow, decision and token together. */
   readonly latenciesMs: readonly number[];
 }
@@ -37,6 +42,7 @@ export async function runFlows(
   const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
   const latenciesMs: number[] = [];
   let left = count;
+  const cpuBefore = cpuMsOf(target.pid);
   const startedAt = performance.now();
   const worker = async (): Promise<void> => {
     while (left > 0) {
@@ -49,7 +55,13 @@ export async function runFlows(
   await Promise.all(Array.from({ length: concurrency }, worker));
   const tookMs = performance.now() - startedAt;
   agent.destroy();
-  return { perSecond: (count * 1_000) / tookMs, latenciesMs };
+  return { perSecond: (count * 1_000) / tookMs, cpuMs: (cpuMsOf(target.pid) - cpuBefore) / count, latenciesMs };
+}
+
+/** Linux counts in hundredths of a second. */
+function cpuMsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 async function flow(target: FlowTarget, agent: Agent): Promise<void> {
