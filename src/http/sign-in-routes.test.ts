@@ -177,6 +177,8 @@ test("GET /api/me says who is calling, whom, and what they may", async () => {
     scopes: [...scopes],
     folders: null,
     browserSessionId: expect.any(String),
+    app: null,
+    expiresAt: null,
     gateway,
   });
   const { token } = await server.accounts.tokens.create(server.accountId, {
@@ -192,6 +194,8 @@ test("GET /api/me says who is calling, whom, and what they may", async () => {
     scopes: ["coding:read", "coding:write"],
     folders: [server.work],
     browserSessionId: null,
+    app: null,
+    expiresAt: null,
     gateway,
   });
 });
