@@ -65,7 +65,7 @@ function addProtocolRoute(
     onRequest: async (_request, reply) => void reply.headers(openToPages),
     handler: async (request, reply) => {
       refuseLongBody(request);
-      reply.hijack();
+      void reply.hijack();
       reply.raw.setHeaders(new Map(Object.entries(textHeaders(reply))));
       await oauth.handle(request.raw, reply.raw, server.originOf(request));
     },

@@ -1,8 +1,8 @@
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { ClientMetadata } from "./client-store.ts";
 import { authMethods } from "./client-rules.ts";
+import type { ClientMetadata } from "./client-store.ts";
 import type { FetchDocument } from "./ports.ts";
 import { payloadSchema } from "./record-store.ts";
 

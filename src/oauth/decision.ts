@@ -1,9 +1,9 @@
-import type { errors as LibraryErrors, KoaContextWithOIDC } from "oidc-provider";
 import { createHash } from "node:crypto";
+import type { KoaContextWithOIDC, errors as LibraryErrors } from "oidc-provider";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { OAuthClient } from "../wire/oauth.ts";
-import { clientName, type ClientStore } from "./client-store.ts";
+import { type ClientStore, clientName } from "./client-store.ts";
 import type { Engine } from "./engine.ts";
 import { newGrant } from "./grants.ts";
 import type { AuthorizationRequest, Decider, OAuth } from "./oauth.ts";
@@ -44,8 +44,8 @@ export function createVerdict({ clients, clock }: { readonly clients: ClientStor
     if (work === undefined || work.decision === null || client === undefined) throw new errors.AccessDenied();
     const { decision } = work;
     const { clientId } = client;
-    const scopes = heldOf(readScopes(String(params?.["scope"] ?? "")) ?? [], decision.held);
-    const host = destinationOf(String(params?.["redirect_uri"]));
+    const scopes = heldOf(readScopes(textOf(params?.["scope"])) ?? [], decision.held);
+    const host = destinationOf(textOf(params?.["redirect_uri"]));
     const origin = (await clients.find(clientId))?.origin ?? "document";
     const name = clientName({ client_name: client.clientName }, clientId);
     const note = { accountId: decision.accountId, from: work.from };
@@ -149,6 +149,11 @@ function verdictOf(form: URLSearchParams): ReplayedDecision["verdict"] {
   const action = form.get("action");
   if (action === "allow") return form.get("scope")?.trim() === "" ? "deny" : "allow";
   return action === "deny" ? "deny" : "refuse";
+}
+
+/** The library has checked it by then. */
+function textOf(parameter: unknown): string {
+  return typeof parameter === "string" ? parameter : "";
 }
 
 /** As if it was left out when it is empty (RFC 6749 section 3.1). */

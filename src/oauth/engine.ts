@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { default as Provider } from "oidc-provider";
+import { messageOf } from "../core/errors.ts";
+import { sha256 } from "../core/ids.ts";
+import { oauthPaths } from "../wire/oauth.ts";
 import type { AuditNote } from "./ports.ts";
 import { createProvider, type ProviderDeps, type ProviderKeys } from "./provider.ts";
-import { sha256 } from "../core/ids.ts";
-import { currentWork, type ReplayedDecision, type RequestWork, withWork } from "./request-work.ts";
 import { authorizationRequest, type ReplayParameters } from "./replay.ts";
-import { oauthPaths } from "../wire/oauth.ts";
+import { currentWork, type ReplayedDecision, type RequestWork, withWork } from "./request-work.ts";
 
 type AuditOrigin = AuditNote["from"];
 
@@ -46,15 +47,19 @@ export function createEngine(deps: EngineDeps): Engine {
 
   async function make(keys: ProviderKeys): Promise<Running> {
     const provider = await createProvider(deps, keys);
+    provider.silent = true; // it would write to stderr; the log has it
     provider.use(async (ctx, next) => {
       await next();
       const work = currentWork();
       if (work === undefined) throw new Error("A request outside of any work.");
       if (work.decision !== null)
         ctx.respond = false; // nobody waits for it on a wire
-      else if (!(await commit(work, ctx.status < 400))) {
-        ctx.status = 400;
-        ctx.body = { error: "invalid_grant", error_description: "It was used before." };
+      else {
+        const refusal = await commit(work, ctx.status < 400).then(toRefusal, (error: unknown) => {
+          deps.log.error({ reason: messageOf(error) }, "what the authorization server did could not be written");
+          return { status: 500, body: { error: "server_error" } };
+        });
+        if (refusal !== null) Object.assign(ctx, refusal);
       }
     });
     return { provider, answer: provider.callback() };
@@ -78,8 +83,14 @@ export function createEngine(deps: EngineDeps): Engine {
     provider: async () => (await run()).provider,
 
     async handle(request, response, from) {
-      const { answer } = await run();
-      await withWork({ from }, async () => answer(request, response));
+      try {
+        const { answer } = await run();
+        await withWork({ from }, async () => answer(request, response));
+      } catch (error) {
+        deps.log.error({ reason: messageOf(error) }, "the authorization server could not answer");
+        if (!response.headersSent) response.writeHead(500, { "content-type": "application/json" });
+        response.end(JSON.stringify({ error: "server_error" }));
+      }
     },
 
     async replay(parameters, { decision, from }) {
@@ -98,4 +109,11 @@ export function createEngine(deps: EngineDeps): Engine {
       });
     },
   };
+}
+
+/** What is answered in the place of tokens that were not given; null when they were. */
+function toRefusal(
+  written: boolean,
+): { readonly status: number; readonly body: Readonly<Record<string, string>> } | null {
+  return written ? null : { status: 400, body: { error: "invalid_grant", error_description: "It was used before." } };
 }

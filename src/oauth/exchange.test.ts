@@ -11,7 +11,8 @@ import { oauthPaths } from "../wire/oauth.ts";
 
 const refusedGrant = { status: 400, body: { error: "invalid_grant" } };
 
-function refresh(server: TestAuthorizationServer, clientId: string, refreshToken: string, more = {}) {
+function refresh(server: TestAuthorizationServer, clientId: string, token: string | { token: string; scope: string }) {
+  const { token: refreshToken, ...more } = typeof token === "string" ? { token } : token;
   const fields = { grant_type: "refresh_token", client_id: clientId, refresh_token: refreshToken, ...more };
   return server.post(oauthPaths.token, fields);
 }
@@ -34,10 +35,11 @@ describeOnBothStores("an exchange", (openStore) => {
     const clientId = await server.newClient();
     const code = await server.allow(clientId);
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.redeem(clientId, code)));
-    const statuses = answers.map(({ status, body }) => (status === 200 ? 200 : body["error"]));
-    expect(statuses.toSorted()).toEqual([200, ...Array.from({ length: 19 }, () => "invalid_grant")]);
+    const refused = answers.filter(({ status, body }) => status === 400 && body["error"] === "invalid_grant");
+    expect(refused).toHaveLength(19);
     // Somebody had the code twice: what it gave is worth nothing, to nobody.
     const won = answers.find(({ status }) => status === 200);
+    expect(won?.body["access_token"]).toEqual(expect.any(String));
     await expect.poll(() => server.oauth.tokens.find(String(won?.body["access_token"]))).toBeNull();
     expect(server.notes.some(({ action }) => action === "app_token_reused")).toBe(true);
   });
@@ -50,7 +52,7 @@ describeOnBothStores("an exchange", (openStore) => {
     const clientId = await here.newClient();
     const code = await here.allow(clientId);
     const both = await Promise.all([here.redeem(clientId, code), there.redeem(clientId, code)]);
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+    expect(both.map(({ status }) => status)).toEqual(expect.arrayContaining([200, 400]));
   });
 
   test("of a code that was exchanged ends what it gave, and the audit knows", async () => {
@@ -71,9 +73,10 @@ describeOnBothStores("an exchange", (openStore) => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const { refreshToken: first } = await server.letIn(clientId, { scope: "coding:read logs:read" });
-    const second = await refresh(server, clientId, first, { scope: "logs:read" });
+    const second = await refresh(server, clientId, { token: first, scope: "logs:read" });
     expect(second).toMatchObject({ status: 200, body: { scope: "logs:read" } });
-    const wider = await refresh(server, clientId, String(second.body["refresh_token"]), { scope: "coding:drive" });
+    const more = { token: String(second.body["refresh_token"]), scope: "coding:drive" };
+    const wider = await refresh(server, clientId, more);
     expect(wider).toMatchObject({ status: 400, body: { error: "invalid_scope" } });
     const third = await refresh(server, clientId, String(second.body["refresh_token"]));
     expect(third).toMatchObject({ status: 200, body: { scope: "coding:read logs:read" } });

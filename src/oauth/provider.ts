@@ -1,4 +1,4 @@
-import type { default as Provider, errors as LibraryErrors, JWKS, KoaContextWithOIDC } from "oidc-provider";
+import type { JWKS, KoaContextWithOIDC, errors as LibraryErrors, default as Provider } from "oidc-provider";
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import { newSecret } from "../core/ids.ts";
@@ -6,8 +6,8 @@ import type { Log } from "../core/log.ts";
 import { appScopes } from "../wire/access.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 import { appClaim } from "./access-jwt.ts";
-import { applyClientRules, authMethods } from "./client-rules.ts";
 import type { ClientDocuments } from "./client-documents.ts";
+import { applyClientRules, authMethods } from "./client-rules.ts";
 import type { ClientStore } from "./client-store.ts";
 import { inSeconds, lifetimes } from "./lifetimes.ts";
 import type { AuditNote, ScopesOfAccount } from "./ports.ts";
@@ -148,7 +148,7 @@ function storage(deps: ProviderDeps, { errors, keys }: Parts): Setup {
     extraClientMetadata: {
       // The validator runs for every client, with all of its metadata, before the library's own checks.
       properties: ["postern"],
-      validator(_ctx, _key, _value, metadata) {
+      validator(...[, , , metadata]) {
         const fault = applyClientRules(metadata);
         if (fault !== null) throw new errors.InvalidClientMetadata(fault);
       },
