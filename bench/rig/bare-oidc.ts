@@ -39,6 +39,7 @@ async function begin(): Promise<void> {
   session.accountId = accountId;
   session.loginTs = Math.floor(Date.now() / 1_000);
   await session.save(3_600);
-  server.on("request", provider.callback());
+  const answer = provider.callback();
+  server.on("request", (request, response) => void answer(request, response));
   process.send?.({ issuer, cookie: `${provider.cookieName("session")}=${session.jti}` });
 }

@@ -1,5 +1,5 @@
-import { createServer } from "node:net";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/config.ts";

@@ -3,8 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openDatabase } from "../../src/storage/database.ts";
 import { silentLog } from "../../src/core/log.ts";
+import { openDatabase } from "../../src/storage/database.ts";
 import { createWorld, type World } from "../support/gateway.ts";
 import {
   createOAuthPeer,
