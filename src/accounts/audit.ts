@@ -38,7 +38,8 @@ export interface AuditNote {
 export interface Audit {
   /**
    * Never throws: what was decided stands, also when it cannot be written down. Then the log says so.
-   * @param within a transaction that writes what is noted
+   * @param within a transaction that writes what is noted: there it throws, because what failed in a transaction ends it (PostgreSQL would
+   *   roll it back in silence)
    */
   note(entry: AuditNote, within?: Kysely<Tables>): Promise<void>;
   /** The newest first. */
@@ -117,7 +118,8 @@ export function createAudit(deps: {
   }
 
   return {
-    async note({ action, accountId, subject, details, from }, within = db) {
+    async note({ action, accountId, subject, details, from }, transaction) {
+      const within = transaction ?? db;
       const now = clock.now();
       try {
         await insert(within, {
@@ -133,6 +135,7 @@ export function createAudit(deps: {
         if (written % entriesBetweenPrunes === 0) await prune(within);
         written += 1;
       } catch (error) {
+        if (transaction !== undefined) throw error;
         log.error({ action, accountId, reason: messageOf(error) }, "the audit could not be written");
       }
     },

@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
-import type { ListAgentsOutput } from "../wire/coding.ts";
 import type { AccountRecord, AddAccountInput, AddedAccount } from "../wire/accounts.ts";
+import type { ListAgentsOutput } from "../wire/coding.ts";
 import type { AddClientInput, AddedClient, OAuthClient } from "../wire/oauth.ts";
 import type { BrowserSession, SignInLink } from "../wire/sign-in.ts";
 import type { UserTerminal } from "./attach/user-terminal.ts";

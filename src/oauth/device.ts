@@ -85,7 +85,11 @@ export function createDevice(deps: {
         const payload = { ...record.payload, error: "access_denied", errorDescription: "It was not allowed." };
         const note = { action: "app_denied", accountId, subject: clientId, details: { name }, from } as const;
         await write(
-          { kind: "decide", userCode, changes: { payload: JSON.stringify(payload) } },
+          {
+            kind: "decide",
+            userCodeHash: records.userCodeHash(userCode),
+            changes: { payload: JSON.stringify(payload) },
+          },
           { kind: "note", note },
         );
         return;
@@ -108,7 +112,11 @@ export function createDevice(deps: {
       const payload = JSON.stringify({ ...record.payload, ...allowed });
       const details = { name, host: null, scopes: given };
       await write(
-        { kind: "decide", userCode, changes: { payload, account_id: accountId, grant_hash: grant.hash } },
+        {
+          kind: "decide",
+          userCodeHash: records.userCodeHash(userCode),
+          changes: { payload, account_id: accountId, grant_hash: grant.hash },
+        },
         grant.write,
         { kind: "let-in", clientId, document },
         { kind: "note", note: { action: "app_allowed", accountId, subject: grant.appId, details, from } },

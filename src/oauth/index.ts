@@ -46,7 +46,7 @@ export interface OAuthDeps {
 /** @see OAuth */
 export function createOAuth(deps: OAuthDeps): OAuth {
   const { db, clock, place, config } = deps;
-  const records = createRecordStore({ db, clock, noteAudit: deps.noteAudit });
+  const records = createRecordStore({ db, clock, noteAudit: deps.noteAudit, secrets: deps.secrets });
   const clients = createClientStore({ db, clock, secrets: deps.secrets });
   const signingKeys = createSigningKeys(deps);
   const sweep = createSweep({

@@ -32,4 +32,5 @@ export type FetchDocument = (
 export interface SecretBox {
   seal(secret: string, purpose: string): string;
   open(sealed: string, purpose: string): string;
+  digest(secret: string, purpose: string): string;
 }

@@ -5,7 +5,7 @@ import { sha256 } from "../core/ids.ts";
 import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createCommits } from "./commits.ts";
-import type { AuditNote, NoteAudit } from "./ports.ts";
+import type { AuditNote, NoteAudit, SecretBox } from "./ports.ts";
 
 /** What the authorization server keeps. */
 export type RecordKind = "AuthorizationCode" | "AccessToken" | "RefreshToken" | "Grant" | "DeviceCode";
@@ -19,7 +19,7 @@ export interface OAuthRecord extends Omit<Selectable<Tables["oauth_records"]>, "
 export type RecordWrite =
   /** Only the first may be one of these two: nothing that follows happens when it was consumed, or decided, before. */
   | { readonly kind: "consume"; readonly recordKind: RecordKind; readonly idHash: string }
-  | { readonly kind: "decide"; readonly userCode: string; readonly changes: Updateable<Tables["oauth_records"]> }
+  | { readonly kind: "decide"; readonly userCodeHash: string; readonly changes: Updateable<Tables["oauth_records"]> }
   | { readonly kind: "save"; readonly row: Selectable<Tables["oauth_records"]> }
   /** The grant was used, and lives on until then. */
   | { readonly kind: "prolong"; readonly grantHash: string; readonly expiresAt: number }
@@ -34,6 +34,8 @@ export type RecordWrite =
 /** SQL of what the authorization server keeps, by the SHA-256 of the ids: the ids are the tokens. */
 export interface RecordStore {
   find(recordKind: RecordKind, id: string): Promise<OAuthRecord | null>;
+  /** What a user code is kept as: it is short, so a hash alone would not hide it. */
+  userCodeHash(userCode: string): string;
   /** A device's code that waits for its decision. */
   findByUserCode(userCode: string): Promise<OAuthRecord | null>;
   /**
@@ -53,8 +55,10 @@ export function createRecordStore(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
   readonly noteAudit: NoteAudit;
+  readonly secrets: Pick<SecretBox, "digest">;
 }): RecordStore {
   const { db, clock } = deps;
+  const userCodeHash = (userCode: string): string => deps.secrets.digest(userCode, "user code");
   const queries = createQueries();
   const commits = createCommits<readonly RecordWrite[], boolean, Kysely<Tables>>({
     begin: (task) => db.transaction().execute(task),
@@ -66,6 +70,8 @@ export function createRecordStore(deps: {
   });
 
   return {
+    userCodeHash,
+
     async find(recordKind, id) {
       const { rows } = await queries.find(db, { idHash: sha256(id), recordKind });
       return rows[0] === undefined ? null : readRecord(rows[0]);
@@ -75,7 +81,7 @@ export function createRecordStore(deps: {
       const row = await db
         .selectFrom("oauth_records")
         .selectAll()
-        .where("user_code_hash", "=", sha256(userCode))
+        .where("user_code_hash", "=", userCodeHash(userCode))
         .where("kind", "=", "DeviceCode")
         .where("expires_at", ">", clock.now())
         .executeTakeFirst();
@@ -193,12 +199,12 @@ async function apply(db: Kysely<Tables>, write: RecordWrite, { noteAudit, querie
 
 async function decide(
   db: Kysely<Tables>,
-  { userCode, changes }: Extract<RecordWrite, { readonly kind: "decide" }>,
+  { userCodeHash, changes }: Extract<RecordWrite, { readonly kind: "decide" }>,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("oauth_records")
     .set({ ...changes, user_code_hash: null })
-    .where("user_code_hash", "=", sha256(userCode))
+    .where("user_code_hash", "=", userCodeHash)
     .where("kind", "=", "DeviceCode")
     .executeTakeFirst();
   return numUpdatedRows > 0n;

@@ -67,7 +67,7 @@ function recordAdapter(kind: RecordKind, { records, clock, afterFind }: SqlAdapt
           account_id: kept.accountId ?? null,
           client_id: kept.clientId ?? null,
           grant_hash: grantHash,
-          user_code_hash: userCode === undefined ? null : sha256(userCode),
+          user_code_hash: userCode === undefined ? null : records.userCodeHash(userCode),
           consumed_at: null,
           last_used_at: null,
           created_at: now,

@@ -23,6 +23,14 @@ test("what was sealed opens with the same key, for the same purpose, unchanged, 
   }
 });
 
+test("what a short secret is known by says nothing without the key, and is another for another purpose", () => {
+  const key = randomBytes(32);
+  const digest = createSecretBox(key).digest("BCDF-GHJK", "user code");
+  expect(createSecretBox(key).digest("BCDF-GHJK", "user code")).toBe(digest);
+  expect(createSecretBox(key).digest("BCDF-GHJK", "other")).not.toBe(digest);
+  expect(createSecretBox(randomBytes(32)).digest("BCDF-GHJK", "user code")).not.toBe(digest);
+});
+
 test("the key is made once, whoever asks at the same time, for its owner's eyes only", async () => {
   const folder = await makeTempFolder();
   const path = join(folder, "key");

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { link, readFile, unlink } from "node:fs/promises";
 import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 import { writeFileAtomic } from "./files.ts";
@@ -9,6 +9,8 @@ export interface SecretBox {
   seal(secret: string, purpose: string): string;
   /** @throws PosternError `store_unavailable` when it was sealed with another key, for another purpose, or changed */
   open(sealed: string, purpose: string): string;
+  /** What a secret of few bits is known by, hex: whoever has the store alone cannot try all that there are. */
+  digest(secret: string, purpose: string): string;
 }
 
 const keyBytes = 32;
@@ -39,6 +41,10 @@ export function createSecretBox(key: Uint8Array): SecretBox {
         throw new PosternError("store_unavailable", words, { cause: error });
       }
     },
+    digest: (secret, purpose) =>
+      createHmac("sha256", key)
+        .update(JSON.stringify([purpose, secret]))
+        .digest("hex"),
   };
 }
 
@@ -57,7 +63,7 @@ export async function openSecretBox(path: string, onTrouble: (error: Error) => v
     const refuse = (): never => {
       throw trouble;
     };
-    return { seal: refuse, open: refuse };
+    return { seal: refuse, open: refuse, digest: refuse };
   }
 }
 

@@ -65,7 +65,7 @@ export interface Tables {
     client_id: string | null;
     /** SHA-256 of the grant's id, hex. */
     grant_hash: string | null;
-    /** SHA-256 of a device's user code, hex. */
+    /** HMAC-SHA-256 of a device's user code, hex, with the key beside the store: the code is short. */
     user_code_hash: string | null;
     consumed_at: number | null;
     last_used_at: number | null;
