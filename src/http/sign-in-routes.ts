@@ -162,14 +162,14 @@ function addMe({ app, principalOf }: RouteServer, { accounts, gateway }: SignInR
     schema: { operationId: "getMe", tags, summary: "Who is calling, and whom.", response: { 200: meSchema } },
     handler: async (request) => {
       const principal = principalOf(request);
-      const { kind, folders, browserSessionId, app, expiresAt } = principal;
+      const { kind, folders, browserSessionId, expiresAt } = principal;
       return {
         account: await accounts.accountOf(principal),
         kind,
         scopes: scopes.filter((scope) => principal.scopes.has(scope)),
         folders: folders === null ? null : [...folders],
         browserSessionId,
-        app,
+        app: principal.app,
         expiresAt: expiresAt === null ? null : isoTime(expiresAt),
         gateway: gateway(),
       };
