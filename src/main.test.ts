@@ -12,6 +12,8 @@ import {
   runPostern,
   servePostern,
 } from "../test/support/postern-process.ts";
+import { silentLog } from "./core/log.ts";
+import { openDatabase } from "./storage/database.ts";
 
 // Each test starts several processes of Node, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 90_000 });
@@ -135,6 +137,29 @@ test("a token is alone on standard output, and can be revoked", async () => {
   expect(Math.abs(lifetimeMs - 30 * 86_400_000)).toBeLessThan(60_000);
   expect(await postern("token", "revoke", tokens[0].tokenId)).toMatchObject({ code: 0 });
   expect((await postern("token", "list")).stderr).toContain("No tokens");
+});
+
+test("the whole output of a command reaches a pipe, however much it is", async () => {
+  await postern("token", "list");
+  const { db, close } = await openDatabase({ url: null, path: join(home, "postern.db"), log: silentLog });
+  const { account_id } = await db.selectFrom("accounts").select("account_id").executeTakeFirstOrThrow();
+  const often = Array.from({ length: 2_000 }, (_, index) => ({
+    token_id: `${"much ".repeat(60)}${index}`,
+    account_id,
+    name: "one of many",
+    token_hash: `hash ${index}`,
+    scopes: "[]",
+    folders: null,
+    created_at: index,
+    expires_at: null,
+    last_used_at: null,
+    revoked_at: null,
+  }));
+  await db.insertInto("personal_tokens").values(often).execute();
+  await close();
+  const { code: exitCode, stdout } = await postern("token", "list", "--json");
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ tokens: { length: 2_000 } });
 });
 
 test("setup configures what it finds, by flags, and asks nothing", async () => {

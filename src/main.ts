@@ -65,17 +65,23 @@ process.stdout.on("error", (error) => {
   process.exit(1);
 });
 
-process.exit(
-  await runCli(process.argv.slice(2), {
-    ports,
-    version: packageVersion,
-    stdout: (text) => void process.stdout.write(text),
-    stderr: (text) => void process.stderr.write(text),
-    stdin: process.stdin,
-    interactive: process.stdin.isTTY && process.stdout.isTTY,
-    terminal: () =>
-      process.stdin.isTTY && process.stdout.isTTY ? openUserTerminal(process.stdin, process.stdout) : null,
-    cwd: process.cwd(),
-    clock: systemClock,
-  }),
+// Whoever does not hear what went wrong still reads the exit code.
+process.stderr.on("error", () => undefined);
+
+const exitCode = await runCli(process.argv.slice(2), {
+  ports,
+  version: packageVersion,
+  stdout: (text) => void process.stdout.write(text),
+  stderr: (text) => void process.stderr.write(text),
+  stdin: process.stdin,
+  interactive: process.stdin.isTTY && process.stdout.isTTY,
+  terminal: () =>
+    process.stdin.isTTY && process.stdout.isTTY ? openUserTerminal(process.stdin, process.stdout) : null,
+  cwd: process.cwd(),
+  clock: systemClock,
+});
+// A pipe takes 64 KiB; what it has not taken yet would go with the process.
+await Promise.all(
+  [process.stdout, process.stderr].map((stream) => new Promise<void>((taken) => stream.write("", () => taken()))),
 );
+process.exit(exitCode);
