@@ -5,14 +5,37 @@ export const grantTypes = ["authorization_code", "refresh_token", deviceGrant] a
 /** How a client may show who it is. */
 export const authMethods = ["none", "client_secret_basic", "client_secret_post"] as const;
 
+/** All that is kept of a client's metadata. Nothing else counts here, and some of the rest would make the library fetch addresses. */
+const keptFields: ReadonlySet<string> = new Set([
+  "application_type",
+  "client_id",
+  "client_id_issued_at",
+  "client_name",
+  "client_secret",
+  "client_secret_expires_at",
+  "client_uri",
+  "contacts",
+  "grant_types",
+  "logo_uri",
+  "policy_uri",
+  "redirect_uris",
+  "response_types",
+  "scope",
+  "token_endpoint_auth_method",
+  "tos_uri",
+]);
+
 const maxRedirects = 20;
 const maxRedirectLength = 2_000;
+/** Of all of it as JSON: far above need, and strangers may register many. */
+const maxMetadataBytes = 8 * 1_024;
 
 /**
  * What is wrong with a client's metadata, beyond what the library checks; null when nothing is. What we do not have and RFC 7591 section 2
- * lets a server leave out is taken out of `metadata`: other scopes, other grant types.
+ * lets a server leave out is taken out of `metadata`: other fields, other scopes, other grant types.
  */
 export function applyClientRules(metadata: Record<string, unknown>): string | null {
+  for (const field of Object.keys(metadata)) if (!keptFields.has(field)) delete metadata[field];
   // For all: http to this machine on any port, https, and schemes of an app's own (RFC 8252); never http to another host.
   metadata["application_type"] = "native";
   metadata["grant_types"] = known(metadata["grant_types"], grantTypes);
@@ -25,7 +48,16 @@ export function applyClientRules(metadata: Record<string, unknown>): string | nu
     metadata["scope"] = scopes.length === 0 ? undefined : scopes.join(" ");
   }
   if (redirects.length > maxRedirects) return `redirect_uris must have at most ${maxRedirects} members`;
-  return redirects.map(redirectFault).find((fault) => fault !== null) ?? null;
+  const fault = redirects.map(redirectFault).find((each) => each !== null) ?? authMethodFault(metadata);
+  if (fault !== null) return fault;
+  if (Buffer.byteLength(JSON.stringify(metadata)) <= maxMetadataBytes) return null;
+  return `the metadata must have at most ${maxMetadataBytes} bytes`;
+}
+
+/** The library would first ask for keys that some methods need. */
+function authMethodFault({ token_endpoint_auth_method: method }: Readonly<Record<string, unknown>>): string | null {
+  if (method === undefined || authMethods.some((each) => each === method)) return null;
+  return `token_endpoint_auth_method must be one of ${authMethods.join(", ")}`;
 }
 
 function redirectFault(uri: unknown): string | null {

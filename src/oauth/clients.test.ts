@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { createServer } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
 import { redirectUri, startAuthorizationServer } from "../../test/support/authorization-server.ts";
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
@@ -36,7 +37,63 @@ function createWeb() {
   };
 }
 
+/** A door that counts who knocks. */
+async function openDoor() {
+  let knocks = 0;
+  const door = createServer((socket) => {
+    knocks += 1;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => door.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => void (await new Promise((resolve) => door.close(resolve))));
+  const address = door.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return { address: `https://127.0.0.1:${port}/x`, knocks: () => knocks };
+}
+
 describeOnBothStores("clients", (openStore) => {
+  test("make nobody fetch what they name, and only what we know of them is kept", async () => {
+    const store = await openStore();
+    const web = createWeb();
+    const server = await startAuthorizationServer(store, web);
+    const door = await openDoor();
+    const trap = {
+      redirect_uris: ["https://evil.example/cb"],
+      sector_identifier_uri: door.address,
+      jwks_uri: door.address,
+      request_uris: [door.address],
+      initiate_login_uri: door.address,
+      backchannel_logout_uri: door.address,
+      invented: "x",
+    };
+    const { status, body } = await server.register({ ...trap, contacts: ["a@b.example"] });
+    expect({ status, body }).toMatchObject({ status: 201, body: { contacts: ["a@b.example"] } });
+    web.say({ ...trap, client_id: address, redirect_uris: [redirectUri] });
+    await server.letIn(address);
+    const rows = await store.db.selectFrom("oauth_clients").select("metadata").execute();
+    expect(rows).toHaveLength(2);
+    for (const text of [JSON.stringify(body), ...rows.map(({ metadata }) => metadata)]) {
+      expect(text).not.toContain("127.0.0.1:");
+      expect(text).not.toContain("invented");
+    }
+    expect(door.knocks()).toBe(0);
+  });
+
+  test("are refused with more than can be of use, and with a way to show who they are that we do not have", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const long = { redirect_uris: Array.from({ length: 5 }, (_, at) => `https://a.example/${at}${"x".repeat(1_900)}`) };
+    const keys = { token_endpoint_auth_method: "private_key_jwt", jwks_uri: "https://a.example/keys" };
+    for (const [metadata, said] of [
+      [long, "8192 bytes"],
+      [keys, "token_endpoint_auth_method"],
+    ] as const) {
+      expect(await server.register(metadata)).toMatchObject({
+        status: 400,
+        body: { error: "invalid_client_metadata", error_description: expect.stringContaining(said) },
+      });
+    }
+  });
+
   test("register themselves and get what they need; what we do not have is left out", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);

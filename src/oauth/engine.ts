@@ -41,8 +41,15 @@ export function createEngine(deps: EngineDeps): Engine {
   async function run(): Promise<Running> {
     const keys = await deps.keys();
     const key = [place().baseUrl, keys.kid, ...keys.jwks.keys.map(({ kid }) => kid)].join(" ");
-    if (running?.key !== key) running = { key, made: make(keys) };
-    return running.made;
+    if (running?.key === key) return running.made;
+    const mine = { key, made: make(keys) };
+    running = mine;
+    try {
+      return await mine.made;
+    } catch (error) {
+      if (running === mine) running = undefined; // the next request tries again
+      throw error;
+    }
   }
 
   async function make(keys: ProviderKeys): Promise<Running> {

@@ -48,6 +48,7 @@ export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Pr
   const provider = new LoadedProvider(deps.place().baseUrl, {
     ...storage(deps, { errors, keys }),
     ...protocol(deps, errors),
+    fetch: fetchNothing,
     features: features(deps, { errors, keys }),
     async loadExistingGrant(ctx) {
       const { Grant } = ctx.oidc.provider;
@@ -73,6 +74,11 @@ export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Pr
   provider.on("server_error", () => noteError("server_error"));
   provider.on("server_error", (_ctx, error) => deps.log.error({ reason: messageOf(error) }, "authorization server"));
   return provider;
+}
+
+/** Addresses that strangers choose are for the guarded fetch only. */
+async function fetchNothing(): Promise<never> {
+  throw new Error("The authorization server's library fetches nothing by itself.");
 }
 
 /** What was given and taken, for the audit: written with the request's other writes. */

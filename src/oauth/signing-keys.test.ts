@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import { startAuthorizationServer, testKey } from "../../test/support/authorization-server.ts";
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { type Log, silentLog } from "../core/log.ts";
 import { createSecretBox } from "../platform/secret-box.ts";
+import { oauthPaths } from "../wire/oauth.ts";
 import { lifetimes } from "./lifetimes.ts";
 import { createSigningKeys } from "./signing-keys.ts";
 
@@ -57,7 +59,34 @@ describeOnBothStores("keys of access tokens", (openStore) => {
     ]);
     const rows = await store.db.selectFrom("oauth_keys").selectAll().execute();
     expect(rows.map(({ sealed }) => sealed.slice(0, 3))).toEqual(["v1."]);
-    const other = createSigningKeys({ ...store, clock: createFakeClock(), secrets: createSecretBox(Buffer.alloc(32)) });
-    await expect(other.all()).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+
+  test("that do not open, because the key file was exchanged, are passed over: a new one is made", async () => {
+    const store = await openStore();
+    const config = { accessTokens: "jwt" } as const;
+    const before = await startAuthorizationServer(store, { config });
+    const clientId = await before.newClient();
+    const { accessToken, refreshToken } = await before.letIn(clientId);
+    const complaints: unknown[] = [];
+    const log: Log = { ...silentLog, error: (fields) => void complaints.push(fields) };
+    const other = { secrets: createSecretBox(Buffer.alloc(32)), log };
+    const clock = createFakeClock(Date.now());
+    const server = await startAuthorizationServer(store, { config, clock, ...other });
+    expect(await server.oauth.tokens.find(accessToken)).toBeNull();
+    expect(await server.oauth.keySet()).toEqual({ keys: [] });
+    const refreshed = await server.post(oauthPaths.token, {
+      grant_type: "refresh_token",
+      client_id: clientId,
+      refresh_token: refreshToken,
+    });
+    expect(await server.oauth.tokens.find(String(refreshed.body["access_token"]))).not.toBeNull();
+    await clock.advance(10 * minuteMs);
+    expect(await server.oauth.tokens.find(accessToken)).toBeNull();
+    expect((await server.oauth.keySet())["keys"]).toHaveLength(1);
+    expect(complaints).toHaveLength(1);
+    const opaque = await startAuthorizationServer(store, other);
+    const letIn = await opaque.letIn(clientId);
+    expect(await opaque.oauth.tokens.find(letIn.accessToken)).not.toBeNull();
+    expect(await opaque.oauth.tokens.find(accessToken)).toBeNull();
   });
 });

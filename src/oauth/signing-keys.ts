@@ -3,7 +3,9 @@ import { promisify } from "node:util";
 import type { Insertable, Kysely } from "kysely";
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
+import { type Log, silentLog } from "../core/log.ts";
 import { createSingleFlight } from "../core/single-flight.ts";
 import type { Tables } from "../storage/schema.ts";
 import { lifetimes } from "./lifetimes.ts";
@@ -23,7 +25,7 @@ export interface SigningKey {
 
 /**
  * Keys of access tokens that are JWTs, in the store, for every gateway on it. A new one is shown for a while before it signs, and an old
- * one verifies until its last token is over: no client notices.
+ * one verifies until its last token is over: no client notices. A key that does not open (the key file was exchanged) counts as none.
  */
 export interface SigningKeys {
   /** Those that verify, the newest first. */
@@ -52,10 +54,13 @@ export function createSigningKeys(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
   readonly secrets: SecretBox;
+  readonly log?: Log;
 }): SigningKeys {
-  const { db, clock, secrets } = deps;
+  const { db, clock, secrets, log = silentLog } = deps;
   let known: { readonly keys: readonly SigningKey[]; readonly readAt: number } | undefined;
   const once = createSingleFlight<readonly SigningKey[]>();
+  /** Ids of keys that do not open and were complained of, of those that are in the store. */
+  let locked: ReadonlySet<string> = new Set();
 
   async function read(): Promise<readonly SigningKey[]> {
     const readAt = clock.now();
@@ -67,14 +72,25 @@ export function createSigningKeys(deps: {
       .orderBy("key_id")
       .execute();
     const before = new Map(known?.keys.map((key) => [key.kid, key]));
-    const keys = rows.map((row) => {
-      const same = before.get(row.key_id);
-      const { created_at: createdAt, expires_at: expiresAt } = row;
-      if (same !== undefined) return { ...same, createdAt, expiresAt };
-      return { ...openKey(row.key_id, secrets.open(row.sealed, purposeOf(row.key_id))), createdAt, expiresAt };
+    const lockedNow = new Set<string>();
+    const keys = rows.flatMap(({ key_id: kid, sealed, created_at: createdAt, expires_at: expiresAt }) => {
+      const opened = before.get(kid) ?? open(kid, sealed);
+      if (opened === null) lockedNow.add(kid);
+      return opened === null ? [] : [{ ...opened, createdAt, expiresAt }];
     });
+    locked = lockedNow;
     known = { keys, readAt };
     return keys;
+  }
+
+  /** Null for a key that was sealed with another key file: it is as good as lost, and what it signed with it. */
+  function open(kid: string, sealed: string): OpenedKey | null {
+    try {
+      return openKey(kid, secrets.open(sealed, purposeOf(kid)));
+    } catch (error) {
+      if (!locked.has(kid)) log.error({ kid, reason: messageOf(error) }, "a signing key cannot be opened");
+      return null;
+    }
   }
 
   async function atMostSince(ageMs: number): Promise<readonly SigningKey[]> {
@@ -142,7 +158,9 @@ export function createSigningKeys(deps: {
   };
 }
 
-function openKey(kid: string, text: string): Pick<SigningKey, "kid" | "privateJwk" | "publicJwk" | "publicKey"> {
+type OpenedKey = Omit<SigningKey, "createdAt" | "expiresAt">;
+
+function openKey(kid: string, text: string): OpenedKey {
   const jwk = { ...jwkSchema.parse(JSON.parse(text)), kid, alg: signingAlgorithm, use: "sig" };
   const publicKey = createPublicKey(createPrivateKey({ key: jwk, format: "jwk" }));
   const publicJwk = { kty: jwk.kty, n: jwk.n, e: jwk.e, kid, alg: jwk.alg, use: jwk.use };

@@ -52,7 +52,7 @@ export const testKey = randomBytes(32);
 /** @see TestAuthorizationServer */
 export async function startAuthorizationServer(
   store: Pick<TestStore, "db">,
-  options: Partial<Pick<OAuthDeps, "afterFind" | "fetchDocument">> & {
+  options: Partial<Pick<OAuthDeps, "afterFind" | "fetchDocument" | "log" | "secrets">> & {
     readonly clock?: Clock;
     readonly config?: Partial<OAuthDeps["config"]>;
     readonly held?: readonly Scope[];
@@ -73,8 +73,8 @@ export async function startAuthorizationServer(
     ...(options.afterFind === undefined ? {} : { afterFind: options.afterFind }),
     db,
     clock,
-    log: silentLog,
-    secrets: createSecretBox(testKey),
+    log: options.log ?? silentLog,
+    secrets: options.secrets ?? createSecretBox(testKey),
     place: () => ({ baseUrl, origins: [baseUrl, `http://127.0.0.1:${port}`] }),
     async scopesOf(id) {
       const account = await accounts.directory.find(id);
