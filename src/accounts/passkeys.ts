@@ -36,9 +36,10 @@ export interface Passkeys {
   beginSignIn(page: PasskeyPage): Promise<PasskeyCeremony>;
   /**
    * Written down in the audit, whatever comes of it.
+   * @param onRefused called before a refusal is written down; what it throws is thrown instead, and nothing is written
    * @throws PosternError `unauthenticated`
    */
-  signIn(answer: PasskeyAnswer, from: AuditOrigin): Promise<NewBrowser>;
+  signIn(answer: PasskeyAnswer, from: AuditOrigin, onRefused?: () => void): Promise<NewBrowser>;
 }
 
 /** Of the words that say why a passkey was refused: a stranger chose some of them. */
@@ -124,7 +125,7 @@ export function createPasskeys(deps: {
       return begin(ceremonies, { ...site, kind: "sign-in", browserSessionId: null }, options);
     },
 
-    async signIn({ ceremonyId, credential }, from) {
+    async signIn({ ceremonyId, credential }, from, onRefused) {
       const ceremony = ceremonies.take(ceremonyId);
       const assertion = assertionSchema.safeParse(credential).data;
       // Who it was is known only of one whose signature was right.
@@ -143,6 +144,7 @@ export function createPasskeys(deps: {
         await audit.note({ action: "signed_in", accountId: signer, subject: key.passkeyId, details, from });
         return browser;
       } catch (error) {
+        onRefused?.();
         const reason = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
         const details = { by: "passkey", reason: reason.slice(0, maxReasonLength) };
         await audit.note({

@@ -37,14 +37,14 @@ export function addDeviceRoutes(
   app.route({
     method: "GET",
     url: oauthPaths.device,
-    config: { access: "public", limit: "userCode" },
+    // Looking gives nothing away that deciding would not, and any page can make a browser look: only a decision counts as a try.
+    config: { access: "public", limit: "userCodePage" },
     schema: { hide: true, querystring: deviceDecisionFormSchema.pick({ user_code: true }) },
     handler: async (request, reply) => {
       const principal = await deciding.viewer(request);
       if (principal === null) return askToSignIn(request, reply, request.url);
       const userCode = codeOf(request.query.user_code);
       if (userCode === "") return sendPage(reply, 200, codePage({ userCode, wrong: null }));
-      attacks(request, "userCode", principal.accountId);
       return showDevice(deps, { request, reply, deciding, principal, userCode });
     },
   });

@@ -84,6 +84,12 @@ export function checkOwnPage({ method = "", headers }: IncomingMessage, ownOrigi
   if (ownOrigin === null || !own || site !== "same-origin") throw foreignPage();
 }
 
+/** Whether a browser says that a page sends this which is not of the gateway: of another site, or another port of this host. */
+export function isForeignPage({ headers }: IncomingMessage, ownOrigin: string | null): boolean {
+  const { origin = ownOrigin, "sec-fetch-site": site } = headers;
+  return origin !== ownOrigin || site === "cross-site" || site === "same-site";
+}
+
 function readsOnly(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }

@@ -147,6 +147,20 @@ test("an account's own passkeys are its browsers', and no token's without admin 
   expect([made.status, await made.json()]).toEqual([400, expect.objectContaining({ code: "invalid_request" })]);
 });
 
+test("a right passkey signs in, however many wrong answers came from its address", async () => {
+  const { accounts, authenticator, asStranger, register } = await setUp();
+  await register();
+  const wrong = async () => (await asStranger("/api/sign-in/passkey", { ceremonyId: "x", credential: {} })).status;
+  for (let at = 0; at < 20; at += 1) expect(await wrong()).toBe(401);
+  const noted = await accounts.audit.page({ limit: 200 });
+  expect(await wrong()).toBe(429);
+  expect(await accounts.audit.page({ limit: 200 }), "nothing more is written down").toEqual(noted);
+  const ceremony = passkeyCeremonySchema.parse(jsonOf(await asStranger("/api/sign-in/passkey/options")));
+  const credential = authenticator.get(ceremony);
+  const { ceremonyId } = ceremony;
+  expect((await asStranger("/api/sign-in/passkey", { ceremonyId, credential })).status).toBe(200);
+});
+
 test("what is no answer of a passkey is refused", async () => {
   const { asStranger, browser } = await setUp();
   for (const body of [

@@ -17,7 +17,6 @@ export interface PasskeyRoutesDeps {
 
 const tags = ["passkeys"];
 const own = { access: "own" } as const;
-const signIn = { access: "public", limit: "signIn" } as const;
 
 /** Passkeys of the caller's account, and signing in with one. @see https://www.w3.org/TR/webauthn-3/ */
 export function passkeyRoutes(deps: PasskeyRoutesDeps): RouteModule {
@@ -109,11 +108,14 @@ function addOwn({ app, originOf, principalOf }: RouteServer, { accounts }: Passk
   });
 }
 
-function addSignIn({ app, originOf, ownPageOf }: RouteServer, { accounts, baseUrl }: PasskeyRoutesDeps): void {
+function addSignIn(
+  { app, checkFailures, originOf, ownPageOf }: RouteServer,
+  { accounts, baseUrl }: PasskeyRoutesDeps,
+): void {
   app.route({
     method: "POST",
     url: "/api/sign-in/passkey/options",
-    config: signIn,
+    config: { access: "public", limit: "passkeyOptions" },
     schema: {
       operationId: "beginPasskeySignIn",
       tags: ["sign-in"],
@@ -127,7 +129,7 @@ function addSignIn({ app, originOf, ownPageOf }: RouteServer, { accounts, baseUr
   app.route({
     method: "POST",
     url: "/api/sign-in/passkey",
-    config: signIn,
+    config: { access: "public", limit: "signIn" },
     schema: {
       operationId: "signInWithPasskey",
       tags: ["sign-in"],
@@ -139,7 +141,9 @@ function addSignIn({ app, originOf, ownPageOf }: RouteServer, { accounts, baseUr
     },
     handler: async (request, reply) => {
       const ownOrigin = ownPageOf(request);
-      const { cookie, key, expiresAt } = await accounts.passkeys.signIn(request.body, originOf(request));
+      const { cookie, key, expiresAt } = await accounts.passkeys.signIn(request.body, originOf(request), () =>
+        checkFailures(request),
+      );
       void reply.header("set-cookie", browserCookie(ownOrigin, cookie));
       return { key, expiresAt };
     },

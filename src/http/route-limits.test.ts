@@ -13,17 +13,17 @@ function isLimitName(name: string): name is LimitName {
 }
 const limitNames = Object.keys(defaultLimits).filter(isLimitName);
 
-/** A route for each limit, which fails when it is told to; `/client` fails as an attack on a client would. */
+/** A route for each limit, which fails when it is told to; what is tried with `code` counts against that code. */
 const limited: RouteModule = ({ app, attacks }) => {
   for (const limit of limitNames) {
     app.route({
       method: "POST",
       url: `/limited/${limit}`,
-      config: { access: "public", limit },
-      schema: { querystring: z.object({ fail: z.string().optional(), client: z.string().optional() }) },
+      config: { access: "public", limit, crossOrigin: true },
+      schema: { querystring: z.object({ fail: z.string().optional(), code: z.string().optional() }) },
       async handler(request, reply) {
-        const { fail, client } = request.query;
-        if (client !== undefined) attacks(request, "client", client);
+        const { fail, code } = request.query;
+        if (code !== undefined) attacks(request, "userCode", code);
         if (fail !== undefined) throw new PosternError("unauthenticated", "Wrong.");
         return reply.code(204).send();
       },
@@ -38,10 +38,10 @@ async function setUp(config: Partial<HttpConfig> = { trustedProxies: ["127.0.0.1
     signInRoutes({ accounts, gateway: () => gateway }),
   ];
   const server = await startHttpServer(routes, config, { clock });
-  const post = async (path: string, from = "192.0.2.1", body?: object) =>
+  const post = async (path: string, from = "192.0.2.1", body?: object, more: Readonly<Record<string, string>> = {}) =>
     fetch(`${server.url}${path}`, {
       method: "POST",
-      headers: { "x-forwarded-for": from, origin: server.url, "content-type": "application/json" },
+      headers: { "x-forwarded-for": from, origin: server.url, "content-type": "application/json", ...more },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   const times = async (count: number, path: string, from?: string) => {
@@ -81,17 +81,17 @@ test("a header of whom nobody trusts gets nobody another limit", async () => {
 
 test("who fails may fail less often than others may succeed", async () => {
   const { post, times, clock } = await setUp();
-  expect(await times(defaultLimits.signIn.maxFailures, "/limited/signIn?fail=1")).toEqual([401]);
-  expect((await post("/limited/signIn")).status).toBe(429);
-  expect((await post("/limited/signIn", "192.0.2.2")).status).toBe(204);
+  expect(await times(defaultLimits.userCode.maxFailures, "/limited/userCode?fail=1")).toEqual([401]);
+  expect((await post("/limited/userCode")).status).toBe(429);
+  expect((await post("/limited/userCode", "192.0.2.2")).status).toBe(204);
   await clock.advance(60_000);
-  expect((await post("/limited/signIn")).status).toBe(204);
+  expect((await post("/limited/userCode")).status).toBe(204);
 });
 
 test("what is attacked from many addresses is shut for all, and only that", async () => {
   const { post } = await setUp();
-  const path = "/limited/revocation?client=";
-  for (let at = 0; at < 200; at += 1) {
+  const path = "/limited/revocation?code=";
+  for (let at = 0; at < 30; at += 1) {
     expect((await post(`${path}c1&fail=1`, `198.51.100.${at}`)).status).toBe(401);
   }
   expect((await post(`${path}c1&fail=1`, "203.0.113.1")).status).toBe(429);
@@ -99,27 +99,53 @@ test("what is attacked from many addresses is shut for all, and only that", asyn
   expect((await post(`${path}c2`, "203.0.113.1")).status).toBe(204);
 });
 
-test("a client's secret cannot be tried from many addresses", async () => {
-  const { url } = await setUp();
-  const post = async (from: string, client: string, query = "?fail=1") => {
-    const authorization = `Basic ${Buffer.from(`${client}:guess`).toString("base64")}`;
-    return fetch(`${url}/limited/token${query}`, {
-      method: "POST",
-      headers: { authorization, "x-forwarded-for": from },
-    });
-  };
-  for (let at = 0; at < 200; at += 1) expect((await post(`198.51.100.${at}`, "c1")).status).toBe(401);
-  const refused = await post("203.0.113.1", "c1", "");
-  expect([refused.status, await refused.json()]).toEqual([429, expect.objectContaining({ error: "slow_down" })]);
-  expect((await post("203.0.113.1", "c2", "")).status).toBe(204);
+test("nobody shuts a client out by showing wrong secrets in its name", async () => {
+  const { post } = await setUp();
+  const authorization = `Basic ${Buffer.from("c1:guess").toString("base64")}`;
+  for (let at = 0; at < 210; at += 1) {
+    expect((await post("/limited/token?fail=1", `198.51.100.${at}`, undefined, { authorization })).status).toBe(401);
+  }
+  expect((await post("/limited/token", "203.0.113.1", undefined, { authorization })).status).toBe(204);
 });
 
-test("sign-in links cannot be tried for long", async () => {
+test.each([
+  ["another origin", { origin: "https://evil.example" }],
+  ["no origin that it names", { origin: "null" }],
+  ["another site, as the browser says", { "sec-fetch-site": "cross-site" }],
+  ["another port of the host", { "sec-fetch-site": "same-site" }],
+])("a page of %s in the owner's browser uses up nothing of what programs and our own pages have", async (_of, more) => {
+  const { post } = await setUp();
+  const path = "/limited/registration";
+  const byPage = async () => (await post(path, "192.0.2.1", undefined, more)).status;
+  for (let at = 0; at < defaultLimits.registration.max; at += 1) expect(await byPage()).toBe(204);
+  expect(await byPage()).toBe(429);
+  expect((await post(path)).status).toBe(204);
+});
+
+test("whoever fails to sign in is soon refused without more ado; a right link signs in from the same address", async () => {
   const { accounts, post } = await setUp();
+  const { accountId } = await accounts.owner();
+  const tries = async () => (await accounts.audit.page({ limit: 200 })).entries.filter((each) => each.account === null);
   for (let at = 0; at < defaultLimits.signIn.maxFailures; at += 1) {
     expect((await post("/api/sign-in", "192.0.2.1", { link: `wrong ${at}` })).status).toBe(401);
   }
-  const { link } = await accounts.signIn.createLink((await accounts.owner()).accountId);
-  expect((await post("/api/sign-in", "192.0.2.1", { link })).status).toBe(429);
-  expect((await post("/api/sign-in", "192.0.2.2", { link })).status).toBe(200);
+  const noted = (await tries()).length;
+  expect(noted).toBe(defaultLimits.signIn.maxFailures);
+  // More than the limit of all calls: failures use up nothing of what a right link needs.
+  for (let at = 0; at < defaultLimits.signIn.max; at += 1) {
+    expect((await post("/api/sign-in", "192.0.2.1", { link: `wrong again ${at}` })).status).toBe(429);
+  }
+  expect(await tries()).toHaveLength(noted);
+  const { link } = await accounts.signIn.createLink(accountId);
+  expect((await post("/api/sign-in", "192.0.2.1", { link })).status).toBe(200);
+});
+
+test.each([
+  [{ baseUrl: "https://agents.example.org", hosts: ["127.0.0.1"] }, 1],
+  [{ baseUrl: "https://agents.example.org", hosts: ["127.0.0.1"], trustedProxies: ["127.0.0.1"] }, 0],
+  [{ baseUrl: "https://localhost", hosts: ["127.0.0.1"] }, 0],
+  [{ hosts: ["127.0.0.1"] }, 0],
+])("%j warns %i times that all callers seem to be one", async (config, times) => {
+  const { logged } = await startHttpServer(() => [], config);
+  expect(logged.filter((line) => line.includes("POSTERN_TRUSTED_PROXIES"))).toHaveLength(times);
 });

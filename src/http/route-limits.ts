@@ -11,6 +11,11 @@ export interface RouteLimit extends RateLimit {
   /** Of these, such that the caller got wrong (4xx); no other limit when left out. */
   readonly maxFailures?: number;
   /**
+   * For what nobody can guess: a call that succeeds is never refused for what failed before it, and `max` counts those that succeeded. Who
+   * fails too often is told by {@link RouteLimits.checkFailures}. Otherwise whoever shares the owner's address could shut them out.
+   */
+  readonly apart?: true;
+  /**
    * What a client of the protocol reads in the answer's `error`; a problem document when left out.
    * @see RFC 6749 section 4.1.2.1, RFC 8628 section 3.5
    */
@@ -20,19 +25,23 @@ export interface RouteLimit extends RateLimit {
 /** Names what a route's calls are counted as. */
 export type LimitName =
   | "signIn"
+  | "passkeyOptions"
   | "token"
   | "registration"
   | "introspection"
   | "revocation"
   | "deviceAuthorization"
   | "userCode"
+  | "userCodePage"
   | "decision";
 
 const minuteMs = 60_000;
 
 /** Ours. What the people and programs of one household do not reach, and what is far too little to guess anything. */
 export const defaultLimits = {
-  signIn: { windowMs: minuteMs, max: 120, maxFailures: 20 },
+  signIn: { windowMs: minuteMs, max: 120, maxFailures: 20, apart: true },
+  // Anybody may begin: far from what somebody needs in a hurry, and such that nobody's ceremony is pushed out within its life.
+  passkeyOptions: { windowMs: minuteMs, max: 600 },
   token: { windowMs: minuteMs, max: 300, maxFailures: 120, oauthError: "slow_down" },
   registration: { windowMs: 60 * minuteMs, max: 60, oauthError: "temporarily_unavailable" },
   introspection: { windowMs: minuteMs, max: 600, maxFailures: 120, oauthError: "temporarily_unavailable" },
@@ -40,25 +49,29 @@ export const defaultLimits = {
   deviceAuthorization: { windowMs: minuteMs, max: 30, oauthError: "slow_down" },
   // A code is short, so that people can type it: RFC 8628 section 5.1.
   userCode: { windowMs: minuteMs, max: 60, maxFailures: 10 },
+  userCodePage: { windowMs: minuteMs, max: 120 },
   decision: { windowMs: minuteMs, max: 120 },
 } as const satisfies Readonly<Record<LimitName, RouteLimit>>;
 
 /** What can be attacked from many addresses at once: failures at it are counted for itself. */
-export type AttackedThing = "client" | "userCode";
+export type AttackedThing = "userCode";
 
-/** A client's secret has 256 bits: this only keeps a crowd from wearing us out. A user code is short. */
+/** A user code is short. A client's secret has 256 bits: nobody guesses it, and counting would only let strangers shut the client out. */
 const thingLimits: Readonly<Record<AttackedThing, RateLimit>> = {
-  client: { windowMs: 10 * minuteMs, max: 200 },
   userCode: { windowMs: 10 * minuteMs, max: 30 },
 };
 
-/** A client's id can be an address. */
 const maxIdLength = 500;
 
 /** Limits of routes; each route says under which name it counts. */
 export interface RouteLimits {
   /** @returns whether the request was answered: it was one too many. @throws PosternError `rate_limited` */
   admit(request: LimitedRequest, reply: FastifyReply): boolean;
+  /**
+   * For a failure where {@link RouteLimit.apart} holds, before it is answered or written down.
+   * @throws PosternError `rate_limited` when too many failed before it
+   */
+  checkFailures(request: LimitedRequest): void;
   /** What the request tries: counts against it when the request fails. @throws PosternError `rate_limited` */
   attacked(request: LimitedRequest, thing: AttackedThing, id: string): void;
   /** Called when the answer is out. */
@@ -70,6 +83,8 @@ export interface LimitedRequest {
   readonly raw: IncomingMessage;
   readonly name: LimitName | undefined;
   readonly address: string | null;
+  /** Whether a page of somebody else sends it from a browser: such requests are counted apart, so that no page shuts out programs. */
+  readonly fromForeignPage: boolean;
 }
 
 /** @see RouteLimits */
@@ -80,23 +95,25 @@ export function createRouteLimits(deps: {
 }): RouteLimits {
   const limiter = createRateLimiter(deps);
   const limits: Readonly<Record<LimitName, RouteLimit>> = { ...defaultLimits, ...deps.limits };
-  /** What each request counts against when it fails. */
-  const countedAt = new WeakMap<IncomingMessage, readonly (readonly [string, RateLimit])[]>();
+  /** What each request counts against when it is known what came of it. */
+  const countedAt = new WeakMap<IncomingMessage, readonly Counted[]>();
 
-  function countOnFailure(request: IncomingMessage, key: string, limit: RateLimit): void {
-    limiter.check(key, limit);
-    countedAt.set(request, [...(countedAt.get(request) ?? []), [key, limit]]);
+  function countLater(request: IncomingMessage, counted: Counted): void {
+    countedAt.set(request, [...(countedAt.get(request) ?? []), counted]);
   }
 
-  function take({ raw, name, address }: LimitedRequest): void {
-    if (name === undefined || address === null) return;
-    const { windowMs, max, maxFailures, oauthError } = limits[name];
-    const key = `${name} ${addressGroup(address)}`;
-    limiter.check(key, { windowMs, max });
-    if (maxFailures !== undefined) countOnFailure(raw, `${key} failed`, { windowMs, max: maxFailures });
-    const client = oauthError === undefined ? null : clientOf(raw);
-    if (client !== null) countOnFailure(raw, `client ${client}`, thingLimits.client);
-    limiter.count(key, { windowMs, max });
+  function take({ raw, name, ...from }: LimitedRequest): void {
+    const key = name === undefined ? null : keyOf(name, from);
+    if (name === undefined || key === null) return;
+    const { windowMs, max, maxFailures, apart = false } = limits[name];
+    const [all, failures] = [{ windowMs, max }, maxFailures === undefined ? null : { windowMs, max: maxFailures }];
+    limiter.check(key, all);
+    if (failures !== null) {
+      if (!apart) limiter.check(`${key} failed`, failures);
+      countLater(raw, { key: `${key} failed`, limit: failures, on: "failure" });
+    }
+    if (apart) countLater(raw, { key, limit: all, on: "success" });
+    else limiter.count(key, all);
   }
 
   return {
@@ -118,20 +135,36 @@ export function createRouteLimits(deps: {
         return true;
       }
     },
+    checkFailures({ raw }) {
+      for (const { key, limit, on } of countedAt.get(raw) ?? []) if (on === "failure") limiter.check(key, limit);
+    },
     attacked({ raw, address }, thing, id) {
-      if (address !== null) countOnFailure(raw, `${thing} ${id.slice(0, maxIdLength)}`, thingLimits[thing]);
+      if (address === null) return;
+      const counted = {
+        key: `${thing} ${id.slice(0, maxIdLength)}`,
+        limit: thingLimits[thing],
+        on: "failure",
+      } as const;
+      limiter.check(counted.key, counted.limit);
+      countLater(raw, counted);
     },
     answered(request, status) {
-      if (status < 400 || status >= 500) return;
-      for (const [key, limit] of countedAt.get(request) ?? []) limiter.count(key, limit);
+      const outcome = status < 400 ? "success" : status < 500 ? "failure" : null;
+      for (const { key, limit, on } of countedAt.get(request) ?? []) if (on === outcome) limiter.count(key, limit);
     },
   };
 }
 
-/** The client that shows its secret in a header. @see RFC 6749 section 2.3.1 */
-function clientOf({ headers }: IncomingMessage): string | null {
-  const basic = /^basic +([\w+/=-]+) *$/i.exec(headers.authorization ?? "")?.[1];
-  if (basic === undefined) return null;
-  const [clientId = ""] = Buffer.from(basic, "base64").toString("utf8").split(":", 1);
-  return clientId.slice(0, maxIdLength);
+interface Counted {
+  readonly key: string;
+  readonly limit: RateLimit;
+  readonly on: "failure" | "success";
+}
+
+/** @returns null when it is not limited */
+function keyOf(
+  name: LimitName,
+  { address, fromForeignPage }: Pick<LimitedRequest, "address" | "fromForeignPage">,
+): string | null {
+  return address === null ? null : `${name} ${addressGroup(address)}${fromForeignPage ? " from pages" : ""}`;
 }

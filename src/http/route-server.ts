@@ -78,6 +78,11 @@ export interface RouteServer {
   /** From where a request came, as the audit writes it down. */
   readonly originOf: (request: FastifyRequest) => AuditOrigin;
   /**
+   * Before a failure at what nobody can guess is answered or written down.
+   * @throws PosternError `rate_limited` when too many of this address failed before it
+   */
+  readonly checkFailures: (request: FastifyRequest) => void;
+  /**
    * Says what a request tries its luck at; it counts against that, from whatever address, when it fails (4xx).
    * @throws PosternError `rate_limited` when too many failed at it
    */

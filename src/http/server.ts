@@ -9,7 +9,14 @@ import type { ChallengedRequest } from "./challenge.ts";
 import { clientAddress, localAddress } from "./client-address.ts";
 import { credentialsOf } from "./credentials.ts";
 import { createFastifyApp } from "./fastify-app.ts";
-import { checkOrigin, checkOwnPage, checkSocketOrigin, createKnownHosts, isLoopback } from "./known-host.ts";
+import {
+  checkOrigin,
+  checkOwnPage,
+  checkSocketOrigin,
+  createKnownHosts,
+  isForeignPage,
+  isLoopback,
+} from "./known-host.ts";
 import { type Listening, openListeners } from "./listeners.ts";
 import { requireAccess } from "./route-access.ts";
 import { createRouteLimits, type LimitedRequest, type LimitName, type RouteLimit } from "./route-limits.ts";
@@ -147,6 +154,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
       raw: request.raw,
       name: request.routeOptions.config.limit,
       address: address === localAddress ? null : address,
+      fromForeignPage: isForeignPage(request.raw, ownOriginOf(request.raw)),
     };
   }
 
@@ -176,6 +184,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     principalNow,
     addressOf,
     originOf: (request) => ({ address: addressOf(request), userAgent: request.headers["user-agent"] ?? null }),
+    checkFailures: (request) => limits.checkFailures(limitedRequest(request)),
     attacks: (request, thing, id) => limits.attacked(limitedRequest(request), thing, id),
     onUpgrade: (path, handler) => upgrades.on(path, handler),
     ownOriginOf: ({ raw }) => ownOriginOf(raw),
@@ -222,6 +231,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
         onPort,
         log,
       });
+      warnOfHiddenCallers(config, log);
       return { port: listening.port, addresses: listening.addresses };
     },
     close: () => (closing ??= close()),
@@ -237,6 +247,16 @@ function refuseOpenDoor({ auth, hosts, baseUrl }: HttpConfig): void {
   throw new PosternError(
     "unsafe_configuration",
     `POSTERN_AUTH=none is for a trial on loopback addresses only, not for ${open.join(", ")}.`,
+  );
+}
+
+/** Behind a proxy that nobody named, all callers come from one address, and share its limits. */
+function warnOfHiddenCallers({ baseUrl, hosts, trustedProxies }: HttpConfig, log: Log): void {
+  if (baseUrl === null || isLoopback(new URL(baseUrl).hostname)) return;
+  if (trustedProxies.length > 0 || !hosts.every(isLoopback)) return;
+  log.warn(
+    { baseUrl },
+    "a proxy seems to be in front: name it in POSTERN_TRUSTED_PROXIES, or all its callers share one address and its limits",
   );
 }
 

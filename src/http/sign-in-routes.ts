@@ -35,7 +35,7 @@ export function signInRoutes(deps: SignInRoutesDeps): RouteModule {
   };
 }
 
-function addSignIn({ app, originOf, ownPageOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
+function addSignIn({ app, checkFailures, originOf, ownPageOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/sign-in",
@@ -55,6 +55,7 @@ function addSignIn({ app, originOf, ownPageOf }: RouteServer, { accounts }: Sign
       const { accountId, browserSessionId, cookie, key, expiresAt } = await accounts.signIn
         .redeem(request.body.link, { userAgent: from.userAgent ?? "" })
         .catch(async (error: unknown) => {
+          checkFailures(request);
           const details = { by: "link", reason: messageOf(error) };
           await accounts.audit.note({ action: "sign_in_refused", accountId: null, subject: null, details, from });
           throw error;
