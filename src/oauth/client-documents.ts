@@ -11,8 +11,16 @@ import { payloadSchema } from "./record-store.ts";
  * @see https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/
  */
 export interface ClientDocuments {
-  /** @returns null when the id is no such address, or nothing good is there */
-  find(clientId: string): Promise<ClientMetadata | null>;
+  /** @returns null when the id is no such address, nothing good is there, or it cannot be asked for now */
+  find(clientId: string, asked: AskedDocument): Promise<ClientMetadata | null>;
+}
+
+/** Who asks for a document, and what is known of it. */
+export interface AskedDocument {
+  /** An account that decides, or a client at one of the protocol's routes: that may be anybody. */
+  readonly asker: "account" | "client";
+  /** What it said when an account let it in; null when none did. Where nothing is decided, that is what counts. */
+  readonly letIn: ClientMetadata | null;
 }
 
 interface Kept {
@@ -21,9 +29,14 @@ interface Kept {
   readonly until: number;
 }
 
+interface Fetching {
+  readonly slot: string;
+  readonly answer: Promise<ClientMetadata | null>;
+}
+
 /** Documents in memory at once; the one fetched longest ago goes first. */
 const maxDocuments = 200;
-/** Fetches at once, for all that strangers may name. */
+/** Fetches at once of documents that nobody let in, for each kind of asker: what strangers name keeps no account waiting. */
 const maxFetches = 8;
 const minuteMs = 60_000;
 /** Ours, around what the document's own `Cache-Control` says. */
@@ -42,7 +55,7 @@ export function createClientDocuments(deps: {
 }): ClientDocuments {
   const { enabled, clock, log } = deps;
   const kept = new Map<string, Kept>();
-  const fetching = new Map<string, Promise<ClientMetadata | null>>();
+  const fetching = new Map<string, Fetching>();
 
   function keep(clientId: string, document: Kept): void {
     kept.delete(clientId);
@@ -69,17 +82,27 @@ export function createClientDocuments(deps: {
     }
   }
 
+  /** One slot for each host; none is taken by what was let in, and nothing keeps that waiting. */
+  function slotFor(clientId: string, { asker, letIn }: AskedDocument): string | null {
+    if (letIn !== null) return `let in ${clientId}`;
+    const slot = `${asker} ${new URL(clientId).host}`;
+    const taken = [...fetching.values()].map((each) => each.slot).filter((each) => each.startsWith(`${asker} `));
+    return taken.length >= maxFetches || taken.includes(slot) ? null : slot;
+  }
+
   return {
-    async find(clientId) {
+    async find(clientId, asked) {
       if (!enabled || !isDocumentAddress(clientId)) return null;
+      if (asked.asker === "client" && asked.letIn !== null) return asked.letIn;
       const known = kept.get(clientId);
       if (known !== undefined && known.until > clock.now()) return known.metadata;
       const underWay = fetching.get(clientId);
-      if (underWay !== undefined) return underWay;
-      if (fetching.size >= maxFetches) return known?.metadata ?? null;
-      const started = fetchNow(clientId).finally(() => fetching.delete(clientId));
-      fetching.set(clientId, started);
-      return started;
+      if (underWay !== undefined) return underWay.answer;
+      const slot = slotFor(clientId, asked);
+      if (slot === null) return known?.metadata ?? null;
+      const answer = fetchNow(clientId).finally(() => fetching.delete(clientId));
+      fetching.set(clientId, { slot, answer });
+      return answer;
     },
   };
 }

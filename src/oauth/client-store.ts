@@ -1,6 +1,8 @@
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import { type Log, silentLog } from "../core/log.ts";
 import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { ClientOrigin, OAuthClient } from "../wire/oauth.ts";
@@ -11,11 +13,15 @@ export type ClientMetadata = Readonly<Record<string, unknown>>;
 
 /** SQL of the clients. */
 export interface ClientStore {
-  /** As the library takes it, its secret opened. Null when there is none, and for one that is known by its document. */
-  metadata(clientId: string): Promise<ClientMetadata | null>;
+  /**
+   * As the library takes it, its secret opened; of one that is known by its document, what that said when it was let in. Null when there
+   * is none, and when its secret does not open: then it has to be added anew.
+   */
+  metadata(clientId: string): Promise<{ readonly origin: ClientOrigin; readonly metadata: ClientMetadata } | null>;
   find(clientId: string): Promise<OAuthClient | null>;
   /** The newest first. */
   list(): Promise<readonly OAuthClient[]>;
+  /** Of those that registered themselves and were let in by nobody, the oldest goes when there are too many. */
   save(clientId: string, metadata: ClientMetadata, origin: ClientOrigin): Promise<void>;
   noteUse(clientId: string): Promise<void>;
   /** With all that it was given. @returns whether there was one */
@@ -30,26 +36,54 @@ const metadataSchema = z.looseObject({
 });
 
 const maxNameLength = 100;
+/** Clients that registered themselves and were let in by nobody. */
+const maxUnusedClients = 1_000;
 
 /** @see ClientStore */
 export function createClientStore(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
   readonly secrets: SecretBox;
+  readonly log?: Log;
 }): ClientStore {
-  const { db, clock, secrets } = deps;
+  const { db, clock, secrets, log = silentLog } = deps;
 
   const rowOf = compiledLookup<Selectable<Tables["oauth_clients"]>>(db, (clientId) =>
     db.selectFrom("oauth_clients").selectAll().where("client_id", "=", clientId),
   );
 
+  function openSecret(sealed: string, clientId: string): string | null {
+    try {
+      return secrets.open(sealed, purposeOf(clientId));
+    } catch (error) {
+      log.warn({ clientId, reason: messageOf(error) }, "a client's secret cannot be opened");
+      return null;
+    }
+  }
+
+  async function forgetUnused(newest: string): Promise<void> {
+    const tooMany = db
+      .selectFrom("oauth_clients")
+      .select("client_id")
+      .where("origin", "=", "registered")
+      .where("last_used_at", "is", null)
+      .where("client_id", "!=", newest)
+      .orderBy("created_at", "desc")
+      .orderBy("client_id")
+      .limit(maxUnusedClients)
+      .offset(maxUnusedClients - 1);
+    await db.deleteFrom("oauth_clients").where("client_id", "in", tooMany).execute();
+  }
+
   return {
     async metadata(clientId) {
       const row = await rowOf(clientId);
-      if (row === undefined || row.origin === "document") return null;
+      if (row === undefined) return null;
+      const { origin } = row;
       const { client_secret: sealed, ...metadata } = metadataSchema.parse(JSON.parse(row.metadata));
-      if (sealed === undefined) return metadata;
-      return { ...metadata, client_secret: secrets.open(sealed, purposeOf(clientId)) };
+      if (sealed === undefined) return { origin, metadata };
+      const secret = openSecret(sealed, clientId);
+      return secret === null ? null : { origin, metadata: { ...metadata, client_secret: secret } };
     },
 
     async find(clientId) {
@@ -76,6 +110,7 @@ export function createClientStore(deps: {
         .values({ client_id: clientId, origin, ...changes, created_at: clock.now(), last_used_at: null })
         .onConflict((conflict) => conflict.column("client_id").doUpdateSet(changes))
         .execute();
+      if (origin === "registered") await forgetUnused(clientId);
     },
 
     async noteUse(clientId) {

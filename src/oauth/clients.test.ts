@@ -4,6 +4,7 @@ import { redirectUri, startAuthorizationServer } from "../../test/support/author
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { createSecretBox } from "../platform/secret-box.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 import { deviceGrant } from "./client-rules.ts";
 import type { FetchDocument } from "./ports.ts";
@@ -233,5 +234,42 @@ describeOnBothStores("clients", (openStore) => {
     expect(web.fetched).toHaveLength(before);
     const closed = await startAuthorizationServer(store, { ...createWeb(), config: { metadataDocuments: "off" } });
     await expect(closed.allow(address)).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
+  test("of whom nobody let any in are a thousand at most, and the oldest goes", async () => {
+    const store = await openStore();
+    const server = await startAuthorizationServer(store);
+    const used = await server.newClient();
+    await server.letIn(used);
+    const added = await server.oauth.clients.add({ name: "Mine", redirectUris: [], confidential: false });
+    await store.db.updateTable("oauth_clients").set({ created_at: 0 }).execute();
+    const unused = Array.from({ length: 1_000 }, (_, at) => ({
+      client_id: `unused ${at}`,
+      origin: "registered" as const,
+      name: "x",
+      metadata: "{}",
+      created_at: 1 + at,
+      last_used_at: null,
+    }));
+    for (const half of [unused.slice(500), unused.slice(0, 500)]) {
+      await store.db.insertInto("oauth_clients").values(half).execute();
+    }
+    const newest = await server.newClient();
+    const left = new Set((await server.oauth.clients.list()).map(({ clientId }) => clientId));
+    expect(left.size).toBe(1_002);
+    expect([used, added.clientId, newest, "unused 1"].filter((id) => !left.has(id))).toEqual([]);
+    expect(left.has("unused 0")).toBe(false);
+  });
+
+  test("whose sealed secret does not open are unknown, and that is all that happens", async () => {
+    const store = await openStore();
+    const server = await startAuthorizationServer(store);
+    const fields = { name: "Bot", redirectUris: [redirectUri], confidential: true };
+    const { clientId, clientSecret } = await server.oauth.clients.add(fields);
+    const other = await startAuthorizationServer(store, { secrets: createSecretBox(Buffer.alloc(32)) });
+    const request = { grant_type: "refresh_token", client_id: clientId, refresh_token: "x" };
+    const refused = { status: 401, body: { error: "invalid_client" } };
+    expect(await other.post(oauthPaths.token, request, clientSecret ?? "")).toMatchObject(refused);
+    expect(await other.oauth.clients.list()).toMatchObject([{ clientId }]);
   });
 });

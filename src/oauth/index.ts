@@ -47,7 +47,7 @@ export interface OAuthDeps {
 export function createOAuth(deps: OAuthDeps): OAuth {
   const { db, clock, place, config } = deps;
   const records = createRecordStore({ db, clock, noteAudit: deps.noteAudit, secrets: deps.secrets });
-  const clients = createClientStore({ db, clock, secrets: deps.secrets });
+  const clients = createClientStore(deps);
   const signingKeys = createSigningKeys(deps);
   const sweep = createSweep({
     ...deps,

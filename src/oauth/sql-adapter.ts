@@ -120,7 +120,13 @@ function toLibrary(
 function clientAdapter({ clients, documents }: SqlAdapterDeps): Adapter {
   return {
     ...noLookups,
-    find: async (id) => (await clients.metadata(id)) ?? (await documents.find(id)) ?? undefined,
+    async find(id) {
+      const stored = await clients.metadata(id);
+      if (stored !== null && stored.origin !== "document") return stored.metadata;
+      const work = currentWork();
+      const asker = work === undefined || work.decision !== null ? "account" : "client";
+      return (await documents.find(id, { asker, letIn: stored?.metadata ?? null })) ?? undefined;
+    },
     upsert: (id, metadata) => clients.save(id, { ...metadata }, "registered"),
     async destroy(id) {
       await clients.remove(id);
