@@ -24,7 +24,7 @@ export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type Ne
 export type { PasskeyOwner, PasskeyPage, Passkeys } from "./passkeys.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
 export type { AppToken, AppTokens, FetchKeys } from "./ports.ts";
-export { type AccountsErrorCode, type Credentials, type Principal, requireScope } from "./principal.ts";
+export { type AccountsErrorCode, type Credentials, callerOf, type Principal, requireScope } from "./principal.ts";
 export type { NewSignInLink, SignIn } from "./sign-in.ts";
 export type { RedeemedTicket, TerminalTickets } from "./terminal-tickets.ts";
 export { createTrustedIssuers, type TrustedIssuer, type TrustedIssuers } from "./trusted-issuers.ts";

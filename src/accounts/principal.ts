@@ -54,6 +54,13 @@ export type AccountsErrorCode =
   | "account_exists"
   | "passkey_not_found";
 
+/** Names a caller, the same for every access token that it is given in turn: to count what is theirs. */
+export function callerOf({ accountId, kind, app, tokenId, browserSessionId }: Principal): string {
+  // An issuer's tokens are known by their hashes, and each is another.
+  const credential = app?.appId ?? (kind === "jwt" ? null : (tokenId ?? browserSessionId));
+  return [accountId, kind, credential ?? ""].join(" ");
+}
+
 /** @throws PosternError `insufficient_scope` when the caller does not hold `scope` */
 export function requireScope(principal: Principal, scope: Scope): void {
   if (principal.scopes.has(scope)) return;

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Principal } from "../accounts/index.ts";
+import { z } from "zod";
+import { callerOf, type Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { messageOf, PosternError } from "../core/errors.ts";
+import { isPosternError, messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { RouteModule } from "./route-server.ts";
 import { beginStream, writePiece } from "./streamed-answer.ts";
@@ -24,7 +25,7 @@ export interface McpRoutesDeps {
 
 // A reader that takes nothing for so long is gone, or as good as; it reads on from its last message when it comes back.
 const stuckMs = 30_000;
-// Ours: calls under way and streams, of all callers and of one.
+// Ours: calls under way and streams, of all callers and of one, who leaves room for others.
 const defaultMaxOpen = 400;
 const defaultMaxOpenOfCaller = 100;
 
@@ -36,8 +37,8 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
   const { clock = systemClock, maxOpen = defaultMaxOpen, maxOpenOfCaller = defaultMaxOpenOfCaller } = deps;
   const open = new Map<string, number>();
 
-  function enter({ accountId, tokenId }: Principal): () => void {
-    const caller = `${accountId} ${tokenId ?? ""}`;
+  function enter(principal: Principal): () => void {
+    const caller = callerOf(principal);
     const mine = open.get(caller) ?? 0;
     const all = [...open.values()].reduce((sum, count) => sum + count, 0);
     if (mine >= maxOpenOfCaller || all >= maxOpen) {
@@ -69,14 +70,17 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
       try {
         const headers = headersOf(request);
         const response = await deps.handle({ method, headers, body: request.body, principal, signal });
-        if (signal.aborted) throw signal.reason;
+        if (signal.aborted) {
+          await response.body?.cancel(); // nobody reads it: what it holds is let go
+          throw signal.reason;
+        }
         for (const name of passedOn) {
           const value = response.headers.get(name);
           if (value !== null) void reply.header(name, value);
         }
         const type = response.headers.get("content-type");
         if (type?.startsWith("text/event-stream") === true && response.body !== null) {
-          await stream(response.body, { reply, signal });
+          await stream(response.body, { request, reply, signal });
           return;
         }
         const text = await response.text();
@@ -91,7 +95,11 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
 
     async function stream(
       body: ReadableStream<Uint8Array>,
-      { reply, signal }: { readonly reply: FastifyReply; readonly signal: AbortSignal },
+      {
+        request,
+        reply,
+        signal,
+      }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal },
     ): Promise<void> {
       // Whoever compresses or gathers on the way would keep messages back.
       void reply.header("cache-control", "no-store, no-transform");
@@ -107,7 +115,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
           if (!(await writePiece(raw, text, { signal, clock, stuckMs }))) break;
         }
         // Of a gateway that stops, and of a caller that may not come in, no connection is kept for what comes next.
-        raw.end(() => {
+        raw.end(signal.aborted ? lastWords(request, signal.reason) : "", () => {
           if (signal.aborted) raw.socket?.end();
         });
       } catch (error) {
@@ -131,6 +139,17 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
       });
     }
   };
+}
+
+const requestSchema = z.looseObject({ id: z.union([z.string(), z.number()]), method: z.string() });
+
+/** Without a session nobody can come back for the answer: its client is told that none comes, which not every one takes from the end. */
+function lastWords({ headers, body }: FastifyRequest, reason: unknown): string {
+  const request = requestSchema.safeParse(body);
+  if (!request.success || headers["mcp-session-id"] !== undefined) return "";
+  const code = isPosternError(reason) ? reason.code : "internal_error";
+  const error = { code: -32_000, message: `${code}: ${messageOf(reason)}` };
+  return `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: request.data.id, error })}\n\n`;
 }
 
 function headersOf({ headers }: FastifyRequest): Headers {

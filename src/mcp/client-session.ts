@@ -5,8 +5,8 @@ import { newUuid } from "../core/ids.ts";
 import type { McpLimits } from "./ports.ts";
 import type { ReplayBuffer } from "./replay-buffer.ts";
 import { createServer, type ServerDeps } from "./server.ts";
+import { SessionInterest } from "./session-interest.ts";
 import type { SessionUpdates } from "./session-updates.ts";
-import { sessionUri } from "./session-uri.ts";
 
 /** A session of a client of the 2025 specifications, as far as its keeper needs to know it. */
 export interface ClientSession {
@@ -180,7 +180,7 @@ function createSubscriptions(
   { updates, maxSubscriptions }: Pick<ClientSessionDeps, "updates" | "maxSubscriptions">,
   onUpdate: (uri: string) => void,
 ) {
-  const wanted = new Map<string, ReadonlySet<string>>();
+  const wanted = new SessionInterest();
   let stop: (() => void) | undefined;
   return {
     add(uri: string, sessionIds: readonly string[]): void {
@@ -190,15 +190,13 @@ function createSubscriptions(
           `${maxSubscriptions} sessions are subscribed to, the most allowed. Leave one.`,
         );
       }
-      wanted.set(uri, new Set([...sessionIds]));
-      stop ??= updates.subscribe((sessionId) => {
-        for (const [subscribed, ids] of wanted) {
-          if (ids.has(sessionId) || subscribed === sessionUri(sessionId)) onUpdate(subscribed);
-        }
+      wanted.add(uri, sessionIds);
+      stop ??= updates.subscribe((update) => {
+        for (const subscribed of wanted.urisOf(update)) onUpdate(subscribed);
       });
     },
     remove(uri: string): void {
-      wanted.delete(uri);
+      wanted.remove(uri);
       if (wanted.size > 0) return;
       stop?.();
       stop = undefined;

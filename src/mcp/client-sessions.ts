@@ -1,5 +1,5 @@
 import { isInitializeRequest } from "@modelcontextprotocol/server";
-import type { Principal } from "../accounts/index.ts";
+import { callerOf, type Principal } from "../accounts/index.ts";
 import { PosternError } from "../core/errors.ts";
 import { type ClientSession, type ClientSessionDeps, messagesOf, openClientSession } from "./client-session.ts";
 import type { McpLimits } from "./ports.ts";
@@ -79,7 +79,7 @@ export function createClientSessions(
 
   return {
     async handle(request, body, principal) {
-      const owner = ownerKey(principal);
+      const owner = callerOf(principal);
       const sessionId = request.headers.get("mcp-session-id");
       if (sessionId === null) {
         const begins = request.method === "POST" && messagesOf(body).some((message) => isInitializeRequest(message));
@@ -95,11 +95,6 @@ export function createClientSessions(
       await Promise.all([...sessions.values()].map(({ session }) => session.close()));
     },
   };
-}
-
-/** A session outlives the access tokens of an app, which are renewed, but not the app's or the token's right to come in. */
-function ownerKey({ accountId, kind, app, tokenId, browserSessionId }: Principal): string {
-  return [accountId, kind, app?.appId ?? tokenId ?? browserSessionId ?? ""].join(" ");
 }
 
 function refusal(status: number, code: number, message: string): Response {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { type Principal, requireScope } from "../accounts/index.ts";
@@ -7,8 +8,8 @@ import type { Mcp, McpDeps, McpLimits, McpRequest } from "./ports.ts";
 import { ReplayBuffer } from "./replay-buffer.ts";
 import { createSessionResources, type SessionResources } from "./resources.ts";
 import { createServer, listTools } from "./server.ts";
+import { SessionInterest } from "./session-interest.ts";
 import { createSessionUpdates } from "./session-updates.ts";
-import { sessionUri } from "./session-uri.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -23,17 +24,22 @@ const defaultLimits: McpLimits = {
   maxKeptBytesOfAll: 64 * mebibyte,
   progressMs: 3_000,
   maxSubscriptions: 100,
+  maxListening: 400,
 };
 
 /** What of a message says which scope it needs. */
 const callSchema = z.looseObject({ method: z.literal("tools/call"), params: z.looseObject({ name: z.string() }) });
-const resourceSchema = z.looseObject({ method: z.enum(["resources/read", "resources/subscribe"]) });
-const listenSchema = z.looseObject({
-  method: z.literal("subscriptions/listen"),
+const readingSchema = z.looseObject({
+  method: z.enum(["resources/read", "resources/subscribe", "subscriptions/listen"]),
+});
+const listenSchema = z.looseObject({ method: z.literal("subscriptions/listen") });
+/** What may be listened to. What does not fit is refused, whatever else reads it later. */
+const filterSchema = z.looseObject({
   params: z.looseObject({
-    notifications: z.looseObject({ resourceSubscriptions: z.array(z.string().max(1_000)).max(1_000) }),
+    notifications: z.looseObject({ resourceSubscriptions: z.array(z.string().max(1_000)).optional() }),
   }),
 });
+const idSchema = z.looseObject({ id: z.union([z.string(), z.number()]) });
 
 /**
  * Serves both families of the specification at one address: 2026-07-28 by the request alone, those of 2025 in sessions.
@@ -51,13 +57,20 @@ export function createEndpoint(deps: McpDeps): Mcp {
   };
   const serving = { ...deps, ...limits, listedTools: listTools(deps.tools), resources, principalOf };
   const sessions = createClientSessions({ ...serving, updates, replay: new ReplayBuffer(limits) });
+  /** Whose interest it is while a stream of the newer specification is begun. */
+  const listening = new AsyncLocalStorage<SessionInterest>();
   const modern = createMcpHandler(() => createServer(serving, null), {
     legacy: "reject",
-    maxSubscriptions: limits.maxSubscriptions,
+    responseMode: "sse", // headers at once, and signs of life: a call may take ten minutes
+    maxSubscriptions: limits.maxListening, // of all callers; who keeps a stream open is counted at the door
     bus: {
       publish: () => undefined, // all that is told comes from the events
-      subscribe: (listener) =>
-        updates.subscribe((sessionId) => listener({ kind: "resource_updated", uri: sessionUri(sessionId) })),
+      subscribe(listener) {
+        const interest = listening.getStore() ?? new SessionInterest();
+        return updates.subscribe((update) => {
+          for (const uri of interest.urisOf(update)) listener({ kind: "resource_updated", uri });
+        });
+      },
     },
     onerror: ({ message }) => deps.log.debug({ reason: message }, "an MCP request"),
   });
@@ -69,8 +82,11 @@ export function createEndpoint(deps: McpDeps): Mcp {
       const request = requestOf(incoming);
       callers.set(request, principal);
       if (await isLegacyRequest(request, body)) return sessions.handle(request, body, principal);
-      const refused = await refuseHidden(resources, incoming);
-      return refused ?? modern.fetch(request, { parsedBody: body });
+      if (!listenSchema.safeParse(body).success) return modern.fetch(request, { parsedBody: body });
+      const interest = await interestOf({ ...limits, resources }, incoming);
+      return interest instanceof Response
+        ? interest
+        : listening.run(interest, () => modern.fetch(request, { parsedBody: body }));
     },
     async close() {
       updates.close();
@@ -85,26 +101,31 @@ function checkScopes({ tools }: Pick<McpDeps, "tools">, { body, principal }: Mcp
     const call = callSchema.safeParse(message);
     const tool = call.success ? tools.find(({ name }) => name === call.data.params.name) : undefined;
     if (tool !== undefined) requireScope(principal, tool.scope);
-    if (resourceSchema.safeParse(message).success) requireScope(principal, "coding:read");
+    if (readingSchema.safeParse(message).success) requireScope(principal, "coding:read");
   }
 }
 
-/** A stream of updates is for sessions that its caller may see. */
-async function refuseHidden(
-  resources: SessionResources,
+/** A stream of updates is for sessions that its caller may see. @returns the answer that refuses it, otherwise */
+async function interestOf(
+  { resources, maxSubscriptions }: { readonly resources: SessionResources } & Pick<McpLimits, "maxSubscriptions">,
   { body, principal, signal }: McpRequest,
-): Promise<Response | null> {
-  const listen = listenSchema.safeParse(body);
-  if (!listen.success) return null;
+): Promise<SessionInterest | Response> {
+  const filter = filterSchema.safeParse(body);
+  if (!filter.success) return refusal(body, "`notifications` does not fit: see subscriptions/listen.");
+  const uris = new Set(filter.data.params.notifications.resourceSubscriptions);
+  if (uris.size > maxSubscriptions) return refusal(body, `${maxSubscriptions} resources are the most of a stream.`);
+  const interest = new SessionInterest();
   try {
-    for (const uri of listen.data.params.notifications.resourceSubscriptions)
-      await resources.idsOf(uri, principal, signal);
-    return null;
+    for (const uri of uris) interest.add(uri, await resources.idsOf(uri, principal, signal));
+    return interest;
   } catch {
-    const error = { code: -32_602, message: "One of these resources is not there, or not yours to see." };
-    const id = z.looseObject({ id: z.union([z.string(), z.number()]) }).safeParse(body).data?.id ?? null;
-    return Response.json({ jsonrpc: "2.0", error, id });
+    return refusal(body, "One of these resources is not there, or not yours to see.");
   }
+}
+
+function refusal(body: unknown, message: string): Response {
+  const id = idSchema.safeParse(body).data?.id ?? null;
+  return Response.json({ jsonrpc: "2.0", error: { code: -32_602, message }, id });
 }
 
 /** Headers that a server of the protocol reads; never the caller's credentials. */

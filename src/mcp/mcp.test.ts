@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { startMcpServer } from "../../test/support/mcp-server.ts";
+import { createRawMcpClient } from "../../test/support/mcp-raw.ts";
+import { oneSession, startMcpServer } from "../../test/support/mcp-server.ts";
 import { driveTool, echoTool, failTool, slowTool } from "../../test/support/mcp-tools.ts";
-import { sessionSummary } from "../../test/support/scripted-gateway.ts";
+import { readOutput, sessionSummary } from "../../test/support/scripted-gateway.ts";
 import { turnEnded } from "../../test/support/session-events.ts";
+import type { McpSessions } from "./ports.ts";
 
 const patient = { timeout: 10_000, interval: 20 };
 const { sessionId } = sessionSummary();
@@ -146,4 +148,77 @@ test("a session that a client of 2026 listens to tells of its turns, if the call
   publish({ kind: "event", event: { ...turnEnded(), id: "01M7ZA2SG9NK1X0GTPCY33DG0A", sessionId } });
   await expect.poll(() => updated, patient).toEqual([uri]);
   await expect(client.listen({ resourceSubscriptions: ["postern://sessions/nobody"] })).rejects.toThrow(/not there/);
+});
+
+/** A request of the newer specification as its bytes are, without a client that would mend it. */
+function modernBody(method: string, params: object) {
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "raw", version: "0" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  return { jsonrpc: "2.0", id: 1, method, params: { _meta: meta, ...params } };
+}
+
+test.each([
+  ["without a filter", {}],
+  ["with one that is no filter", { notifications: { resourceSubscriptions: uri } }],
+  ["to an address that is too long", { notifications: { resourceSubscriptions: [uri, `${uri}${"x".repeat(1_000)}`] } }],
+  ["to too many", { notifications: { resourceSubscriptions: Array.from({ length: 101 }, (_, at) => `${uri}${at}`) } }],
+  ["to what is hidden", { notifications: { resourceSubscriptions: ["postern://sessions/nobody"] } }],
+])("listening %s is refused", async (_words, params) => {
+  const { mcpUrl, token } = await startMcpServer({ tools: [echoTool] });
+  const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen" };
+  const body = modernBody("subscriptions/listen", params);
+  const reader = createRawMcpClient(mcpUrl, await token("coding:read"));
+  const refused = await reader.post(body, headers);
+  await expect.poll(() => refused.text, patient).toContain('"code":-32602');
+  expect(refused.headers.get("content-type")).toContain("application/json");
+  const stranger = createRawMcpClient(mcpUrl, await token("logs:read"));
+  expect((await stranger.post(body, headers)).status).toBe(403);
+});
+
+test.each(["2025", "2026"] as const)(
+  "a client of %s hears of a session by its alias, and when it goes on under another id",
+  async (era) => {
+    const sessions: McpSessions = {
+      ...oneSession,
+      read: async () => readOutput({ sessionId: "now", sessionAliases: ["before"] }),
+    };
+    const { connect, token, publish } = await startMcpServer({ tools: [echoTool], sessions });
+    const client = await connect(era, await token("coding:read"));
+    const updated: string[] = [];
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => void updated.push(params.uri));
+    const alias = "postern://sessions/before";
+    if (era === "2025") await client.subscribeResource({ uri: alias });
+    else await client.listen({ resourceSubscriptions: [alias] });
+    const event = { ...turnEnded(), id: "01M7ZA2SG9NK1X0GTPCY33DG0A" };
+    publish({ kind: "event", event: { ...event, sessionId: "now" } });
+    await expect.poll(() => updated, patient).toEqual([alias]);
+    const created = { kind: "session.created", status: "running", activity: null, replaces: "now" } as const;
+    publish({ kind: "event", event: { ...event, ...created, sessionId: "later" } });
+    publish({ kind: "event", event: { ...event, sessionId: "later" } });
+    await expect.poll(() => updated, patient).toEqual([alias, alias]);
+  },
+);
+
+test("how many streams are listened to is not bounded by how much one may ask for", async () => {
+  const { connect, token } = await startMcpServer({ tools: [echoTool], limits: { maxSubscriptions: 1 } });
+  for (const bearer of [await token("coding:read"), await token("coding:read")]) {
+    const client = await connect("2026", bearer);
+    await client.listen({ resourceSubscriptions: [uri] });
+  }
+});
+
+test("a call of the newer specification shows that it is under way, before it is done", async () => {
+  const slow = slowTool();
+  const { mcpUrl, token } = await startMcpServer({ tools: [slow.tool] });
+  const client = createRawMcpClient(mcpUrl, await token("coding:read"));
+  const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "slow" };
+  const call = await client.post(modernBody("tools/call", { name: "slow", arguments: {} }), headers);
+  expect(call.headers.get("content-type")).toContain("text/event-stream");
+  expect(call.ended).toBe(false);
+  await expect.poll(() => slow.signals.length, patient).toBe(1);
+  slow.finish();
+  await expect.poll(() => call.messages, patient).toMatchObject([{ id: 1, result: {} }]);
 });

@@ -58,7 +58,10 @@ export interface McpLimits {
   readonly maxKeptBytesOfAll: number;
   /** How often a call that takes long says how it stands. */
   readonly progressMs: number;
+  /** Of a session, or of a stream of the newer specification. */
   readonly maxSubscriptions: number;
+  /** Streams of the newer specification that are listened to, of all callers together. */
+  readonly maxListening: number;
 }
 
 /** A request to `/mcp`. */

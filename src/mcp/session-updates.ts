@@ -1,5 +1,5 @@
 import { messageOf } from "../core/errors.ts";
-import type { EventKind } from "../wire/events.ts";
+import type { EventKind, SessionEvent } from "../wire/events.ts";
 import type { McpDeps } from "./ports.ts";
 
 /** After these a session reads differently: not at every word of the agent. */
@@ -11,10 +11,19 @@ const telling: ReadonlySet<EventKind> = new Set([
 ]);
 const retryMs = 5_000;
 
+/** Something that happened to a session. */
+export interface SessionUpdate {
+  readonly sessionId: string;
+  /** The id under which it was known before, when it just began to go on from there. */
+  readonly replaces: string | null;
+  /** Whether it reads differently now. */
+  readonly isChange: boolean;
+}
+
 /** Tells those who subscribed to sessions that one of them has changed. Who may see which is settled when they subscribe. */
 export interface SessionUpdates {
   /** @returns stops telling */
-  subscribe(listener: (sessionId: string) => void): () => void;
+  subscribe(listener: (update: SessionUpdate) => void): () => void;
   close(): void;
 }
 
@@ -24,15 +33,16 @@ export function createSessionUpdates({
   clock,
   log,
 }: Pick<McpDeps, "events" | "clock" | "log">): SessionUpdates {
-  const listeners = new Set<(sessionId: string) => void>();
+  const listeners = new Set<(update: SessionUpdate) => void>();
   let following: AbortController | undefined;
 
   async function follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         for await (const message of events({ after: null, sessionIds: null, within: null, signal })) {
-          if (message.kind !== "event" || !telling.has(message.event.kind)) continue;
-          for (const listener of listeners) listener(message.event.sessionId);
+          const update = message.kind === "event" ? updateOf(message.event) : null;
+          if (update === null) continue;
+          for (const listener of listeners) listener(update);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -65,4 +75,10 @@ export function createSessionUpdates({
       stopWhenAlone();
     },
   };
+}
+
+function updateOf(event: SessionEvent): SessionUpdate | null {
+  const replaces = event.kind === "session.created" ? event.replaces : null;
+  const isChange = telling.has(event.kind);
+  return isChange || replaces !== null ? { sessionId: event.sessionId, replaces, isChange } : null;
 }
