@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { type Accounts, type Principal, requireScope } from "../accounts/index.ts";
 import { hasCode, PosternError } from "../core/errors.ts";
 import type { Decider } from "../oauth/index.ts";
+import type { Scope } from "../wire/access.ts";
 import { browserKeyHeader } from "../wire/sign-in.ts";
 import { browserCookies } from "./browser-cookie.ts";
 import { checkOwnPage } from "./known-host.ts";
@@ -18,7 +19,8 @@ export interface Deciding {
   /** Whose browser asks for a page; null when it is signed in nowhere. */
   viewer(request: FastifyRequest): Promise<Principal | null>;
   /**
-   * Who decides: a signed-in browser by a form of our own page, with the key of its origin's storage or over https; the bearer of a
+   * Who decides: a signed-in browser by a form of our own page, with the key of its origin's storage, or over https without it, but then
+   * without `coding:drive`, because other ports of the host get the cookie and can send it with any `Origin`; the bearer of a
    * personal token with `admin`; the owner on the Unix socket.
    * @param key of the form, where no header carries it
    * @throws PosternError `unauthenticated` | `origin_not_allowed` | `insufficient_scope`
@@ -26,9 +28,12 @@ export interface Deciding {
   decider(request: FastifyRequest, key: string | undefined): Promise<Principal>;
   /** As the authorization server takes them. */
   asDecider(principal: Principal, request: FastifyRequest): Decider;
-  /** Whether a form of a page for this request has to carry the key. */
-  needsKey(request: FastifyRequest): boolean;
+  /** What a form of a page for this request needs the key for. */
+  keyNeededFor(request: FastifyRequest): KeyNeed;
 }
+
+/** To decide at all, to allow `coding:drive`, or nothing. */
+export type KeyNeed = "decision" | "drive" | "nothing";
 
 /** @see Deciding */
 export function createDeciding(
@@ -48,7 +53,7 @@ export function createDeciding(
     checkOwnPage(request.raw, ownOrigin);
     const header = request.headers[browserKeyHeader];
     const key = typeof header === "string" ? header : (formKey ?? "");
-    if (key === "" && isHttps(ownOrigin)) return seen;
+    if (key === "" && isHttps(ownOrigin)) return { ...seen, scopes: undriven(seen.scopes) };
     return accounts.authenticate({ kind: "browser", cookies, key }).catch((error: unknown) => {
       throw hasCode(error, "unauthenticated") ? wrongKey(error) : error;
     });
@@ -75,7 +80,10 @@ export function createDeciding(
 
     asDecider: ({ accountId, scopes }, request) => ({ accountId, scopes, from: server.originOf(request) }),
 
-    needsKey: (request) => auth === "on" && !isHttps(server.ownOriginOf(request)),
+    keyNeededFor(request) {
+      if (auth === "none") return "nothing";
+      return isHttps(server.ownOriginOf(request)) ? "drive" : "decision";
+    },
   };
 }
 
@@ -88,6 +96,15 @@ function byPerson(principal: Principal): Principal {
   }
   requireScope(principal, "admin");
   return principal;
+}
+
+function undriven(scopes: ReadonlySet<Scope>): ReadonlySet<Scope> {
+  return new Set([...scopes].filter((scope) => scope !== "coding:drive"));
+}
+
+/** Whether a browser was refused for its key alone, which another sign-in mends. */
+export function isWrongKey(error: unknown): boolean {
+  return hasCode(error, "origin_not_allowed") && error instanceof Error && hasCode(error.cause, "unauthenticated");
 }
 
 function wrongKey(cause: unknown): PosternError {

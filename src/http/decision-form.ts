@@ -3,15 +3,16 @@ import { appScopes, type Scope } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
 import { scopeWords } from "../wire/scope-words.ts";
 import { claimedText, mixesAlphabets } from "./claimed-text.ts";
+import type { KeyNeed } from "./deciding.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
-import { claimed, notice } from "./page-frame.ts";
+import { claimed, notice, signInAndBack } from "./page-frame.ts";
 
 /** How the form of a decision reaches the gateway. */
 export interface FormWay {
   /** The address of the page itself, path and query: where a sign-in leads back to. */
   readonly back: string;
-  /** Whether the decision needs the key of the origin's storage, and so JavaScript. */
-  readonly needsKey: boolean;
+  /** What needs the key of the origin's storage, and so JavaScript. */
+  readonly keyNeededFor: KeyNeed;
   /** Who decides. */
   readonly accountName: string;
 }
@@ -27,13 +28,16 @@ export function decisionForm(form: {
   readonly noneTicked?: boolean;
 }): Html {
   const { action, fields, request, way, noneTicked = false } = form;
-  const disabled = way.needsKey ? " disabled" : null;
+  const needsKey = way.keyNeededFor === "decision";
+  const disabled = needsKey ? " disabled" : null;
+  const drives = way.keyNeededFor === "drive" && request.scopes.some(({ scope }) => scope === "coding:drive");
   const nothing = request.scopes.length === 0;
   const hidden = [...fields, [decisionKeyField, ""], [tickedScopesField, "ticked"]] as const;
-  return html`<form method="post" action="${action}" autocomplete="off" data-decision data-needs-key="${String(way.needsKey)}" data-back="${way.back}">
+  return html`<form method="post" action="${action}" autocomplete="off" data-decision data-needs-key="${String(needsKey)}" data-back="${way.back}">
         ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
         ${nothing ? notice("lamp", nothingToGive) : scopeRows(request, noneTicked)}
-        ${way.needsKey ? html`<noscript>${notice("lamp", scriptNeeded)}</noscript>` : null}
+        ${needsKey ? html`<noscript>${notice("lamp", scriptNeeded)}</noscript>` : null}
+        ${drives ? driveNeedsKey(way.back) : null}
         <div class="buttons">
           <button class="button" name="action" value="deny"${disabled}>Deny</button>
           ${nothing ? null : html`<button class="button primary" name="action" value="allow"${disabled}>Allow</button>`}
@@ -51,6 +55,13 @@ function scopeRows({ scopes }: AuthorizationRequest, noneTicked: boolean): Html 
           <div class="panel">${scopes.map(({ scope, ticked }) => scopeRow(scope, ticked && !noneTicked))}</div>
         </fieldset>
         ${notice("danger", "Tick at least one thing that it may do, or deny it.", { id: "none-ticked", hidden: !noneTicked })}`;
+}
+
+/** The script shows the second where it finds no key. */
+function driveNeedsKey(back: string): Html {
+  const signIn = html`<a href="${signInAndBack(back)}">Sign in again</a>`;
+  return html`<noscript>${notice("lamp", html`Without JavaScript “${scopeWords["coding:drive"].short}” cannot be allowed.`)}</noscript>
+        ${notice("lamp", html`This browser’s sign-in has lost its key, so “${scopeWords["coding:drive"].short}” cannot be allowed. ${signIn} to allow it.`, { id: "no-key", hidden: true })}`;
 }
 
 const scriptNeeded =

@@ -8,8 +8,9 @@ import {
   withKey,
 } from "../../test/support/decision-scene.ts";
 import { rawRequest } from "../../test/support/raw-http.ts";
-import { scriptedRedirect } from "../../test/support/scripted-oauth.ts";
+import { scriptedRedirect, scriptedUserCode } from "../../test/support/scripted-oauth.ts";
 import { signInBrowser } from "../../test/support/signed-in-browser.ts";
+import { scopes } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
 
 describe("the decision route, signed in with a browser on http", () => {
@@ -125,7 +126,10 @@ describe("the decision route, signed in with a browser on http", () => {
     expect((await scene.post(allow)).status).toBe(403);
     const another = await signInBrowser(scene.server);
     for (const key of ["x", "k".repeat(43), another.key]) {
-      expect((await scene.post({ ...allow, [decisionKeyField]: key })).status).toBe(403);
+      const { status, body } = await scene.post({ ...allow, [decisionKeyField]: key });
+      expect(status).toBe(403);
+      const back = `/oauth/authorize?${new URLSearchParams(request).toString()}`;
+      expect(body, "the way to sign in and back").toContain(`href="/sign-in?to=${encodeURIComponent(back)}"`);
     }
     expect(scene.seen).toEqual([]);
   });
@@ -156,7 +160,7 @@ describe("the decision route, signed in with a browser on http", () => {
 describe("the decision route on https", () => {
   const https = { baseUrl: "https://agents.example.org" };
 
-  test("takes the cookie with our own Origin, without a key and so without JavaScript", async () => {
+  test("takes the cookie with our own Origin, without a key and so without JavaScript; but then nothing that drives", async () => {
     const scene = await openScene(https);
     expect(scene.browser.cookie).toMatch(/^__Host-/);
     expect((await scene.post(allow)).status).toBe(303);
@@ -165,6 +169,16 @@ describe("the decision route on https", () => {
     }
     expect((await scene.post({ ...allow, [decisionKeyField]: "k".repeat(43) })).status, "a wrong key").toBe(403);
     expect(scene.seen).toHaveLength(1);
+    expect(scene.seen[0]?.decider.scopes).toEqual(new Set(scopes.filter((scope) => scope !== "coding:drive")));
+    expect((await scene.post(withKey(scene))).status).toBe(303);
+    expect(scene.seen[1]?.decider.scopes).toEqual(new Set(scopes));
+  });
+
+  test("lets a device be driven by nobody who has the cookie alone", async () => {
+    const scene = await openScene(https);
+    const form = { user_code: scriptedUserCode, action: "allow", scope: "coding:drive" };
+    for (const sent of [form, withKey(scene, form)]) await scene.post(sent, {}, "/oauth/device");
+    expect(scene.deviceDeciders.map(({ scopes: held }) => held.has("coding:drive"))).toEqual([false, true]);
   });
 
   test("takes no cookie that is not bound to the host", async () => {
@@ -178,7 +192,8 @@ describe("the decision route on https", () => {
     const { body } = await scene.get(`/oauth/authorize?${new URLSearchParams(request).toString()}`);
     expect(body).toContain('data-needs-key="false"');
     expect(body).not.toMatch(/<button[^>]* disabled/);
-    expect(body).not.toContain("<noscript>");
+    expect(body.match(/<noscript>/g), "one, for what drives").toHaveLength(1);
+    expect(body).toMatch(/<noscript>.*Without JavaScript “.+” cannot be allowed\./);
   });
 });
 

@@ -133,7 +133,7 @@ async function showConsent(
   if ("location" in described) return sendTo(reply, described.location);
   const way = {
     back: `${oauthPaths.authorize}?${parameters.toString()}`,
-    needsKey: deciding.needsKey(request),
+    keyNeededFor: deciding.keyNeededFor(request),
     accountName: (await accounts.accountOf(principal)).name,
   };
   const shown = consentPage({ request: described.request, parameters, way, noneTicked });

@@ -7,8 +7,8 @@ import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.t
 import { decisionRoutes } from "./decision-routes.ts";
 import { signInRoutes } from "./sign-in-routes.ts";
 
-async function openScene() {
-  const scripted = scriptOAuth();
+async function openScene(changes: Parameters<typeof scriptOAuth>[0] = {}) {
+  const scripted = scriptOAuth(changes);
   const server = await startHttpServer(({ accounts }) => [
     signInRoutes({ accounts, gateway: () => ({ id: "g", version: "0", baseUrl: "http://localhost" }) }),
     decisionRoutes({ oauth: scripted.oauth, accounts, auth: "on" }),
@@ -100,15 +100,36 @@ test("the same sign-in, key and Origin are asked for as by the decision route", 
 });
 
 test("a program with a personal token of admin decides; left out, the scopes are those asked for but coding:drive", async () => {
-  const { post, server, devices } = await openScene();
+  // As for a client that the owner added: everything is ticked at first.
+  const scopes = (["coding:read", "coding:write", "coding:drive"] as const).map((scope) => ({ scope, ticked: true }));
+  const { post, server, devices } = await openScene({ scopes });
   const bearer = async (...scopes: readonly ["admin" | "coding:read"]) =>
     Object.entries(await server.signedIn(...scopes)).map(([name, value]) => `${name}: ${value}`);
   const form = { user_code: scriptedUserCode, action: "allow" };
   expect((await post(form, await bearer("coding:read"), "")).status).toBe(403);
   expect((await post(form, await bearer("admin"), "")).status).toBe(204);
-  expect((await post({ ...form, scope: "coding:drive nonsense" }, await bearer("admin"), "")).status).toBe(204);
+  for (const scope of ["coding:drive nonsense", "coding:read admin"]) {
+    const answer = await post({ ...form, scope }, await bearer("admin"), "");
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([400, { code: "invalid_request" }]);
+  }
+  expect((await post({ ...form, scope: "coding:drive" }, await bearer("admin"), "")).status).toBe(204);
   const unknown = await post({ ...form, user_code: "AAAA" }, await bearer("admin"), "");
   expect(unknown.status).toBe(400);
   expect(JSON.parse(unknown.body)).toMatchObject({ code: "invalid_request" });
   expect(devices.map(({ scopes }) => scopes)).toEqual([["coding:read", "coding:write"], ["coding:drive"]]);
+});
+
+test("looking at codes counts for nothing, so no page can use up what the owner's decision needs", async () => {
+  const { get, post } = await openScene();
+  for (let at = 0; at < 40; at += 1) expect((await get("?user_code=AAAA-AAAA")).status).toBe(400);
+  expect((await post({ user_code: scriptedUserCode, action: "deny" })).status).toBe(200);
+  for (let at = 0; at < 10; at += 1) expect((await post({ user_code: "AAAA", action: "allow" })).status).toBe(400);
+  expect((await post({ user_code: "AAAA", action: "allow" })).status).toBe(429);
+});
+
+test("a wrong key is told with the way to sign in and back", async () => {
+  const { post } = await openScene();
+  const { status, body } = await post({ user_code: scriptedUserCode, action: "allow" }, undefined, "k".repeat(43));
+  expect(status).toBe(403);
+  expect(body).toContain(`href="/sign-in?to=${encodeURIComponent(`/oauth/device?user_code=${scriptedUserCode}`)}"`);
 });

@@ -75,8 +75,7 @@ export function addDeviceRoutes(
         throw new PosternError("invalid_request", "The field `action` is neither `allow` nor `deny`.");
       }
       if (action === "allow" && ticked?.length === 0) return showDevice(deps, visit, true);
-      const asked = scope?.split(" ").filter((word) => word !== "");
-      return decide(deps, visit, { action, chosen: ticked ?? asked?.filter(isAppScope) ?? null });
+      return decide(deps, visit, { action, chosen: ticked ?? namedScopes(scope) });
     },
   });
 }
@@ -89,7 +88,7 @@ async function decide(
   const decider = deciding.asDecider(principal, request);
   const { action, chosen } = decision;
   try {
-    const scopes = chosen ?? tickedAtFirst(await oauth.describeDevice(userCode, decider));
+    const scopes = chosen ?? allButDrive(await oauth.describeDevice(userCode, decider));
     await oauth.decideDevice({ userCode, action, scopes }, decider);
   } catch (error) {
     return wrongCode(error, { request, reply, userCode });
@@ -104,7 +103,7 @@ async function showDevice(
 ): Promise<FastifyReply> {
   const way = {
     back: `${oauthPaths.device}?${new URLSearchParams({ user_code: userCode }).toString()}`,
-    needsKey: deciding.needsKey(request),
+    keyNeededFor: deciding.keyNeededFor(request),
     accountName: (await accounts.accountOf(principal)).name,
   };
   try {
@@ -133,8 +132,21 @@ function codeOf(typed = ""): string {
     .slice(0, maxCodeLength);
 }
 
-function tickedAtFirst({ scopes }: AuthorizationRequest): readonly Scope[] {
-  return scopes.filter(({ ticked }) => ticked).map(({ scope }) => scope);
+/** What is allowed when nobody says what: what acts without asking has to be named. */
+function allButDrive({ scopes }: AuthorizationRequest): readonly Scope[] {
+  return scopes.map(({ scope }) => scope).filter((scope) => scope !== "coding:drive");
+}
+
+/** @returns null when it was left out @throws PosternError `invalid_request` for what no app can be given */
+function namedScopes(field: string | undefined): readonly Scope[] | null {
+  if (field === undefined) return null;
+  const words = field.split(" ").filter((word) => word !== "");
+  const unknown = words.find((word) => !isAppScope(word));
+  if (unknown === undefined) return words.filter(isAppScope);
+  throw new PosternError(
+    "invalid_request",
+    `The field \`scope\` holds a word that is none of ${appScopes.join(", ")}.`,
+  );
 }
 
 function isAppScope(word: string): word is (typeof appScopes)[number] {

@@ -2,8 +2,9 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { Principal } from "../accounts/index.ts";
 import { hasCode } from "../core/errors.ts";
 import type { ProblemCode } from "../wire/problem.ts";
+import { isWrongKey } from "./deciding.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
-import { mistakePage, passingPage } from "./page-frame.ts";
+import { mistakePage, passingPage, signInAndBack } from "./page-frame.ts";
 import { toProblem } from "./problem-response.ts";
 
 /**
@@ -39,19 +40,16 @@ export function prefersPage({ headers: { accept = "", authorization } }: Fastify
   return authorization === undefined && !accept.includes("json");
 }
 
-/** An address that is longer is not come back to: a request's head ends at 16 KiB, and encoding makes it longer. */
-const maxReturnLength = 8_000;
-
 /** Leads to the sign-in, and from there back to `back`, a path of our own. */
 export function askToSignIn(request: FastifyRequest, reply: FastifyReply, back: string): FastifyReply {
   // A strict cookie stays behind when a page of another site leads here. This page leads here too, and it is of this site.
   if (request.method === "GET" && request.headers["sec-fetch-site"] === "cross-site") {
     return sendPage(reply, 200, passingPage(back));
   }
-  return sendTo(reply, back.length > maxReturnLength ? "/sign-in" : `/sign-in?to=${encodeURIComponent(back)}`);
+  return sendTo(reply, signInAndBack(back));
 }
 
-/** Whoever decides; null when they were led to the sign-in instead. Programs are told in an error. */
+/** Whoever decides; null when they were led to the sign-in instead, or shown the way to it. Programs are told in an error. */
 export async function deciderOrSignIn(
   decider: Promise<Principal>,
   { request, reply, back }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly back: string },
@@ -61,6 +59,12 @@ export async function deciderOrSignIn(
   } catch (error) {
     const { accept = "", authorization } = request.headers;
     const isPage = accept.includes("text/html") && authorization === undefined;
+    if (isPage && isWrongKey(error)) {
+      const detail = "The key of this browser’s sign-in is missing or not the right one.";
+      const advice = html`Nothing was decided. <a href="${signInAndBack(back)}">Sign in again</a>, and you come back to the question.`;
+      void sendPage(reply, 403, mistakePage({ title: "This browser has to sign in again", detail, advice }));
+      return null;
+    }
     if (!isPage || !hasCode(error, "unauthenticated")) throw error;
     void askToSignIn(request, reply, back);
     return null;

@@ -73,6 +73,14 @@ export function mistakePage(mistake: {
   );
 }
 
+/** An address that is longer is not come back to: a request's head ends at 16 KiB, and encoding makes it longer. */
+const maxReturnLength = 8_000;
+
+/** The sign-in, which leads back to `back`, a path of our own. */
+export function signInAndBack(back: string): string {
+  return back.length > maxReturnLength ? "/sign-in" : `/sign-in?to=${encodeURIComponent(back)}`;
+}
+
 /** A page that loads `path` itself: then the request is one of our own page, and the browser sends its strict cookie with it. */
 export function passingPage(path: string): Html {
   return pageOf(

@@ -1,4 +1,4 @@
-import { decisionKeyField } from "../wire/oauth.ts";
+import { decisionKeyField, scopeField } from "../wire/oauth.ts";
 
 /** How long the buttons stay deaf after a page came into view: a page may be slid under the second half of a double click. */
 const calmMs = 500;
@@ -27,6 +27,13 @@ export const pageScript = `(() => {
       return;
     }
     if (key !== null) form.elements.namedItem(${JSON.stringify(decisionKeyField)}).value = key;
+    const noKey = document.getElementById("no-key");
+    if (key === null && noKey !== null) {
+      noKey.hidden = false;
+      const drive = form.elements.namedItem(${JSON.stringify(scopeField("coding:drive"))});
+      drive.checked = false;
+      drive.disabled = true;
+    }
     const buttons = [...form.querySelectorAll("button")];
     for (const button of buttons) button.disabled = false;
 

@@ -13,6 +13,8 @@ export interface ScriptedOAuth {
   readonly oauth: Pick<OAuth, "decide" | "decideDevice" | "describe" | "describeDevice">;
   /** Decisions, the last one last. */
   readonly seen: SeenDecision[];
+  /** Who decided on the device, in the same order. */
+  readonly deviceDeciders: Decider[];
   readonly devices: { readonly userCode: string; readonly action: string; readonly scopes: readonly Scope[] }[];
 }
 
@@ -25,6 +27,7 @@ export const scriptedUserCode = "BCDFGHJK";
 export function scriptOAuth(changes: Partial<AuthorizationRequest> = {}): ScriptedOAuth {
   const seen: SeenDecision[] = [];
   const devices: ScriptedOAuth["devices"][number][] = [];
+  const deviceDeciders: Decider[] = [];
   const request: AuthorizationRequest = {
     client: { clientId: "app", name: "Nightly bot", origin: "registered" },
     destination: "app.example",
@@ -50,6 +53,7 @@ export function scriptOAuth(changes: Partial<AuthorizationRequest> = {}): Script
   return {
     seen,
     devices,
+    deviceDeciders,
     oauth: {
       async describe(parameters) {
         checkPlace(parameters);
@@ -66,9 +70,10 @@ export function scriptOAuth(changes: Partial<AuthorizationRequest> = {}): Script
         if (userCode !== scriptedUserCode) throw new PosternError("invalid_request", "No such code.");
         return { ...request, destination: null };
       },
-      async decideDevice(decision) {
+      async decideDevice(decision, decider) {
         if (decision.userCode !== scriptedUserCode) throw new PosternError("invalid_request", "No such code.");
         devices.push(decision);
+        deviceDeciders.push(decider);
       },
     },
   };
