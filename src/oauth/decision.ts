@@ -7,6 +7,7 @@ import { type ClientStore, clientName } from "./client-store.ts";
 import type { Engine } from "./engine.ts";
 import { newGrant } from "./grants.ts";
 import type { AuthorizationRequest, Decider, OAuth } from "./oauth.ts";
+import { destinationOf } from "./places.ts";
 import { currentWork, type ReplayedDecision } from "./request-work.ts";
 import { type GatewayPlace, nameResources, resourceOfName } from "./resources.ts";
 import { type AppScope, heldOf, readScopes } from "./scopes.ts";
@@ -20,12 +21,6 @@ export interface DecisionDeps {
   readonly engine: Engine;
   readonly clients: ClientStore;
   readonly place: () => GatewayPlace;
-}
-
-/** Where the browser goes from here, as a consent page names it: a host, or the scheme of an app of the machine. */
-export function destinationOf(redirectUri: string): string {
-  const { protocol, host } = new URL(redirectUri);
-  return protocol === "http:" || protocol === "https:" ? host : protocol;
 }
 
 /** Whether to tick a scope before the owner looks: what acts without asking, only for a client that the owner added. */
@@ -61,18 +56,15 @@ export function createVerdict({ clients, clock }: { readonly clients: ClientStor
     }
     if (scopes.length === 0) throw new errors.AccessDenied("Nothing of what was asked for can be allowed.");
     const resource = resourceOfName(Object.keys(resourceServers)[0] ?? "") ?? "all";
-    const grant = newGrant({ accountId: decision.accountId, clientId, resource, scopes, host }, clock);
-    const document = origin === "document" ? { name, metadata: JSON.stringify(client.metadata()) } : null;
-    work.writes.push(
-      grant.write,
-      { kind: "let-in", clientId, document },
-      {
-        kind: "note",
-        note: { ...note, action: "app_allowed", subject: grant.appId, details: { name, host, scopes } },
-      },
+    const { appId, write, grant } = newGrant(
+      { accountId: decision.accountId, clientId, resource, scopes, host },
+      clock,
     );
+    const document = origin === "document" ? { name, metadata: JSON.stringify(client.metadata()) } : null;
+    const allowed = { ...note, action: "app_allowed", subject: appId, details: { name, host, scopes } } as const;
+    work.writes.push(write, { kind: "let-in", clientId, document, grant, note: allowed });
     if (params !== undefined) params["scope"] = scopes.join(" ");
-    return grant.appId;
+    return appId;
   };
 }
 

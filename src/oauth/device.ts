@@ -5,7 +5,7 @@ import type { ClientStore } from "./client-store.ts";
 import { askScopes } from "./decision.ts";
 import { newGrant } from "./grants.ts";
 import type { AuthorizationRequest, OAuth } from "./oauth.ts";
-import type { OAuthRecord, RecordStore, RecordWrite } from "./record-store.ts";
+import type { LetIn, OAuthRecord, RecordStore, RecordWrite } from "./record-store.ts";
 import { type GatewayPlace, nameResources, resourceNames, resourceOfName } from "./resources.ts";
 import { type AppScope, heldOf, readScopes } from "./scopes.ts";
 
@@ -17,7 +17,7 @@ const askedSchema = z.object({
   }),
 });
 
-type Document = Extract<RecordWrite, { readonly kind: "let-in" }>["document"];
+type Document = LetIn["document"];
 
 /** Letters as the library shows them, with a dash; people type them with spaces and in lower case. */
 const longestCode = 100;
@@ -107,8 +107,12 @@ export function createDevice(deps: {
       }
       const indicators = [askedSchema.parse(record.payload).params.resource ?? []].flat();
       const resource = resourceOfName(nameResources(indicators, deps.place()) ?? resourceNames.all) ?? "all";
-      const grant = newGrant({ accountId, clientId, resource, scopes: given, host: null }, clock);
-      const allowed = { accountId, grantId: grant.appId, scope: given.join(" "), resource: resourceNames[resource] };
+      const {
+        appId,
+        grant,
+        write: saved,
+      } = newGrant({ accountId, clientId, resource, scopes: given, host: null }, clock);
+      const allowed = { accountId, grantId: appId, scope: given.join(" "), resource: resourceNames[resource] };
       const payload = JSON.stringify({ ...record.payload, ...allowed });
       const details = { name, host: null, scopes: given };
       await write(
@@ -117,9 +121,14 @@ export function createDevice(deps: {
           userCodeHash: records.userCodeHash(userCode),
           changes: { payload, account_id: accountId, grant_hash: grant.hash },
         },
-        grant.write,
-        { kind: "let-in", clientId, document },
-        { kind: "note", note: { action: "app_allowed", accountId, subject: grant.appId, details, from } },
+        saved,
+        {
+          kind: "let-in",
+          clientId,
+          document,
+          grant,
+          note: { action: "app_allowed", accountId, subject: appId, details, from },
+        },
       );
     },
   };

@@ -86,6 +86,30 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(server.notes.map(({ action }) => action)).toContain("app_token_reused");
   });
 
+  test("of many refresh tokens, one after the other, leaves the newest used ones to be known again", async () => {
+    const store = await openStore();
+    const server = await startAuthorizationServer(store);
+    const clientId = await server.newClient();
+    let { refreshToken } = await server.letIn(clientId);
+    const first = refreshToken;
+    const tokens = () => store.db.selectFrom("oauth_records").selectAll().where("kind", "=", "RefreshToken").execute();
+    const used = (await tokens()).flatMap((row) =>
+      Array.from({ length: 150 }, (_, at) => ({ ...row, id_hash: sha256(`used ${at}`), consumed_at: 1 + at })),
+    );
+    await store.db.insertInto("oauth_records").values(used).execute();
+    for (let count = 0; count < 19; count += 1) {
+      refreshToken = String((await refresh(server, clientId, refreshToken)).body["refresh_token"]);
+    }
+    const left = new Set((await tokens()).map((row) => row.id_hash));
+    expect(left.size).toBe(81);
+    expect(["used 149", first].map(sha256).filter((hash) => !left.has(hash))).toEqual([]);
+    expect(left.has(sha256("used 0"))).toBe(false);
+    expect(await refresh(server, clientId, "used 0")).toMatchObject(refusedGrant);
+    expect(await server.oauth.apps.list(server.owner.accountId)).toHaveLength(1);
+    expect(await refresh(server, clientId, first)).toMatchObject(refusedGrant);
+    expect(await server.oauth.apps.list(server.owner.accountId)).toEqual([]);
+  });
+
   test("of a refresh token by twenty at once succeeds once", async () => {
     const server = await startAuthorizationServer(await openStore(), { afterFind: meetingOf(20, 1) });
     const clientId = await server.newClient();
@@ -153,14 +177,14 @@ describeOnBothStores("an exchange", (openStore) => {
       redirectUris: [redirectUri],
       confidential: true,
     });
-    const open = await server.newClient();
+    const [open, allowed] = [await server.newClient(), await server.newClient()];
     const { body: device } = await server.post(
       oauthPaths.deviceAuthorization,
       { client_id: clientId },
       clientSecret ?? "",
     );
     const { accessToken, refreshToken } = await server.letIn(open);
-    const codes = [await server.allow(open), await server.allow(clientId, { code_challenge_method: "plain" })];
+    const codes = [await server.allow(allowed), await server.allow(clientId, { code_challenge_method: "plain" })];
     await server.oauth.keySet();
     const rows = [
       ...(await store.db.selectFrom("oauth_records").selectAll().execute()),

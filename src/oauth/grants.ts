@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { newUuid, sha256 } from "../core/ids.ts";
 import type { Scope } from "../wire/access.ts";
 import { lifetimes } from "./lifetimes.ts";
-import type { RecordWrite } from "./record-store.ts";
+import type { LetIn, RecordWrite } from "./record-store.ts";
 import { resourceNames, type TokenResource } from "./resources.ts";
 
 /** What an account lets a client do. */
@@ -22,7 +22,7 @@ export interface NewGrant {
 export function newGrant(
   wanted: NewGrant,
   clock: Clock,
-): { readonly appId: string; readonly hash: string; readonly write: RecordWrite } {
+): Pick<LetIn, "grant"> & { readonly appId: string; readonly write: RecordWrite } {
   const { accountId, clientId, resource, scopes, host } = wanted;
   const appId = newUuid();
   const hash = sha256(appId);
@@ -30,7 +30,7 @@ export function newGrant(
   const resources = { [resourceNames[resource]]: scopes.join(" ") };
   return {
     appId,
-    hash,
+    grant: { accountId, hash, host },
     write: {
       kind: "save",
       row: {

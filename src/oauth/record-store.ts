@@ -5,6 +5,7 @@ import { sha256 } from "../core/ids.ts";
 import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createCommits } from "./commits.ts";
+import { samePlace } from "./places.ts";
 import type { AuditNote, NoteAudit, SecretBox } from "./ports.ts";
 
 /** What the authorization server keeps. */
@@ -23,13 +24,20 @@ export type RecordWrite =
   | { readonly kind: "save"; readonly row: Selectable<Tables["oauth_records"]> }
   /** The grant was used, and lives on until then. */
   | { readonly kind: "prolong"; readonly grantHash: string; readonly expiresAt: number }
-  /** The client was let in; of one that is known by its document, what that said is kept for lists. */
-  | {
-      readonly kind: "let-in";
-      readonly clientId: string;
-      readonly document: { readonly name: string; readonly metadata: string } | null;
-    }
+  /** Of the refresh tokens that the grant gave and that were used, the newest stay, to be known again; the others go. */
+  | { readonly kind: "trim"; readonly grantHash: string }
+  | LetIn
   | { readonly kind: "note"; readonly note: AuditNote };
+
+/** An account let the client in anew: what it let it do before, at the same place, is over. The note says how many grants that ended. */
+export interface LetIn {
+  readonly kind: "let-in";
+  readonly clientId: string;
+  /** Of a client that is known by its document, what that said: this is how it is known from now on. */
+  readonly document: { readonly name: string; readonly metadata: string } | null;
+  readonly grant: { readonly accountId: string; readonly hash: string; readonly host: string | null };
+  readonly note: AuditNote;
+}
 
 /** SQL of what the authorization server keeps, by the SHA-256 of the ids: the ids are the tokens. */
 export interface RecordStore {
@@ -47,6 +55,9 @@ export interface RecordStore {
   /** Ends what a grant gave: one kind of it, or all and the grant itself. @returns whether there was anything */
   endGrant(grantHash: string, recordKind?: RecordKind): Promise<boolean>;
 }
+
+/** Used refresh tokens of a grant that a trim leaves: whoever shows one of them again ends the grant. */
+const usedTokensKept = 80;
 
 export const payloadSchema = z.record(z.string(), z.unknown());
 
@@ -157,6 +168,20 @@ function createQueries() {
         .where("kind", "=", "Grant"),
     ),
 
+    othersOf: compiledQuery<
+      { accountId: string; clientId: string; grantHash: string; now: number },
+      { id_hash: string; payload: string }
+    >((db, slot) =>
+      db
+        .selectFrom("oauth_records")
+        .select(["id_hash", "payload"])
+        .where("account_id", "=", slot("accountId"))
+        .where("kind", "=", "Grant")
+        .where("client_id", "=", slot("clientId"))
+        .where("id_hash", "!=", slot("grantHash"))
+        .where("expires_at", ">", slot("now")),
+    ),
+
     noteLetIn: compiledQuery<{ clientId: string; now: number }>((db, slot) =>
       db
         .updateTable("oauth_clients")
@@ -187,10 +212,17 @@ async function apply(db: Kysely<Tables>, write: RecordWrite, { noteAudit, querie
     case "prolong":
       await queries.prolong(db, { ...write, now });
       return true;
-    case "let-in":
-      if (write.document === null) await queries.noteLetIn(db, { clientId: write.clientId, now });
-      else await letIn(db, { clientId: write.clientId, document: write.document, now });
+    case "trim":
+      await trim(db, write.grantHash);
       return true;
+    case "let-in": {
+      if (write.document === null) await queries.noteLetIn(db, { clientId: write.clientId, now });
+      else await keepDocument(db, { clientId: write.clientId, document: write.document, now });
+      const replaced = await endOthers(db, write, { queries, now });
+      const details = replaced === 0 ? write.note.details : { ...write.note.details, replaced };
+      await noteAudit({ ...write.note, details }, db);
+      return true;
+    }
     case "note":
       await noteAudit(write.note, db);
       return true;
@@ -210,7 +242,41 @@ async function decide(
   return numUpdatedRows > 0n;
 }
 
-async function letIn(
+async function trim(db: Kysely<Tables>, grantHash: string): Promise<void> {
+  const used = db
+    .selectFrom("oauth_records")
+    .select("id_hash")
+    .where("grant_hash", "=", grantHash)
+    .where("kind", "=", "RefreshToken")
+    .where("consumed_at", "is not", null)
+    .orderBy("consumed_at", "desc")
+    .orderBy("created_at", "desc")
+    .limit(usedTokensKept);
+  await db
+    .deleteFrom("oauth_records")
+    .where("grant_hash", "=", grantHash)
+    .where("kind", "=", "RefreshToken")
+    .where("consumed_at", "is not", null)
+    .where("id_hash", "not in", used)
+    .execute();
+}
+
+/** @returns how many grants that were */
+async function endOthers(
+  db: Kysely<Tables>,
+  { clientId, grant }: LetIn,
+  { queries, now }: Pick<Applying, "queries" | "now">,
+): Promise<number> {
+  const { accountId, hash, host } = grant;
+  const { rows } = await queries.othersOf(db, { accountId, clientId, grantHash: hash, now });
+  const ended = rows
+    .filter(({ payload }) => samePlace(payloadSchema.parse(JSON.parse(payload))["host"], host))
+    .map((row) => row.id_hash);
+  if (ended.length > 0) await db.deleteFrom("oauth_records").where("grant_hash", "in", ended).execute();
+  return ended.length;
+}
+
+async function keepDocument(
   db: Kysely<Tables>,
   known: {
     readonly clientId: string;

@@ -14,7 +14,12 @@ const columnsSchema = z.looseObject({
   clientId: z.string().optional(),
   grantId: z.string().optional(),
   userCode: z.string().optional(),
+  /** How many refresh tokens came before this one. */
+  rotations: z.number().optional(),
 });
+
+/** Used refresh tokens of one grant grow by so many before some are forgotten. */
+const rotationsBetweenTrims = 20;
 
 /** What the adapter needs. */
 export interface SqlAdapterDeps {
@@ -76,6 +81,8 @@ function recordAdapter(kind: RecordKind, { records, clock, afterFind }: SqlAdapt
       });
       if (kind !== "RefreshToken" || grantHash === null) return;
       await write({ kind: "prolong", grantHash, expiresAt: now + lifetimes.grantMs });
+      if ((kept.rotations ?? 0) % rotationsBetweenTrims === rotationsBetweenTrims - 1)
+        await write({ kind: "trim", grantHash });
     },
 
     async find(id) {
