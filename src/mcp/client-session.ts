@@ -1,5 +1,11 @@
-import { type JSONRPCMessage, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  type EventStore,
+  type JSONRPCMessage,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
 import { z } from "zod";
+import type { Principal } from "../accounts/index.ts";
 import { hasCode, messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { McpLimits } from "./ports.ts";
@@ -14,7 +20,7 @@ export interface ClientSession {
   /** Epoch milliseconds. */
   readonly usedAt: number;
   readonly openStreams: number;
-  handle(request: Request, body: unknown): Promise<Response>;
+  handle(request: Request, body: unknown, principal: Principal): Promise<Response>;
   /** Ends its streams and its calls. Idempotent. */
   close(): Promise<void>;
 }
@@ -27,7 +33,10 @@ export interface ClientSessionDeps extends ServerDeps, Pick<McpLimits, "abandonM
 
 /** How soon a client comes back after a stream ended. */
 const retryMs = 1_000;
+/** What is told on the stream that belongs to no request. */
+const ownMessageSchema = z.looseObject({ method: z.literal("notifications/resources/updated") });
 const requestIdSchema = z.union([z.string(), z.number()]);
+type RequestId = z.infer<typeof requestIdSchema>;
 const requestSchema = z.looseObject({ id: requestIdSchema, method: z.string() });
 const cancelledSchema = z.looseObject({
   method: z.literal("notifications/cancelled"),
@@ -41,8 +50,9 @@ export function messagesOf(body: unknown): readonly unknown[] {
 
 /** @param onEnd called once, when it has ended for whatever reason */
 export async function openClientSession(deps: ClientSessionDeps, onEnd: () => void): Promise<ClientSession> {
-  const { clock, log, replay } = deps;
+  const { clock, log } = deps;
   const sessionId = newUuid();
+  const streams = createStreams(deps.replay.storeOf(sessionId));
   const subscriptions = createSubscriptions(
     deps,
     (uri) => void mcp.server.sendResourceUpdated({ uri }).catch(logTrouble),
@@ -50,11 +60,11 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
   const mcp = createServer(deps, subscriptions);
   const transport = new WebStandardStreamableHTTPServerTransport({
     sessionIdGenerator: () => sessionId,
-    eventStore: replay.storeOf(sessionId),
+    eventStore: streams.store,
     retryInterval: retryMs,
   });
   /** Calls whose stream broke, each with what stops its end. */
-  const abandoned = new Map<string | number, () => void>();
+  const abandoned = new Map<RequestId, () => void>();
   let usedAt = clock.now();
   let openStreams = 0;
   let ended = false;
@@ -68,7 +78,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     ended = true;
     for (const keep of abandoned.values()) keep();
     subscriptions.clear();
-    replay.forget(sessionId);
+    deps.replay.forget(sessionId);
     onEnd();
   }
 
@@ -78,21 +88,20 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
   }
 
   /** As if the client had cancelled it; and its stream gets an end, which the protocol leaves open. */
-  async function cancel(requestId: string | number, reason: string): Promise<void> {
+  async function cancel(requestId: RequestId, reason: string): Promise<void> {
     transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
     await endStreamOf(requestId);
+    streams.end([requestId]);
   }
 
-  async function endStreamOf(id: string | number): Promise<void> {
+  async function endStreamOf(id: RequestId): Promise<void> {
     const answer: JSONRPCMessage = { jsonrpc: "2.0", id, error: { code: -32_800, message: "The call was cancelled." } };
     await transport.send(answer).catch(() => undefined); // it was answered before
   }
 
-  function abandon(body: unknown): void {
-    for (const message of messagesOf(body)) {
-      const parsed = requestSchema.safeParse(message);
-      if (!parsed.success || ended) continue;
-      const { id } = parsed.data;
+  function abandon(ids: readonly RequestId[]): void {
+    for (const id of ids) {
+      if (ended) return;
       abandoned.get(id)?.();
       abandoned.set(
         id,
@@ -104,31 +113,48 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     }
   }
 
-  function comeBack(): void {
-    for (const keep of abandoned.values()) keep();
-    abandoned.clear();
+  function comeBack(ids: readonly RequestId[]): void {
+    for (const id of ids) {
+      abandoned.get(id)?.();
+      abandoned.delete(id);
+    }
   }
 
-  async function handle(request: Request, body: unknown): Promise<Response> {
+  /** It belongs to who opened it; when they may not come in any more, nothing of it goes on. */
+  async function endWithRight(principal: Principal, reason: unknown): Promise<void> {
+    const gone = hasCode(reason, "unauthenticated");
+    if (!gone && !hasCode(reason, "insufficient_scope")) return;
+    if (gone && (await mayRenew(deps, principal))) return;
+    await close();
+  }
+
+  /** The requests whose answers the stream carries: those of the body, or those of the stream that is resumed. */
+  async function requestsOf(request: Request, body: unknown): Promise<readonly RequestId[]> {
+    if (request.method === "POST") return requestIdsOf(body);
+    const lastEventId = request.headers.get("last-event-id");
+    return lastEventId === null ? [] : streams.requestsOf(lastEventId);
+  }
+
+  async function handle(request: Request, body: unknown, principal: Principal): Promise<Response> {
     usedAt = clock.now();
-    if (request.headers.has("last-event-id")) comeBack();
-    request.signal.addEventListener("abort", () => {
-      const reason: unknown = request.signal.reason;
-      // It belongs to who opened it; when they may not come in any more, nothing of it goes on.
-      if (hasCode(reason, "unauthenticated") || hasCode(reason, "insufficient_scope")) void close();
-    });
-    const response = await transport.handleRequest(request, body === undefined ? {} : { parsedBody: body });
+    const { signal } = request;
+    signal.addEventListener("abort", () => void endWithRight(principal, signal.reason).catch(close));
+    const ids = await requestsOf(request, body);
+    const parsed = body === undefined ? {} : { parsedBody: body };
+    const response = await streams.begin(ids, () => transport.handleRequest(request, parsed));
     for (const message of messagesOf(body)) {
       const cancelled = cancelledSchema.safeParse(message);
       if (cancelled.success) await endStreamOf(cancelled.data.params.requestId);
     }
     if (request.method === "DELETE" && response.ok) end();
     if (response.body === null || !isEventStream(response)) return response;
+    if (request.method === "GET") comeBack(ids);
     openStreams += 1;
     const stream = watched(response.body, (whole) => {
       openStreams -= 1;
       usedAt = clock.now();
-      if (!whole && request.method === "POST") abandon(body);
+      if (whole) streams.end(ids);
+      else abandon(ids);
     });
     return new Response(stream, { status: response.status, headers: response.headers });
   }
@@ -148,6 +174,47 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
   };
 }
 
+function requestIdsOf(body: unknown): readonly RequestId[] {
+  return messagesOf(body).flatMap((message) => {
+    const request = requestSchema.safeParse(message);
+    return request.success ? [request.data.id] : [];
+  });
+}
+
+/** Access tokens are short-lived, and what they were given for goes on: an app comes back with the next one while it is let in. */
+async function mayRenew(
+  { clock, isConnected }: Pick<ClientSessionDeps, "clock" | "isConnected">,
+  { accountId, kind, app, expiresAt }: Principal,
+): Promise<boolean> {
+  if (app !== null) return isConnected(accountId, app.appId);
+  return kind === "jwt" && expiresAt !== null && expiresAt <= clock.now();
+}
+
+/** Which requests the streams of a session answer, known by what was stored while they were begun. */
+function createStreams(store: EventStore) {
+  const beginning = new AsyncLocalStorage<readonly RequestId[]>();
+  const requests = new Map<string, readonly RequestId[]>();
+  const told: EventStore = {
+    ...store,
+    storeEvent(streamId, message) {
+      const ids = beginning.getStore() ?? [];
+      if (ids.length > 0 && !ownMessageSchema.safeParse(message).success) requests.set(streamId, ids);
+      return store.storeEvent(streamId, message);
+    },
+  };
+  return {
+    store: told,
+    begin: <T>(ids: readonly RequestId[], work: () => Promise<T>): Promise<T> => beginning.run(ids, work),
+    async requestsOf(eventId: string): Promise<readonly RequestId[]> {
+      return requests.get((await store.getStreamIdForEventId?.(eventId)) ?? "") ?? [];
+    },
+    /** Everything was told. */
+    end(ids: readonly RequestId[]): void {
+      for (const [streamId, its] of requests) if (its.some((id) => ids.includes(id))) requests.delete(streamId);
+    },
+  };
+}
+
 function isEventStream(response: Response): boolean {
   return response.headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
@@ -162,7 +229,10 @@ function watched(body: ReadableStream<Uint8Array>, onOver: (whole: boolean) => v
   };
   return new ReadableStream({
     async pull(controller) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        tell(false);
+        throw error;
+      });
       if (value !== undefined) controller.enqueue(value);
       if (!done) return;
       tell(true);

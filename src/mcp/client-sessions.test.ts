@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
-import { createRawMcpClient } from "../../test/support/mcp-raw.ts";
+import { createRawMcpClient, type RawStream } from "../../test/support/mcp-raw.ts";
 import { startMcpServer } from "../../test/support/mcp-server.ts";
 import { driveTool, echoTool, slowTool } from "../../test/support/mcp-tools.ts";
 
@@ -181,4 +181,65 @@ test("the door is as everywhere: names, pages, bodies", async () => {
   expect((await client.call(2, "echo", { text: "x".repeat(3_000) })).status).toBe(413);
   expect((await client.post(ping, { "mcp-protocol-version": "1999-01-01" })).status).toBe(400);
   expect((await client.post(ping, { accept: "text/html" })).status).toBe(406);
+});
+
+test("an app whose access token ends comes back with the next one, to the same session and its call", async () => {
+  const clock = createFakeClock();
+  const slow = slowTool();
+  let connected = true;
+  const isConnected = async (): Promise<boolean> => connected;
+  const { mcpUrl, apps, accounts } = await startMcpServer({ tools: [slow.tool], clock, isConnected });
+  const { accountId } = await accounts.owner();
+  const [first, second] = [1, 2].map(() => apps.issue({ accountId, scopes: ["coding:read"] }));
+  if (!first || !second) throw new Error("Two are needed.");
+  const client = createRawMcpClient(mcpUrl, first.token);
+  const begun = await client.initialize();
+  await expect.poll(() => begun.ended, patient).toBe(true);
+  const call = await client.call(1, "slow");
+  await expect.poll(() => slow.signals.length, patient).toBe(1);
+  const ends = async (): Promise<boolean> => {
+    await clock.advance(500);
+    return call.ended;
+  };
+  apps.revoke(first.issued.tokenId);
+  await expect.poll(ends, patient).toBe(true);
+  const renewed = createRawMcpClient(mcpUrl, second.token, client.sessionId);
+  const back = await renewed.get({ "last-event-id": call.lastEventId ?? "" });
+  expect([back.status, slow.signals[0]?.aborted]).toEqual([200, false]);
+  connected = false;
+  apps.revoke(second.issued.tokenId);
+  const allEnded = async (): Promise<boolean> => {
+    await clock.advance(500);
+    return back.ended && slow.signals[0]?.aborted === true;
+  };
+  await expect.poll(allEnded, patient).toBe(true);
+});
+
+test("a call goes on for who resumes its stream, not for who is refused, and ends when the resumed one breaks too", async () => {
+  const slow = slowTool();
+  const clock = createFakeClock();
+  const { mcpUrl, token } = await startMcpServer({ tools: [slow.tool], clock });
+  const client = createRawMcpClient(mcpUrl, await token("coding:read"));
+  const begun = await client.initialize();
+  await expect.poll(() => begun.ended, patient).toBe(true);
+  const [refused, resumed] = [await client.call(1, "slow"), await client.call(2, "slow")];
+  await expect.poll(() => slow.signals.length, patient).toBe(2);
+  for (const call of [refused, resumed]) {
+    await expect.poll(() => call.lastEventId, patient).not.toBeNull();
+    call.cut();
+  }
+  const comeBack = (): Promise<RawStream> => client.get({ "last-event-id": resumed.lastEventId ?? "" });
+  // Until the gateway has seen that the first is cut, its stream is in use.
+  let back = await comeBack();
+  for (; back.status === 409; back = await comeBack());
+  expect((await client.get({ "last-event-id": "nonsense" })).status).toBe(400);
+  const aborted = (): readonly boolean[] => slow.signals.map((signal) => signal.aborted);
+  await clock.advance(70_000);
+  await expect.poll(aborted, patient).toEqual([true, false]);
+  back.cut();
+  const later = async (): Promise<readonly boolean[]> => {
+    await clock.advance(10_000);
+    return aborted();
+  };
+  await expect.poll(later, patient).toEqual([true, true]);
 });

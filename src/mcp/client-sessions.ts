@@ -59,7 +59,8 @@ export function createClientSessions(
     await leaving.close();
   }
 
-  async function open(request: Request, body: unknown, owner: string): Promise<Response> {
+  async function open(request: Request, body: unknown, principal: Principal): Promise<Response> {
+    const owner = callerOf(principal);
     await makeRoom(owner);
     opening += 1;
     let opened: ClientSession | undefined;
@@ -72,22 +73,21 @@ export function createClientSessions(
       opening -= 1;
     }
     sweepLater();
-    const response = await opened.handle(request, body);
+    const response = await opened.handle(request, body, principal);
     if (!response.ok) await opened.close(); // it did not come to be
     return response;
   }
 
   return {
     async handle(request, body, principal) {
-      const owner = callerOf(principal);
       const sessionId = request.headers.get("mcp-session-id");
       if (sessionId === null) {
         const begins = request.method === "POST" && messagesOf(body).some((message) => isInitializeRequest(message));
-        if (begins) return open(request, body, owner);
+        if (begins) return open(request, body, principal);
         return refusal(400, -32_000, "Send the header Mcp-Session-Id, as the answer to `initialize` gave it.");
       }
       const held = sessions.get(sessionId);
-      if (held?.owner === owner) return held.session.handle(request, body);
+      if (held?.owner === callerOf(principal)) return held.session.handle(request, body, principal);
       return refusal(404, -32_001, "Session not found. Begin a new one with `initialize`.");
     },
     async close() {

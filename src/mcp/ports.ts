@@ -38,6 +38,8 @@ export interface McpDeps {
   readonly events: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;
   /** An error in the words of every other face. `requestId` names the log's line when nothing else may be said. */
   readonly problemOf: (error: unknown, requestId: string) => Problem;
+  /** Whether the account lets the app in, whatever became of its last access token. */
+  readonly isConnected: (accountId: string, appId: string) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Log;
   readonly limits?: Partial<McpLimits>;

@@ -39,12 +39,14 @@ export async function startMcpServer({
   tools,
   sessions = oneSession,
   limits = {},
+  isConnected = async () => true,
   clock = systemClock,
   config = {},
 }: {
   readonly tools: readonly McpTool[];
   readonly sessions?: McpSessions;
   readonly limits?: Partial<McpLimits>;
+  readonly isConnected?: McpDeps["isConnected"];
   readonly clock?: Clock;
   readonly config?: Partial<HttpConfig>;
 }): Promise<McpTestServer> {
@@ -56,6 +58,7 @@ export async function startMcpServer({
       sessions,
       events: (options) => follow(followers, options),
       problemOf: (error, requestId) => toProblem(error, requestId).problem,
+      isConnected,
       clock,
       log: silent,
       limits,
