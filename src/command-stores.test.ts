@@ -36,6 +36,7 @@ test("what commands decide is written down as the owner's, from the command line
     ["client_added", client.clientId],
     ["token_revoked", record.tokenId],
     ["token_created", record.tokenId],
+    ["sign_in_link_created", anna.accountId],
     ["account_added", anna.accountId],
   ]);
   for (const { account, address, userAgent } of entries) {

@@ -22,8 +22,10 @@ export async function openCommandStores(config: Config = loadConfig()): Promise<
     clients: clientsOf(stores, note),
     browsers: {
       async createLink(baseUrl, account) {
-        const whose = account === null ? accountId : (await accountCalled(stores, account)).accountId;
-        return accounts.signIn.createUrl(whose, addressFor(baseUrl));
+        const whose = account === null ? await accounts.owner() : await accountCalled(stores, account);
+        const made = await accounts.signIn.createUrl(whose.accountId, addressFor(baseUrl));
+        await note({ action: "sign_in_link_created", subject: whose.accountId, details: { name: whose.name } });
+        return made;
       },
       list: () => accounts.browsers.list(accountId),
       async revoke(browserSessionId) {

@@ -33,7 +33,14 @@ const ports: CliPorts = {
       addresses,
       baseUrl,
       authRequired: config.auth === "on",
-      createSignInLink: async () => accounts.signIn.createUrl((await accounts.owner()).accountId, baseUrl),
+      async createSignInLink() {
+        const { accountId, name } = await accounts.owner();
+        const made = await accounts.signIn.createUrl(accountId, baseUrl);
+        const from = { address: null, userAgent: null };
+        const details = { name };
+        await accounts.audit.note({ action: "sign_in_link_created", accountId, subject: accountId, details, from });
+        return made;
+      },
       close: () => app.close(),
     };
   },
@@ -72,6 +79,9 @@ const exitCode = await runCli(process.argv.slice(2), {
   ports,
   version: packageVersion,
   stdout: (text) => void process.stdout.write(text),
+  async stdoutTaken() {
+    if (process.stdout.writableNeedDrain) await once(process.stdout, "drain");
+  },
   stderr: (text) => void process.stderr.write(text),
   stdin: process.stdin,
   interactive: process.stdin.isTTY && process.stdout.isTTY,

@@ -7,7 +7,7 @@ import { folderRoutes, tokenRoutes } from "./index.ts";
 
 async function setUp() {
   const server = await startHttpServer(({ folders, accounts }) => [folderRoutes({ folders }), tokenRoutes(accounts)]);
-  const admin = await server.signedIn("admin");
+  const admin = await server.signedIn("admin", "coding:read");
   const callAs =
     (headers: Readonly<Record<string, string>>) => async (method: string, path: string, body?: unknown) => {
       const answer = await fetch(`${server.url}${path}`, {
@@ -76,7 +76,10 @@ describe("/api/tokens", () => {
     });
     const second = { authorization: `Bearer ${String(made.body["token"])}` };
     const listed = await callAs(second)("GET", "/api/tokens");
-    expect(listed).toMatchObject({ status: 200, body: { tokens: [{ name: "admin" }, { name: "second" }] } });
+    expect(listed).toMatchObject({
+      status: 200,
+      body: { tokens: [{ name: "admin coding:read" }, { name: "second" }] },
+    });
     expect(JSON.stringify(listed.body)).not.toContain("pst_");
     const path = `/api/tokens/${String(made.body["tokenId"])}`;
     expect(await call("DELETE", path)).toEqual({ status: 204, body: {} });

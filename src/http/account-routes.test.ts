@@ -91,7 +91,7 @@ async function setUp() {
       const text = await answer.text();
       return { status: answer.status, body: text === "" ? null : JSON.parse(text) };
     };
-  return { ...server, oauth, callAs, call: callAs(await server.signedIn("admin")) };
+  return { ...server, oauth, callAs, call: callAs(await server.signedIn("admin", "coding:read")) };
 }
 
 test("an account is added with a link for its first browser, gets others, and is removed; the audit says so", async () => {
@@ -142,6 +142,31 @@ test("an account is added with a link for its first browser, gets others, and is
     },
   ]);
   expect(JSON.stringify(audit.body)).not.toContain(link);
+  const links = await call("GET", "/api/audit?kind=sign_in");
+  expect(auditPageSchema.parse(links.body).entries[0]).toMatchObject({
+    action: "sign_in_link_created",
+    subject: accountId,
+    details: { name: "anna" },
+    account: { name: "owner" },
+  });
+});
+
+test("nobody gives more than they have: no token, account or sign-in link of a token may what the token may not", async () => {
+  const { call, callAs, signedIn, accounts, ...server } = await setUp();
+  const anna = await accounts.directory.add({ name: "anna", scopes: ["coding:read", "coding:drive"] });
+  for (const [path, body, scope] of [
+    ["/api/tokens", { name: "x", scopes: ["admin", "coding:drive"] }, "coding:drive"],
+    ["/api/accounts", { name: "bob", scopes: ["coding:read", "coding:write"] }, "coding:write"],
+    [`/api/accounts/${anna.accountId}/sign-in-links`, undefined, "coding:drive"],
+    ["/api/sign-in-links", undefined, "coding:write"],
+  ] as const) {
+    const refused = await call("POST", path, body);
+    expect(refused, path).toMatchObject({ status: 403, body: { code: "insufficient_scope", scope } });
+    const browser = await signInBrowser({ ...server, accounts });
+    expect((await browser.send("POST", path, body === undefined ? {} : { body })).status, path).toBe(201);
+  }
+  const all = await signedIn("admin", "coding:read", "coding:write", "coding:drive", "logs:read", "logs:write");
+  expect(await callAs(all)("POST", "/api/sign-in-links")).toMatchObject({ status: 201 });
 });
 
 test("what a removed account has open ends within five seconds", async () => {

@@ -4,6 +4,7 @@ import { PosternError } from "../core/errors.ts";
 import { accountSchema, addAccountInputSchema, addedAccountSchema } from "../wire/accounts.ts";
 import { signInLinkSchema } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
+import { requireAll } from "./route-access.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
 
 /** What the routes of accounts need. */
@@ -51,11 +52,13 @@ function addAdd({ app, principalOf, originOf }: RouteServer, { accounts, baseUrl
       operationId: "addAccount",
       tags,
       summary: "Adds an account, and makes the link that signs its first browser in.",
-      description: "It may at most what it is given here, and so may its tokens, browsers and apps.",
+      description:
+        "It may at most what it is given here, and so may its tokens, browsers and apps. It is given nothing that the caller lacks.",
       body: addAccountInputSchema,
       response: { 201: addedAccountSchema },
     },
     handler: async (request, reply) => {
+      requireAll(principalOf(request), request.body.scopes);
       const account = await accounts.directory.add(request.body);
       await accounts.audit.note({
         action: "account_added",
@@ -70,7 +73,7 @@ function addAdd({ app, principalOf, originOf }: RouteServer, { accounts, baseUrl
   });
 }
 
-function addLinks({ app }: RouteServer, { accounts, baseUrl }: AccountRoutesDeps): void {
+function addLinks({ app, principalOf, originOf }: RouteServer, { accounts, baseUrl }: AccountRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/accounts/:accountId/sign-in-links",
@@ -79,15 +82,25 @@ function addLinks({ app }: RouteServer, { accounts, baseUrl }: AccountRoutesDeps
       operationId: "createAccountSignInLink",
       tags: ["sign-in"],
       summary: "Makes a link that signs a browser in as this account: good once, for ten minutes.",
+      description: "The caller must hold all that the account may.",
       params,
       response: { 201: signInLinkSchema },
     },
     handler: async (request, reply) => {
       const { accountId } = request.params;
-      if ((await accounts.directory.find(accountId)) === null) {
-        throw new PosternError("account_not_found", `There is no account ${accountId}.`);
-      }
-      return reply.code(201).send(await accounts.signIn.createUrl(accountId, baseUrl()));
+      const account = await accounts.directory.find(accountId);
+      if (account === null) throw new PosternError("account_not_found", `There is no account ${accountId}.`);
+      const principal = principalOf(request);
+      requireAll(principal, account.scopes);
+      const made = await accounts.signIn.createUrl(accountId, baseUrl());
+      await accounts.audit.note({
+        action: "sign_in_link_created",
+        accountId: principal.accountId,
+        subject: accountId,
+        details: { name: account.name },
+        from: originOf(request),
+      });
+      return reply.code(201).send(made);
     },
   });
 }

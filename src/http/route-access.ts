@@ -1,4 +1,5 @@
 import { type Principal, requireScope } from "../accounts/index.ts";
+import type { Scope } from "../wire/access.ts";
 import type { Access } from "./route-server.ts";
 
 /** Who sits at the machine or at a page of the gateway, in person; `open` is anybody, as the owner wished. */
@@ -9,6 +10,14 @@ export function requireAccess(principal: Principal, access: Access | undefined):
   const scope = scopeNeeded(access);
   if (scope === null || (access === "own" && inPerson.has(principal.kind))) return;
   requireScope(principal, scope);
+}
+
+/**
+ * For what a caller makes that holds scopes itself: nobody gives more than they have.
+ * @throws PosternError `insufficient_scope` naming the first that the caller lacks
+ */
+export function requireAll(principal: Principal, scopes: readonly Scope[]): void {
+  for (const scope of scopes) requireScope(principal, scope);
 }
 
 /** The scope that a token needs for a route of this access; null when any token will do. */

@@ -13,6 +13,7 @@ import {
 } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
 import { browserCookie } from "./browser-cookie.ts";
+import { requireAll } from "./route-access.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
 
 /** What signing in needs. */
@@ -95,7 +96,7 @@ function addSignOut({ app, originOf, ownPageOf, principalOf }: RouteServer, { ac
   });
 }
 
-function addLinks({ app, principalOf }: RouteServer, { accounts, gateway }: SignInRoutesDeps): void {
+function addLinks({ app, originOf, principalOf }: RouteServer, { accounts, gateway }: SignInRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/sign-in-links",
@@ -104,10 +105,17 @@ function addLinks({ app, principalOf }: RouteServer, { accounts, gateway }: Sign
       operationId: "createSignInLink",
       tags,
       summary: "Makes a link that signs another browser in: good once, for ten minutes.",
+      description: "That browser may all that the account may, so the caller must hold all of it.",
       response: { 201: signInLinkSchema },
     },
     handler: async (request, reply) => {
-      const made = await accounts.signIn.createUrl(principalOf(request).accountId, gateway().baseUrl);
+      const principal = principalOf(request);
+      const { accountId, name, scopes: held } = await accounts.accountOf(principal);
+      requireAll(principal, held);
+      const made = await accounts.signIn.createUrl(accountId, gateway().baseUrl);
+      const from = originOf(request);
+      const noted = { action: "sign_in_link_created", accountId, subject: accountId, details: { name }, from } as const;
+      await accounts.audit.note(noted);
       return reply.code(201).send(made);
     },
   });

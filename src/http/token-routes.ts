@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Accounts } from "../accounts/index.ts";
 import { createdTokenSchema, createTokenInputSchema, tokenSchema } from "../wire/access.ts";
 import { textSchema } from "../wire/text.ts";
+import { requireAll } from "./route-access.ts";
 import type { RouteModule } from "./route-server.ts";
 
 const tags = ["tokens"];
@@ -30,13 +31,16 @@ export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit"
         operationId: "createToken",
         tags,
         summary: "Makes a personal token. It is shown this one time.",
+        description: "It holds no scope that the caller lacks.",
         body: createTokenInputSchema,
         response: { 201: createdTokenSchema },
       },
       handler: async (request, reply) => {
         const { name, scopes, expiresAt = null, folders = null } = request.body;
         const wanted = { name, scopes, expiresAt: expiresAt === null ? null : Date.parse(expiresAt), folders };
-        const { accountId } = principalOf(request);
+        const principal = principalOf(request);
+        requireAll(principal, scopes);
+        const { accountId } = principal;
         const { token, record } = await tokens.create(accountId, wanted);
         const { tokenId: subject, scopes: given, expiresAt: until } = record;
         const details = { name, scopes: given, expiresAt: until, folders: record.folders };

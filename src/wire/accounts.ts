@@ -60,6 +60,7 @@ export const addPasskeyInputSchema = passkeyAnswerSchema
 
 /** What is written down. Each is one thing that somebody decided or made. */
 export const auditActions = [
+  "sign_in_link_created",
   "signed_in",
   "sign_in_refused",
   "signed_out",
@@ -83,7 +84,15 @@ export const auditActionSchema = z.enum(auditActions);
 
 /** What the list can be narrowed to: what somebody who looks for something has in mind. */
 export const auditKinds = {
-  sign_in: ["signed_in", "sign_in_refused", "signed_out", "browser_revoked", "passkey_added", "passkey_removed"],
+  sign_in: [
+    "sign_in_link_created",
+    "signed_in",
+    "sign_in_refused",
+    "signed_out",
+    "browser_revoked",
+    "passkey_added",
+    "passkey_removed",
+  ],
   account: ["account_added", "account_removed"],
   token: ["token_created", "token_revoked"],
   app: ["app_allowed", "app_denied", "app_disconnected", "app_token_issued", "app_token_reused"],

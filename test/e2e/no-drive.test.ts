@@ -234,6 +234,28 @@ describe("without coding:drive", () => {
     await untouched();
   });
 
+  test("whoever may all else makes no token, link or account that may drive", async () => {
+    const { app, url } = use.gateway;
+    const { accountId } = await app.accounts.owner();
+    const other = await app.accounts.directory.add({ name: "drives", scopes: ["coding:drive"] });
+    const wanted = { name: "manages", scopes: ["admin", ...undriven] as const, folders: null, expiresAt: null };
+    const api = createApiClient(url, (await app.accounts.tokens.create(accountId, wanted)).token);
+    for (const [path, body] of [
+      ["/api/tokens", { name: "x", scopes: ["coding:drive"] }],
+      ["/api/accounts", { name: "x", scopes: ["coding:read", "coding:drive"] }],
+      [`/api/accounts/${other.accountId}/sign-in-links`, {}],
+      [`/api/accounts/${accountId}/sign-in-links`, {}],
+      ["/api/sign-in-links", {}],
+    ] as const) {
+      const answer = await api.post<Problem>(path, body);
+      expect([answer.status, answer.body.code, answer.body["scope"]], path).toEqual([
+        403,
+        "insufficient_scope",
+        "coding:drive",
+      ]);
+    }
+  });
+
   test("and with it the very same does what it says", async () => {
     const { api } = await driver();
     const allowed = await api.post("/api/coding/coding_answer_permission", {

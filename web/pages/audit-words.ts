@@ -29,6 +29,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
 
 /** What they did, around the name; and who, where nobody was known. */
 const phrases: Readonly<Record<AuditAction, readonly [did: string, after: string, unknown: string]>> = {
+  sign_in_link_created: ["made a sign-in link for", "", "Somebody"],
   signed_in: ["signed in", "", "Somebody"],
   sign_in_refused: ["tried to sign in", " and was refused", "Somebody"],
   signed_out: ["signed out", "", "Somebody"],
