@@ -17,6 +17,12 @@ import { useGateway } from "../support/use-gateway.ts";
 
 // Whoever copies the store while apps are let in can do nothing with it, nor with the write-ahead log beside it.
 
+/** Letting an app in again ends what it was let do before at the same place. */
+const places = [
+  "https://one.example/callback",
+  "https://two.example/callback",
+  "https://three.example/callback",
+] as const;
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
 describe.for(["opaque", "jwt"])("with %s access tokens", (accessTokens) => {
@@ -27,7 +33,9 @@ describe.for(["opaque", "jwt"])("with %s access tokens", (accessTokens) => {
   beforeAll(async () => {
     ownerToken = await decidingToken(used.gateway);
     peer = createOAuthPeer(used.gateway.app.baseUrl, ownerToken);
-    client = await peer.newClient({ confidential: true });
+    const { body } = await peer.register({ client_name: "An app", redirect_uris: places });
+    const [clientId, clientSecret] = [String(body["client_id"]), String(body["client_secret"])];
+    client = { clientId, clientSecret, redirectUri: places[0] };
   });
 
   /** Everything that is good for something right now, by what it is. */
@@ -42,11 +50,13 @@ describe.for(["opaque", "jwt"])("with %s access tokens", (accessTokens) => {
       client_id: String(device.body["client_id"]),
     });
     const { accessToken, refreshToken } = await peer.letIn(client);
-    const second = await peer.refresh(client, (await peer.letIn(client)).refreshToken);
+    const [, there, elsewhere] = places.map((redirectUri) => ({ ...client, redirectUri }));
+    if (there === undefined || elsewhere === undefined) throw new Error("The client has too few redirects.");
+    const second = await peer.refresh(there, (await peer.letIn(there)).refreshToken);
     return {
       "the owner's token": ownerToken,
       "the client's secret": client.clientSecret ?? "",
-      "a code that nobody redeemed yet": await peer.code(client, newChallenge()),
+      "a code that nobody redeemed yet": await peer.code(elsewhere, newChallenge()),
       "an access token": accessToken,
       "a refresh token": refreshToken,
       "a refreshed token": String(second.body["refresh_token"]),

@@ -3,13 +3,7 @@ import { WebSocket } from "ws";
 import { z } from "zod";
 import { scopeNeeded } from "../../src/http/route-access.ts";
 import { appScopes, type Scope, scopes } from "../../src/wire/access.ts";
-import {
-  createOAuthPeer,
-  decidingToken,
-  manyAddresses,
-  type OAuthPeer,
-  type TestClient,
-} from "../support/oauth-client.ts";
+import { createOAuthPeer, decidingToken, manyAddresses, type OAuthPeer } from "../support/oauth-client.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 // Every route of a gateway, as it was registered, against tokens with each scope and without it. Nothing here runs an agent: what is let in
@@ -90,12 +84,13 @@ async function connect(path: string, token: string): Promise<number | "open"> {
 }
 
 let peer: OAuthPeer;
-let client: TestClient;
 const personal: Held[] = [];
 const ofApps: Held[] = [];
 let forMcp = "";
 
 async function ofApp(granted: readonly Scope[], fields: Readonly<Record<string, string>> = {}): Promise<string> {
+  // Letting one in again would end what it was let do before.
+  const client = await peer.newClient();
   return (await peer.letIn(client, { scope: granted.join(" "), ...fields })).accessToken;
 }
 
@@ -121,7 +116,6 @@ beforeAll(async () => {
   const { app, url } = use.gateway;
   const { accountId } = await app.accounts.owner();
   peer = createOAuthPeer(url, await decidingToken(use.gateway));
-  client = await peer.newClient();
   for (const { about, granted } of sets(scopes)) {
     const wanted = { name: granted.join(" "), scopes: granted, expiresAt: null, folders: null };
     const { token } = await app.accounts.tokens.create(accountId, wanted);
