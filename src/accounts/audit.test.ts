@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { type Log, silentLog } from "../core/log.ts";
-import { type AuditNote, createAudit } from "./audit.ts";
+import { type AuditLimits, type AuditNote, createAudit } from "./audit.ts";
 import { createAccounts } from "./index.ts";
 
 const nowhere = { address: null, userAgent: null };
@@ -13,7 +13,7 @@ const page = (
   ...more,
 });
 
-async function setUp(openStore: OpenTestStore, limits?: { readonly known: number; readonly unknown: number }) {
+async function setUp(openStore: OpenTestStore, limits?: AuditLimits) {
   const store = await openStore();
   const clock = createFakeClock(Date.parse("2026-01-01T00:00:00Z"));
   const warned: string[] = [];
@@ -82,7 +82,7 @@ describeOnBothStores("the audit", (openStore) => {
   });
 
   test("keeps the newest; what strangers cause pushes out nothing of an account", async () => {
-    const { audit, note, clock, store } = await setUp(openStore, { known: 150, unknown: 20 });
+    const { audit, note, clock, store } = await setUp(openStore, { perAccount: 150, known: 1_000, unknown: 20 });
     await note({ subject: "first" });
     for (let at = 0; at < 205; at += 1) await note({ action: "sign_in_refused", accountId: null, subject: String(at) });
     await clock.advance(1);
@@ -94,6 +94,24 @@ describeOnBothStores("the audit", (openStore) => {
     expect(entries[0]).toMatchObject({ subject: "299" });
     const all = await store.db.selectFrom("audit_entries").select("audit_id").execute();
     expect(all.length).toBeLessThan(150 + 20 + 100);
+  });
+
+  test("keeps the newest of each account, so that none pushes out what another did", async () => {
+    const { accounts, audit, note, store } = await setUp(openStore, { perAccount: 10, known: 200, unknown: 20 });
+    const guest = await accounts.directory.add({ name: "guest", scopes: ["coding:read"] });
+    await note({ subject: "the owner's own" });
+    for (let at = 0; at < 301; at += 1) await note({ accountId: guest.accountId, subject: String(at) });
+    const { entries } = await audit.page(page({ limit: 200 }));
+    expect(entries).toHaveLength(11);
+    expect(entries[0]).toMatchObject({ subject: "300" });
+    expect(entries.at(-1)).toMatchObject({ subject: "the owner's own" });
+    const many = createAudit({
+      db: store.db,
+      clock: createFakeClock(),
+      limits: { perAccount: 10, known: 5, unknown: 1 },
+    });
+    await many.note({ action: "signed_in", accountId: guest.accountId, subject: null, details: {}, from: nowhere });
+    expect((await audit.page(page())).entries, "all together").toHaveLength(5);
   });
 
   test("keeps the name of an account that is gone", async () => {

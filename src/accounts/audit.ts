@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Kysely, Selectable } from "kysely";
+import { expressionBuilder, type Kysely, type Selectable } from "kysely";
 import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
@@ -48,14 +48,16 @@ export interface Audit {
 
 /** Entries that are kept; the oldest go. Ours. */
 export interface AuditLimits {
-  /** Of accounts. */
+  /** Of each account: what one does all day pushes out nothing of another. */
+  readonly perAccount: number;
+  /** Of all accounts together. */
   readonly known: number;
   /** Of whom nobody knew: apart, so that a stranger who tries doors all day pushes out only what strangers did. */
   readonly unknown: number;
 }
 
-const defaultLimits: AuditLimits = { known: 20_000, unknown: 5_000 };
-/** So often it is looked whether there are too many: then there are at most that many more. */
+const defaultLimits: AuditLimits = { perAccount: 10_000, known: 100_000, unknown: 5_000 };
+/** So often it is looked whether an account has too many: then there are at most that many more of it. */
 const entriesBetweenPrunes = 100;
 /** A browser says who it is in a line; some say it in a long one. */
 const maxUserAgentLength = 200;
@@ -96,25 +98,37 @@ export function createAudit(deps: {
       user_agent: slot("userAgent"),
     }),
   );
-  let written = 0;
+  /** By whom so many were written since the gateway started; there are no more of them than there were accounts. */
+  const written = new Map<string | null, number>();
 
-  async function prune(within: Kysely<Tables>): Promise<void> {
-    for (const known of [true, false]) {
-      const oldest = await within
-        .selectFrom("audit_entries")
-        .select("audit_id")
-        .where("account_id", known ? "is not" : "is", null)
-        .orderBy("audit_id", "desc")
-        .offset(known ? limits.known : limits.unknown)
-        .limit(1)
-        .executeTakeFirst();
-      if (oldest === undefined) continue;
-      await within
-        .deleteFrom("audit_entries")
-        .where("account_id", known ? "is not" : "is", null)
-        .where("audit_id", "<=", oldest.audit_id)
-        .execute();
-    }
+  /** @param of an account, nobody, or all accounts */
+  async function keepNewest(within: Kysely<Tables>, of: string | null | "accounts", count: number): Promise<void> {
+    const whose = expressionBuilder<Tables, "audit_entries">();
+    const theirs =
+      of === "accounts"
+        ? whose("account_id", "is not", null)
+        : of === null
+          ? whose("account_id", "is", null)
+          : whose("account_id", "=", of);
+    const oldest = await within
+      .selectFrom("audit_entries")
+      .select("audit_id")
+      .where(theirs)
+      .orderBy("audit_id", "desc")
+      .offset(count)
+      .limit(1)
+      .executeTakeFirst();
+    if (oldest === undefined) return;
+    await within.deleteFrom("audit_entries").where(theirs).where("audit_id", "<=", oldest.audit_id).execute();
+  }
+
+  async function prune(within: Kysely<Tables>, accountId: string | null): Promise<void> {
+    const before = written.get(accountId) ?? 0;
+    written.set(accountId, before + 1);
+    if (before % entriesBetweenPrunes !== 0) return;
+    if (accountId === null) return keepNewest(within, null, limits.unknown);
+    await keepNewest(within, accountId, limits.perAccount);
+    await keepNewest(within, "accounts", limits.known);
   }
 
   return {
@@ -132,8 +146,7 @@ export function createAudit(deps: {
           address: clean(from.address, maxSubjectLength),
           userAgent: clean(from.userAgent, maxUserAgentLength),
         });
-        if (written % entriesBetweenPrunes === 0) await prune(within);
-        written += 1;
+        await prune(within, accountId);
       } catch (error) {
         if (transaction !== undefined) throw error;
         log.error({ action, accountId, reason: messageOf(error) }, "the audit could not be written");
