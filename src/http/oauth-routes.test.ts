@@ -40,6 +40,7 @@ test("the protocol's routes leave bodies to the authorization server, whatever t
   expect(heard).toEqual(["POST /oauth/token a=b+c from 127.0.0.1", "POST /oauth/register { from 127.0.0.1"]);
   const long = await ask(oauthPaths.token, { method: "POST", body: new URLSearchParams({ a: "x".repeat(70_000) }) });
   expect([long.status, heard.length]).toEqual([413, 2]);
+  expect(JSON.parse(long.text)).toEqual({ error: "invalid_request", error_description: expect.any(String) });
 });
 
 test("pages of other origins may call them and read the answers, without credentials", async () => {

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { PosternError } from "../core/errors.ts";
 import type { OAuth } from "../oauth/index.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 import type { LimitName } from "./route-limits.ts";
@@ -64,7 +63,7 @@ function addProtocolRoute(
     schema: { hide: true },
     onRequest: async (_request, reply) => void reply.headers(openToPages),
     handler: async (request, reply) => {
-      refuseLongBody(request);
+      if (saysTooLong(request)) return reply.code(413).send(tooLong);
       void reply.hijack();
       reply.raw.setHeaders(new Map(Object.entries(textHeaders(reply))));
       await oauth.handle(request.raw, reply.raw, server.originOf(request));
@@ -72,10 +71,15 @@ function addProtocolRoute(
   });
 }
 
-/** @throws PosternError `too_large` for what says so itself; what does not is cut off by its reader */
-function refuseLongBody({ headers }: FastifyRequest): void {
-  if (Number(headers["content-length"] ?? 0) <= maxBodyBytes) return;
-  throw new PosternError("too_large", `The body is larger than ${maxBodyBytes / 1024} KB.`);
+/** As RFC 6749 section 5.2 has it. */
+const tooLong = {
+  error: "invalid_request",
+  error_description: `The body is larger than ${maxBodyBytes / 1024} KB.`,
+} as const;
+
+/** What does not say so itself is cut off by its reader. */
+function saysTooLong({ headers }: FastifyRequest): boolean {
+  return Number(headers["content-length"] ?? 0) > maxBodyBytes;
 }
 
 function textHeaders(reply: FastifyReply): Readonly<Record<string, string>> {
