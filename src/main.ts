@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";

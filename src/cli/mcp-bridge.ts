@@ -20,8 +20,8 @@ export interface BridgeOptions {
   readonly token: string;
   readonly clock: Clock;
   readonly input: AsyncIterable<Uint8Array>;
-  /** Gets the lines for the client, each with its end. */
-  readonly write: (line: string) => void;
+  /** Gets the lines for the client, each with its end; resolves when there is room for the next. */
+  readonly write: (line: string) => Promise<void>;
   /** Told of what no answer can say. */
   readonly warn: (text: string) => void;
 }
@@ -34,6 +34,7 @@ const patienceMs = 15_000;
 const firstPauseMs = 200;
 const longestPauseMs = 5_000;
 const goodbyeMs = 1_000;
+const cancelledByClient = new PosternError("client_gone", "The client cancelled the call.");
 const closedByClient = new PosternError("client_gone", "The client closed its side.");
 
 /**
@@ -47,7 +48,7 @@ export async function bridgeMcp(options: BridgeOptions): Promise<void> {
     for await (const line of readLines(options.input, { maxLength: maxLineLength })) {
       const message = line.kind === "line" ? messageSchema.safeParse(parseJson(line.text)) : null;
       if (message?.success === true) await bridge.take(message.data);
-      else bridge.refuse();
+      else await bridge.refuse();
     }
   } finally {
     await bridge.close();
@@ -57,6 +58,15 @@ export async function bridgeMcp(options: BridgeOptions): Promise<void> {
 interface Running {
   readonly controller: AbortController;
   readonly modern: boolean;
+  /** Whether it may have reached the gateway. */
+  isSent: boolean;
+  isCancelled: boolean;
+}
+
+interface Asking {
+  readonly id: MessageId;
+  readonly signal: AbortSignal;
+  readonly running: Running;
 }
 
 /** What it takes to have a session again. */
@@ -72,31 +82,36 @@ class McpBridge {
   readonly #subscribed = new Set<string>();
   #initialize: Message | null = null;
   #session: Session | null = null;
-  #reopening: Promise<void> | null = null;
+  /** While a session is begun, by the client or anew. */
+  #opening: Promise<void> | null = null;
+  #telling = 0;
   #count = 0;
 
   constructor(options: BridgeOptions) {
     this.#options = options;
   }
 
-  /** Resolves when the next message may be taken: what follows a request need not wait for its answer. */
+  /** What follows a message need not wait for its answer, not even for the gateway: a cancellation has to come through. */
   async take(message: Message): Promise<void> {
     const { id, method } = message;
     if (method === "notifications/cancelled" && this.#cancelHere(message)) return;
     if (id === undefined || method === undefined) {
-      await this.#tell(message);
+      if (this.#telling < maxRunning) void this.#tell(message);
+      else this.#options.warn(`${method ?? "an answer"} is dropped: ${maxRunning} wait for the gateway.`);
+    } else if (this.#running.size >= maxRunning) {
+      await this.#write(
+        errorLine(id, { code: -32_000, message: `${maxRunning} calls are under way, the most allowed.` }),
+      );
     } else if (method === "initialize") {
       this.#initialize = message;
-      await this.#ask(message, id);
-    } else if (this.#running.size >= maxRunning) {
-      this.#write(errorLine(id, { code: -32_000, message: `${maxRunning} calls are under way, the most allowed.` }));
+      this.#open(this.#ask(message, id));
     } else {
       void this.#ask(message, id);
     }
   }
 
-  refuse(): void {
-    this.#write(errorLine(null, { code: -32_700, message: "This line is no JSON-RPC message." }));
+  refuse(): Promise<void> {
+    return this.#write(errorLine(null, { code: -32_700, message: "This line is no JSON-RPC message." }));
   }
 
   async close(): Promise<void> {
@@ -107,24 +122,31 @@ class McpBridge {
     await this.#exchange({ ...call, signal: AbortSignal.timeout(goodbyeMs) }).catch(() => undefined);
   }
 
-  /** In the newer specification a call is cancelled by ending its connection. */
+  /** In the newer specification a call is cancelled by ending its connection. What waits to be sent is not sent in either. */
   #cancelHere({ params }: Message): boolean {
     const requestId = params?.["requestId"];
     if (typeof requestId !== "string" && typeof requestId !== "number") return false;
     const running = this.#running.get(requestId);
-    if (running?.modern !== true) return false;
-    running.controller.abort(new PosternError("client_gone", "The client cancelled the call."));
+    if (running === undefined) return false;
+    running.isCancelled = true;
+    if (running.isSent && !running.modern) return false;
+    running.controller.abort(cancelledByClient);
     return true;
   }
 
   /** A notification, or an answer to the server. */
   async #tell(message: Message): Promise<void> {
+    const { signal } = this.#ending;
+    this.#telling += 1;
     try {
-      const answer = await this.#post(message, this.#ending.signal);
+      await this.#haveSession(message, signal);
+      const answer = await this.#post(message, signal);
       if (answer.status >= 400)
         this.#options.warn(`The gateway did not take ${message.method ?? "an answer"}: ${answer.status}`);
     } catch (error) {
-      if (!this.#ending.signal.aborted) this.#options.warn(messageOf(error));
+      if (!signal.aborted) this.#options.warn(messageOf(error));
+    } finally {
+      this.#telling -= 1;
     }
     if (message.method === "notifications/initialized" && this.#session !== null) void this.#listen(this.#session);
   }
@@ -132,40 +154,57 @@ class McpBridge {
   async #ask(message: Message, id: MessageId): Promise<void> {
     const controller = new AbortController();
     const signal = AbortSignal.any([controller.signal, this.#ending.signal]);
-    this.#running.set(id, { controller, modern: versionOf(message) !== null });
+    const running = { controller, modern: versionOf(message) !== null, isSent: false, isCancelled: false };
+    this.#running.set(id, running);
     try {
-      await this.#askAgain(message, { id, signal });
+      await this.#askAgain(message, { id, signal, running });
     } catch (error) {
-      if (!signal.aborted) this.#write(failureLine(id, error));
+      if (!signal.aborted) await this.#write(failureLine(id, error));
     } finally {
       this.#running.delete(id);
     }
   }
 
-  async #askAgain(
-    message: Message,
-    { id, signal }: { readonly id: MessageId; readonly signal: AbortSignal },
-  ): Promise<void> {
+  async #askAgain(message: Message, { id, signal, running }: Asking): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
+      await this.#haveSession(message, signal);
       const session = this.#session;
       let answered = false;
       const reports: McpReports = {
         onMessage: (text) => {
           answered ||= this.#isAnswer(text, { to: id, message });
-          this.#write(text);
+          return this.#write(text);
         },
       };
-      const answer = await this.#whenThere(() => this.#post(message, signal, reports), signal);
+      const send = (): Promise<McpAnswer> => this.#send(message, { signal, running, reports });
+      const answer = await this.#whenThere(send, signal);
       if (message.method === "initialize") this.#begun(answer);
-      if (answer.status === 404 && session !== null && versionOf(message) === null && attempt === 1) {
-        await this.#reopen(session);
+      if (answer.status === 404 && session !== null && !running.modern && attempt === 1) {
+        this.#forget(session);
+        running.isSent = false;
+        if (running.isCancelled) running.controller.abort(cancelledByClient);
         continue;
       }
-      if (answer.status >= 400) this.#write(refusalLine(id, answer));
-      else if (answer.text !== "") this.#write(answer.text);
+      if (answer.status >= 400) await this.#write(refusalLine(id, answer));
+      else if (answer.text !== "") await this.#write(answer.text);
       else if (!answered) throw new PosternError("gateway_not_running", "The gateway went away before it answered.");
       if (answer.status < 400) this.#remember(message);
       return;
+    }
+  }
+
+  /** One attempt. What was cancelled meanwhile, and did not reach the gateway, is not tried again. */
+  async #send(
+    message: Message,
+    { signal, running, reports }: Pick<Asking, "signal" | "running"> & { readonly reports: McpReports },
+  ): Promise<McpAnswer> {
+    running.isSent = true;
+    try {
+      return await this.#post(message, signal, reports);
+    } catch (error) {
+      running.isSent = !isUnsent(error);
+      if (running.isCancelled && !running.isSent) running.controller.abort(cancelledByClient);
+      throw error;
     }
   }
 
@@ -205,36 +244,50 @@ class McpBridge {
       try {
         return await attempt();
       } catch (error) {
-        const unsent = hasCode(error, "gateway_not_running") && isErrno(error.cause, "ECONNREFUSED", "ENOENT");
-        if (!unsent || clock.now() + pauseMs > deadline) throw error;
+        if (signal.aborted) throw signal.reason;
+        if (!isUnsent(error) || clock.now() + pauseMs > deadline) throw error;
         await clock.sleep(pauseMs, signal);
       }
     }
   }
 
-  /** The gateway has forgotten the session: it was restarted, or the session was left for long. The client need not know. */
-  async #reopen(lost: Session): Promise<void> {
-    if (this.#session !== lost) return this.#reopening ?? undefined;
-    this.#session = null;
-    this.#reopening = this.#begin().finally(() => {
-      this.#reopening = null;
+  /** It was restarted, or the session was left for long. The client need not know: what it sends next begins another. */
+  #forget(lost: Session): void {
+    if (this.#session === lost) this.#session = null;
+  }
+
+  #open(work: Promise<void>): Promise<void> {
+    const opening: Promise<void> = work.finally(() => {
+      if (this.#opening === opening) this.#opening = null;
     });
-    return this.#reopening;
+    opening.catch(() => undefined); // told to those who wait for it
+    this.#opening = opening;
+    return opening;
+  }
+
+  /** What belongs to a session waits for it, and begins it when it is gone, also after that failed before. */
+  async #haveSession(message: Message, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (versionOf(message) !== null || message.method === "initialize") return;
+    if (this.#opening !== null) await abortable(this.#opening, signal);
+    else if (this.#session === null && this.#initialize !== null) await abortable(this.#open(this.#begin()), signal);
   }
 
   async #begin(): Promise<void> {
-    if (this.#initialize === null) return;
     const { signal } = this.#ending;
-    const answer = await this.#whenThere(
-      () => this.#post({ ...this.#initialize, jsonrpc: "2.0", id: this.#ownId() }, signal),
-      signal,
-    );
+    const initialize = { ...this.#initialize, jsonrpc: "2.0" as const, id: this.#ownId() };
+    const answer = await this.#whenThere(() => this.#post(initialize, signal), signal);
     this.#begun(answer);
     const session = this.#session;
     if (session === null) return; // what is asked next is answered with the reason
-    await this.#post({ jsonrpc: "2.0", method: "notifications/initialized" }, signal);
-    for (const uri of this.#subscribed) {
-      await this.#post({ jsonrpc: "2.0", id: this.#ownId(), method: "resources/subscribe", params: { uri } }, signal);
+    try {
+      await this.#post({ jsonrpc: "2.0", method: "notifications/initialized" }, signal);
+      for (const uri of this.#subscribed) {
+        await this.#post({ jsonrpc: "2.0", id: this.#ownId(), method: "resources/subscribe", params: { uri } }, signal);
+      }
+    } catch (error) {
+      this.#forget(session); // half of one is none
+      throw error;
     }
     void this.#listen(session);
   }
@@ -257,7 +310,7 @@ class McpBridge {
       const reports: McpReports = {
         onMessage: (text) => {
           pauseMs = firstPauseMs;
-          this.#write(text);
+          return this.#write(text);
         },
         onEventId: (eventId) => {
           lastEventId = eventId;
@@ -266,7 +319,14 @@ class McpBridge {
       try {
         const call = { method: "GET" as const, headers: { ...this.#sessionHeaders(), ...resume }, body: null, signal };
         const { status } = await this.#exchange(call, reports);
-        if (status === 404) return await this.#reopen(session);
+        if (status === 404) {
+          this.#forget(session);
+          return await this.#haveSession({ jsonrpc: "2.0" }, signal);
+        }
+        if (status === 400 && lastEventId !== null) {
+          lastEventId = null; // it is no longer kept: what comes from now on is heard
+          continue;
+        }
         if (status >= 400 && status < 500 && status !== 409 && status !== 429) return;
       } catch {
         // Away: it is called again until it is back, and then it has forgotten the session.
@@ -284,7 +344,7 @@ class McpBridge {
 
   #exchange(
     call: Parameters<typeof exchangeMcp>[1],
-    reports: McpReports = { onMessage: () => undefined },
+    reports: McpReports = { onMessage: async () => undefined },
   ): Promise<McpAnswer> {
     return exchangeMcp(this.#options, call, reports);
   }
@@ -294,7 +354,24 @@ class McpBridge {
     return { "mcp-session-id": this.#session.sessionId, "mcp-protocol-version": this.#session.version };
   }
 
-  #write(text: string): void {
-    if (!this.#ending.signal.aborted) this.#options.write(`${text}\n`);
+  async #write(text: string): Promise<void> {
+    if (!this.#ending.signal.aborted) await this.#options.write(`${text}\n`);
+  }
+}
+
+/** Nobody was there to take it. */
+function isUnsent(error: unknown): boolean {
+  return hasCode(error, "gateway_not_running") && isErrno(error.cause, "ECONNREFUSED", "ENOENT");
+}
+
+/** @throws the signal's reason as soon as it is aborted; the work goes on */
+async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }

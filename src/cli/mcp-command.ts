@@ -29,7 +29,11 @@ Examples:
       }
       const socketPath = await context.ports.socketPath();
       await createGatewayClient(socketPath).send({ method: "GET", path: "/healthz" }, z.unknown());
-      const { stdin: input, stdout: write, stderr, clock } = context;
+      const { stdin: input, stderr, clock } = context;
+      const write = async (line: string): Promise<void> => {
+        context.stdout(line);
+        await context.stdoutTaken();
+      };
       const warn = (text: string): void => stderr(`postern mcp: ${plainLine(text)}\n`);
       await bridgeMcp({ socketPath, token, clock, input, write, warn });
     });

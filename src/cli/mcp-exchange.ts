@@ -21,8 +21,8 @@ export interface McpAnswer {
 
 /** What an answer tells while it comes. */
 export interface McpReports {
-  /** A message of a stream, as JSON. */
-  onMessage(text: string): void;
+  /** A message of a stream, as JSON. Nothing more is read until it is taken. */
+  onMessage(text: string): Promise<void>;
   /** Where to go on from when the stream breaks. */
   onEventId?(id: string): void;
 }
@@ -67,26 +67,56 @@ export function exchangeMcp(
 
 async function readAnswer(incoming: IncomingMessage, reports: McpReports | null): Promise<McpAnswer> {
   const sessionId = incoming.headers["mcp-session-id"];
-  let text = "";
+  const parts = new BlockParts();
   incoming.setEncoding("utf8");
   for await (const chunk of incoming) {
-    text += String(chunk);
-    if (reports !== null) {
-      const blocks = text.split("\n\n");
-      text = blocks.pop() ?? "";
-      for (const block of blocks) takeBlock(block, reports);
-    }
-    if (text.length > maxAnswerChars) throw new PosternError("too_large", "The gateway's answer is too large.");
+    if (reports === null) parts.add(String(chunk));
+    else for (const block of parts.split(String(chunk))) await takeBlock(block, reports);
+    if (parts.length > maxAnswerChars) throw new PosternError("too_large", "The gateway's answer is too large.");
   }
   return {
     status: incoming.statusCode ?? 0,
     sessionId: typeof sessionId === "string" ? sessionId : null,
-    text: reports === null ? text : "",
+    text: reports === null ? parts.take() : "",
   };
 }
 
+/** Text that comes in pieces: each is looked at once, however long the block becomes. */
+class BlockParts {
+  #parts: string[] = [];
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(piece: string): void {
+    this.#parts.push(piece);
+    this.#length += piece.length;
+  }
+
+  /** @returns the blocks that are whole now; the rest stays */
+  split(piece: string): readonly string[] {
+    if (piece === "") return [];
+    const isEndAcross = piece.startsWith("\n") && this.#parts.at(-1)?.endsWith("\n") === true;
+    this.add(piece);
+    if (!isEndAcross && !piece.includes("\n\n")) return [];
+    const blocks = this.take().split("\n\n");
+    const rest = blocks.pop() ?? "";
+    if (rest !== "") this.add(rest);
+    return blocks;
+  }
+
+  take(): string {
+    const text = this.#parts.join("");
+    this.#parts = [];
+    this.#length = 0;
+    return text;
+  }
+}
+
 /** @see https://html.spec.whatwg.org/multipage/server-sent-events.html section 9.2.6 */
-function takeBlock(block: string, reports: McpReports): void {
+async function takeBlock(block: string, reports: McpReports): Promise<void> {
   const data: string[] = [];
   for (const line of block.split("\n")) {
     const [, field, value = ""] = /^([a-z]+): ?(.*)$/s.exec(line) ?? [];
@@ -94,7 +124,7 @@ function takeBlock(block: string, reports: McpReports): void {
     if (field === "data") data.push(value);
   }
   const text = data.join("\n");
-  if (text !== "") reports.onMessage(text);
+  if (text !== "") await reports.onMessage(text);
 }
 
 function silent(): PosternError {

@@ -92,6 +92,8 @@ export interface CliPorts {
 export interface CliContext {
   readonly ports: CliPorts;
   readonly stdout: (text: string) => void;
+  /** Resolves when whoever reads it has taken what was written, but for what a pipe holds. */
+  readonly stdoutTaken: () => Promise<void>;
   readonly stderr: (text: string) => void;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Whether a person sits at both ends. */

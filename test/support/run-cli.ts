@@ -35,6 +35,7 @@ export async function runCommand(
     version: "0.0.0-test",
     ports: onlyPorts(ports),
     stdout: (text) => void (stdout += text),
+    stdoutTaken: async () => undefined,
     stderr: (text) => void (stderr += text),
     stdin: (async function* () {})(),
     interactive: false,

@@ -1,0 +1,198 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { systemClock } from "../core/clock.ts";
+import { bridgeMcp } from "./mcp-bridge.ts";
+import { exchangeMcp } from "./mcp-exchange.ts";
+
+const patient = { timeout: 10_000, interval: 20 };
+const sentSchema = z.looseObject({
+  id: z.union([z.string(), z.number()]).optional(),
+  method: z.string().optional(),
+  params: z.looseObject({}).optional(),
+});
+type Sent = z.infer<typeof sentSchema>;
+
+interface Taken {
+  readonly message: Sent | null;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** A gateway that answers as the test says, on a Unix socket. */
+async function startScripted(answer: (taken: Taken) => void, path?: string) {
+  const socketPath = path ?? join(await makeTempFolder(), "gateway.sock");
+  const taken: Taken[] = [];
+  const server = createServer((request, response) => {
+    void (async () => {
+      let text = "";
+      for await (const chunk of request) text += String(chunk);
+      const one = { message: text === "" ? null : sentSchema.parse(JSON.parse(text)), request, response };
+      taken.push(one);
+      answer(one);
+    })();
+  });
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  onTestFinished(close);
+  return { socketPath, close, methods: () => taken.map(({ message, request }) => message?.method ?? request.method) };
+}
+
+function reply({ message, response }: Taken, headers: Readonly<Record<string, string>> = {}): void {
+  if (message?.id === undefined) return void response.writeHead(202).end();
+  response.writeHead(200, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result: { protocolVersion: "2025-11-25" } }));
+}
+
+/** As a gateway that knows the session `known`, whose stream of its own says nothing. */
+function replyIn(known: string, taken: Taken): void {
+  const { message, request, response } = taken;
+  if (message?.method === "initialize") return reply(taken, { "mcp-session-id": known });
+  if (request.headers["mcp-session-id"] !== known) return void response.writeHead(404).end("{}");
+  if (request.method === "GET") return void response.writeHead(200, { "content-type": "text/event-stream" });
+  reply(taken);
+}
+
+function startBridge(socketPath: string, write = async (_line: string): Promise<void> => undefined) {
+  const lines: string[] = [];
+  const queue: Buffer[] = [];
+  let wake = (): void => undefined;
+  let ended = false;
+  async function* input(): AsyncGenerator<Uint8Array, void> {
+    while (!ended) {
+      const next = queue.shift();
+      if (next !== undefined) yield next;
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  }
+  const running = bridgeMcp({
+    socketPath,
+    token: "any",
+    clock: systemClock,
+    input: input(),
+    warn: () => undefined,
+    write: (line) => {
+      lines.push(line);
+      return write(line);
+    },
+  });
+  const end = (): Promise<void> => {
+    ended = true;
+    wake();
+    return running;
+  };
+  onTestFinished(end);
+  const say = (message: Sent): void => {
+    queue.push(Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`));
+    wake();
+  };
+  return { say, end, text: () => lines.join("") };
+}
+
+test("after a session could not be begun anew, what comes next begins it", async () => {
+  let known = "first";
+  let refusing = false;
+  const gateway = await startScripted((taken) => {
+    if (refusing && taken.message?.method === "initialize") taken.response.writeHead(503).end("{}");
+    else replyIn(known, taken);
+  });
+  const { say, text } = startBridge(gateway.socketPath);
+  say({ id: 1, method: "initialize" });
+  await expect.poll(text, patient).toContain('"id":1,"result"');
+  [known, refusing] = ["second", true];
+  say({ id: 2, method: "tools/list" });
+  await expect.poll(text, patient).toContain('"id":2,"error"');
+  refusing = false;
+  say({ id: 3, method: "tools/list" });
+  await expect.poll(text, patient).toContain('"id":3,"result"');
+});
+
+test("a call that is cancelled while it waits for the gateway is not sent later", async () => {
+  const first = await startScripted((taken) => replyIn("s", taken));
+  const { say, text } = startBridge(first.socketPath);
+  say({ id: 1, method: "initialize" });
+  await expect.poll(text, patient).toContain('"id":1,"result"');
+  first.close();
+  say({ id: 2, method: "tools/call", params: { name: "coding_ask" } });
+  say({ id: 3, method: "tools/list" });
+  await sleep(50); // until nobody was found
+  say({ method: "notifications/cancelled", params: { requestId: 2 } });
+  const second = await startScripted((taken) => replyIn("s", taken), first.socketPath);
+  await expect.poll(text, patient).toContain('"id":3,"result"');
+  expect(second.methods()).not.toContain("tools/call");
+  expect(text()).not.toContain('"id":2');
+});
+
+test("a gateway that says nothing keeps neither cancellations nor the end of input back", async () => {
+  const gateway = await startScripted(() => undefined);
+  const { say, end } = startBridge(gateway.socketPath);
+  say({ id: 1, method: "initialize" });
+  await expect.poll(gateway.methods, patient).toEqual(["initialize"]);
+  say({ id: 2, method: "tools/list" });
+  await end();
+});
+
+test("a place to go on from that the gateway no longer keeps is given up, not the stream", async () => {
+  const places: unknown[] = [];
+  const gateway = await startScripted((taken) => {
+    const { request, response } = taken;
+    if (request.method !== "GET") return replyIn("s", taken);
+    const place = request.headers["last-event-id"];
+    places.push(place);
+    if (place !== undefined) return void response.writeHead(400).end("{}");
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const update = JSON.stringify({ jsonrpc: "2.0", method: `told-${places.length}` });
+    response.end(`id: e${places.length}\ndata: ${update}\n\n`);
+  });
+  const { say, text } = startBridge(gateway.socketPath);
+  say({ id: 1, method: "initialize" });
+  say({ method: "notifications/initialized" });
+  await expect.poll(text, patient).toContain("told-3");
+  expect(places.slice(0, 3)).toEqual([undefined, "e1", undefined]);
+});
+
+test("nothing more is read from the gateway while its client takes nothing", async () => {
+  const message = `data: ${JSON.stringify({ jsonrpc: "2.0", method: "x", params: { text: "x".repeat(100_000) } })}\n\n`;
+  let sent = 0;
+  const gateway = await startScripted(({ response }) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const more = (): void => {
+      if (sent === 500) return;
+      sent += 1;
+      response.write(message, more);
+    };
+    more();
+  });
+  const taking = Promise.withResolvers<void>();
+  const { say } = startBridge(gateway.socketPath, () => taking.promise);
+  say({ id: 1, method: "initialize" });
+  await expect.poll(() => sent, patient).toBeGreaterThan(0);
+  await sleep(300); // long enough for all of it to come
+  expect(sent).toBeLessThan(400);
+  taking.resolve();
+});
+
+test("a large message costs time in proportion to its size, wherever it is cut", async () => {
+  const text = "x".repeat(24 * 1024 * 1024);
+  const gateway = await startScripted(({ response }) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("id: 1\n");
+    response.write(`data: ${text}\n`);
+    setTimeout(() => response.end("\ndata: two\n\n"), 20);
+  });
+  const messages: string[] = [];
+  const began = performance.now();
+  await exchangeMcp(
+    { socketPath: gateway.socketPath, token: "any" },
+    { method: "GET", headers: {}, body: null, signal: AbortSignal.timeout(15_000) },
+    { onMessage: async (message) => void messages.push(message) },
+  );
+  expect(messages.map(({ length }) => length)).toEqual([text.length, 3]);
+  expect(performance.now() - began).toBeLessThan(3_000);
+});
