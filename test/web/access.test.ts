@@ -38,6 +38,25 @@ function shown(page: Page, label: string): Promise<string> {
   return page.getByRole("dialog").getByLabel(label, { exact: true }).innerText();
 }
 
+test("a link in a browser that is signed in already asks first, and is not used up by staying", async () => {
+  const { app } = used.gateway;
+  const visit = await browser.visit(await signInUrl(used.gateway));
+  const { page } = visit;
+  const anna = await app.accounts.directory.add({ name: "anna", scopes: ["coding:read"] });
+  const { url } = await app.accounts.signIn.createUrl(anna.accountId, app.baseUrl);
+  for (const answer of ["Stay signed in", "Use the link"]) {
+    await page.goto("about:blank");
+    await page.goto(url);
+    await page.getByText("You are signed in as owner. Sign in as the link’s account?").waitFor();
+    expect(await app.accounts.browsers.list(anna.accountId)).toEqual([]);
+    await expectFlawless(visit, "a link for somebody else");
+    await page.getByRole("button", { name: answer }).click();
+    await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
+  }
+  expect(await app.accounts.browsers.list(anna.accountId)).toHaveLength(1);
+  await app.accounts.directory.remove(anna.accountId);
+});
+
 test("a passkey that was added in Settings signs in where the link's sign-in has ended, until it is removed", async () => {
   const visit = await browser.visit(await signInUrl(used.gateway));
   const { page } = visit;

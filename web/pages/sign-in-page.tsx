@@ -5,13 +5,19 @@ import { meSchema, signedInSchema } from "../../src/wire/sign-in.ts";
 import { callApi } from "../api/client.ts";
 import { storedKey, storeKey } from "../api/key.ts";
 import { Mark } from "../app/mark.tsx";
+import { Button } from "../ui/button.tsx";
+import { ClaimedName } from "../ui/claimed-name.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { usePageTitle } from "../ui/page.tsx";
 import { isServerPage, returnPath } from "./return-path.ts";
 import { PasskeySignIn } from "./sign-in-passkey.tsx";
 
-type State = { readonly kind: "none" | "working" } | { readonly kind: "failed"; readonly error: unknown };
+type State =
+  | { readonly kind: "none" | "working" }
+  /** A link was opened where somebody is signed in already. */
+  | { readonly kind: "asking"; readonly link: string; readonly accountName: string }
+  | { readonly kind: "failed"; readonly error: unknown };
 
 /** Signs this browser in: by the link that somebody was given, or by a passkey. Without either it says how to get one. */
 export function SignInPage() {
@@ -30,6 +36,17 @@ export function SignInPage() {
     [client, goOn],
   );
 
+  const redeem = useCallback(
+    (link: string) => {
+      setState({ kind: "working" });
+      callApi("/api/sign-in", signedInSchema, { body: { link } }).then(
+        ({ key }) => finish(key),
+        (error: unknown) => setState({ kind: "failed", error }),
+      );
+    },
+    [finish],
+  );
+
   // What was shown before is for nobody who comes next.
   useEffect(() => client.clear(), [client]);
 
@@ -41,11 +58,16 @@ export function SignInPage() {
     setState({ kind: "working" });
     // Out of the address, the history and what is copied from it.
     window.history.replaceState(window.history.state, "", `/sign-in${window.location.search}`);
-    callApi("/api/sign-in", signedInSchema, { body: { link } }).then(
-      ({ key }) => finish(key),
-      (error: unknown) => setState({ kind: "failed", error }),
+    if (storedKey() === null) {
+      redeem(link);
+      return;
+    }
+    // Somebody else's link would make this browser theirs, and nobody would see it.
+    callApi("/api/me", meSchema).then(
+      ({ account }) => setState({ kind: "asking", link, accountName: account.name }),
+      () => redeem(link),
     );
-  }, [hash, finish]);
+  }, [hash, redeem]);
 
   return (
     <main className="mx-auto flex min-h-dvh max-w-md flex-col justify-center gap-5 px-6 py-12">
@@ -58,6 +80,8 @@ export function SignInPage() {
         <p role="status" className="text-sm text-ink-soft">
           Signing in…
         </p>
+      ) : state.kind === "asking" ? (
+        <OtherAccount accountName={state.accountName} onUse={() => redeem(state.link)} onStay={goOn} />
       ) : (
         <>
           {state.kind === "failed" && <ErrorNotice error={state.error} />}
@@ -66,6 +90,28 @@ export function SignInPage() {
         </>
       )}
     </main>
+  );
+}
+
+function OtherAccount(props: {
+  readonly accountName: string;
+  readonly onUse: () => void;
+  readonly onStay: () => void;
+}) {
+  const { accountName, onUse, onStay } = props;
+  return (
+    <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-5 text-sm">
+      <p>
+        You are signed in as <ClaimedName name={accountName} />. Sign in as the link’s account? Use a link only if you
+        asked for it yourself.
+      </p>
+      <div className="flex flex-wrap gap-2">
+        <Button variant="primary" onClick={onStay}>
+          Stay signed in
+        </Button>
+        <Button onClick={onUse}>Use the link</Button>
+      </div>
+    </div>
   );
 }
 
