@@ -20,7 +20,7 @@ const quick = process.argv.includes("--quick");
 const rounds = quick ? 5 : 15;
 const flowsPerRound = quick ? 60 : 150;
 const manyRecords = quick ? 100_000 : 1_000_000;
-const redirectUri = "https://client.example/callback";
+const redirectUris = Array.from({ length: 8 }, (_, at) => `https://client${at}.example/callback`);
 const closers: (() => Promise<unknown> | void)[] = [];
 
 function say(what: string, fits = true): void {
@@ -41,13 +41,14 @@ async function startOurs(name: string): Promise<Ours> {
   const token = await prepareStore(world, []);
   const server = await servePostern({ ...world.env });
   const issuer = server.url.replace("127.0.0.1", "localhost");
-  const { clientId } = await createOAuthPeer(issuer, token).newClient({ redirectUri });
+  const wanted = { client_name: "An app", redirect_uris: redirectUris, token_endpoint_auth_method: "none" };
+  const clientId = String((await createOAuthPeer(issuer, token).register(wanted)).body["client_id"]);
   const target: FlowTarget = {
     name,
     pid: server.pid,
     issuer: server.url,
     clientId,
-    redirectUri,
+    redirectUris,
     authorizeMethod: "POST",
     authorizePath: oauthPaths.authorize,
     tokenPath: oauthPaths.token,
@@ -77,7 +78,7 @@ function openStore(world: World): DatabaseSync {
 }
 
 async function startBare(): Promise<FlowTarget> {
-  const child = fork(join(import.meta.dirname, "rig", "bare-oidc.ts"), [redirectUri], { stdio: "ignore" });
+  const child = fork(join(import.meta.dirname, "rig", "bare-oidc.ts"), redirectUris, { stdio: "ignore" });
   closers.unshift(() => void child.kill());
   const [said] = await once(child, "message");
   const { issuer, cookie } = z.object({ issuer: z.string(), cookie: z.string() }).parse(said);
@@ -86,7 +87,7 @@ async function startBare(): Promise<FlowTarget> {
     pid: child.pid ?? 0,
     issuer,
     clientId: "bench",
-    redirectUri,
+    redirectUris,
     authorizeMethod: "GET",
     authorizePath: "/auth",
     tokenPath: "/token",
@@ -135,6 +136,7 @@ function fill(store: DatabaseSync, expiresAt: number): void {
   const kept = [...columns, "consumed_at", "last_used_at", "created_at"];
   const values = kept.map((column) => {
     if (column === "id_hash") return "lower(hex(randomblob(32)))";
+    if (column === "client_id") return "'another'";
     return column === "grant_hash"
       ? "CASE WHEN grant_hash IS NULL THEN NULL ELSE lower(hex(randomblob(32))) END"
       : column;

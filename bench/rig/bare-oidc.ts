@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import { Provider } from "oidc-provider";
 
-const [redirectUri = ""] = process.argv.slice(2);
+const redirectUris = process.argv.slice(2);
 const scope = "coding:read coding:write";
 const accountId = "owner";
 
@@ -17,7 +17,7 @@ async function begin(): Promise<void> {
     clients: [
       {
         client_id: "bench",
-        redirect_uris: [redirectUri],
+        redirect_uris: redirectUris,
         grant_types: ["authorization_code", "refresh_token"],
         response_types: ["code"],
         token_endpoint_auth_method: "none",

@@ -10,7 +10,8 @@ export interface FlowTarget {
   readonly pid: number;
   readonly issuer: string;
   readonly clientId: string;
-  readonly redirectUri: string;
+  /** One for each flow at the same time: letting the client in again ends what it was let do before at the same place. */
+  readonly redirectUris: readonly string[];
   /** How and where a decision is asked for, and where tokens are got. */
   readonly authorizeMethod: "GET" | "POST";
   readonly authorizePath: string;
@@ -44,15 +45,15 @@ export async function runFlows(
   let left = count;
   const cpuBefore = cpuMsOf(target.pid);
   const startedAt = performance.now();
-  const worker = async (): Promise<void> => {
+  const worker = async (redirectUri: string): Promise<void> => {
     while (left > 0) {
       left -= 1;
       const begunAt = performance.now();
-      await flow(target, agent);
+      await flow(target, { agent, redirectUri });
       latenciesMs.push(performance.now() - begunAt);
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, worker));
+  await Promise.all(target.redirectUris.slice(0, concurrency).map(worker));
   const tookMs = performance.now() - startedAt;
   agent.destroy();
   return { perSecond: (count * 1_000) / tookMs, cpuMs: (cpuMsOf(target.pid) - cpuBefore) / count, latenciesMs };
@@ -64,7 +65,10 @@ function cpuMsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-async function flow(target: FlowTarget, agent: Agent): Promise<void> {
+async function flow(
+  target: FlowTarget,
+  { agent, redirectUri }: { readonly agent: Agent; readonly redirectUri: string },
+): Promise<void> {
   const verifier = randomBytes(32).toString("base64url");
   const decided = await send(`${target.issuer}${target.authorizePath}`, {
     agent,
@@ -74,7 +78,7 @@ async function flow(target: FlowTarget, agent: Agent): Promise<void> {
       action: "allow",
       response_type: "code",
       client_id: target.clientId,
-      redirect_uri: target.redirectUri,
+      redirect_uri: redirectUri,
       scope: "coding:read coding:write",
       state: "state",
       code_challenge: createHash("sha256").update(verifier).digest("base64url"),
@@ -91,7 +95,7 @@ async function flow(target: FlowTarget, agent: Agent): Promise<void> {
       grant_type: "authorization_code",
       client_id: target.clientId,
       code,
-      redirect_uri: target.redirectUri,
+      redirect_uri: redirectUri,
       code_verifier: verifier,
     },
   });
