@@ -46,3 +46,13 @@ test("all sessions share one room, and a session that ended leaves it", async ()
   for (const owner of ["a", "b", "c"]) buffer.forget(owner);
   expect(buffer.sizeBytes).toBe(0);
 });
+
+test("whoever keeps most makes room for all", async () => {
+  const buffer = new ReplayBuffer({ ...limits, maxKeptMessages: 100 });
+  const small = await buffer.storeOf("small").storeEvent("s", message(0));
+  for (const owner of ["large", "other", "large", "other", "large"]) {
+    await buffer.storeOf(owner).storeEvent("s", message(1, "x".repeat(700)));
+  }
+  expect(buffer.sizeBytes).toBeLessThanOrEqual(limits.maxKeptBytesOfAll);
+  expect(await buffer.storeOf("small").getStreamIdForEventId?.(small)).toBe("s");
+});

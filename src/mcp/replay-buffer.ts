@@ -14,8 +14,8 @@ interface Kept {
 }
 
 /**
- * The messages of all sessions that a client may ask for again, by `Last-Event-ID`. In memory, and bounded: of a session and of all
- * of them the oldest go first, and whoever asks after one that went is told that it is unknown.
+ * The messages of all sessions that a client may ask for again, by `Last-Event-ID`. In memory, and bounded: the oldest of a session
+ * go first, and when there are too many of all, those of the session with the most; and whoever asks after one that went is told that it is unknown.
  */
 export class ReplayBuffer {
   readonly #limits: Pick<McpLimits, "maxKeptMessages" | "maxKeptBytes" | "maxKeptBytesOfAll">;
@@ -80,12 +80,28 @@ export class ReplayBuffer {
 
   #makeRoom(owner: string, mine: Kept): void {
     const { maxKeptMessages, maxKeptBytes, maxKeptBytesOfAll } = this.#limits;
-    const newest = this.#next.toString(36); // an answer larger than the room stays until the next one comes
+    this.#dropOldest(owner, () => mine.count > maxKeptMessages || mine.sizeBytes > maxKeptBytes);
+    while (this.#sizeBytes > maxKeptBytesOfAll) {
+      const largest = this.#largestOwner();
+      const before = this.#sizeBytes;
+      // As many as it takes at once: the next look at all owners is dear.
+      if (largest !== null) this.#dropOldest(largest, () => this.#sizeBytes > maxKeptBytesOfAll);
+      if (this.#sizeBytes === before) return; // an answer larger than the room stays until the next one comes
+    }
+  }
+
+  /** Who filled the room makes room, not who has little in it. */
+  #largestOwner(): string | null {
+    const [largest] = [...this.#owners].toSorted(([, a], [, b]) => b.sizeBytes - a.sizeBytes);
+    return largest?.[0] ?? null;
+  }
+
+  /** Never the newest of all, which was added just now. */
+  #dropOldest(owner: string, isTooMuch: () => boolean): void {
+    const newest = this.#next.toString(36);
     for (const [eventId, kept] of this.#messages) {
-      const tooMuch = mine.count > maxKeptMessages || mine.sizeBytes > maxKeptBytes;
-      const tooMuchOfAll = this.#sizeBytes > maxKeptBytesOfAll;
-      if (eventId === newest || (!tooMuch && !tooMuchOfAll)) return;
-      if (tooMuchOfAll || kept.owner === owner) this.#drop(eventId, kept);
+      if (eventId === newest || !isTooMuch()) return;
+      if (kept.owner === owner) this.#drop(eventId, kept);
     }
   }
 

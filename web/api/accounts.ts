@@ -37,6 +37,6 @@ export function useRemoveAccount() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (accountId: string) => sendApi(`/api/accounts/${encodeURIComponent(accountId)}`, { method: "DELETE" }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.accounts }),
+    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.accounts }), // also when it was gone already
   });
 }

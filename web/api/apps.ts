@@ -19,7 +19,7 @@ export function useDisconnectApp() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (appId: string) => sendApi(`/api/oauth/apps/${encodeURIComponent(appId)}`, { method: "DELETE" }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.apps }),
+    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.apps }), // also when it was gone already
   });
 }
 
@@ -47,7 +47,7 @@ export function useRemoveClient() {
   return useMutation({
     mutationFn: (clientId: string) =>
       sendApi(`/api/oauth/clients/${encodeURIComponent(clientId)}`, { method: "DELETE" }),
-    onSuccess: async () => {
+    onSettled: async () => {
       await client.invalidateQueries({ queryKey: queryKeys.clients });
       await client.invalidateQueries({ queryKey: queryKeys.apps });
     },

@@ -46,6 +46,7 @@ export function AccountsPage() {
               key={account.accountId}
               account={account}
               busy={newLink.isPending && newLink.variables === account.accountId}
+              disabled={newLink.isPending} // its answer is shown once: a second one would take its place
               onLink={() =>
                 newLink.mutate(account.accountId, {
                   onSuccess: (link) => setHanded({ name: account.name, link }),
@@ -74,11 +75,13 @@ export function AccountsPage() {
 function AccountRow({
   account,
   busy,
+  disabled,
   onLink,
   onRemove,
 }: {
   readonly account: AccountRecord;
   readonly busy: boolean;
+  readonly disabled: boolean;
   readonly onLink: () => void;
   readonly onRemove: () => void;
 }) {
@@ -90,7 +93,7 @@ function AccountRow({
       actions={
         !isOwner && (
           <div className="flex gap-1.5">
-            <Button busy={busy} onClick={onLink} aria-label={`New link for ${plainName(name)}`}>
+            <Button busy={busy} disabled={disabled} onClick={onLink} aria-label={`New link for ${plainName(name)}`}>
               New link
             </Button>
             <Button variant="ghost" onClick={onRemove} aria-label={`Remove ${plainName(name)}`}>
