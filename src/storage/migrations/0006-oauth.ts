@@ -62,7 +62,11 @@ export const oauthMigration: Migration = {
     await schema.createIndex("oauth_records_by_grant").on("oauth_records").column("grant_hash").execute();
     await schema.createIndex("oauth_records_by_user_code").on("oauth_records").column("user_code_hash").execute();
     await schema.createIndex("oauth_records_by_expiry").on("oauth_records").column("expires_at").execute();
-    await schema.createIndex("oauth_records_by_account").on("oauth_records").columns(["account_id", "kind"]).execute();
+    await schema
+      .createIndex("oauth_records_by_account")
+      .on("oauth_records")
+      .columns(["account_id", "kind", "client_id"])
+      .execute();
     await schema.createIndex("oauth_records_by_client").on("oauth_records").column("client_id").execute();
     await schema
       .createTable("oauth_keys")
