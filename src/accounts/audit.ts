@@ -102,14 +102,18 @@ export function createAudit(deps: {
   const written = new Map<string | null, number>();
 
   /** @param of an account, nobody, or all accounts */
-  async function keepNewest(within: Kysely<Tables>, of: string | null | "accounts", count: number): Promise<void> {
+  async function keepNewest(
+    within: Kysely<Tables>,
+    of: { readonly accountId: string | null } | "accounts",
+    count: number,
+  ): Promise<void> {
     const whose = expressionBuilder<Tables, "audit_entries">();
     const theirs =
       of === "accounts"
         ? whose("account_id", "is not", null)
-        : of === null
+        : of.accountId === null
           ? whose("account_id", "is", null)
-          : whose("account_id", "=", of);
+          : whose("account_id", "=", of.accountId);
     const oldest = await within
       .selectFrom("audit_entries")
       .select("audit_id")
@@ -126,8 +130,8 @@ export function createAudit(deps: {
     const before = written.get(accountId) ?? 0;
     written.set(accountId, before + 1);
     if (before % entriesBetweenPrunes !== 0) return;
-    if (accountId === null) return keepNewest(within, null, limits.unknown);
-    await keepNewest(within, accountId, limits.perAccount);
+    if (accountId === null) return keepNewest(within, { accountId }, limits.unknown);
+    await keepNewest(within, { accountId }, limits.perAccount);
     await keepNewest(within, "accounts", limits.known);
   }
 

@@ -198,7 +198,7 @@ test("of two clicks, each gives one code at most, and the client is left with on
   expect(posts.filter((post) => post.endsWith(oauthPaths.authorize))).toHaveLength(1);
 });
 
-test("without JavaScript, over https, a browser that is signed in decides with the cookie alone", async () => {
+test("without JavaScript, over https, a browser that is signed in decides with the cookie alone, but on nothing that drives", async () => {
   const front = await startTlsFront();
   const world = await createWorld({ agents: false, config: { baseUrl: front.url } });
   const gateway = await startGateway(world);
@@ -216,13 +216,17 @@ test("without JavaScript, over https, a browser that is signed in decides with t
   await plain.context.addCookies(await visit.context.cookies());
   await plain.page.goto(url.href);
   await plain.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
+  await plain.page.getByText(/^Without JavaScript .* cannot be allowed\.$/).waitFor();
   await plain.page.getByRole("checkbox", { name: /coding:read/ }).uncheck();
   await plain.page.getByRole("checkbox", { name: /coding:write/ }).uncheck();
   await allow(plain.page);
   await plain.page.getByRole("alert").getByText("Tick at least one").waitFor();
+  expect(await plain.page.getByRole("checkbox", { name: /coding:drive/ }).count()).toBe(0);
+  await plain.page.goto(url.href);
   await plain.page.getByRole("checkbox", { name: /coding:drive/ }).check();
+  await plain.page.getByRole("checkbox", { name: /coding:write/ }).uncheck();
   await allow(plain.page);
-  expect(await redeem(await arrived)).toEqual(["coding:drive"]);
+  expect(await redeem(await arrived)).toEqual(["coding:read"]);
 });
 
 describe("a device that shows a code", () => {
