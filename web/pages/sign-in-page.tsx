@@ -58,15 +58,18 @@ export function SignInPage() {
     setState({ kind: "working" });
     // Out of the address, the history and what is copied from it.
     window.history.replaceState(window.history.state, "", `/sign-in${window.location.search}`);
-    if (storedKey() === null) {
-      redeem(link);
-      return;
-    }
     // Somebody else's link would make this browser theirs, and nobody would see it.
-    callApi("/api/me", meSchema).then(
-      ({ account }) => setState({ kind: "asking", link, accountName: account.name }),
-      () => redeem(link),
-    );
+    const signedInAs =
+      storedKey() === null
+        ? Promise.resolve(null)
+        : callApi("/api/me", meSchema).then(
+            ({ account }) => account.name,
+            () => null,
+          );
+    void signedInAs.then((accountName) => {
+      if (accountName === null) redeem(link);
+      else setState({ kind: "asking", link, accountName });
+    });
   }, [hash, redeem]);
 
   return (
