@@ -30,7 +30,7 @@ export function newGrant(
   const resources = { [resourceNames[resource]]: scopes.join(" ") };
   return {
     appId,
-    grant: { accountId, hash, host },
+    grant: { accountId, hash, host, scopes },
     write: {
       kind: "save",
       row: {

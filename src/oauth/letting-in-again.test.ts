@@ -7,7 +7,17 @@ import { deviceGrant } from "./client-rules.ts";
 const elsewhere = "https://app.example/callback";
 
 describeOnBothStores("letting an app in again", (openStore) => {
-  test("ends what it was let do before at the same place, and the audit says so", async () => {
+  test("with the same or more ends nothing: it may be on two machines", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    const clientId = await server.newClient();
+    const first = await server.letIn(clientId, { scope: "coding:read" });
+    await server.letIn(clientId, { scope: "coding:read" });
+    await server.letIn(clientId, { scope: "coding:read coding:write" });
+    expect(await server.oauth.tokens.find(first.accessToken)).not.toBeNull();
+    expect(await server.oauth.apps.list(server.owner.accountId)).toHaveLength(3);
+  });
+
+  test("with less ends what it was let do before at the same place, and the audit says so", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const redirects = { redirect_uris: ["http://127.0.0.1/callback", elsewhere] };

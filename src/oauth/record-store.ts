@@ -5,7 +5,7 @@ import { sha256 } from "../core/ids.ts";
 import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createCommits } from "./commits.ts";
-import { samePlace } from "./places.ts";
+import { type GivenGrant, isTakenBack } from "./places.ts";
 import type { AuditNote, NoteAudit, SecretBox } from "./ports.ts";
 
 /** What the authorization server keeps. */
@@ -35,7 +35,7 @@ export interface LetIn {
   readonly clientId: string;
   /** Of a client that is known by its document, what that said: this is how it is known from now on. */
   readonly document: { readonly name: string; readonly metadata: string } | null;
-  readonly grant: { readonly accountId: string; readonly hash: string; readonly host: string | null };
+  readonly grant: GivenGrant & { readonly accountId: string; readonly hash: string };
   readonly note: AuditNote;
 }
 
@@ -267,10 +267,10 @@ async function endOthers(
   { clientId, grant }: LetIn,
   { queries, now }: Pick<Applying, "queries" | "now">,
 ): Promise<number> {
-  const { accountId, hash, host } = grant;
+  const { accountId, hash } = grant;
   const { rows } = await queries.othersOf(db, { accountId, clientId, grantHash: hash, now });
   const ended = rows
-    .filter(({ payload }) => samePlace(payloadSchema.parse(JSON.parse(payload))["host"], host))
+    .filter(({ payload }) => isTakenBack(payloadSchema.parse(JSON.parse(payload)), grant))
     .map((row) => row.id_hash);
   if (ended.length > 0) await db.deleteFrom("oauth_records").where("grant_hash", "in", ended).execute();
   return ended.length;
