@@ -104,7 +104,7 @@ class McpBridge {
       );
     } else if (method === "initialize") {
       this.#initialize = message;
-      this.#open(this.#ask(message, id));
+      void this.#open(this.#ask(message, id));
     } else {
       void this.#ask(message, id);
     }

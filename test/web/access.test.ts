@@ -269,3 +269,31 @@ test.for(["desktop", "phone"] as const)(
     }
   },
 );
+
+test("one new link is made at a time, and an account that is gone already leaves the list", async () => {
+  const { directory } = used.gateway.app.accounts;
+  const [anna, ben] = [
+    await directory.add({ name: "first of two", scopes: ["coding:read"] }),
+    await directory.add({ name: "second of two", scopes: ["coding:read"] }),
+  ];
+  const { page } = await browser.visit(await signInUrl(used.gateway));
+  await open(page, "/accounts", "Accounts");
+  const held = Promise.withResolvers<void>();
+  await page.route("**/api/accounts/*/sign-in-links", async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "New link for first of two" }).click();
+  const second = page.getByRole("button", { name: "New link for second of two" });
+  await expect.poll(() => second.isDisabled(), patience).toBe(true);
+  held.resolve();
+  await page.getByRole("dialog").getByRole("heading", { name: "A link for first of two" }).waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Done" }).click();
+
+  await page.getByRole("button", { name: "Remove first of two" }).click();
+  await directory.remove(anna.accountId);
+  await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
+  const row = page.getByRole("list", { name: "Accounts" }).getByText("first of two", { exact: true });
+  await expect.poll(() => row.count(), patience).toBe(0);
+  await directory.remove(ben.accountId);
+});
