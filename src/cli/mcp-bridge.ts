@@ -34,11 +34,13 @@ const patienceMs = 15_000;
 const firstPauseMs = 200;
 const longestPauseMs = 5_000;
 const goodbyeMs = 1_000;
+/** So long what was asked just before the end is still answered; clients that end a server wait two seconds before they kill it. */
+const lastAnswersMs = 1_200;
 const cancelledByClient = new PosternError("client_gone", "The client cancelled the call.");
 const closedByClient = new PosternError("client_gone", "The client closed its side.");
 
 /**
- * Carries lines of JSON-RPC to the gateway's `/mcp` and its answers back, until the input ends: then what is still under way is cancelled.
+ * Carries lines of JSON-RPC to the gateway's `/mcp` and its answers back, until the input ends: what is not answered soon after is cancelled.
  * The server is the gateway alone; this only keeps the session that clients of the 2025 specifications have with it, and opens it
  * anew when the gateway has forgotten it.
  */
@@ -79,6 +81,7 @@ class McpBridge {
   readonly #options: BridgeOptions;
   readonly #ending = new AbortController();
   readonly #running = new Map<MessageId, Running>();
+  readonly #answering = new Set<Promise<void>>();
   readonly #subscribed = new Set<string>();
   #initialize: Message | null = null;
   #session: Session | null = null;
@@ -104,10 +107,16 @@ class McpBridge {
       );
     } else if (method === "initialize") {
       this.#initialize = message;
-      void this.#open(this.#ask(message, id));
+      void this.#open(this.#answer(message, id));
     } else {
-      void this.#ask(message, id);
+      void this.#answer(message, id);
     }
+  }
+
+  async #answer(message: Message, id: MessageId): Promise<void> {
+    const answering = this.#ask(message, id);
+    this.#answering.add(answering);
+    await answering.finally(() => this.#answering.delete(answering));
   }
 
   refuse(): Promise<void> {
@@ -115,6 +124,9 @@ class McpBridge {
   }
 
   async close(): Promise<void> {
+    const { clock } = this.#options;
+    const late = clock.sleep(lastAnswersMs, this.#ending.signal).catch(() => undefined); // it is over then
+    await Promise.race([Promise.allSettled(this.#answering), late]);
     this.#ending.abort(closedByClient);
     if (this.#session === null) return;
     const call = { method: "DELETE" as const, headers: this.#sessionHeaders(), body: null };

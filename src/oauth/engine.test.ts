@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { newSecretBox } from "../../test/support/secret-box.ts";
 import { openSqliteTestStore } from "../../test/support/database.ts";
+import { newSecretBox } from "../../test/support/secret-box.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createClientDocuments } from "./client-documents.ts";
