@@ -228,10 +228,12 @@ describeOnBothStores("the list of sessions", (openStore) => {
     await transcript("ended");
     await record("failed");
     await record("unread", { transcriptPath: "/t/unread.jsonl" });
-    external.set("running", { pid: 4242, activity: null });
-    external.set("nowhere", { pid: 4243, activity: null });
+    external.set("running", { pid: process.pid, activity: null });
+    external.set("nowhere", { pid: process.ppid, activity: null });
+    // What was told of it is a moment old: its process has ended.
+    external.set("ended", { pid: 2 ** 30, activity: null });
     expect((await list({ status: "running" })).sessions).toMatchObject([
-      { sessionId: "running", owner: "external", pid: 4242, status: "running" },
+      { sessionId: "running", owner: "external", pid: process.pid, status: "running" },
     ]);
     expect(await ids({ status: "completed" })).toEqual(["ended"]);
     expect(await ids({ status: "failed" })).toEqual(["failed", "unread"]);

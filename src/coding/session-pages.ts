@@ -1,4 +1,5 @@
 import { isoTime } from "../core/clock.ts";
+import { isAlive, startTimeOf } from "../platform/processes.ts";
 import type { SessionSummary } from "../wire/coding.ts";
 import type { AgentTemplate, Environment, ExternalHolder } from "./agents/template.ts";
 import type { Catalog } from "./catalog/catalog.ts";
@@ -48,9 +49,10 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
       const told = await Promise.all(
         deps.templates.map((template) => template.externalSessions(deps.environmentOf(template))),
       );
-      // An agent that moved on may still hold a session of before: that is no stranger.
+      // An agent that moved on may still hold a session of before: that is no stranger. What was told is a moment old: who ended meanwhile
+      // runs nothing.
       const others = told.flatMap((sessions) =>
-        [...sessions].filter(([id, { pid }]) => !live.has(id) && !ours.has(pid)),
+        [...sessions].filter(([id, { pid }]) => !live.has(id) && !ours.has(pid) && isAlive(pid, startTimeOf(pid))),
       );
       const ready = (session: LiveSession): boolean => session.state.started || session.state.activity !== "starting";
       return {

@@ -71,7 +71,7 @@ test("a passkey that was added in Settings signs in where the link's sign-in has
   await passkeys.getByText("The drawer’s key").waitFor();
   await passkeys.getByText("never used").waitFor();
 
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
   expect(await page.evaluate("localStorage.getItem('postern.key')")).toBeNull();
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
@@ -83,7 +83,7 @@ test("a passkey that was added in Settings signs in where the link's sign-in has
   await page.getByRole("button", { name: "Remove The drawer’s key" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await page.getByText("None yet: this account signs in by links.").waitFor();
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await page.getByRole("alert").waitFor();
   expect(await page.getByRole("alert").innerText()).not.toMatch(/undefined|Error/);

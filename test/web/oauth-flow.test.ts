@@ -91,7 +91,7 @@ describe("the owner, signed in, looks at who asks and for what, and", () => {
     const other = await stranger.context.newPage();
     await other.goto(await signInUrl(used.gateway));
     await other.waitForURL(new URL("/", used.gateway.app.baseUrl).href);
-    await waiting.goto(errand.url.href);
+    await waiting.waitForURL((url) => url.pathname === errand.url.pathname);
     await press(waiting, "Allow");
     expect((await errand.finish(await arrived)).accessToken).not.toBe("");
   });
