@@ -7,6 +7,7 @@ import { eventsMigration } from "./migrations/0003-events.ts";
 import { browserSessionsMigration } from "./migrations/0004-browser-sessions.ts";
 import { recordingsMigration } from "./migrations/0005-recordings.ts";
 import { oauthMigration } from "./migrations/0006-oauth.ts";
+import { logsMigration } from "./migrations/0007-logs.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
@@ -17,6 +18,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0004-browser-sessions": browserSessionsMigration,
   "0005-recordings": recordingsMigration,
   "0006-oauth": oauthMigration,
+  "0007-logs": logsMigration,
 };
 
 /** What Kysely's migrator writes down. */

@@ -223,4 +223,77 @@ export interface Tables {
     last_status: number | null;
     last_error: string | null;
   };
+  /** What was submitted to be remembered, secrets masked. All that is derived from it goes with it. */
+  log_entries: {
+    /** Sorts as they were recorded. */
+    log_id: string;
+    account_id: string;
+    source: "session" | "api";
+    session_id: string | null;
+    title: string | null;
+    form: "text" | "turns";
+    /** Text, or a JSON list of turns. */
+    content: string;
+    /** JSON: agent, repository and branch, where they are known. */
+    context: string;
+    observed_at: number;
+    recorded_at: number;
+    status: "pending" | "ready" | "failed";
+    failure: string | null;
+    /** SHA-256 of the caller's idempotency key, hex, and of what came with it. */
+    key_hash: string | null;
+    request_hash: string | null;
+  };
+  /** Each turn of a session is remembered once. */
+  log_turns: { account_id: string; session_id: string; turn_index: number; log_id: string };
+  /** The normalised form of an entry: none while it is pending. */
+  episodes: { log_id: string; account_id: string; characters: number; created_at: number };
+  /** The text of an episode, in pieces. */
+  log_chunks: { chunk_id: Generated<number>; log_id: string; account_id: string; position: number; content: string };
+  /** Words of chunks, folded, as long as a chunk holds them. */
+  log_words: { word_id: Generated<number>; account_id: string; word: string };
+  log_postings: { word_id: number; chunk_id: number; occurrences: number };
+  /** A thing, one for each account, type and canonical key, while a statement speaks of it. */
+  entities: { entity_id: string; account_id: string; type: string; key: string };
+  /** A triple, timeless, while a fact asserts it. Its id is its hash. */
+  statements: {
+    statement_id: string;
+    account_id: string;
+    subject_id: string;
+    predicate: string;
+    /** The object: an entity, or a value. */
+    object_id: string | null;
+    value: string | null;
+  };
+  /** An episode says a statement at a time. When it ends to hold is computed, never stored. */
+  facts: {
+    log_id: string;
+    position: number;
+    account_id: string;
+    statement_id: string;
+    valid_from: number;
+    recorded_at: number;
+    extractor: string;
+  };
+  /** Turns that were deleted, and are not recorded again by themselves. */
+  log_suppressions: {
+    account_id: string;
+    session_id: string;
+    first_turn: number;
+    last_turn: number;
+    created_at: number;
+  };
+  /** Who deleted when and how much; of what, only a hash. */
+  log_deletions: {
+    deletion_id: string;
+    account_id: string;
+    actor: string;
+    at: number;
+    /** SHA-256 of the entry's id, hex. */
+    log_hash: string;
+    episodes: number;
+    statements: number;
+    entities: number;
+    facts: number;
+  };
 }

@@ -1,0 +1,171 @@
+import { type Kysely, SqliteAdapter, sql } from "kysely";
+import type { Migration } from "kysely/migration";
+
+/**
+ * What is remembered of sessions: entries, what is derived from them, the words to find them by, and what is kept of deletions.
+ * No reference takes anything along: what several entries share goes when the last of them does, and only `src/logs` can tell.
+ */
+export const logsMigration: Migration = {
+  async up(db) {
+    await createEntries(db);
+    await createWords(db);
+    await createDerived(db);
+    await createTraces(db);
+  },
+};
+
+/** An integer that the store hands out, growing. */
+function serial(db: Kysely<unknown>): "integer" | "bigserial" {
+  return isSqlite(db) ? "integer" : "bigserial";
+}
+
+function isSqlite(db: Kysely<unknown>): boolean {
+  return db.getExecutor().adapter instanceof SqliteAdapter;
+}
+
+async function createEntries(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db;
+  await schema
+    .createTable("log_entries")
+    .addColumn("log_id", "text", (c) => c.primaryKey())
+    .addColumn("account_id", "text", (c) => c.notNull().references("accounts.account_id"))
+    .addColumn("source", "text", (c) => c.notNull())
+    .addColumn("session_id", "text")
+    .addColumn("title", "text")
+    .addColumn("form", "text", (c) => c.notNull())
+    .addColumn("content", "text", (c) => c.notNull())
+    .addColumn("context", "text", (c) => c.notNull())
+    .addColumn("observed_at", "bigint", (c) => c.notNull())
+    .addColumn("recorded_at", "bigint", (c) => c.notNull())
+    .addColumn("status", "text", (c) => c.notNull())
+    .addColumn("failure", "text")
+    .addColumn("key_hash", "text")
+    .addColumn("request_hash", "text")
+    .addUniqueConstraint("log_entries_once", ["account_id", "key_hash"])
+    .execute();
+  await schema
+    .createIndex("log_entries_by_time")
+    .on("log_entries")
+    .columns(["account_id", "observed_at", "log_id"])
+    .execute();
+  await schema
+    .createIndex("log_entries_by_session")
+    .on("log_entries")
+    .columns(["account_id", "session_id", "observed_at"])
+    .execute();
+  await schema
+    .createIndex("log_entries_pending")
+    .on("log_entries")
+    .column("log_id")
+    .where(sql.ref("status"), "=", "pending")
+    .execute();
+  await schema
+    .createTable("log_turns")
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("session_id", "text", (c) => c.notNull())
+    .addColumn("turn_index", "bigint", (c) => c.notNull())
+    .addColumn("log_id", "text", (c) => c.notNull().references("log_entries.log_id"))
+    .addPrimaryKeyConstraint("log_turns_key", ["account_id", "session_id", "turn_index"])
+    .execute();
+  await schema.createIndex("log_turns_by_log").on("log_turns").column("log_id").execute();
+  await schema
+    .createTable("episodes")
+    .addColumn("log_id", "text", (c) => c.primaryKey().references("log_entries.log_id"))
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("characters", "bigint", (c) => c.notNull())
+    .addColumn("created_at", "bigint", (c) => c.notNull())
+    .execute();
+}
+
+async function createWords(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db;
+  await schema
+    .createTable("log_chunks")
+    .addColumn("chunk_id", serial(db), (c) => c.primaryKey())
+    .addColumn("log_id", "text", (c) => c.notNull().references("episodes.log_id"))
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("position", "integer", (c) => c.notNull())
+    .addColumn("content", "text", (c) => c.notNull())
+    .execute();
+  await schema.createIndex("log_chunks_by_log").on("log_chunks").columns(["log_id", "position"]).execute();
+  await schema
+    .createTable("log_words")
+    .addColumn("word_id", serial(db), (c) => c.primaryKey())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    // By bytes, as SQLite compares: what begins with a word lies behind it.
+    .addColumn("word", isSqlite(db) ? "text" : sql`text collate "C"`, (c) => c.notNull())
+    .addUniqueConstraint("log_words_once", ["account_id", "word"])
+    .execute();
+  await schema
+    .createTable("log_postings")
+    .addColumn("word_id", "bigint", (c) => c.notNull().references("log_words.word_id"))
+    .addColumn("chunk_id", "bigint", (c) => c.notNull().references("log_chunks.chunk_id"))
+    .addColumn("occurrences", "integer", (c) => c.notNull())
+    .addPrimaryKeyConstraint("log_postings_key", ["word_id", "chunk_id"])
+    // The key alone is the table: half of the pages to write.
+    .$call((table) => (isSqlite(db) ? table.modifyEnd(sql`without rowid`) : table))
+    .execute();
+  await schema.createIndex("log_postings_by_chunk").on("log_postings").column("chunk_id").execute();
+}
+
+async function createDerived({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable("entities")
+    .addColumn("entity_id", "text", (c) => c.primaryKey())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("type", "text", (c) => c.notNull())
+    .addColumn("key", "text", (c) => c.notNull())
+    .execute();
+  await schema.createIndex("entities_by_type").on("entities").columns(["account_id", "type"]).execute();
+  await schema
+    .createTable("statements")
+    .addColumn("statement_id", "text", (c) => c.primaryKey())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("subject_id", "text", (c) => c.notNull().references("entities.entity_id"))
+    .addColumn("predicate", "text", (c) => c.notNull())
+    .addColumn("object_id", "text", (c) => c.references("entities.entity_id"))
+    .addColumn("value", "text")
+    .execute();
+  await schema.createIndex("statements_by_subject").on("statements").columns(["subject_id", "predicate"]).execute();
+  await schema.createIndex("statements_by_object").on("statements").column("object_id").execute();
+  await schema.createIndex("statements_by_predicate").on("statements").columns(["account_id", "predicate"]).execute();
+  await schema
+    .createTable("facts")
+    .addColumn("log_id", "text", (c) => c.notNull().references("episodes.log_id"))
+    .addColumn("position", "integer", (c) => c.notNull())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("statement_id", "text", (c) => c.notNull().references("statements.statement_id"))
+    .addColumn("valid_from", "bigint", (c) => c.notNull())
+    .addColumn("recorded_at", "bigint", (c) => c.notNull())
+    .addColumn("extractor", "text", (c) => c.notNull())
+    .addPrimaryKeyConstraint("facts_key", ["log_id", "position"])
+    .execute();
+  await schema.createIndex("facts_by_statement").on("facts").columns(["statement_id", "valid_from"]).execute();
+  await schema.createIndex("facts_by_time").on("facts").columns(["account_id", "valid_from"]).execute();
+}
+
+/** Without content: they outlive what they speak of. */
+async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable("log_suppressions")
+    .addColumn("account_id", "text", (c) => c.notNull().references("accounts.account_id").onDelete("cascade"))
+    .addColumn("session_id", "text", (c) => c.notNull())
+    .addColumn("first_turn", "bigint", (c) => c.notNull())
+    .addColumn("last_turn", "bigint", (c) => c.notNull())
+    .addColumn("created_at", "bigint", (c) => c.notNull())
+    .addPrimaryKeyConstraint("log_suppressions_key", ["account_id", "session_id", "first_turn", "last_turn"])
+    .execute();
+  await schema
+    .createTable("log_deletions")
+    .addColumn("deletion_id", "text", (c) => c.primaryKey())
+    .addColumn("account_id", "text", (c) => c.notNull())
+    .addColumn("actor", "text", (c) => c.notNull())
+    .addColumn("at", "bigint", (c) => c.notNull())
+    .addColumn("log_hash", "text", (c) => c.notNull())
+    .addColumn("episodes", "integer", (c) => c.notNull())
+    .addColumn("statements", "integer", (c) => c.notNull())
+    .addColumn("entities", "integer", (c) => c.notNull())
+    .addColumn("facts", "integer", (c) => c.notNull())
+    .execute();
+  await schema.createIndex("log_deletions_by_account").on("log_deletions").columns(["account_id", "at"]).execute();
+}
