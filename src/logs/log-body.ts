@@ -1,0 +1,62 @@
+import type { Block, Turn } from "../wire/turn.ts";
+import { withoutInjected } from "./injected-context.ts";
+import { mask, maskSecrets, namesSecret } from "./mask-secrets.ts";
+import { cut, plainText } from "./plain-text.ts";
+import type { LogBody } from "./rules.ts";
+
+/** Of a tool's result so much is kept: how it ended and what it was about. */
+const maxResultCharacters = 2_000;
+/** Of each string in a tool's input: a command, a path, the beginning of a file. */
+const maxInputCharacters = 4_000;
+/** What lies behind is cut off, so nothing needs to be masked there. */
+const maskedAhead = 2_000;
+const maxInputDepth = 16;
+const maxInputMembers = 200;
+/** Of one text of a turn. */
+const maxTextCharacters = 250_000;
+
+/** What a text or turns become before anything of them is stored: secrets masked, nothing injected, long results and inputs cut. */
+export function bodyOf(given: { readonly content: string } | { readonly turns: readonly Turn[] }): LogBody {
+  if ("content" in given) return { form: "text", text: maskSecrets(plainText(given.content)) };
+  return { form: "turns", turns: given.turns.map(keptTurn) };
+}
+
+/** A title, or another short text from outside. */
+export function maskedText(text: string, limit: number): string {
+  return cut(maskSecrets(plainText(cut(text, limit + maskedAhead))), limit);
+}
+
+function keptTurn(turn: Turn): Turn {
+  const blocks = turn.blocks.flatMap(keptBlock);
+  const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  return { ...turn, text: texts.join("\n\n"), blocks, usage: null };
+}
+
+/** What an agent thought is not what was said or done. */
+function keptBlock(block: Block): readonly Block[] {
+  if (block.type === "thinking") return [];
+  if (block.type === "text") {
+    const text = withoutInjected(maskedText(block.text, maxTextCharacters)).trim();
+    return text === "" ? [] : [{ type: "text", text }];
+  }
+  const result = block.result === null ? null : keptResult(block.result);
+  const name = maskedText(block.name, 200);
+  return [{ type: "tool_call", id: maskedText(block.id, 200), name, input: keptInput(block.input, 0), result }];
+}
+
+function keptResult({ ok, text, truncated }: NonNullable<Extract<Block, { type: "tool_call" }>["result"]>) {
+  const kept = withoutInjected(maskedText(text, maxResultCharacters));
+  return { ok, text: kept, truncated: truncated || text.length > maxResultCharacters };
+}
+
+function keptInput(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return maskedText(value, maxInputCharacters);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= maxInputDepth) return null;
+  if (Array.isArray(value)) return value.slice(0, maxInputMembers).map((member) => keptInput(member, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, maxInputMembers)
+      .map(([name, member]) => [maskedText(name, 200), namesSecret(name) ? mask : keptInput(member, depth + 1)]),
+  );
+}

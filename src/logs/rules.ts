@@ -1,0 +1,76 @@
+import type { Turn } from "../wire/turn.ts";
+import { type Assertion, distinct, type EntityRef, keyOf, type TaggedAssertion } from "./assertion.ts";
+import { assertionsOfCall } from "./rules-calls.ts";
+import { assertionsOfText } from "./rules-text.ts";
+
+/** The name of these rules in every fact that they find. Rules that find something else have another number. */
+export const rulesName = "rules@1";
+
+/** What is known beside what was said. */
+export interface LogContext {
+  readonly agent: string | null;
+  readonly repository: string | null;
+  readonly branch: string | null;
+}
+
+/** What an entry holds, secrets masked. */
+export type LogBody =
+  | { readonly form: "text"; readonly text: string }
+  | { readonly form: "turns"; readonly turns: readonly Turn[] };
+
+/** What {@link rules} reads. */
+export interface RulesInput {
+  readonly sessionId: string | null;
+  /** Milliseconds since the epoch; for what has no time of its own. */
+  readonly observedAt: number;
+  readonly context: LogContext;
+  readonly body: LogBody;
+}
+
+/** The subject of what no session said. */
+const noSession = "api";
+
+/**
+ * What an entry says, by its form alone: no model, no network, the same answer every time. Takes time in proportion to the entry.
+ */
+export function rules(input: RulesInput): readonly TaggedAssertion[] {
+  const session: EntityRef = { type: "Session", key: keyOf(input.sessionId ?? noSession) };
+  const found: Assertion[] = contextOf(input, session);
+  if (input.body.form === "text") {
+    found.push(...assertionsOfText(input.body.text, { session, at: input.observedAt }));
+  } else {
+    for (const turn of input.body.turns) found.push(...ofTurn(turn, session, input));
+  }
+  return distinct(found).map((one) => ({ ...one, extractor: rulesName }));
+}
+
+function contextOf({ context, observedAt: at }: RulesInput, session: EntityRef): Assertion[] {
+  const found: Assertion[] = [];
+  const { agent, repository, branch } = context;
+  if (agent !== null) found.push({ subject: session, predicate: "by_agent", object: keyOf(agent), at });
+  if (repository !== null) {
+    found.push({
+      subject: session,
+      predicate: "in_repository",
+      object: { type: "Repository", key: keyOf(repository) },
+      at,
+    });
+  }
+  if (branch !== null) {
+    found.push({ subject: session, predicate: "current_branch", object: { type: "Branch", key: keyOf(branch) }, at });
+  }
+  return found;
+}
+
+function ofTurn(turn: Turn, session: EntityRef, { observedAt }: RulesInput): readonly Assertion[] {
+  const at = timeOf(turn.endedAt) ?? timeOf(turn.at) ?? observedAt;
+  return turn.blocks.flatMap((block) => {
+    if (block.type === "text") return assertionsOfText(block.text, { session, at });
+    return block.type === "tool_call" ? assertionsOfCall(block, { session, at }) : [];
+  });
+}
+
+function timeOf(iso: string | null): number | null {
+  const time = iso === null ? Number.NaN : Date.parse(iso);
+  return Number.isNaN(time) ? null : time;
+}
