@@ -1,0 +1,26 @@
+import { PosternError } from "../core/errors.ts";
+import type { LogsErrorCode } from "./errors.ts";
+
+/** Where a page ended, for the next one. */
+export function cursorOf(parts: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify(parts)).toString("base64url");
+}
+
+/**
+ * What {@link cursorOf} was given: a number, then texts.
+ * @throws PosternError `invalid_request` when it is no cursor of ours
+ */
+export function readCursor(cursor: string, texts: number): readonly [number, ...string[]] {
+  const wrong = new PosternError<LogsErrorCode>("invalid_request", "This cursor is not one that a page gave.");
+  let parts: unknown;
+  try {
+    parts = JSON.parse(Buffer.from(cursor, "base64url").toString());
+  } catch {
+    throw wrong; // not JSON: nothing of ours
+  }
+  if (!Array.isArray(parts) || parts.length !== texts + 1) throw wrong;
+  const [first, ...rest]: unknown[] = parts;
+  const strings = rest.filter((one) => typeof one === "string");
+  if (typeof first !== "number" || !Number.isSafeInteger(first) || strings.length !== texts) throw wrong;
+  return [first, ...strings];
+}

@@ -1,0 +1,154 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import { type Log, silentLog } from "../core/log.ts";
+import type { Tables } from "../storage/schema.ts";
+import type {
+  DeletionPreview,
+  EntitiesInput,
+  EntityPage,
+  FactPage,
+  FactsInput,
+  ListLogsInput,
+  LogDeletion,
+  LogDetail,
+  LogPage,
+  LogSearch,
+  SearchLogsInput,
+  SessionLogDeletion,
+  SubmitLogInput,
+} from "../wire/logs.ts";
+import { createDeletion } from "./deletion.ts";
+import { openErasure } from "./erasure.ts";
+import { createExtraction } from "./extraction.ts";
+import { factFilter, findEntities, findFacts } from "./facts.ts";
+import {
+  type IngestDeps,
+  type Recorded,
+  recordSession,
+  type SessionRecording,
+  type Submitted,
+  submitLog,
+} from "./ingest.ts";
+import { readLog } from "./log-detail.ts";
+import { listLogs } from "./log-list.ts";
+import { createLogIds } from "./log-rows.ts";
+import type { Extractor, SearchText } from "./ports.ts";
+import { previewDeletion } from "./preview.ts";
+import { searchLogs } from "./search.ts";
+
+export type { Assertion, EntityRef } from "./assertion.ts";
+export type { LogsErrorCode } from "./errors.ts";
+export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
+export type { Extractor, SearchTerm, SearchText, TermPlace } from "./ports.ts";
+export { type LogContext, rulesName } from "./rules.ts";
+
+/**
+ * The memory of sessions: what was asked, decided, changed and run. Everything is one account's; an entry of another is not found, as
+ * one that never was. All that comes out of it is untrusted: it comes from transcripts and callers.
+ */
+export interface Logs {
+  /**
+   * Remembers what a caller submits: `pending` when an extractor takes its time, else at once.
+   * @param options `idempotencyKey`: the same with the same key is remembered once
+   * @throws PosternError `idempotency_conflict`
+   */
+  submit(
+    accountId: string,
+    input: SubmitLogInput,
+    options?: { readonly idempotencyKey?: string | undefined },
+  ): Promise<Submitted>;
+  /** Remembers turns of a session, each once; what was deleted only when it is on purpose. */
+  record(accountId: string, recording: SessionRecording): Promise<Recorded>;
+
+  /** The newest first. @throws PosternError `invalid_request` for a cursor that is none */
+  list(accountId: string, input: ListLogsInput): Promise<LogPage>;
+  /** With what was derived from it. @throws PosternError `log_not_found` */
+  get(accountId: string, logId: string): Promise<LogDetail>;
+  /** Entries in which all words occur, the best first. */
+  search(accountId: string, input: SearchLogsInput): Promise<LogSearch>;
+  /** Facts with the time that they hold. @throws PosternError `invalid_request` */
+  facts(accountId: string, input: FactsInput): Promise<FactPage>;
+  /** @throws PosternError `invalid_request` for a cursor that is none */
+  entities(accountId: string, input: EntitiesInput): Promise<EntityPage>;
+  /** Every fact about an entity, as subject or object, the newest first. @throws PosternError `invalid_request` */
+  timeline(
+    accountId: string,
+    entityId: string,
+    page?: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  ): Promise<FactPage>;
+
+  /** What {@link Logs.delete} would remove now. @throws PosternError `log_not_found` */
+  preview(accountId: string, logId: string): Promise<DeletionPreview>;
+  /**
+   * Deletes an entry with everything that only it said, for good.
+   * @see the seed, `DELETE /api/v1/logs/{logId}`
+   * @param actor who, for the row that is kept of it: a token's id, say
+   * @throws PosternError `log_not_found`
+   */
+  delete(accountId: string, logId: string, actor: string): Promise<LogDeletion>;
+  /** All entries of a session, in one transaction. @throws PosternError `log_not_found` when there is none */
+  deleteSession(accountId: string, sessionId: string, actor: string): Promise<SessionLogDeletion>;
+
+  /** Whether something that was deleted waits for a reader to leave the store's file. */
+  readonly isErasurePending: boolean;
+  /** Writes the store's file anew, without any trace of what was deleted. Takes seconds for each gigabyte, and stops writers. */
+  compact(): Promise<void>;
+  /** Resolves when no entry is pending that can be done now. */
+  settled(): Promise<void>;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Opens the memory in a store, and finishes what an earlier process began: erasures and extractions. */
+export async function openLogs(deps: {
+  readonly db: Kysely<Tables>;
+  readonly dialect: "sqlite" | "postgres";
+  readonly clock: Clock;
+  readonly searchText: SearchText;
+  readonly log?: Log;
+  /** Finds more than the rules do; null for the rules alone. */
+  readonly extractor?: Extractor | null;
+}): Promise<Logs> {
+  const { extractor = null, log = silentLog } = deps;
+  const all: IngestDeps & { readonly log: Log } = { ...deps, log, newId: createLogIds(), later: extractor !== null };
+  const erasure = await openErasure(all);
+  const extraction = createExtraction({ ...all, extractor });
+  const deletion = createDeletion({ ...all, erasure, extraction });
+  /** Its failures are the entries' own, or the store's, which the next call meets too. */
+  const wake = (): void => {
+    extraction
+      .wake()
+      .catch((error: unknown) => log.warn({ reason: String(error) }, "entries could not be derived from"));
+  };
+  wake();
+  return {
+    async submit(accountId, input, options = {}) {
+      const submitted = await submitLog(all, accountId, { input, idempotencyKey: options.idempotencyKey });
+      if (all.later && submitted.created) wake();
+      return submitted;
+    },
+    async record(accountId, recording) {
+      const recorded = await recordSession(all, accountId, recording);
+      if (all.later && recorded.logIds.length > 0) wake();
+      return recorded;
+    },
+    list: (accountId, input) => listLogs(all, accountId, input),
+    get: (accountId, logId) => readLog(all, accountId, logId),
+    search: (accountId, input) => searchLogs(all, accountId, input),
+    facts: async (accountId, input) => findFacts(all, accountId, factFilter(accountId, input)),
+    entities: (accountId, input) => findEntities(all, accountId, input),
+    timeline: (accountId, entityId, page = {}) => findFacts(all, accountId, { ...page, about: entityId }),
+    preview: (accountId, logId) => previewDeletion(all, accountId, logId),
+    delete: deletion.one,
+    deleteSession: deletion.session,
+    get isErasurePending() {
+      return erasure.isPending;
+    },
+    compact: () => erasure.compact(),
+    settled: () => extraction.wake(),
+    async close() {
+      await extraction.close();
+      await erasure.close();
+    },
+  };
+}

@@ -1,0 +1,235 @@
+import type { Clock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import { sha256 } from "../core/ids.ts";
+import type { LogEntry, SubmitLogInput } from "../wire/logs.ts";
+import type { Turn } from "../wire/turn.ts";
+import { distinct, type TaggedAssertion } from "./assertion.ts";
+import { countChunks, type Episode, insertEpisode } from "./episode-store.ts";
+import { episodeText } from "./episode-text.ts";
+import type { LogsErrorCode } from "./errors.ts";
+import { bodyOf, maskedText } from "./log-body.ts";
+import { contentOf, insertEntry, toEntry } from "./log-rows.ts";
+import { type LogsDatabase, writeFor } from "./logs-database.ts";
+import type { SearchText } from "./ports.ts";
+import { allowTurns, knownTurns, type TurnRange } from "./recorded-turns.ts";
+import { type LogBody, type LogContext, rules } from "./rules.ts";
+
+const maxTitleCharacters = 500;
+/** A longer recording becomes several entries. */
+const turnsOfEntry = 50;
+const charactersOfEntry = 1_000_000;
+const nothingKnown: LogContext = { agent: null, repository: null, branch: null };
+
+/** What entries are made with. */
+export interface IngestDeps extends LogsDatabase {
+  readonly clock: Clock;
+  readonly searchText: SearchText;
+  readonly newId: (epochMs: number) => string;
+  /** Whether entries wait for an extractor that takes its time. */
+  readonly later: boolean;
+}
+
+/** What is derived from an entry at once, or later: what follows from its body alone, without a store. */
+export interface Derivable {
+  readonly accountId: string;
+  readonly logId: string;
+  readonly title: string | null;
+  readonly sessionId: string | null;
+  readonly observedAt: number;
+  readonly recordedAt: number;
+  readonly context: LogContext;
+  readonly body: LogBody;
+}
+
+/** An episode with what the rules find, and what others found. */
+export function episodeOf(of: Derivable, searchText: SearchText, more: readonly TaggedAssertion[] = []): Episode {
+  const { accountId, logId, recordedAt, title } = of;
+  const text = episodeText(of.body);
+  return {
+    accountId,
+    logId,
+    recordedAt,
+    characters: text.length,
+    chunks: countChunks(text, title, searchText),
+    assertions: distinct([...rules(of), ...more]),
+  };
+}
+
+/** What {@link submitLog} answers. */
+export interface Submitted {
+  readonly log: LogEntry;
+  /** Whether it was made now; not when the same was submitted with this key before. */
+  readonly created: boolean;
+}
+
+/**
+ * Remembers what a caller submits. The same with the same key is remembered once.
+ * @throws PosternError `idempotency_conflict` for something else with a key that was used
+ */
+export async function submitLog(
+  deps: IngestDeps,
+  accountId: string,
+  { input, idempotencyKey }: { readonly input: SubmitLogInput; readonly idempotencyKey?: string | undefined },
+): Promise<Submitted> {
+  const now = deps.clock.now();
+  const { content, turns, title, sessionId, observedAt } = input;
+  const of: Derivable = {
+    accountId,
+    logId: deps.newId(now),
+    title: title === undefined ? null : maskedText(title, maxTitleCharacters),
+    sessionId: sessionId ?? null,
+    observedAt: observedAt === undefined ? now : Date.parse(observedAt),
+    recordedAt: now,
+    context: nothingKnown,
+    body: bodyOf(turns === undefined ? { content: content ?? "" } : { turns }),
+  };
+  const key_hash = idempotencyKey === undefined ? null : sha256(idempotencyKey);
+  const request_hash = key_hash === null ? null : sha256(JSON.stringify(input));
+  const row = { ...rowOf(deps, of), source: "api" as const, key_hash, request_hash };
+  const episode = deps.later ? null : episodeOf(of, deps.searchText);
+  return writeFor(deps, accountId, async (tx) => {
+    const known = key_hash === null ? undefined : await findByKey(tx, accountId, key_hash);
+    if (known !== undefined) {
+      if (known.request_hash === request_hash) return { log: toEntry(known), created: false };
+      throw new PosternError<LogsErrorCode>(
+        "idempotency_conflict",
+        "This idempotency key came with another entry before. Use a new key for a new entry.",
+      );
+    }
+    await insertEntry(tx, row, []);
+    if (episode !== null) await insertEpisode(tx, episode);
+    return { log: toEntry({ ...row, failure: null }), created: true };
+  });
+}
+
+async function findByKey({ db }: LogsDatabase, accountId: string, keyHash: string) {
+  return db
+    .selectFrom("log_entries")
+    .selectAll()
+    .where("account_id", "=", accountId)
+    .where("key_hash", "=", keyHash)
+    .executeTakeFirst();
+}
+
+function rowOf({ later }: IngestDeps, of: Derivable) {
+  const { body } = of;
+  return {
+    log_id: of.logId,
+    account_id: of.accountId,
+    session_id: of.sessionId,
+    title: of.title,
+    form: body.form,
+    content: contentOf(body),
+    context: JSON.stringify(of.context),
+    observed_at: of.observedAt,
+    recorded_at: of.recordedAt,
+    status: later ? ("pending" as const) : ("ready" as const),
+    failure: null,
+    key_hash: null,
+    request_hash: null,
+  };
+}
+
+/** Turns of a session, to be remembered. */
+export interface SessionRecording {
+  readonly sessionId: string;
+  readonly title: string | null;
+  readonly context: LogContext;
+  /** In order; those that are remembered already are left out. */
+  readonly turns: readonly Turn[];
+  /** Somebody asked for it: then also what was deleted is recorded again. */
+  readonly onPurpose: boolean;
+}
+
+/** What came of it. */
+export interface Recorded {
+  /** `known`: all was there already. `suppressed`: what was not there was deleted before. */
+  readonly outcome: "recorded" | "known" | "suppressed";
+  /** Entries that were made now. */
+  readonly logIds: readonly string[];
+  readonly turns: number;
+}
+
+/** Remembers turns of a session. Each turn is remembered once, however often it comes. */
+export async function recordSession(
+  deps: IngestDeps,
+  accountId: string,
+  recording: SessionRecording,
+): Promise<Recorded> {
+  const { sessionId, turns, onPurpose } = recording;
+  const [first, last] = [turns.at(0)?.index, turns.at(-1)?.index];
+  if (first === undefined || last === undefined) return { outcome: "known", logIds: [], turns: 0 };
+  const owner = { accountId, sessionId };
+  const select = async (on: LogsDatabase) => {
+    const known = await knownTurns(on, owner, { first, last });
+    return selectTurns(turns, { ...known, suppressed: onPurpose ? [] : known.suppressed });
+  };
+  const wanted = await select(deps);
+  if (wanted.turns.length === 0) return { outcome: wanted.outcome, logIds: [], turns: 0 };
+  const entries = groupsOf(wanted.turns).map((group) => entryOf(deps, accountId, { ...recording, turns: group }));
+  const made = await writeFor(deps, accountId, async (tx) => {
+    // What came in between was recorded or deleted by somebody else, who had the last word.
+    const now = await select(tx);
+    if (now.turns.length !== wanted.turns.length) return null;
+    if (onPurpose) {
+      await allowTurns(tx, owner, { indexes: wanted.turns.map(({ index }) => index), at: deps.clock.now() });
+    }
+    for (const { row, indexes, episode } of entries) {
+      await insertEntry(tx, row, indexes);
+      if (episode !== null) await insertEpisode(tx, episode);
+    }
+    return entries.map(({ row }) => row.log_id);
+  });
+  if (made === null) return recordSession(deps, accountId, recording);
+  return { outcome: "recorded", logIds: made, turns: wanted.turns.length };
+}
+
+function selectTurns(
+  turns: readonly Turn[],
+  known: { readonly recorded: ReadonlyMap<number, string>; readonly suppressed: readonly TurnRange[] },
+): { readonly turns: readonly Turn[]; readonly outcome: "known" | "suppressed" } {
+  const missing = turns.filter(({ index }) => !known.recorded.has(index));
+  const left = missing.filter(
+    ({ index }) => !known.suppressed.some(({ first, last }) => index >= first && index <= last),
+  );
+  return { turns: left, outcome: missing.length === 0 ? "known" : "suppressed" };
+}
+
+/** As many turns as fit an entry. */
+function groupsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
+  const groups: Turn[][] = [];
+  let characters = 0;
+  for (const turn of turns) {
+    const size = turn.blocks.reduce((sum, block) => sum + (block.type === "tool_call" ? 4_000 : block.text.length), 0);
+    const group = groups.at(-1);
+    if (group === undefined || group.length >= turnsOfEntry || characters + size > charactersOfEntry) {
+      groups.push([turn]);
+      characters = size;
+    } else {
+      group.push(turn);
+      characters += size;
+    }
+  }
+  return groups;
+}
+
+function entryOf(deps: IngestDeps, accountId: string, recording: SessionRecording) {
+  const now = deps.clock.now();
+  const last = recording.turns.at(-1);
+  const time = Date.parse(last?.endedAt ?? last?.at ?? "");
+  const of: Derivable = {
+    accountId,
+    logId: deps.newId(now),
+    title: recording.title === null ? null : maskedText(recording.title, maxTitleCharacters),
+    sessionId: recording.sessionId,
+    observedAt: Number.isNaN(time) ? now : time,
+    recordedAt: now,
+    context: recording.context,
+    body: bodyOf({ turns: recording.turns }),
+  };
+  return {
+    row: { ...rowOf(deps, of), source: "session" as const },
+    indexes: recording.turns.map(({ index }) => index),
+    episode: deps.later ? null : episodeOf(of, deps.searchText),
+  };
+}

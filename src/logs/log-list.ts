@@ -1,0 +1,34 @@
+import { sql } from "kysely";
+import type { ListLogsInput, LogPage } from "../wire/logs.ts";
+import { cursorOf, readCursor } from "./cursor.ts";
+import { entryColumns, toEntry } from "./log-rows.ts";
+import type { LogsDatabase } from "./logs-database.ts";
+
+const defaultLimit = 50;
+
+/**
+ * The entries of an account, the newest first.
+ * @throws PosternError `invalid_request` for a cursor that is none
+ */
+export async function listLogs({ db }: LogsDatabase, accountId: string, input: ListLogsInput): Promise<LogPage> {
+  const { limit = defaultLimit, cursor, source, status, sessionId } = input;
+  const before = cursor === undefined ? null : readCursor(cursor, 1);
+  const rows = await db
+    .selectFrom("log_entries")
+    .select(entryColumns)
+    .where("account_id", "=", accountId)
+    .$if(source !== undefined, (query) => query.where("source", "=", source ?? "api"))
+    .$if(status !== undefined, (query) => query.where("status", "=", status ?? "ready"))
+    .$if(sessionId !== undefined, (query) => query.where("session_id", "=", sessionId ?? ""))
+    .$if(before !== null, (query) =>
+      query.where(sql<boolean>`(observed_at, log_id) < (cast(${before?.[0]} as bigint), ${before?.[1]})`),
+    )
+    .orderBy("observed_at", "desc")
+    .orderBy("log_id", "desc")
+    .limit(limit + 1)
+    .execute();
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return { logs: page.map(toEntry), nextCursor: more ? cursorOf([last.observed_at, last.log_id]) : null };
+}

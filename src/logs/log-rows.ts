@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import type { Insertable, Selectable } from "kysely";
+import { z } from "zod";
+import { isoTime } from "../core/clock.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { LogEntry } from "../wire/logs.ts";
+import { turnSchema } from "../wire/turn.ts";
+import type { LogsDatabase } from "./logs-database.ts";
+import type { LogBody, LogContext } from "./rules.ts";
+
+/** A row of `log_entries`. */
+export type LogRow = Selectable<Tables["log_entries"]>;
+
+const contextSchema = z.object({
+  agent: z.string().nullable(),
+  repository: z.string().nullable(),
+  branch: z.string().nullable(),
+});
+
+/** Columns of what a list shows. */
+export const entryColumns = [
+  ...(["log_id", "source", "session_id", "title", "status", "failure", "observed_at", "recorded_at"] as const),
+] as const;
+
+/** @see entryColumns */
+export type EntryRow = Pick<LogRow, (typeof entryColumns)[number]>;
+
+/** A row as a list shows it. */
+export function toEntry(row: EntryRow): LogEntry {
+  return {
+    logId: row.log_id,
+    source: row.source,
+    sessionId: row.session_id,
+    title: row.title,
+    status: row.status,
+    failure: row.failure,
+    observedAt: isoTime(row.observed_at),
+    recordedAt: isoTime(row.recorded_at),
+  };
+}
+
+/** What an entry holds, out of its row. */
+export function bodyOfRow({ form, content }: Pick<LogRow, "form" | "content">): LogBody {
+  return form === "text" ? { form, text: content } : { form, turns: z.array(turnSchema).parse(JSON.parse(content)) };
+}
+
+/** @see LogContext */
+export function contextOfRow({ context }: Pick<LogRow, "context">): LogContext {
+  return contextSchema.parse(JSON.parse(context));
+}
+
+/** What a body is in its row. */
+export function contentOf(body: LogBody): string {
+  return body.form === "text" ? body.text : JSON.stringify(body.turns);
+}
+
+/** Ids of entries: they sort as they were made, also in the same millisecond and when the clock is set back. */
+export function createLogIds(): (epochMs: number) => string {
+  let last = 0;
+  let count = 0;
+  return (epochMs) => {
+    count = epochMs > last ? 0 : count + 1;
+    last = Math.max(last, epochMs);
+    return `${last.toString(16).padStart(12, "0")}${count.toString(16).padStart(6, "0")}${randomBytes(7).toString("hex")}`;
+  };
+}
+
+/** Writes the row of an entry, and which turns of a session it holds. */
+export async function insertEntry(
+  { db }: LogsDatabase,
+  row: Insertable<Tables["log_entries"]>,
+  turns: readonly number[],
+): Promise<void> {
+  await db.insertInto("log_entries").values(row).execute();
+  const { account_id, session_id, log_id } = row;
+  if (turns.length === 0 || session_id === null || session_id === undefined) return;
+  await db
+    .insertInto("log_turns")
+    .values(turns.map((turn_index) => ({ account_id, session_id, turn_index, log_id })))
+    .execute();
+}
+
+/** An entry of an account; null when there is none, or it is another's. */
+export async function findRow({ db }: LogsDatabase, accountId: string, logId: string): Promise<LogRow | null> {
+  const row = await db
+    .selectFrom("log_entries")
+    .selectAll()
+    .where("log_id", "=", logId)
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+  return row ?? null;
+}

@@ -1,0 +1,57 @@
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { Tables } from "../storage/schema.ts";
+
+/** The store, or a transaction of it. */
+export interface LogsDatabase {
+  readonly db: Kysely<Tables>;
+  readonly dialect: "sqlite" | "postgres";
+}
+
+type Cell = string | number | null;
+
+/**
+ * Rows as one parameter, named `item`, each a JSON array in `item.value`: any number of them is the same statement.
+ * No text in it holds a NUL.
+ */
+export function itemsOf(dialect: LogsDatabase["dialect"], rows: readonly (readonly Cell[])[]): RawBuilder<unknown> {
+  const json = JSON.stringify(rows);
+  return dialect === "sqlite"
+    ? sql`json_each(${json}) as item`
+    : sql`json_array_elements(${json}::json) as item(value)`;
+}
+
+/** A list of texts, as a query that `in` takes. */
+export function textsOf(dialect: LogsDatabase["dialect"], texts: Iterable<string>): RawBuilder<string> {
+  return sql`(select item.value->>0 from ${itemsOf(
+    dialect,
+    Array.from(texts, (text) => [text]),
+  )})`;
+}
+
+/** A list of whole numbers, as a query that `in` takes. */
+export function numbersOf(dialect: LogsDatabase["dialect"], numbers: Iterable<number>): RawBuilder<number> {
+  return sql`(select cast(item.value->>0 as bigint) from ${itemsOf(
+    dialect,
+    Array.from(numbers, (one) => [one]),
+  )})`;
+}
+
+/** Told from other uses of advisory locks. */
+const lockSpace = 7_177;
+
+/**
+ * A transaction that writes for an account. Those of one account take turns: what one counts as shared, another may be about to
+ * remove. SQLite lets one write at a time anyway.
+ */
+export function writeFor<T>(
+  { db, dialect }: LogsDatabase,
+  accountId: string,
+  task: (tx: LogsDatabase) => Promise<T>,
+): Promise<T> {
+  return db.transaction().execute(async (tx) => {
+    if (dialect === "postgres") {
+      await sql`select pg_advisory_xact_lock(hashtextextended(${accountId}, ${sql.lit(lockSpace)}))`.execute(tx);
+    }
+    return task({ db: tx, dialect });
+  });
+}

@@ -1,0 +1,105 @@
+import type { LogsDatabase } from "./logs-database.ts";
+
+/** Turns from one to another, both included. */
+export interface TurnRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Whose turns. */
+export interface TurnOwner {
+  readonly accountId: string;
+  readonly sessionId: string;
+}
+
+/** Runs of numbers that follow each other. */
+export function rangesOf(indexes: readonly number[]): readonly TurnRange[] {
+  const ranges: { first: number; last: number }[] = [];
+  for (const index of [...new Set(indexes)].toSorted((one, other) => one - other)) {
+    const open = ranges.at(-1);
+    if (open !== undefined && index === open.last + 1) open.last = index;
+    else ranges.push({ first: index, last: index });
+  }
+  return ranges;
+}
+
+/** Of these turns the ones that an entry holds already, and the ones that were deleted and shall not come back. */
+export async function knownTurns(
+  { db }: LogsDatabase,
+  { accountId, sessionId }: TurnOwner,
+  { first, last }: TurnRange,
+): Promise<{ readonly recorded: ReadonlyMap<number, string>; readonly suppressed: readonly TurnRange[] }> {
+  const recorded = await db
+    .selectFrom("log_turns")
+    .select(["turn_index", "log_id"])
+    .where("account_id", "=", accountId)
+    .where("session_id", "=", sessionId)
+    .where("turn_index", ">=", first)
+    .where("turn_index", "<=", last)
+    .execute();
+  const suppressed = await db
+    .selectFrom("log_suppressions")
+    .select(["first_turn", "last_turn"])
+    .where("account_id", "=", accountId)
+    .where("session_id", "=", sessionId)
+    .where("first_turn", "<=", last)
+    .where("last_turn", ">=", first)
+    .execute();
+  return {
+    recorded: new Map(recorded.map(({ turn_index, log_id }) => [turn_index, log_id])),
+    suppressed: suppressed.map(({ first_turn, last_turn }) => ({ first: first_turn, last: last_turn })),
+  };
+}
+
+/** From now on these turns are recorded only when somebody asks for it. */
+export async function suppressTurns(
+  { db }: LogsDatabase,
+  { accountId, sessionId }: TurnOwner,
+  { indexes, at }: { readonly indexes: readonly number[]; readonly at: number },
+): Promise<void> {
+  const owner = { account_id: accountId, session_id: sessionId };
+  for (const { first, last } of rangesOf(indexes)) {
+    await db
+      .insertInto("log_suppressions")
+      .values({ ...owner, first_turn: first, last_turn: last, created_at: at })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+}
+
+/** Somebody asked for these turns; what is suppressed beside them stays so. */
+export async function allowTurns(
+  on: LogsDatabase,
+  owner: TurnOwner,
+  { indexes, at }: { readonly indexes: readonly number[]; readonly at: number },
+): Promise<void> {
+  for (const { first, last } of rangesOf(indexes)) {
+    const { suppressed } = await knownTurns(on, owner, { first, last });
+    for (const range of suppressed) {
+      await on.db
+        .deleteFrom("log_suppressions")
+        .where("account_id", "=", owner.accountId)
+        .where("session_id", "=", owner.sessionId)
+        .where("first_turn", "=", range.first)
+        .where("last_turn", "=", range.last)
+        .execute();
+      for (const rest of [
+        { first: range.first, last: first - 1 },
+        { first: last + 1, last: range.last },
+      ]) {
+        if (rest.first > rest.last) continue;
+        await on.db
+          .insertInto("log_suppressions")
+          .values({
+            account_id: owner.accountId,
+            session_id: owner.sessionId,
+            first_turn: rest.first,
+            last_turn: rest.last,
+            created_at: at,
+          })
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
+      }
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import { type RawBuilder, sql } from "kysely";
+import type { LogHit, LogSearch, SearchLogsInput } from "../wire/logs.ts";
+import { type EntryRow, entryColumns, toEntry } from "./log-rows.ts";
+import { type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
+import type { SearchTerm, SearchText } from "./ports.ts";
+
+const defaultLimit = 20;
+/** Of a word that occurs in more pieces than this only the newest are looked at: it says little, and they are likely what is meant. */
+const maxPieces = 2_000;
+/** How a prefix may go on; the first words of the alphabet. */
+const maxContinuations = 50;
+/** Terms of a query that count; the rest is left out. */
+const maxTerms = 16;
+/** Text that is looked through for phrases and snippets. */
+const maxReadCharacters = 2_000_000;
+/** An occurrence more says less than the one before. */
+const saturation = 1.5;
+
+interface Candidate {
+  readonly logId: string;
+  readonly observedAt: number;
+  score: number;
+}
+
+/** What a term was found in. */
+interface Found {
+  readonly term: SearchTerm;
+  /** Of each word of the term, the ids that it has; of a prefix several. */
+  readonly words: readonly (readonly number[])[];
+  /** Pieces of the rarest of its words, the newest first, and how often it occurs there. */
+  readonly pieces: ReadonlyMap<number, number>;
+  /** Whether there are more pieces than were looked at. */
+  readonly cut: boolean;
+}
+
+/** Entries in which all terms of a query occur, ranked, with what is around them. */
+export async function searchLogs(
+  on: LogsDatabase & { readonly searchText: SearchText },
+  accountId: string,
+  { q, limit = defaultLimit }: SearchLogsInput,
+): Promise<LogSearch> {
+  const terms = on.searchText.terms(q).slice(0, maxTerms);
+  const found: Found[] = [];
+  for (const term of terms) {
+    const one = await findTerm(on, accountId, term);
+    if (one === null) return { hits: [], hasMore: false, partial: false };
+    found.push(one);
+  }
+  const rarest = found.toSorted((one, other) => one.pieces.size - other.pieces.size);
+  const [first, ...others] = rarest;
+  if (first === undefined) return { hits: [], hasMore: false, partial: false };
+  const candidates = await entriesOf(on, accountId, first);
+  for (const other of others) await keepWith(on, candidates, other);
+  const ranked = [...candidates.values()].toSorted(
+    (one, other) => other.score - one.score || other.observedAt - one.observedAt || (one.logId < other.logId ? 1 : -1),
+  );
+  return showHits(on, { accountId, terms, ranked, limit, cut: first.cut });
+}
+
+/** The pieces of a term's rarest word; null when one of its words occurs nowhere. */
+async function findTerm(on: LogsDatabase, accountId: string, term: SearchTerm): Promise<Found | null> {
+  const words: (readonly number[])[] = [];
+  let best: Pick<Found, "pieces" | "cut"> | null = null;
+  for (const [at, word] of term.words.entries()) {
+    const ids = await wordIds(on, accountId, { word, prefix: term.prefix && at === term.words.length - 1 });
+    if (ids.length === 0) return null;
+    words.push(ids);
+    const pieces = await piecesOf(on, ids);
+    if (best === null || pieces.pieces.size < best.pieces.size) best = pieces;
+  }
+  return best === null ? null : { term, words, ...best };
+}
+
+async function wordIds(
+  { db }: LogsDatabase,
+  accountId: string,
+  { word, prefix }: { readonly word: string; readonly prefix: boolean },
+): Promise<readonly number[]> {
+  const rows = await db
+    .selectFrom("log_words")
+    .select("word_id")
+    .where("account_id", "=", accountId)
+    .$if(!prefix, (query) => query.where("word", "=", word))
+    .$if(prefix, (query) => query.where("word", ">=", word).where("word", "<", `${word}\u{10ffff}`))
+    .orderBy("word")
+    .limit(maxContinuations)
+    .execute();
+  return rows.map(({ word_id }) => word_id);
+}
+
+async function piecesOf({ db }: LogsDatabase, ids: readonly number[]): Promise<Pick<Found, "pieces" | "cut">> {
+  const pieces = new Map<number, number>();
+  for (const id of ids) {
+    const rows = await db
+      .selectFrom("log_postings")
+      .select(["chunk_id", "occurrences"])
+      .where("word_id", "=", id)
+      .orderBy("chunk_id", "desc")
+      .limit(maxPieces + 1)
+      .execute();
+    for (const { chunk_id, occurrences } of rows) pieces.set(chunk_id, (pieces.get(chunk_id) ?? 0) + occurrences);
+    if (pieces.size > maxPieces) break;
+  }
+  const cut = pieces.size > maxPieces;
+  const newest = [...pieces].toSorted(([one], [other]) => other - one).slice(0, maxPieces);
+  return { pieces: new Map(newest), cut };
+}
+
+/** Rare words say more. What is everywhere says nothing, but counts as found. */
+function worth({ pieces, cut }: Pick<Found, "pieces" | "cut">, occurrences: number): number {
+  const rarity = cut ? 0.01 : Math.log(1 + maxPieces / Math.max(1, pieces.size));
+  return (rarity * occurrences) / (occurrences + saturation);
+}
+
+async function entriesOf(
+  { db, dialect }: LogsDatabase,
+  accountId: string,
+  found: Found,
+): Promise<Map<string, Candidate>> {
+  const { rows } = await sql<{ chunk_id: number; log_id: string; observed_at: number }>`
+    select c.chunk_id, c.log_id, e.observed_at from log_chunks as c join log_entries as e on e.log_id = c.log_id
+    where c.chunk_id in ${numbersOf(dialect, found.pieces.keys())} and c.account_id = ${accountId}`.execute(db);
+  const candidates = new Map<string, Candidate>();
+  for (const { chunk_id, log_id, observed_at } of rows) {
+    const score = worth(found, found.pieces.get(chunk_id) ?? 1);
+    const known = candidates.get(log_id);
+    if (known === undefined) candidates.set(log_id, { logId: log_id, observedAt: observed_at, score });
+    else known.score = Math.max(known.score, score);
+  }
+  return candidates;
+}
+
+/** Leaves those in which this term occurs too, in any piece. */
+async function keepWith(on: LogsDatabase, candidates: Map<string, Candidate>, found: Found): Promise<void> {
+  const { db, dialect } = on;
+  const score = new Map<string, number>();
+  let left: Iterable<string> = candidates.keys();
+  for (const ids of found.words) {
+    const { rows } = await sql<{ log_id: string; occurrences: number }>`
+      select c.log_id, max(p.occurrences) as occurrences from log_chunks as c
+      join log_postings as p on p.chunk_id = c.chunk_id and p.word_id in ${wordList(ids)}
+      where c.log_id in ${textsOf(dialect, left)} group by c.log_id`.execute(db);
+    left = rows.map(({ log_id }) => log_id);
+    score.clear();
+    for (const { log_id, occurrences } of rows) score.set(log_id, worth(found, occurrences));
+  }
+  for (const [logId, candidate] of candidates) {
+    const more = score.get(logId);
+    if (more === undefined) candidates.delete(logId);
+    else candidate.score += more;
+  }
+}
+
+/** Few, and better seen by the planner than a query. */
+function wordList(ids: readonly number[]): RawBuilder<unknown> {
+  return sql`(${sql.join(ids.map((id) => sql.lit(id)))})`;
+}
+
+/** The best of them, each looked into: words of a phrase have to follow each other. */
+async function showHits(
+  on: LogsDatabase & { readonly searchText: SearchText },
+  asked: {
+    readonly accountId: string;
+    readonly terms: readonly SearchTerm[];
+    readonly ranked: readonly Candidate[];
+    readonly limit: number;
+    readonly cut: boolean;
+  },
+): Promise<LogSearch> {
+  const { accountId, terms, ranked, limit } = asked;
+  const hasPhrase = terms.some(({ words }) => words.length > 1);
+  const hits: LogHit[] = [];
+  let read = 0;
+  let at = 0;
+  while (at < ranked.length && hits.length <= limit && read < maxReadCharacters) {
+    const some = ranked.slice(at, at + limit + 1);
+    at += some.length;
+    const shown = await readEntries(on, accountId, some);
+    for (const { row, text } of shown) {
+      read += text.length;
+      const places = on.searchText.places(text, terms);
+      if (hasPhrase && new Set(places.map(({ term }) => term)).size < terms.length) continue;
+      const score = some.find(({ logId }) => logId === row.log_id)?.score ?? 0;
+      hits.push({ log: toEntry(row), snippet: on.searchText.snippet(text, places), score });
+    }
+  }
+  const partial = asked.cut || (hasPhrase && at < ranked.length && hits.length <= limit);
+  return { hits: hits.slice(0, limit), hasMore: hits.length > limit || at < ranked.length, partial };
+}
+
+/** Entries with their text, in the order in which they are given. */
+async function readEntries(
+  { db, dialect }: LogsDatabase,
+  accountId: string,
+  some: readonly Candidate[],
+): Promise<readonly { readonly row: EntryRow; readonly text: string }[]> {
+  const ids = some.map(({ logId }) => logId);
+  const rows = await db
+    .selectFrom("log_entries")
+    .select(entryColumns)
+    .where("account_id", "=", accountId)
+    .where("log_id", "in", textsOf(dialect, ids))
+    .execute();
+  const chunks = await db
+    .selectFrom("log_chunks")
+    .select(["log_id", "content"])
+    .where("log_id", "in", textsOf(dialect, ids))
+    .orderBy("log_id")
+    .orderBy("position")
+    .execute();
+  const texts = Map.groupBy(chunks, ({ log_id }) => log_id);
+  const byId = new Map(rows.map((row) => [row.log_id, row]));
+  return ids.flatMap((id) => {
+    const row = byId.get(id);
+    if (row === undefined) return [];
+    const text = (texts.get(id) ?? []).map(({ content }) => content).join("");
+    return [{ row, text: row.title === null ? text : `${row.title}\n${text}` }];
+  });
+}

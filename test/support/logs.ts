@@ -1,0 +1,54 @@
+import { onTestFinished } from "vitest";
+import { findTerms, parseQuery } from "../../src/coding/catalog/query.ts";
+import { snippetOf } from "../../src/coding/catalog/snippet.ts";
+import { foldText, wordsOf } from "../../src/coding/catalog/text-index-words.ts";
+import { type Clock, systemClock } from "../../src/core/clock.ts";
+import { newUuid } from "../../src/core/ids.ts";
+import { type Extractor, type Logs, openLogs, type SearchText } from "../../src/logs/index.ts";
+import type { Block, Turn } from "../../src/wire/turn.ts";
+import type { TestStore } from "./database.ts";
+
+/** What a word is, as everywhere. */
+export const searchText: SearchText = {
+  words: (text) => wordsOf(foldText(text)),
+  terms: parseQuery,
+  places: findTerms,
+  snippet: snippetOf,
+};
+
+/** A memory in a store, closed with the test. */
+export async function openTestLogs(
+  store: Pick<TestStore, "db" | "dialect">,
+  options: { readonly clock?: Clock; readonly extractor?: Extractor | null } = {},
+): Promise<Logs> {
+  const logs = await openLogs({ ...store, clock: systemClock, searchText, ...options });
+  onTestFinished(() => logs.close());
+  return logs;
+}
+
+/** A new account that may have entries. */
+export async function addAccount({ db }: Pick<TestStore, "db">): Promise<string> {
+  const account_id = newUuid();
+  await db.insertInto("accounts").values({ account_id, name: account_id, is_owner: 0, created_at: 1 }).execute();
+  return account_id;
+}
+
+/** A turn that says or does this. */
+export function turnOf(index: number, blocks: readonly (Block | string)[], at = "2025-05-05T10:00:00Z"): Turn {
+  const all = blocks.map((block): Block => (typeof block === "string" ? { type: "text", text: block } : block));
+  return {
+    index,
+    role: index % 2 === 0 ? "user" : "assistant",
+    at,
+    endedAt: at,
+    text: "",
+    blocks: all,
+    model: null,
+    usage: null,
+  };
+}
+
+/** A call of a tool with its result. */
+export function callOf(name: string, input: unknown, { ok = true, text = "" } = {}): Block {
+  return { type: "tool_call", id: "c1", name, input, result: { ok, text, truncated: false } };
+}
