@@ -1,0 +1,114 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { describeOnBothStores } from "../../test/support/database.ts";
+import { errorCode } from "../../test/support/error-code.ts";
+import { checkOracle, corpora, countsOf, createWorld } from "../../test/support/log-oracle.ts";
+import { addAccount, callOf, openTestLogs, turnOf } from "../../test/support/logs.ts";
+import { suiteSeed } from "../../test/support/suite-seed.ts";
+import { sha256 } from "../core/ids.ts";
+
+const nothing = { agent: null, repository: null, branch: null };
+
+describeOnBothStores("deleting", (openStore) => {
+  async function setUp() {
+    const store = await openStore();
+    return { store, logs: await openTestLogs(store), me: await addAccount(store) };
+  }
+
+  test("takes what only this entry said, counts it, and leaves what is shared", async () => {
+    const { store, logs, me } = await setUp();
+    const first = (await logs.submit(me, { content: "Decision: a = b\nhttps://one.example https://both.example" })).log;
+    const second = (await logs.submit(me, { content: "https://both.example" })).log;
+    expect(await logs.preview(me, first.logId)).toEqual({
+      logId: first.logId,
+      removed: { episode: true, statements: 3, entities: 2, facts: 4 },
+      shared: { statements: 1, entities: 2 },
+    });
+    expect(await logs.delete(me, first.logId, "token 7")).toEqual({
+      success: true,
+      message:
+        "Deleted the log entry and its episode, with 4 facts, 3 statements and 2 entities that nothing else refers to.",
+      deleted: { episode: true, statements: 3, entities: 2, facts: 4 },
+    });
+    expect(await errorCode(logs.delete(me, first.logId, "token 7"))).toBe("log_not_found");
+    expect((await logs.get(me, second.logId)).facts).toHaveLength(1);
+    expect(await store.db.selectFrom("log_deletions").selectAll().execute()).toMatchObject([
+      {
+        account_id: me,
+        actor: "token 7",
+        log_hash: sha256(first.logId),
+        episodes: 1,
+        statements: 3,
+        entities: 2,
+        facts: 4,
+      },
+    ]);
+  });
+
+  test("takes all entries of a session at once", async () => {
+    const { store, logs, me } = await setUp();
+    const blocks = [callOf("Read", { file_path: "/a" }), "Decision: a = b"];
+    for (const sessionId of ["s1", "s2"]) {
+      for (const index of [0, 1, 2]) {
+        await logs.record(me, {
+          sessionId,
+          title: null,
+          context: nothing,
+          onPurpose: false,
+          turns: [turnOf(index, blocks)],
+        });
+      }
+    }
+    const before = await countsOf({ store });
+    const { deleted, message } = await logs.deleteSession(me, "s1", "test");
+    const after = await countsOf({ store });
+    expect(deleted).toEqual({
+      logs: 3,
+      episodes: 3,
+      statements: before.statements - after.statements,
+      entities: before.entities - after.entities,
+      facts: before.facts - after.facts,
+    });
+    expect(message).toMatch(/^Deleted 3 log entries of the session and 3 episodes, with 12 facts/);
+    expect(await errorCode(logs.deleteSession(me, "s1", "test"))).toBe("log_not_found");
+    expect((await logs.list(me, {})).logs).toHaveLength(3);
+    await logs.deleteSession(me, "s2", "test");
+    expect(await countsOf({ store })).toEqual({ episodes: 0, statements: 0, entities: 0, facts: 0 });
+    expect(await store.db.selectFrom("log_words").selectAll().execute()).toEqual([]);
+  });
+
+  test("sixteen at once, beside what is recorded: one of each goes through, and the counts add up", async () => {
+    const { store, logs, me } = await setUp();
+    const again = await openTestLogs(await store.openAgain().then((one) => ({ ...store, ...one })));
+    const content = (n: number) => `Decision: a = ${n % 3}\nhttps://x.example/${n % 5} https://x.example/only${n}`;
+    const ids: string[] = [];
+    for (let n = 0; n < 16; n++) ids.push((await logs.submit(me, { content: content(n) })).log.logId);
+    const before = await countsOf({ store });
+    const attempts = ids.flatMap((id) => [logs, again].map((one) => one.delete(me, id, "test").catch(() => null)));
+    const entered = Array.from({ length: 16 }, (_, n) =>
+      (n % 2 ? logs : again).submit(me, { content: content(n + 16) }),
+    );
+    const answers = (await Promise.all(attempts)).filter((answer) => answer !== null);
+    const added = (await Promise.all(entered)).map(({ log }) => log.logId);
+    expect(answers).toHaveLength(16);
+    const facts = answers.reduce((sum, { deleted }) => sum + deleted.facts, 0);
+    expect(facts).toBe(before.facts);
+    const middle = await countsOf({ store });
+    const fresh = await setUp();
+    for (let n = 16; n < 32; n++) await fresh.logs.submit(fresh.me, { content: content(n) });
+    expect(middle).toEqual(await countsOf(fresh));
+    for (const id of added) await logs.delete(me, id, "test");
+    expect(await countsOf({ store })).toEqual({ episodes: 0, statements: 0, entities: 0, facts: 0 });
+    expect(await store.db.selectFrom("log_words").selectAll().execute()).toEqual([]);
+  });
+
+  test("leaves a store as one that never had the entries, whatever goes in whatever order", async () => {
+    const [first, second] = [await openStore(), await openStore()];
+    const one = await createWorld(first, await openTestLogs(first));
+    const other = await createWorld(second, await openTestLogs(second));
+    await fc.assert(
+      fc.asyncProperty(corpora, async (corpus) => checkOracle(one, other, corpus)),
+      { seed: suiteSeed, numRuns: 12 },
+    );
+  });
+});
