@@ -1,0 +1,16 @@
+// A process that deletes log entries until it is killed: argv is the store's place as JSON, then the account. It says `go` when it begins.
+import { systemClock } from "../../src/core/clock.ts";
+import { silentLog } from "../../src/core/log.ts";
+import { openLogs } from "../../src/logs/index.ts";
+import { openDatabase } from "../../src/storage/database.ts";
+import { searchText } from "./logs.ts";
+
+const [place = "", accountId = ""] = process.argv.slice(2);
+const { url, path }: { url: string | null; path: string } = JSON.parse(place);
+const database = await openDatabase({ url, path, log: silentLog });
+const logs = await openLogs({ ...database, clock: systemClock, searchText });
+const { logs: entries } = await logs.list(accountId, { limit: 200 });
+process.stdout.write("go\n");
+for (const { logId } of entries) await logs.delete(accountId, logId, "child");
+await logs.close();
+await database.close();
