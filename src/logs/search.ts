@@ -130,16 +130,16 @@ async function entriesOf(
   return candidates;
 }
 
-/** Leaves those in which this term occurs too, in any piece. */
+/** Leaves those in which this term occurs too, in any piece. The few pieces come first (`cross join`): the word may be everywhere. */
 async function keepWith(on: LogsDatabase, candidates: Map<string, Candidate>, found: Found): Promise<void> {
   const { db, dialect } = on;
   const score = new Map<string, number>();
   let left: Iterable<string> = candidates.keys();
   for (const ids of found.words) {
     const { rows } = await sql<{ log_id: string; occurrences: number }>`
-      select c.log_id, max(p.occurrences) as occurrences from log_chunks as c
-      join log_postings as p on p.chunk_id = c.chunk_id and p.word_id in ${wordList(ids)}
-      where c.log_id in ${textsOf(dialect, left)} group by c.log_id`.execute(db);
+      select c.log_id, max(p.occurrences) as occurrences from log_chunks as c cross join log_postings as p
+      where c.log_id in ${textsOf(dialect, left)} and p.chunk_id = c.chunk_id and p.word_id in ${wordList(ids)}
+      group by c.log_id`.execute(db);
     left = rows.map(({ log_id }) => log_id);
     score.clear();
     for (const { log_id, occurrences } of rows) score.set(log_id, worth(found, occurrences));

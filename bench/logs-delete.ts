@@ -1,0 +1,85 @@
+/**
+ * What does it cost to delete a log entry for good? An entry with 100 derived rows (33 facts, 33 statements, 34
+ * entities) against a bare `DELETE` whose `ON DELETE CASCADE` takes 100
+ * children, in the same file with the same durability; with and without the erasure of the journal; and with more and more other
+ * entries around it. Each figure is also given as a ratio from the same run.
+ *
+ * `node bench/logs-delete.ts [entries]`
+ */
+import { performance } from "node:perf_hooks";
+import { sql } from "kysely";
+import { systemClock } from "../src/core/clock.ts";
+import { createDeletion } from "../src/logs/deletion.ts";
+import { createLogIds } from "../src/logs/log-rows.ts";
+import { type BenchLogs, seedEntries, withLogs } from "./logs-rig.ts";
+import { quantile } from "./measure.ts";
+
+const children = 100;
+/** Each is a fact, a statement and an entity. */
+const addresses = 33;
+const rounds = 60;
+const most = Number(process.argv[2] ?? 1_000_000);
+const sizes = [1_000, 10_000, 100_000].filter((size) => size < most).concat(most);
+
+await withLogs(async (bench) => {
+  const { db } = bench.database;
+  await sql`create table bench_parents (id integer primary key, content text)`.execute(db);
+  await sql`create table bench_children (id integer primary key,
+    parent_id integer references bench_parents (id) on delete cascade, content text)`.execute(db);
+  await sql`create index bench_children_by_parent on bench_children (parent_id)`.execute(db);
+  const withoutErasure = createDeletion({
+    ...bench.database,
+    clock: systemClock,
+    newId: createLogIds(),
+    erasure: { finish: async () => "done", isPending: false, compact: async () => {}, close: async () => {} },
+    extraction: { wake: async () => {}, cancel: () => {}, close: async () => {} },
+  });
+  let seeded = 0;
+  let first = Number.NaN;
+  for (const size of sizes) {
+    seedEntries(bench.path, { from: seeded, to: size });
+    seeded = size;
+    const bare: number[] = [];
+    const plain: number[] = [];
+    const whole: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      bare.push(await bareDelete(bench, round));
+      plain.push(await timed(bench, round, (id) => withoutErasure.one("bench", id, "bench")));
+      whole.push(await timed(bench, round, (id) => bench.logs.delete("bench", id, "bench")));
+    }
+    const [a, b, c] = [bare, plain, whole].map((times) => quantile(times, 0.5));
+    if (a === undefined || b === undefined || c === undefined) throw new Error("nothing was measured");
+    if (Number.isNaN(first)) first = c;
+    console.log(
+      `${size} entries: bare cascade p50 ${a.toFixed(2)} ms | delete p50 ${c.toFixed(2)} ms (p99 ${quantile(whole, 0.99).toFixed(2)}), ` +
+        `${(a / c).toFixed(2)} of the bare rate | without erasure ${b.toFixed(2)} ms, ${(a / b).toFixed(2)} of the bare rate | ` +
+        `erasure costs ${((c - b) / b).toFixed(2)} of the plain delete | ${(c / first).toFixed(2)} of the first size`,
+    );
+  }
+});
+
+/** One parent with its children, of the size of a fact with its statement. */
+async function bareDelete({ database: { db } }: BenchLogs, round: number): Promise<number> {
+  await db.transaction().execute(async (tx) => {
+    await sql`insert into bench_parents values (${round}, ${"x".repeat(2_000)})`.execute(tx);
+    for (let n = 0; n < children; n++) {
+      await sql`insert into bench_children (parent_id, content) values (${round}, ${`https://example.com/${round}/${n}`})`.execute(
+        tx,
+      );
+    }
+  });
+  await sql`pragma wal_checkpoint(truncate)`.execute(db);
+  const began = performance.now();
+  await sql`delete from bench_parents where id = ${round}`.execute(db);
+  return performance.now() - began;
+}
+
+async function timed({ logs }: BenchLogs, round: number, remove: (id: string) => Promise<unknown>): Promise<number> {
+  const content = Array.from({ length: addresses }, (_, n) => `https://example.com/${round}/${n}`).join(" ");
+  const { log } = await logs.submit("bench", { content });
+  // What was recorded lately is in the journal: it is emptied so that the deletion pays for itself alone.
+  await logs.delete("bench", (await logs.submit("bench", { content: "x" })).log.logId, "bench");
+  const began = performance.now();
+  await remove(log.logId);
+  return performance.now() - began;
+}

@@ -1,0 +1,62 @@
+/**
+ * How many entries are remembered in a second, each in a transaction of its own with full durability, extraction and words included? Turns as
+ * agents write them: a prompt, an answer, five calls. Once in an empty store and once with many entries in it; beside it a bare durable
+ * insert of the same content in the same file.
+ *
+ * `node bench/logs-ingest.ts [entries that are there]`
+ */
+import { performance } from "node:perf_hooks";
+import { sql } from "kysely";
+import { callOf, turnOf } from "../test/support/logs.ts";
+import { type BenchLogs, seedEntries, sentence, withLogs } from "./logs-rig.ts";
+
+const entries = 1_500;
+const goal = 300;
+
+await withLogs(async (bench) => {
+  await sql`create table bench_plain (id integer primary key, content text)`.execute(bench.database.db);
+  await ingest(bench, "an empty store");
+  const there = Number(process.argv[2] ?? 1_000_000);
+  seedEntries(bench.path, { from: 0, to: there });
+  await ingest(bench, `${there} entries`);
+});
+
+async function ingest({ logs, database: { db } }: BenchLogs, where: string): Promise<void> {
+  const recordings = Array.from({ length: entries }, (_, n) => {
+    const calls = [
+      callOf("Read", { file_path: `/w/src/${n % 500}.ts` }, { text: sentence(100) }),
+      callOf("Edit", { file_path: `/w/src/${n % 500}.ts`, old_string: sentence(8), new_string: sentence(8) }),
+      callOf("Bash", { command: "npm test" }, { ok: n % 3 > 0, text: "Exit code 1" }),
+      callOf(
+        "Bash",
+        { command: `git commit -m '${sentence(5)}'` },
+        { text: `[main ${(n + 1_000_000).toString(16)}0] x` },
+      ),
+      callOf("Grep", { pattern: sentence(1) }),
+    ];
+    return {
+      sessionId: `${where}-${n % 50}`.replaceAll(" ", "-"),
+      title: sentence(4),
+      context: { agent: "claude-code", repository: "/w", branch: "main" },
+      onPurpose: false,
+      turns: [
+        turnOf(2 * n, [sentence(25)]),
+        turnOf(2 * n + 1, [`${sentence(50)}\nDecision: ${sentence(2)} = ${n}`, ...calls]),
+      ],
+    };
+  });
+  const bareBegan = performance.now();
+  for (const recording of recordings) {
+    await sql`insert into bench_plain (content) values (${JSON.stringify(recording.turns)})`.execute(db);
+  }
+  const bare = entries / ((performance.now() - bareBegan) / 1_000);
+  const cpu = process.cpuUsage();
+  const began = performance.now();
+  for (const recording of recordings) await logs.record("bench", recording);
+  const rate = entries / ((performance.now() - began) / 1_000);
+  const { user, system } = process.cpuUsage(cpu);
+  console.log(
+    `${where}: ${rate.toFixed(0)} entries a second, ${(rate / goal).toFixed(2)} of the goal, ${(rate / bare).toFixed(2)} of ${bare.toFixed(0)} bare inserts a second | ` +
+      `${((user + system) / 1_000 / entries).toFixed(2)} ms of CPU each`,
+  );
+}
