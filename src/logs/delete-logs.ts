@@ -1,6 +1,6 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import { sha256 } from "../core/ids.ts";
-import { type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
+import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import { suppressTurns } from "./recorded-turns.ts";
 
 /** Rows that were removed. */
@@ -34,10 +34,10 @@ export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<Re
   const { db, dialect } = on;
   const { accountId, logIds, at } = removal;
   const ids = textsOf(dialect, logIds);
-  const episodes = await sql`delete from episodes where ${mine(accountId)} and log_id in ${ids}
+  const episodes = await sql`delete from episodes where ${isOf(accountId)} and log_id in ${ids}
     returning log_id`.execute(db);
   await suppressRecorded(on, removal);
-  const logs = await sql`delete from log_entries where ${mine(accountId)} and log_id in ${ids}
+  const logs = await sql`delete from log_entries where ${isOf(accountId)} and log_id in ${ids}
     returning log_id`.execute(db);
   const removed = { logs: logs.rows.length, episodes: episodes.rows.length, ...derived };
   await db
@@ -57,20 +57,15 @@ export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<Re
   return removed;
 }
 
-/** The account, in a form that keeps SQLite from going through all rows of it: each row is found by its id. */
-function mine(accountId: string): RawBuilder<unknown> {
-  return sql`account_id || '' = ${accountId}`;
-}
-
 async function removeFacts(
   { db, dialect }: LogsDatabase,
   { accountId, logIds }: Removal,
 ): Promise<Pick<RemovedRows, "facts" | "statements" | "entities">> {
   const facts = await sql<{ statement_id: string }>`delete from facts
-    where ${mine(accountId)} and log_id in ${textsOf(dialect, logIds)} returning statement_id`.execute(db);
+    where ${isOf(accountId)} and log_id in ${textsOf(dialect, logIds)} returning statement_id`.execute(db);
   const said = new Set(facts.rows.map((row) => row.statement_id));
   const statements = await sql<{ subject_id: string; object_id: string | null }>`delete from statements
-    where ${mine(accountId)} and statement_id in ${textsOf(dialect, said)}
+    where ${isOf(accountId)} and statement_id in ${textsOf(dialect, said)}
       and not exists (select 1 from facts where facts.statement_id = statements.statement_id)
     returning subject_id, object_id`.execute(db);
   const named = new Set(
@@ -79,7 +74,7 @@ async function removeFacts(
     ),
   );
   const entities = await sql`delete from entities
-    where ${mine(accountId)} and entity_id in ${textsOf(dialect, named)}
+    where ${isOf(accountId)} and entity_id in ${textsOf(dialect, named)}
       and not exists (select 1 from statements where statements.subject_id = entities.entity_id)
       and not exists (select 1 from statements where statements.object_id = entities.entity_id)
     returning entity_id`.execute(db);
@@ -89,17 +84,17 @@ async function removeFacts(
 async function removeWords({ db, dialect }: LogsDatabase, { accountId, logIds }: Removal): Promise<void> {
   const ids = textsOf(dialect, logIds);
   const postings = await sql<{ word_id: number }>`delete from log_postings where chunk_id in
-    (select chunk_id from log_chunks where ${mine(accountId)} and log_id in ${ids}) returning word_id`.execute(db);
+    (select chunk_id from log_chunks where ${isOf(accountId)} and log_id in ${ids}) returning word_id`.execute(db);
   const words = new Set(postings.rows.map((row) => row.word_id));
-  await sql`delete from log_words where ${mine(accountId)} and word_id in ${numbersOf(dialect, words)}
+  await sql`delete from log_words where ${isOf(accountId)} and word_id in ${numbersOf(dialect, words)}
     and not exists (select 1 from log_postings where log_postings.word_id = log_words.word_id)`.execute(db);
-  await sql`delete from log_chunks where ${mine(accountId)} and log_id in ${ids}`.execute(db);
+  await sql`delete from log_chunks where ${isOf(accountId)} and log_id in ${ids}`.execute(db);
 }
 
 /** What was recorded from a session would be recorded again by itself. */
 async function suppressRecorded(on: LogsDatabase, { accountId, logIds, at }: Removal): Promise<void> {
   const { rows } = await sql<{ session_id: string; turn_index: number }>`delete from log_turns
-    where ${mine(accountId)} and log_id in ${textsOf(on.dialect, logIds)}
+    where ${isOf(accountId)} and log_id in ${textsOf(on.dialect, logIds)}
     returning session_id, turn_index`.execute(on.db);
   const bySession = Map.groupBy(rows, ({ session_id }) => session_id);
   for (const [sessionId, turns] of bySession) {

@@ -14,7 +14,7 @@ import {
 import { entityIdOf } from "./assertion.ts";
 import { cursorOf, readCursor } from "./cursor.ts";
 import type { LogsErrorCode } from "./errors.ts";
-import type { LogsDatabase } from "./logs-database.ts";
+import { isOf, type LogsDatabase } from "./logs-database.ts";
 
 const defaultLimit = 100;
 const defaultEntityLimit = 50;
@@ -61,8 +61,10 @@ const order = sql`f.valid_from, f.recorded_at, f.log_id, f.position`;
  */
 export async function findFacts({ db }: LogsDatabase, accountId: string, filter: FactFilter): Promise<FactPage> {
   const { limit = defaultLimit, cursor, asOf } = filter;
+  const isNarrow = [filter.subject, filter.object, filter.about, filter.logId].some((one) => one !== undefined);
   const inner = all([
-    sql`f.account_id = ${accountId}`,
+    // Found by what is asked for, or else along the account's facts.
+    isNarrow ? isOf(accountId, "f.account_id") : sql`f.account_id = ${accountId}`,
     when(filter.subject, (id) => sql`s.subject_id = ${id}`),
     when(filter.about, (id) => sql`(s.subject_id = ${id} or s.object_id = ${id})`),
     when(filter.predicate, (predicate) => sql`s.predicate = ${predicate}`),
@@ -112,7 +114,7 @@ function nextLookedFor(accountId: string, { knownAt }: FactFilter): RawBuilder<u
   const known = when(knownAt, (time) => sql`n.recorded_at <= ${time}`) ?? sql`true`;
   return sql`case when s.predicate in (${single}) then (
     select min(n.valid_from) from statements as m join facts as n on n.statement_id = m.statement_id
-    where m.subject_id = s.subject_id and m.predicate = s.predicate and n.account_id = ${accountId} and ${known}
+    where m.subject_id = s.subject_id and m.predicate = s.predicate and ${isOf(accountId, "n.account_id")} and ${known}
       and n.valid_from >= f.valid_from
       and (n.valid_from, n.recorded_at, n.log_id, n.position) > (${order})) end`;
 }

@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, sql } from "kysely";
+import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Tables } from "../storage/schema.ts";
 
 /** The store, or a transaction of it. */
@@ -34,6 +34,11 @@ export function numbersOf(dialect: LogsDatabase["dialect"], numbers: Iterable<nu
     dialect,
     Array.from(numbers, (one) => [one]),
   )})`;
+}
+
+/** That a row is the account's, for rows that are found by their ids: SQLite would rather go through all rows of the account. */
+export function isOf(accountId: string, column = "account_id"): RawBuilder<SqlBool> {
+  return sql`${sql.ref(column)} || '' = ${accountId}`;
 }
 
 /** Told from other uses of advisory locks. */

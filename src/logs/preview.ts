@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { DeletionPreview } from "../wire/logs.ts";
 import { logNotFound } from "./errors.ts";
 import { findRow } from "./log-rows.ts";
-import type { LogsDatabase } from "./logs-database.ts";
+import { isOf, type LogsDatabase } from "./logs-database.ts";
 
 /**
  * What a deletion would remove now, and what would stay.
@@ -11,14 +11,14 @@ import type { LogsDatabase } from "./logs-database.ts";
 export async function previewDeletion(on: LogsDatabase, accountId: string, logId: string): Promise<DeletionPreview> {
   if ((await findRow(on, accountId, logId)) === null) throw logNotFound();
   const { rows } = await sql<Record<"episodes" | "facts" | "said" | "statements" | "named" | "entities", number>>`
-    with said as (select distinct statement_id from facts where log_id = ${logId} and account_id = ${accountId}),
+    with said as (select distinct statement_id from facts where log_id = ${logId} and ${isOf(accountId)}),
     doomed as (select s.* from statements as s join said on said.statement_id = s.statement_id
       where not exists (select 1 from facts as f where f.statement_id = s.statement_id and f.log_id <> ${logId})),
     named as (select s.subject_id as entity_id from statements as s join said on said.statement_id = s.statement_id
       union select s.object_id from statements as s join said on said.statement_id = s.statement_id where s.object_id is not null)
     select
-      (select count(*) from episodes where log_id = ${logId} and account_id = ${accountId}) as episodes,
-      (select count(*) from facts where log_id = ${logId} and account_id = ${accountId}) as facts,
+      (select count(*) from episodes where log_id = ${logId} and ${isOf(accountId)}) as episodes,
+      (select count(*) from facts where log_id = ${logId} and ${isOf(accountId)}) as facts,
       (select count(*) from said) as said, (select count(*) from doomed) as statements,
       (select count(*) from named) as named,
       (select count(*) from named where not exists (select 1 from statements as s

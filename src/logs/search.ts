@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LogHit, LogSearch, SearchLogsInput } from "../wire/logs.ts";
 import { type EntryRow, entryColumns, toEntry } from "./log-rows.ts";
-import { type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
+import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import type { SearchTerm, SearchText } from "./ports.ts";
 
 const defaultLimit = 20;
@@ -198,7 +198,7 @@ async function readEntries(
   const rows = await db
     .selectFrom("log_entries")
     .select(entryColumns)
-    .where("account_id", "=", accountId)
+    .where(isOf(accountId))
     .where("log_id", "in", textsOf(dialect, ids))
     .execute();
   const chunks = await db
