@@ -1,5 +1,8 @@
+import { z } from "zod";
 import { PosternError } from "../core/errors.ts";
 import type { LogsErrorCode } from "./errors.ts";
+
+const cursorSchema = z.tuple([z.int()], z.string());
 
 /** Where a page ended, for the next one. */
 export function cursorOf(parts: readonly (string | number)[]): string {
@@ -18,9 +21,7 @@ export function readCursor(cursor: string, texts: number): readonly [number, ...
   } catch {
     throw wrong; // not JSON: nothing of ours
   }
-  if (!Array.isArray(parts) || parts.length !== texts + 1) throw wrong;
-  const [first, ...rest]: unknown[] = parts;
-  const strings = rest.filter((one) => typeof one === "string");
-  if (typeof first !== "number" || !Number.isSafeInteger(first) || strings.length !== texts) throw wrong;
-  return [first, ...strings];
+  const read = cursorSchema.safeParse(parts);
+  if (!read.success || read.data.length !== texts + 1) throw wrong;
+  return read.data;
 }

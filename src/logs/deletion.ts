@@ -29,10 +29,10 @@ export function createDeletion(
   ): Promise<RemovedRows & { readonly isErased: boolean }> {
     const at = clock.now();
     const { logIds, removed } = await writeFor(deps, accountId, async (tx) => {
-      const logIds = await find(tx);
-      if (logIds.length === 0) throw logNotFound();
-      const removal = { accountId, logIds, actor, at, deletionId: newId(at), subject };
-      return { logIds, removed: await removeLogs(tx, removal) };
+      const found = await find(tx);
+      if (found.length === 0) throw logNotFound();
+      const removal = { accountId, logIds: found, actor, at, deletionId: newId(at), subject };
+      return { logIds: found, removed: await removeLogs(tx, removal) };
     });
     extraction.cancel(logIds);
     return { ...removed, isErased: (await erasure.finish()) === "done" };

@@ -1,10 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { addAccount, callOf, openTestLogs, turnOf } from "../../test/support/logs.ts";
-import { systemClock } from "../core/clock.ts";
-import type { Extractor, SessionRecording } from "./index.ts";
+import type { SessionRecording } from "./index.ts";
 
 const nothing = { agent: null, repository: null, branch: null };
 
@@ -40,7 +39,11 @@ describeOnBothStores("the memory", (openStore) => {
     const detail = await logs.get(me, log.logId);
     expect(detail.content).toBe("Decision: timeout = 30 s\nSee https://example.com/a, and GH_TOKEN=[masked]");
     expect(detail.episode).toEqual({ characters: detail.content?.length, chunks: 1 });
-    expect(detail.facts.map(({ predicate, value, object }) => [predicate, value ?? object?.key]).toSorted()).toEqual([
+    expect(
+      detail.facts
+        .map(({ predicate, value, object }) => [predicate, value ?? object?.key])
+        .toSorted((one, other) => String(one).localeCompare(String(other))),
+    ).toEqual([
       ["decided", "timeout"],
       ["mentioned", "https://example.com/a"],
       ["status", "30 s"],
@@ -214,7 +217,11 @@ describeOnBothStores("the memory", (openStore) => {
     await add("long", `start ${"x ".repeat(9_000)} finish`);
     await logs.submit(other, { content: "cache elsewhere" });
     const find = async (q: string) => (await logs.search(me, { q })).hits.map(({ log }) => log.title);
-    expect((await find("cache")).toSorted()).toEqual(["often", "once", "the cache"]);
+    expect((await find("cache")).toSorted((one, other) => String(one).localeCompare(String(other)))).toEqual([
+      "often",
+      "once",
+      "the cache",
+    ]);
     expect((await find("cache")).at(-1)).toBe("once");
     expect(await find("cache miss")).toEqual(["often"]);
     expect(await find('"miss cache"')).toEqual([]);
@@ -253,90 +260,6 @@ describeOnBothStores("the memory", (openStore) => {
     expect((await logs.timeline(other, entity?.entityId ?? "")).facts).toEqual([]);
     expect((await logs.facts(other, { subject: entity?.entityId })).facts).toEqual([]);
     expect((await logs.get(me, log.logId)).facts).not.toEqual([]);
-  });
-
-  describe("with an extractor that takes its time", () => {
-    function slowExtractor() {
-      const asked: {
-        readonly text: string;
-        readonly signal: AbortSignal;
-        readonly answer: () => void;
-        readonly fail: () => void;
-      }[] = [];
-      const extractor: Extractor = {
-        name: "llm:test@1",
-        extract: (text, { signal, observedAt }) =>
-          new Promise((resolve, reject) => {
-            const subject = { type: "Decision", key: "by a model" } as const;
-            const answer = () =>
-              resolve([{ subject, predicate: "status", object: `of ${text.slice(0, 5)}`, at: observedAt }]);
-            asked.push({
-              text,
-              signal,
-              answer,
-              fail: () => reject(new Error("no model, key sk-abcdefghijklmnopqrstuvwxyz")),
-            });
-            signal.addEventListener("abort", () => reject(new Error("aborted")));
-          }),
-      };
-      const next = async (count: number) => {
-        while (asked.length < count) await systemClock.sleep(2);
-        return asked[count - 1];
-      };
-      return { extractor, asked, next };
-    }
-
-    test("an entry is pending until it answered", async () => {
-      const { extractor, next } = slowExtractor();
-      const { logs, me } = await setUp({ extractor });
-      const { log } = await logs.submit(me, { content: "Decision: a = b, sk-abcdefghijklmnopqrstuvwxyz" });
-      expect(log.status).toBe("pending");
-      expect(await logs.get(me, log.logId)).toMatchObject({ status: "pending", episode: null, facts: [] });
-      const request = await next(1);
-      expect(request?.text).not.toContain("abcdefghij");
-      request?.answer();
-      await logs.settled();
-      const { facts, status } = await logs.get(me, log.logId);
-      expect(status).toBe("ready");
-      expect(facts.map((fact) => fact.extractor).toSorted()).toEqual(["llm:test@1", "rules@1", "rules@1"]);
-    });
-
-    test("its failure leaves what the rules found", async () => {
-      const { extractor, next } = slowExtractor();
-      const { logs, me } = await setUp({ extractor });
-      const { log } = await logs.submit(me, { content: "Decision: a = b" });
-      (await next(1))?.fail();
-      await logs.settled();
-      const detail = await logs.get(me, log.logId);
-      expect(detail).toMatchObject({ status: "failed", failure: "no model, key [masked]" });
-      expect(detail.facts).toHaveLength(2);
-    });
-
-    test("a pending entry is deleted at once, and its answer thrown away", async () => {
-      const { extractor, asked, next } = slowExtractor();
-      const { store, logs, me } = await setUp({ extractor });
-      const { log } = await logs.submit(me, { content: "Decision: a = b" });
-      const request = await next(1);
-      const answer = await logs.delete(me, log.logId, "test");
-      expect(answer.deleted).toEqual({ episode: false, statements: 0, entities: 0, facts: 0 });
-      expect(request?.signal.aborted).toBe(true);
-      await logs.settled();
-      for (const table of ["log_entries", "episodes", "facts", "entities", "log_words"] as const) {
-        expect(await store.db.selectFrom(table).selectAll().execute()).toEqual([]);
-      }
-      expect(asked).toHaveLength(1);
-    });
-
-    test("what is pending when the gateway ends is derived after the next start", async () => {
-      const { extractor, next } = slowExtractor();
-      const { store, logs, me } = await setUp({ extractor });
-      const { log } = await logs.submit(me, { content: "Decision: a = b" });
-      await next(1);
-      await logs.close();
-      const again = await openTestLogs(store);
-      await again.settled();
-      expect(await again.get(me, log.logId)).toMatchObject({ status: "ready" });
-    });
   });
 });
 

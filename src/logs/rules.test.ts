@@ -230,7 +230,7 @@ describe("rules@1", () => {
       ],
     });
     found({ content: hostile });
-    expect(performance.now() - began).toBeLessThan(4_000);
+    expect(performance.now() - began).toBeLessThan(15_000);
     expect(all.length).toBeLessThanOrEqual(1_000);
   });
 });

@@ -6,7 +6,7 @@ import type { SearchTerm, SearchText } from "./ports.ts";
 
 const defaultLimit = 20;
 /** Of a word that occurs in more pieces than this only the newest are looked at: it says little, and they are likely what is meant. */
-const maxPieces = 2_000;
+const maxPieces = 500;
 /** How a prefix may go on; the first words of the alphabet. */
 const maxContinuations = 50;
 /** Terms of a query that count; the rest is left out. */

@@ -1,4 +1,4 @@
-// A process that deletes log entries until it is killed: argv is the store's place as JSON, then the account. It says `go` when it begins.
+// A process that deletes log entries until it is killed: argv is the store's place as JSON, then the account. It says `go` after the first.
 import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { openLogs } from "../../src/logs/index.ts";
@@ -10,7 +10,9 @@ const { url, path }: { url: string | null; path: string } = JSON.parse(place);
 const database = await openDatabase({ url, path, log: silentLog });
 const logs = await openLogs({ ...database, clock: systemClock, searchText });
 const { logs: entries } = await logs.list(accountId, { limit: 200 });
-process.stdout.write("go\n");
-for (const { logId } of entries) await logs.delete(accountId, logId, "child");
+for (const { logId } of entries) {
+  await logs.delete(accountId, logId, "child");
+  process.stdout.write("go\n");
+}
 await logs.close();
 await database.close();

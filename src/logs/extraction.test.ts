@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import { describeOnBothStores } from "../../test/support/database.ts";
+import { addAccount, openTestLogs } from "../../test/support/logs.ts";
+import { systemClock } from "../core/clock.ts";
+import type { Extractor } from "./index.ts";
+
+describeOnBothStores("with an extractor that takes its time", (openStore) => {
+  async function setUp(options: Parameters<typeof openTestLogs>[1] = {}) {
+    const store = await openStore();
+    return { store, logs: await openTestLogs(store, options), me: await addAccount(store) };
+  }
+
+  function slowExtractor() {
+    const asked: {
+      readonly text: string;
+      readonly signal: AbortSignal;
+      readonly answer: () => void;
+      readonly fail: () => void;
+    }[] = [];
+    const extractor: Extractor = {
+      name: "llm:test@1",
+      extract: (text, { signal, observedAt }) =>
+        new Promise((resolve, reject) => {
+          const subject = { type: "Decision", key: "by a model" } as const;
+          const answer = () =>
+            resolve([{ subject, predicate: "status", object: `of ${text.slice(0, 5)}`, at: observedAt }]);
+          asked.push({
+            text,
+            signal,
+            answer,
+            fail: () => reject(new Error("no model, key sk-abcdefghijklmnopqrstuvwxyz")),
+          });
+          signal.addEventListener("abort", () => reject(new Error("aborted")));
+        }),
+    };
+    const next = async (count: number) => {
+      while (asked.length < count) await systemClock.sleep(2);
+      return asked[count - 1];
+    };
+    return { extractor, asked, next };
+  }
+
+  test("an entry is pending until it answered", async () => {
+    const { extractor, next } = slowExtractor();
+    const { logs, me } = await setUp({ extractor });
+    const { log } = await logs.submit(me, { content: "Decision: a = b, sk-abcdefghijklmnopqrstuvwxyz" });
+    expect(log.status).toBe("pending");
+    expect(await logs.get(me, log.logId)).toMatchObject({ status: "pending", episode: null, facts: [] });
+    const request = await next(1);
+    expect(request?.text).not.toContain("abcdefghij");
+    request?.answer();
+    await logs.settled();
+    const { facts, status } = await logs.get(me, log.logId);
+    expect(status).toBe("ready");
+    expect(facts.map((fact) => fact.extractor).toSorted()).toEqual(["llm:test@1", "rules@1", "rules@1"]);
+  });
+
+  test("its failure leaves what the rules found", async () => {
+    const { extractor, next } = slowExtractor();
+    const { logs, me } = await setUp({ extractor });
+    const { log } = await logs.submit(me, { content: "Decision: a = b" });
+    (await next(1))?.fail();
+    await logs.settled();
+    const detail = await logs.get(me, log.logId);
+    expect(detail).toMatchObject({ status: "failed", failure: "no model, key [masked]" });
+    expect(detail.facts).toHaveLength(2);
+  });
+
+  test("a pending entry is deleted at once, and its answer thrown away", async () => {
+    const { extractor, asked, next } = slowExtractor();
+    const { store, logs, me } = await setUp({ extractor });
+    const { log } = await logs.submit(me, { content: "Decision: a = b" });
+    const request = await next(1);
+    const answer = await logs.delete(me, log.logId, "test");
+    expect(answer.deleted).toEqual({ episode: false, statements: 0, entities: 0, facts: 0 });
+    expect(request?.signal.aborted).toBe(true);
+    await logs.settled();
+    for (const table of ["log_entries", "episodes", "facts", "entities", "log_words"] as const) {
+      expect(await store.db.selectFrom(table).selectAll().execute()).toEqual([]);
+    }
+    expect(asked).toHaveLength(1);
+  });
+
+  test("what is pending when the gateway ends is derived after the next start", async () => {
+    const { extractor, next } = slowExtractor();
+    const { store, logs, me } = await setUp({ extractor });
+    const { log } = await logs.submit(me, { content: "Decision: a = b" });
+    await next(1);
+    await logs.close();
+    const again = await openTestLogs(store);
+    await again.settled();
+    expect(await again.get(me, log.logId)).toMatchObject({ status: "ready" });
+  });
+});
