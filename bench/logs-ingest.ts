@@ -23,14 +23,14 @@ await withLogs(async (bench) => {
   await notes(bench, `${there} entries`);
 });
 
-async function notes({ logs }: BenchLogs, where: string): Promise<void> {
+async function notes({ logs, caller }: BenchLogs, where: string): Promise<void> {
   const contents = Array.from(
     { length: entries },
     (_, n) => `${sentence(20)} https://example.com/${n}\nDecision: ${sentence(2)} = ${sentence(3)}`,
   );
   const cpu = process.cpuUsage();
   const began = performance.now();
-  for (const content of contents) await logs.submit("bench", { content });
+  for (const content of contents) await logs.submit(caller, { content });
   const rate = entries / ((performance.now() - began) / 1_000);
   const { user, system } = process.cpuUsage(cpu);
   console.log(
@@ -54,6 +54,7 @@ async function ingest({ logs, database: { db } }: BenchLogs, where: string): Pro
     return {
       sessionId: `${where}-${n % 50}`.replaceAll(" ", "-"),
       title: sentence(4),
+      dir: null,
       context: { agent: "claude-code", repository: "/w", branch: "main" },
       onPurpose: false,
       turns: [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
-import { type Logs, openLogs } from "../src/logs/index.ts";
+import { type Logs, type LogsCaller, openLogs } from "../src/logs/index.ts";
 import { type Database, openDatabase } from "../src/storage/database.ts";
 import { searchText } from "../test/support/logs.ts";
 
@@ -13,7 +13,7 @@ export interface BenchLogs {
   readonly logs: Logs;
   readonly database: Database;
   readonly path: string;
-  readonly accountId: string;
+  readonly caller: LogsCaller;
 }
 
 /** Runs `task` with an empty memory, and removes the folder afterwards. */
@@ -21,11 +21,16 @@ export async function withLogs(task: (bench: BenchLogs) => Promise<void>): Promi
   const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
   const path = join(folder, "postern.db");
   const database = await openDatabase({ url: null, path, log: silentLog });
-  const logs = await openLogs({ ...database, clock: systemClock, searchText });
+  const logs = await openLogs({
+    ...database,
+    clock: systemClock,
+    searchText,
+    visibleAmong: async (dirs) => new Set(dirs),
+  });
   try {
     const account = { account_id: "bench", name: "bench", is_owner: 0, created_at: 1 };
     await database.db.insertInto("accounts").values(account).execute();
-    await task({ logs, database, path, accountId: "bench" });
+    await task({ logs, database, path, caller: { accountId: "bench", folders: null } });
   } finally {
     await logs.close();
     await database.close();

@@ -11,7 +11,7 @@ import { quantile } from "./measure.ts";
 const limitMs = 30;
 const rounds = 15;
 
-await withLogs(async ({ logs, path }) => {
+await withLogs(async ({ logs, path, caller }) => {
   const entries = Number(process.argv[2] ?? 1_000_000);
   seedEntries(path, { from: 0, to: entries });
   const queries = [
@@ -31,7 +31,7 @@ await withLogs(async ({ logs, path }) => {
     let found = 0;
     for (let round = 0; round < rounds; round++) {
       const began = performance.now();
-      found = (await logs.search("bench", { q })).hits.length;
+      found = (await logs.search(caller, { q })).hits.length;
       times.push(performance.now() - began);
     }
     all.push(...times);
@@ -50,7 +50,7 @@ await withLogs(async ({ logs, path }) => {
     {},
   ]) {
     const began = performance.now();
-    const { facts } = await logs.facts("bench", input);
+    const { facts } = await logs.facts(caller, input);
     console.log(
       `  facts ${JSON.stringify(input)}: ${facts.length} shown, ${(performance.now() - began).toFixed(1)} ms`,
     );

@@ -4,11 +4,11 @@ import type { Accounts, Principal } from "./accounts/index.ts";
 import {
   type AgentRegistry,
   type Coding,
-  type CodingTool,
   changeAgent,
   createCoding,
   createCodingTools,
   hookCommand,
+  searchText,
 } from "./coding/index.ts";
 import { browserAddress, type Config, gatewayOrigins, gatewaySocketPath } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
@@ -49,6 +49,7 @@ import {
   webhookRoutes,
   webRoutes,
 } from "./http/index.ts";
+import { openLogs } from "./logs/index.ts";
 import { createManifest } from "./manifest.ts";
 import { createMcp } from "./mcp/index.ts";
 import { writeFileAtomic } from "./platform/files.ts";
@@ -58,6 +59,7 @@ import { openStores } from "./stores.ts";
 import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
 import { linkTerminalHost } from "./terminal-host-link.ts";
 import { packageVersion } from "./version.ts";
+import type { Tool } from "./wire/tool.ts";
 
 /** A running gateway. */
 export interface App {
@@ -121,6 +123,7 @@ async function start(
   disposer.add(() => lock.close());
   const {
     db,
+    dialect,
     accounts,
     oauth,
     folders,
@@ -172,6 +175,15 @@ async function start(
   });
   disposer.add(() => coding.stop());
   seen.resolve((dir, within) => coding.isVisibleDir(dir, within));
+  const logs = await openLogs({
+    db,
+    dialect,
+    clock,
+    searchText,
+    log,
+    visibleAmong: (dirs, within) => folders.visibleAmong(dirs, { scope: "coding", within }),
+  });
+  disposer.add(() => logs.close());
   const tools = createCodingTools(coding);
   const mcp = createMcp({
     version: packageVersion,
@@ -258,7 +270,7 @@ async function start(
 
 function createManifestSource(deps: {
   readonly gateway: { readonly id: string; readonly version: string };
-  readonly tools: readonly CodingTool[];
+  readonly tools: readonly Tool<Principal>[];
   readonly folders: Folders;
   readonly agents: AgentRegistry;
 }): (principal: Principal) => Promise<Record<string, unknown>> {

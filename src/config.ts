@@ -86,6 +86,32 @@ export const configFileSchema = z
       .max(100)
       .default([])
       .describe("Hosts, addresses and networks that webhooks may reach although they are private, also without TLS."),
+    memory: z
+      .strictObject({
+        record: z
+          .enum(["off", "close", "turn"])
+          .default("close")
+          .describe("When a session is remembered: never by itself, when it ends, or after each of its turns too."),
+        extractor: z
+          .strictObject({
+            provider: z.enum(["openai-compatible", "anthropic"]),
+            baseUrl: z
+              .url({ protocol: /^https?$/ })
+              .optional()
+              .describe("Where it answers; the vendor's own when left out."),
+            model: z.string().min(1),
+            apiKeyVariable: z
+              .string()
+              .regex(/^POSTERN_[A-Z0-9_]+$/)
+              .default("POSTERN_EXTRACTOR_API_KEY")
+              .describe("The variable of the gateway that holds its key; agents do not get it."),
+          })
+          .optional()
+          .describe(
+            "A model that finds more in what is remembered than the rules do. What is remembered is sent to it.",
+          ),
+      })
+      .prefault({}),
     logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
     agents: z.array(customAgentSchema).default([]).describe("Agents beside the built-in ones."),
   })

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { CodingTool } from "./coding/index.ts";
 import { createManifest } from "./manifest.ts";
+import type { Tool } from "./wire/tool.ts";
 
 const named = z.strictObject({ text: z.string() }).meta({ id: "Named" });
 const nested = z.object({ inner: named });
 
-function tool(name: string, input: z.ZodType, output: z.ZodType): CodingTool {
+function tool(name: string, input: z.ZodType, output: z.ZodType): Tool<unknown> {
   return {
     name,
     title: `The ${name}`,

@@ -1,7 +1,6 @@
-import type { CodingTool } from "./coding/index.ts";
 import type { Folder } from "./wire/access.ts";
 import type { ListAgentsOutput } from "./wire/coding.ts";
-import { toolAnnotations, toolSchema } from "./wire/tool.ts";
+import { type Tool, toolAnnotations, toolSchema } from "./wire/tool.ts";
 
 /** Counts up when a caller that read an older manifest could misread a newer one. */
 export const manifestProtocolVersion = "1";
@@ -9,7 +8,7 @@ export const manifestProtocolVersion = "1";
 /** What an LLM's host reads to offer Postern's tools. @see the seed, "Manifest"; its fields beyond the agents are ours */
 export function createManifest(facts: {
   readonly gateway: { readonly id: string; readonly version: string };
-  readonly tools: readonly CodingTool[];
+  readonly tools: readonly Omit<Tool<never>, "run">[];
   readonly folders: readonly Folder[];
   readonly agents: ListAgentsOutput;
 }): Record<string, unknown> {

@@ -17,6 +17,7 @@ import type { Tables } from "./storage/schema.ts";
 /** The store, and what needs nothing but the store: for the gateway, and for commands that work with and without one. */
 export interface Stores {
   readonly db: Kysely<Tables>;
+  readonly dialect: "sqlite" | "postgres";
   readonly accounts: Accounts;
   readonly oauth: OAuth;
   readonly folders: Folders;
@@ -43,7 +44,7 @@ export interface StoresDeps {
  */
 export async function openStores(config: Config, { log, clock, place }: StoresDeps): Promise<Stores> {
   await makePrivateFolder(config.home);
-  const { db, close } = await openDatabase({
+  const { db, dialect, close } = await openDatabase({
     url: config.databaseUrl,
     path: join(config.home, "postern.db"),
     log,
@@ -77,6 +78,7 @@ export async function openStores(config: Config, { log, clock, place }: StoresDe
   const accounts = createAccounts({ db, clock, log, issuers, appTokens: oauth.tokens });
   return {
     db,
+    dialect,
     fetch,
     accounts,
     oauth,

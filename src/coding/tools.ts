@@ -1,5 +1,3 @@
-import type { z } from "zod";
-import type { Scope } from "../wire/access.ts";
 import {
   answerPermissionInputSchema,
   answerPermissionOutputSchema,
@@ -16,26 +14,9 @@ import {
   readOutputSchema,
 } from "../wire/coding.ts";
 import { listInputSchema, listOutputSchema, searchInputSchema, searchOutputSchema } from "../wire/session-lists.ts";
-import type { ToolEffects } from "../wire/tool.ts";
+import type { Tool, ToolEffects } from "../wire/tool.ts";
 import type { Coding } from "./coding.ts";
 import type { Caller } from "./ports.ts";
-
-/** One tool, as HTTP, manifest, MCP, OpenAPI and the command line show it. */
-export interface CodingTool<Input = unknown, Output = unknown> {
-  readonly name: string;
-  /** For a person. */
-  readonly title: string;
-  /** For an LLM that decides whether to call it. */
-  readonly description: string;
-  readonly input: z.ZodType<Input>;
-  readonly output: z.ZodType<Output>;
-  /** The least that a caller must hold. */
-  readonly scope: Scope;
-  readonly effects: ToolEffects;
-  /** Whether its answers hold text of transcripts, which nobody may take for instructions. */
-  readonly quotesTranscripts: boolean;
-  run(input: Input, caller: Caller, signal: AbortSignal): Promise<Output>;
-}
 
 const reads: ToolEffects = { readOnly: true, destructive: false, idempotent: true, openWorld: false };
 const stops: ToolEffects = { readOnly: false, destructive: true, idempotent: true, openWorld: false };
@@ -45,12 +26,12 @@ const pauses: ToolEffects = { ...stops, destructive: false };
 const setsInMotion: ToolEffects = { readOnly: false, destructive: true, idempotent: false, openWorld: true };
 
 /** Keeps a tool's schemas and its function of one type. */
-function tool<Input, Output>(definition: CodingTool<Input, Output>): CodingTool<Input, Output> {
+function tool<Input, Output>(definition: Tool<Caller, Input, Output>): Tool<Caller, Input, Output> {
   return definition;
 }
 
 /** Every coding tool: the one table. @see the seed, "Coding tool routes" */
-export function createCodingTools(coding: Coding): readonly CodingTool[] {
+export function createCodingTools(coding: Coding): readonly Tool<Caller>[] {
   return [
     tool({
       name: "coding_ask",

@@ -1,11 +1,12 @@
 import type { Principal } from "../accounts/index.ts";
 import { type SpawnInput, type SpawnOutput, spawnInputSchema, spawnOutputSchema } from "../wire/coding.ts";
+import type { Tool } from "../wire/tool.ts";
 import type { RouteModule } from "./route-server.ts";
-import { registerTool, type Tool } from "./tool-routes.ts";
+import { registerTool } from "./tool-routes.ts";
 
 /** The coding tools, and the terminal routes of the web application. */
 export function codingRoutes(deps: {
-  readonly tools: readonly Tool[];
+  readonly tools: readonly Tool<Principal>[];
   readonly spawn: (input: SpawnInput, principal: Principal, signal: AbortSignal) => Promise<SpawnOutput>;
 }): RouteModule {
   return (server) => {

@@ -24,6 +24,6 @@ export { signInRoutes } from "./sign-in-routes.ts";
 export { terminalSocket } from "./terminal-socket.ts";
 export { ticketRoutes } from "./ticket-routes.ts";
 export { tokenRoutes } from "./token-routes.ts";
-export { registerTool, type Tool } from "./tool-routes.ts";
+export { registerTool } from "./tool-routes.ts";
 export { webRoutes } from "./web-routes.ts";
 export { webhookRoutes } from "./webhook-routes.ts";

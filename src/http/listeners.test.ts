@@ -15,11 +15,13 @@ import { type HttpConfig, healthRoutes, type RouteModule, registerTool } from ".
 const whoRoutes: RouteModule = (server) =>
   registerTool(server, {
     name: "who",
+    title: "Who",
     description: "Who is calling.",
     input: z.strictObject({}),
     output: z.unknown(),
     scope: "coding:read",
     effects: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
+    quotesTranscripts: false,
     run: async (_input, { kind, scopes }) => ({ kind, scopes: [...scopes] }),
   });
 

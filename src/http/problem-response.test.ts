@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { echo, looseSchema, startEchoServer, toolThat } from "../../test/support/echo-server.ts";
 import { rawRequest } from "../../test/support/raw-http.ts";
+import type { Principal } from "../accounts/index.ts";
 import { PosternError } from "../core/errors.ts";
-import { registerTool, type Tool } from "./index.ts";
+import type { Tool } from "../wire/tool.ts";
+import { registerTool } from "./index.ts";
 
 describe("a request", () => {
   test("that fits is answered", async () => {
@@ -137,7 +139,7 @@ describe("an error", () => {
     const answer = await post("/api/coding/act");
     expect(answer).toMatchObject({ status: 500, body: { code: "internal_error" } });
     expect(JSON.stringify(answer.body)).not.toContain("secret");
-    const broken: Tool = { ...echo, name: "broken", run: async () => ({ text: 1 }) };
+    const broken: Tool<Principal> = { ...echo, name: "broken", run: async () => ({ text: 1 }) };
     const second = await startEchoServer([(server) => registerTool(server, broken)]);
     expect(await second.post("/api/coding/broken", '{"text":"a"}')).toMatchObject({
       status: 500,

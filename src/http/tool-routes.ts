@@ -1,25 +1,9 @@
-import type { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
-import type { Scope } from "../wire/access.ts";
-import type { ToolEffects } from "../wire/tool.ts";
+import type { Tool } from "../wire/tool.ts";
 import type { RouteServer } from "./route-server.ts";
 
-/**
- * A tool as every face shows it: the name, what it is for in words for an LLM, its schemas, the scope that it needs at least, and
- * the run. `signal` is aborted when the caller goes away or the gateway stops.
- */
-export interface Tool<Input = unknown, Output = unknown> {
-  readonly name: string;
-  readonly description: string;
-  readonly input: z.ZodType<Input>;
-  readonly output: z.ZodType<Output>;
-  readonly scope: Scope;
-  readonly effects: ToolEffects;
-  run(input: Input, principal: Principal, signal: AbortSignal): Promise<Output>;
-}
-
 /** Adds `POST /api/coding/<name>`. */
-export function registerTool(server: RouteServer, tool: Tool): void {
+export function registerTool(server: RouteServer, tool: Tool<Principal>): void {
   const { app, principalOf, signalOf } = server;
   const [summary = tool.name] = tool.description.split(/(?<=\.)\s/, 1);
   app.route({

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { checkOracle, corpora, countsOf, createWorld } from "../../test/support/log-oracle.ts";
-import { addAccount, callOf, openTestLogs, turnOf } from "../../test/support/logs.ts";
+import { addAccount, callOf, openTestLogs, turnOf, whole } from "../../test/support/logs.ts";
 import { suiteSeed } from "../../test/support/suite-seed.ts";
 import { sha256 } from "../core/ids.ts";
 
@@ -17,21 +17,23 @@ describeOnBothStores("deleting", (openStore) => {
 
   test("takes what only this entry said, counts it, and leaves what is shared", async () => {
     const { store, logs, me } = await setUp();
-    const first = (await logs.submit(me, { content: "Decision: a = b\nhttps://one.example https://both.example" })).log;
-    const second = (await logs.submit(me, { content: "https://both.example" })).log;
-    expect(await logs.preview(me, first.logId)).toEqual({
+    const first = (
+      await logs.submit(whole(me), { content: "Decision: a = b\nhttps://one.example https://both.example" })
+    ).log;
+    const second = (await logs.submit(whole(me), { content: "https://both.example" })).log;
+    expect(await logs.preview(whole(me), first.logId)).toEqual({
       logId: first.logId,
       removed: { episode: true, statements: 3, entities: 2, facts: 4 },
       shared: { statements: 1, entities: 2 },
     });
-    expect(await logs.delete(me, first.logId, "token 7")).toEqual({
+    expect(await logs.delete(whole(me), first.logId, "token 7")).toEqual({
       success: true,
       message:
         "Deleted the log entry and its episode, with 4 facts, 3 statements and 2 entities that nothing else refers to.",
       deleted: { episode: true, statements: 3, entities: 2, facts: 4 },
     });
-    expect(await errorCode(logs.delete(me, first.logId, "token 7"))).toBe("log_not_found");
-    expect((await logs.get(me, second.logId)).facts).toHaveLength(1);
+    expect(await errorCode(logs.delete(whole(me), first.logId, "token 7"))).toBe("log_not_found");
+    expect((await logs.get(whole(me), second.logId)).facts).toHaveLength(1);
     expect(await store.db.selectFrom("log_deletions").selectAll().execute()).toMatchObject([
       {
         account_id: me,
@@ -53,6 +55,7 @@ describeOnBothStores("deleting", (openStore) => {
         await logs.record(me, {
           sessionId,
           title: null,
+          dir: null,
           context: nothing,
           onPurpose: false,
           turns: [turnOf(index, blocks)],
@@ -60,7 +63,7 @@ describeOnBothStores("deleting", (openStore) => {
       }
     }
     const before = await countsOf({ store });
-    const { deleted, message } = await logs.deleteSession(me, "s1", "test");
+    const { deleted, message } = await logs.deleteSession(whole(me), "s1", "test");
     const after = await countsOf({ store });
     expect(deleted).toEqual({
       logs: 3,
@@ -70,9 +73,9 @@ describeOnBothStores("deleting", (openStore) => {
       facts: before.facts - after.facts,
     });
     expect(message).toMatch(/^Deleted 3 log entries of the session and 3 episodes, with 12 facts/);
-    expect(await errorCode(logs.deleteSession(me, "s1", "test"))).toBe("log_not_found");
-    expect((await logs.list(me, {})).logs).toHaveLength(3);
-    await logs.deleteSession(me, "s2", "test");
+    expect(await errorCode(logs.deleteSession(whole(me), "s1", "test"))).toBe("log_not_found");
+    expect((await logs.list(whole(me), {})).logs).toHaveLength(3);
+    await logs.deleteSession(whole(me), "s2", "test");
     expect(await countsOf({ store })).toEqual({ episodes: 0, statements: 0, entities: 0, facts: 0 });
     expect(await store.db.selectFrom("log_words").selectAll().execute()).toEqual([]);
   });
@@ -82,11 +85,13 @@ describeOnBothStores("deleting", (openStore) => {
     const again = await openTestLogs(await store.openAgain().then((one) => ({ ...store, ...one })));
     const content = (n: number) => `Decision: a = ${n % 3}\nhttps://x.example/${n % 5} https://x.example/only${n}`;
     const ids: string[] = [];
-    for (let n = 0; n < 16; n++) ids.push((await logs.submit(me, { content: content(n) })).log.logId);
+    for (let n = 0; n < 16; n++) ids.push((await logs.submit(whole(me), { content: content(n) })).log.logId);
     const before = await countsOf({ store });
-    const attempts = ids.flatMap((id) => [logs, again].map((one) => one.delete(me, id, "test").catch(() => null)));
+    const attempts = ids.flatMap((id) =>
+      [logs, again].map((one) => one.delete(whole(me), id, "test").catch(() => null)),
+    );
     const entered = Array.from({ length: 16 }, (_, n) =>
-      (n % 2 ? logs : again).submit(me, { content: content(n + 16) }),
+      (n % 2 ? logs : again).submit(whole(me), { content: content(n + 16) }),
     );
     const answers = (await Promise.all(attempts)).filter((answer) => answer !== null);
     const added = (await Promise.all(entered)).map(({ log }) => log.logId);
@@ -95,9 +100,9 @@ describeOnBothStores("deleting", (openStore) => {
     expect(facts).toBe(before.facts);
     const middle = await countsOf({ store });
     const fresh = await setUp();
-    for (let n = 16; n < 32; n++) await fresh.logs.submit(fresh.me, { content: content(n) });
+    for (let n = 16; n < 32; n++) await fresh.logs.submit(whole(fresh.me), { content: content(n) });
     expect(middle).toEqual(await countsOf(fresh));
-    for (const id of added) await logs.delete(me, id, "test");
+    for (const id of added) await logs.delete(whole(me), id, "test");
     expect(await countsOf({ store })).toEqual({ episodes: 0, statements: 0, entities: 0, facts: 0 });
     expect(await store.db.selectFrom("log_words").selectAll().execute()).toEqual([]);
   });

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
 import { countsOf } from "../../test/support/log-oracle.ts";
-import { addAccount, callOf, openTestLogs, turnOf } from "../../test/support/logs.ts";
+import { addAccount, callOf, openTestLogs, turnOf, whole } from "../../test/support/logs.ts";
 import { systemClock } from "../core/clock.ts";
 
 const nothing = { agent: null, repository: null, branch: null };
@@ -50,18 +50,18 @@ describe("what was deleted, on SQLite", () => {
 
   test("is in no file afterwards: neither content, nor what was derived, nor words", async () => {
     const { store, logs, me } = await setUp();
-    for (let n = 0; n < 20; n++) await logs.submit(me, saying(newSentinel()));
+    for (let n = 0; n < 20; n++) await logs.submit(whole(me), saying(newSentinel()));
     const sentinel = newSentinel();
     const key = { idempotencyKey: `key ${sentinel}` };
     const { log } = await logs.submit(
-      me,
+      whole(me),
       { ...saying(sentinel), content: `${saying(sentinel).content} ${"long ".repeat(20_000)}` },
       key,
     );
-    for (let n = 0; n < 20; n++) await logs.submit(me, saying(newSentinel()));
+    for (let n = 0; n < 20; n++) await logs.submit(whole(me), saying(newSentinel()));
     expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(true);
-    expect((await logs.search(me, { q: sentinel })).hits).toHaveLength(1);
-    const { message } = await logs.delete(me, log.logId, "test");
+    expect((await logs.search(whole(me), { q: sentinel })).hits).toHaveLength(1);
+    const { message } = await logs.delete(whole(me), log.logId, "test");
     expect(message).not.toContain("pending");
     expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(false);
   });
@@ -77,13 +77,14 @@ describe("what was deleted, on SQLite", () => {
     const recording = {
       sessionId: "s1",
       title: sentinel,
+      dir: null,
       context: nothing,
       onPurpose: false,
       turns: [turnOf(0, blocks)],
     };
     await logs.record(me, recording);
     expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(true);
-    await logs.deleteSession(me, "s1", "test");
+    await logs.deleteSession(whole(me), "s1", "test");
     expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(false);
     expect((await logs.record(me, recording)).outcome).toBe("suppressed");
   });
@@ -95,11 +96,11 @@ describe("what was deleted, on SQLite", () => {
     for (let n = 0; n < 150; n++) {
       if (kept.size < 30 || randomInt(2) === 0) {
         const sentinel = newSentinel();
-        kept.set(sentinel, (await logs.submit(me, saying(sentinel))).log.logId);
+        kept.set(sentinel, (await logs.submit(whole(me), saying(sentinel))).log.logId);
         continue;
       }
       const [sentinel = "", logId = ""] = [...kept][randomInt(kept.size)] ?? [];
-      await logs.delete(me, logId, "test");
+      await logs.delete(whole(me), logId, "test");
       kept.delete(sentinel);
       gone.push(sentinel);
     }
@@ -124,10 +125,10 @@ describe("what was deleted, on SQLite", () => {
   test("is said to be pending while a reader holds on to it, and goes when the reader leaves", async () => {
     const { store, logs, me } = await setUp();
     const sentinel = newSentinel();
-    const { log } = await logs.submit(me, saying(sentinel));
+    const { log } = await logs.submit(whole(me), saying(sentinel));
     const reader = openReader(store);
     const began = performance.now();
-    const { message, deleted } = await logs.delete(me, log.logId, "test");
+    const { message, deleted } = await logs.delete(whole(me), log.logId, "test");
     expect(performance.now() - began).toBeGreaterThan(4_500);
     expect(message).toContain("is pending");
     expect(deleted.episode).toBe(true);
@@ -141,9 +142,9 @@ describe("what was deleted, on SQLite", () => {
   test("goes at the next start when the gateway ended before", async () => {
     const { store, logs, me } = await setUp();
     const sentinel = newSentinel();
-    const { log } = await logs.submit(me, saying(sentinel));
+    const { log } = await logs.submit(whole(me), saying(sentinel));
     const reader = openReader(store);
-    const deleting = logs.delete(me, log.logId, "test");
+    const deleting = logs.delete(whole(me), log.logId, "test");
     await systemClock.sleep(100);
     await logs.close();
     expect((await deleting).message).toContain("is pending");
@@ -166,7 +167,7 @@ describeOnBothStores("a process that is killed while it deletes", (openStore) =>
     const content = (n: number) =>
       Array.from({ length: 40 }, (_, m) => `https://x.example/${m < 20 ? m : `${n}-${m}`}`).join(" ");
     const all = new Map<string, number>();
-    for (let n = 0; n < entries; n++) all.set((await logs.submit(me, { content: content(n) })).log.logId, n);
+    for (let n = 0; n < entries; n++) all.set((await logs.submit(whole(me), { content: content(n) })).log.logId, n);
     for (let round = 0; round < 2; round++) {
       const child = spawn(process.execPath, [program, JSON.stringify(store.place), me], {
         stdio: ["ignore", "pipe", "inherit"],
@@ -182,7 +183,7 @@ describeOnBothStores("a process that is killed while it deletes", (openStore) =>
     const fresh = await openStore();
     const other = await openTestLogs(fresh);
     const account = await addAccount(fresh);
-    for (const { log_id } of left) await other.submit(account, { content: content(all.get(log_id) ?? -1) });
+    for (const { log_id } of left) await other.submit(whole(account), { content: content(all.get(log_id) ?? -1) });
     expect(await countsOf({ store })).toEqual(await countsOf({ store: fresh }));
     for (const table of ["log_words", "log_postings", "log_chunks"] as const) {
       const rows = async (one: TestStore) => (await one.db.selectFrom(table).selectAll().execute()).length;

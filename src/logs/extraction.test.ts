@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
-import { addAccount, openTestLogs } from "../../test/support/logs.ts";
+import { addAccount, openTestLogs, whole } from "../../test/support/logs.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Extractor } from "./index.ts";
 
@@ -43,14 +43,14 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
   test("an entry is pending until it answered", async () => {
     const { extractor, next } = slowExtractor();
     const { logs, me } = await setUp({ extractor });
-    const { log } = await logs.submit(me, { content: "Decision: a = b, sk-abcdefghijklmnopqrstuvwxyz" });
+    const { log } = await logs.submit(whole(me), { content: "Decision: a = b, sk-abcdefghijklmnopqrstuvwxyz" });
     expect(log.status).toBe("pending");
-    expect(await logs.get(me, log.logId)).toMatchObject({ status: "pending", episode: null, facts: [] });
+    expect(await logs.get(whole(me), log.logId)).toMatchObject({ status: "pending", episode: null, facts: [] });
     const request = await next(1);
     expect(request?.text).not.toContain("abcdefghij");
     request?.answer();
     await logs.settled();
-    const { facts, status } = await logs.get(me, log.logId);
+    const { facts, status } = await logs.get(whole(me), log.logId);
     expect(status).toBe("ready");
     expect(facts.map((fact) => fact.extractor).toSorted()).toEqual(["llm:test@1", "rules@1", "rules@1"]);
   });
@@ -58,10 +58,10 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
   test("its failure leaves what the rules found", async () => {
     const { extractor, next } = slowExtractor();
     const { logs, me } = await setUp({ extractor });
-    const { log } = await logs.submit(me, { content: "Decision: a = b" });
+    const { log } = await logs.submit(whole(me), { content: "Decision: a = b" });
     (await next(1))?.fail();
     await logs.settled();
-    const detail = await logs.get(me, log.logId);
+    const detail = await logs.get(whole(me), log.logId);
     expect(detail).toMatchObject({ status: "failed", failure: "no model, key [masked]" });
     expect(detail.facts).toHaveLength(2);
   });
@@ -69,9 +69,9 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
   test("a pending entry is deleted at once, and its answer thrown away", async () => {
     const { extractor, asked, next } = slowExtractor();
     const { store, logs, me } = await setUp({ extractor });
-    const { log } = await logs.submit(me, { content: "Decision: a = b" });
+    const { log } = await logs.submit(whole(me), { content: "Decision: a = b" });
     const request = await next(1);
-    const answer = await logs.delete(me, log.logId, "test");
+    const answer = await logs.delete(whole(me), log.logId, "test");
     expect(answer.deleted).toEqual({ episode: false, statements: 0, entities: 0, facts: 0 });
     expect(request?.signal.aborted).toBe(true);
     await logs.settled();
@@ -84,11 +84,11 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
   test("what is pending when the gateway ends is derived after the next start", async () => {
     const { extractor, next } = slowExtractor();
     const { store, logs, me } = await setUp({ extractor });
-    const { log } = await logs.submit(me, { content: "Decision: a = b" });
+    const { log } = await logs.submit(whole(me), { content: "Decision: a = b" });
     await next(1);
     await logs.close();
     const again = await openTestLogs(store);
     await again.settled();
-    expect(await again.get(me, log.logId)).toMatchObject({ status: "ready" });
+    expect(await again.get(whole(me), log.logId)).toMatchObject({ status: "ready" });
   });
 });

@@ -32,19 +32,19 @@ import {
 import { readLog } from "./log-detail.ts";
 import { listLogs } from "./log-list.ts";
 import { createLogIds } from "./log-rows.ts";
-import type { Extractor, SearchText } from "./ports.ts";
+import type { Extractor, LogsCaller, SearchText, VisibleAmong } from "./ports.ts";
 import { previewDeletion } from "./preview.ts";
 import { searchLogs } from "./search.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
 export type { LogsErrorCode } from "./errors.ts";
 export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
-export type { Extractor, SearchTerm, SearchText, TermPlace } from "./ports.ts";
+export type { Extractor, LogsCaller, SearchTerm, SearchText, TermPlace, VisibleAmong } from "./ports.ts";
 export { type LogContext, rulesName } from "./rules.ts";
 
 /**
- * The memory of sessions: what was asked, decided, changed and run. Everything is one account's; an entry of another is not found, as
- * one that never was. All that comes out of it is untrusted: it comes from transcripts and callers.
+ * The memory of sessions: what was asked, decided, changed and run. Everything is one account's; an entry of another, or of a directory
+ * that the caller may not see, is not found, as one that never was. All that comes out of it is untrusted: it comes from transcripts and callers.
  */
 export interface Logs {
   /**
@@ -53,7 +53,7 @@ export interface Logs {
    * @throws PosternError `idempotency_conflict`
    */
   submit(
-    accountId: string,
+    caller: LogsCaller,
     input: SubmitLogInput,
     options?: { readonly idempotencyKey?: string | undefined },
   ): Promise<Submitted>;
@@ -61,33 +61,33 @@ export interface Logs {
   record(accountId: string, recording: SessionRecording): Promise<Recorded>;
 
   /** The newest first. @throws PosternError `invalid_request` for a cursor that is none */
-  list(accountId: string, input: ListLogsInput): Promise<LogPage>;
+  list(caller: LogsCaller, input: ListLogsInput): Promise<LogPage>;
   /** With what was derived from it. @throws PosternError `log_not_found` */
-  get(accountId: string, logId: string): Promise<LogDetail>;
+  get(caller: LogsCaller, logId: string): Promise<LogDetail>;
   /** Entries in which all words occur, the best first. */
-  search(accountId: string, input: SearchLogsInput): Promise<LogSearch>;
+  search(caller: LogsCaller, input: SearchLogsInput): Promise<LogSearch>;
   /** Facts with the time that they hold. @throws PosternError `invalid_request` */
-  facts(accountId: string, input: FactsInput): Promise<FactPage>;
+  facts(caller: LogsCaller, input: FactsInput): Promise<FactPage>;
   /** @throws PosternError `invalid_request` for a cursor that is none */
-  entities(accountId: string, input: EntitiesInput): Promise<EntityPage>;
+  entities(caller: LogsCaller, input: EntitiesInput): Promise<EntityPage>;
   /** Every fact about an entity, as subject or object, the newest first. @throws PosternError `invalid_request` */
   timeline(
-    accountId: string,
+    caller: LogsCaller,
     entityId: string,
     page?: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
   ): Promise<FactPage>;
 
   /** What {@link Logs.delete} would remove now. @throws PosternError `log_not_found` */
-  preview(accountId: string, logId: string): Promise<DeletionPreview>;
+  preview(caller: LogsCaller, logId: string): Promise<DeletionPreview>;
   /**
    * Deletes an entry with everything that only it said, for good.
    * @see the seed, `DELETE /api/v1/logs/{logId}`
    * @param actor who, for the row that is kept of it: a token's id, say
    * @throws PosternError `log_not_found`
    */
-  delete(accountId: string, logId: string, actor: string): Promise<LogDeletion>;
+  delete(caller: LogsCaller, logId: string, actor: string): Promise<LogDeletion>;
   /** All entries of a session, in one transaction. @throws PosternError `log_not_found` when there is none */
-  deleteSession(accountId: string, sessionId: string, actor: string): Promise<SessionLogDeletion>;
+  deleteSession(caller: LogsCaller, sessionId: string, actor: string): Promise<SessionLogDeletion>;
 
   /** Whether something that was deleted waits for a reader to leave the store's file. */
   readonly isErasurePending: boolean;
@@ -105,6 +105,7 @@ export async function openLogs(deps: {
   readonly dialect: "sqlite" | "postgres";
   readonly clock: Clock;
   readonly searchText: SearchText;
+  readonly visibleAmong: VisibleAmong;
   readonly log?: Log;
   /** Finds more than the rules do; null for the rules alone. */
   readonly extractor?: Extractor | null;
@@ -122,7 +123,7 @@ export async function openLogs(deps: {
   };
   wake();
   return {
-    async submit(accountId, input, options = {}) {
+    async submit({ accountId }, input, options = {}) {
       const submitted = await submitLog(all, accountId, { input, idempotencyKey: options.idempotencyKey });
       if (all.later && submitted.created) wake();
       return submitted;
@@ -132,15 +133,15 @@ export async function openLogs(deps: {
       if (all.later && recorded.logIds.length > 0) wake();
       return recorded;
     },
-    list: (accountId, input) => listLogs(all, accountId, input),
-    get: (accountId, logId) => readLog(all, accountId, logId),
-    search: (accountId, input) => searchLogs(all, accountId, input),
-    facts: async (accountId, input) => findFacts(all, accountId, factFilter(accountId, input)),
-    entities: (accountId, input) => findEntities(all, accountId, input),
-    timeline: (accountId, entityId, page = {}) => findFacts(all, accountId, { ...page, about: entityId }),
-    preview: (accountId, logId) => previewDeletion(all, accountId, logId),
-    delete: deletion.one,
-    deleteSession: deletion.session,
+    list: ({ accountId }, input) => listLogs(all, accountId, input),
+    get: ({ accountId }, logId) => readLog(all, accountId, logId),
+    search: ({ accountId }, input) => searchLogs(all, accountId, input),
+    facts: async ({ accountId }, input) => findFacts(all, accountId, factFilter(accountId, input)),
+    entities: ({ accountId }, input) => findEntities(all, accountId, input),
+    timeline: ({ accountId }, entityId, page = {}) => findFacts(all, accountId, { ...page, about: entityId }),
+    preview: ({ accountId }, logId) => previewDeletion(all, accountId, logId),
+    delete: ({ accountId }, logId, actor) => deletion.one(accountId, logId, actor),
+    deleteSession: ({ accountId }, sessionId, actor) => deletion.session(accountId, sessionId, actor),
     get isErasurePending() {
       return erasure.isPending;
     },

@@ -85,7 +85,7 @@ export async function submitLog(
   };
   const key_hash = idempotencyKey === undefined ? null : sha256(idempotencyKey);
   const request_hash = key_hash === null ? null : sha256(JSON.stringify(input));
-  const row = { ...rowOf(deps, of), source: "api" as const, key_hash, request_hash };
+  const row = { ...rowOf(deps, of, null), source: "api" as const, key_hash, request_hash };
   const episode = deps.later ? null : episodeOf(of, deps.searchText);
   return writeFor(deps, accountId, async (tx) => {
     const known = key_hash === null ? undefined : await findByKey(tx, accountId, key_hash);
@@ -111,12 +111,13 @@ async function findByKey({ db }: LogsDatabase, accountId: string, keyHash: strin
     .executeTakeFirst();
 }
 
-function rowOf({ later }: IngestDeps, of: Derivable) {
+function rowOf({ later }: IngestDeps, of: Derivable, dir: string | null) {
   const { body } = of;
   return {
     log_id: of.logId,
     account_id: of.accountId,
     session_id: of.sessionId,
+    dir,
     title: of.title,
     form: body.form,
     content: contentOf(body),
@@ -134,6 +135,8 @@ function rowOf({ later }: IngestDeps, of: Derivable) {
 export interface SessionRecording {
   readonly sessionId: string;
   readonly title: string | null;
+  /** Where it runs, a real path; of a gateway-made worktree its repository. */
+  readonly dir: string | null;
   readonly context: LogContext;
   /** In order; those that are remembered already are left out. */
   readonly turns: readonly Turn[];
@@ -228,7 +231,7 @@ function entryOf(deps: IngestDeps, accountId: string, recording: SessionRecordin
     body: bodyOf({ turns: recording.turns }),
   };
   return {
-    row: { ...rowOf(deps, of), source: "session" as const },
+    row: { ...rowOf(deps, of, recording.dir), source: "session" as const },
     indexes: recording.turns.map(({ index }) => index),
     episode: deps.later ? null : episodeOf(of, deps.searchText),
   };

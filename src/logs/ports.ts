@@ -1,5 +1,15 @@
 import type { Assertion } from "./assertion.ts";
 
+/** Who asks: as much of a caller as the memory needs to know. */
+export interface LogsCaller {
+  readonly accountId: string;
+  /** Folders (real paths) that the caller's token is limited to; null is no limit. */
+  readonly folders: readonly string[] | null;
+}
+
+/** Those of many directories (which may be gone) whose sessions may be seen by the folder rule, by who is limited to `within`. */
+export type VisibleAmong = (dirs: readonly string[], within: readonly string[] | null) => Promise<ReadonlySet<string>>;
+
 /** What has to occur: one word, or several right after each other. */
 export interface SearchTerm {
   /** Folded; at least one. */

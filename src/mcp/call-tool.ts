@@ -1,8 +1,10 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import type { Principal } from "../accounts/index.ts";
 import { newUuid } from "../core/ids.ts";
+import type { Tool } from "../wire/tool.ts";
 import { untrustedNotice } from "./instructions.ts";
-import type { McpDeps, McpTool } from "./ports.ts";
+import type { McpDeps } from "./ports.ts";
 import { reportWhile } from "./progress.ts";
 import type { ToolCall } from "./tool-call.ts";
 
@@ -32,7 +34,7 @@ export async function callTool(
 
 function failed(
   { problemOf, log }: Pick<McpDeps, "problemOf" | "log">,
-  { tool, error }: { readonly tool: McpTool; readonly error: unknown },
+  { tool, error }: { readonly tool: Tool<Principal>; readonly error: unknown },
 ): CallToolResult {
   const requestId = newUuid();
   const { code, detail, status, type: _type, title: _title, ...facts } = problemOf(error, requestId);

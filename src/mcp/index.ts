@@ -1,2 +1,2 @@
 export { createMcp } from "./mcp.ts";
-export type { Mcp, McpDeps, McpLimits, McpRequest, McpSessions, McpTool } from "./ports.ts";
+export type { Mcp, McpDeps, McpLimits, McpRequest, McpSessions } from "./ports.ts";

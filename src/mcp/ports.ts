@@ -1,26 +1,11 @@
-import type { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { StreamMessage, StreamOptions } from "../events/index.ts";
-import type { Scope } from "../wire/access.ts";
 import type { ReadInput, ReadOutput } from "../wire/coding.ts";
 import type { Problem } from "../wire/problem.ts";
 import type { ListInput, ListOutput } from "../wire/session-lists.ts";
-import type { ToolEffects } from "../wire/tool.ts";
-
-/** A row of the one table of tools, as much of it as this face shows. */
-export interface McpTool<Input = unknown, Output = unknown> {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly input: z.ZodType<Input>;
-  readonly output: z.ZodType<Output>;
-  readonly scope: Scope;
-  readonly effects: ToolEffects;
-  readonly quotesTranscripts: boolean;
-  run(input: Input, principal: Principal, signal: AbortSignal): Promise<Output>;
-}
+import type { Tool } from "../wire/tool.ts";
 
 /** The sessions, as resources show them. */
 export interface McpSessions {
@@ -32,7 +17,7 @@ export interface McpSessions {
 /** What the face for MCP clients needs. */
 export interface McpDeps {
   readonly version: string;
-  readonly tools: readonly McpTool[];
+  readonly tools: readonly Tool<Principal>[];
   readonly sessions: McpSessions;
   /** What happens to sessions, as it happens. */
   readonly events: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;

@@ -1,10 +1,10 @@
 import { McpServer, ProtocolError, ProtocolErrorCode, type ServerContext } from "@modelcontextprotocol/server";
 import type { Principal } from "../accounts/index.ts";
 import { newUuid } from "../core/ids.ts";
-import { type ToolAnnotations, type ToolSchema, toolAnnotations, toolSchema } from "../wire/tool.ts";
+import { type Tool, type ToolAnnotations, type ToolSchema, toolAnnotations, toolSchema } from "../wire/tool.ts";
 import { callTool } from "./call-tool.ts";
 import { instructions, untrustedNotice } from "./instructions.ts";
-import type { McpDeps, McpLimits, McpTool } from "./ports.ts";
+import type { McpDeps, McpLimits } from "./ports.ts";
 import { type SessionResources, sessionTemplate } from "./resources.ts";
 
 /** What a client may subscribe to by `resources/subscribe`: the 2025 specifications only. */
@@ -15,7 +15,7 @@ export interface Subscriptions {
 
 /** A tool as it is listed; made once, for all servers. */
 export interface ListedTool {
-  readonly tool: McpTool;
+  readonly tool: Tool<Principal>;
   readonly listed: {
     name: string;
     title: string;
@@ -35,7 +35,7 @@ export interface ServerDeps extends McpDeps, Pick<McpLimits, "progressMs"> {
 }
 
 /** @see ListedTool */
-export function listTools(tools: readonly McpTool[]): readonly ListedTool[] {
+export function listTools(tools: readonly Tool<Principal>[]): readonly ListedTool[] {
   return tools.map((tool) => ({
     tool,
     listed: {
@@ -50,7 +50,7 @@ export function listTools(tools: readonly McpTool[]): readonly ListedTool[] {
 }
 
 /** With the notice that comes first in every answer that quotes a transcript. */
-function outputSchemaOf(tool: McpTool): ToolSchema {
+function outputSchemaOf(tool: Tool<Principal>): ToolSchema {
   const schema = toolSchema(tool.output, "output");
   if (!tool.quotesTranscripts) return schema;
   const notice = { type: "string", const: untrustedNotice };

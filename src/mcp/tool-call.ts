@@ -1,5 +1,5 @@
 import type { Principal } from "../accounts/index.ts";
-import type { McpTool } from "./ports.ts";
+import type { Tool } from "../wire/tool.ts";
 
 /** Tells the client how a call stands. */
 export type ReportProgress = (progress: {
@@ -12,7 +12,7 @@ export type ReportProgress = (progress: {
 
 /** One call of a tool. */
 export interface ToolCall {
-  readonly tool: McpTool;
+  readonly tool: Tool<Principal>;
   /** As the client sent them. */
   readonly args: unknown;
   readonly principal: Principal;

@@ -230,6 +230,8 @@ export interface Tables {
     account_id: string;
     source: "session" | "api";
     session_id: string | null;
+    /** Real path of where it happened, for the folder rule: of a gateway-made worktree its repository. Null when it is of no place. */
+    dir: string | null;
     title: string | null;
     form: "text" | "turns";
     /** Text, or a JSON list of turns. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Scope } from "./access.ts";
 
 /** What a call of a tool does, for whoever decides whether to ask a person first. @see MCP, "ToolAnnotations" */
 export interface ToolEffects {
@@ -10,6 +11,24 @@ export interface ToolEffects {
   readonly idempotent: boolean;
   /** What it sets in motion may reach beyond this gateway: files, programs, the network. */
   readonly openWorld: boolean;
+}
+
+/** A tool, as HTTP, manifest, MCP, OpenAPI and the command line show it. */
+export interface Tool<Caller, Input = unknown, Output = unknown> {
+  readonly name: string;
+  /** For a person. */
+  readonly title: string;
+  /** For an LLM that decides whether to call it. */
+  readonly description: string;
+  readonly input: z.ZodType<Input>;
+  readonly output: z.ZodType<Output>;
+  /** The least that a caller must hold. */
+  readonly scope: Scope;
+  readonly effects: ToolEffects;
+  /** Whether its answers hold text of transcripts, which nobody may take for instructions. */
+  readonly quotesTranscripts: boolean;
+  /** @param signal aborted when the caller goes away or the gateway stops */
+  run(input: Input, caller: Caller, signal: AbortSignal): Promise<Output>;
 }
 
 /** The same in the words of the Model Context Protocol. */

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import type { Principal } from "../../src/accounts/index.ts";
 import { PosternError } from "../../src/core/errors.ts";
-import type { McpSessions, McpTool } from "../../src/mcp/index.ts";
+import type { McpSessions } from "../../src/mcp/index.ts";
+import type { Tool } from "../../src/wire/tool.ts";
 import { startBearerProxy } from "../support/bearer-proxy.ts";
 import { findNonconformance } from "../support/mcp-conformance.ts";
 import { startMcpServer } from "../support/mcp-server.ts";
@@ -23,7 +25,7 @@ test("the gateway conforms to both families of the specification, in all that ap
 const nothing = z.strictObject({});
 
 /** The tools of the suite's demonstration server that a server such as Postern can have. */
-const demoTools: readonly McpTool[] = [
+const demoTools: readonly Tool<Principal>[] = [
   {
     ...echoTool,
     name: "test_simple_text",

@@ -3,15 +3,20 @@ import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { openLogs } from "../../src/logs/index.ts";
 import { openDatabase } from "../../src/storage/database.ts";
-import { searchText } from "./logs.ts";
+import { searchText, whole } from "./logs.ts";
 
 const [place = "", accountId = ""] = process.argv.slice(2);
 const { url, path }: { url: string | null; path: string } = JSON.parse(place);
 const database = await openDatabase({ url, path, log: silentLog });
-const logs = await openLogs({ ...database, clock: systemClock, searchText });
-const { logs: entries } = await logs.list(accountId, { limit: 200 });
+const logs = await openLogs({
+  ...database,
+  clock: systemClock,
+  searchText,
+  visibleAmong: async (dirs) => new Set(dirs),
+});
+const { logs: entries } = await logs.list(whole(accountId), { limit: 200 });
 for (const { logId } of entries) {
-  await logs.delete(accountId, logId, "child");
+  await logs.delete(whole(accountId), logId, "child");
   process.stdout.write("go\n");
 }
 await logs.close();

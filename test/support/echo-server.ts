@@ -1,16 +1,19 @@
 import { z } from "zod";
 import type { Principal } from "../../src/accounts/index.ts";
-import { type HttpConfig, healthRoutes, type RouteModule, registerTool, type Tool } from "../../src/http/index.ts";
+import { type HttpConfig, healthRoutes, type RouteModule, registerTool } from "../../src/http/index.ts";
+import type { Tool } from "../../src/wire/tool.ts";
 import { startHttpServer } from "./http-server.ts";
 
 /** Says its `text` again. */
-export const echo: Tool<{ text: string; more?: { depth: number } | undefined }, { text: string }> = {
+export const echo: Tool<Principal, { text: string; more?: { depth: number } | undefined }, { text: string }> = {
   name: "echo",
+  title: "Echo",
   description: "Says it again. Nothing more.",
   input: z.strictObject({ text: z.string(), more: z.strictObject({ depth: z.int() }).optional() }),
   output: z.object({ text: z.string() }),
   scope: "coding:write",
   effects: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
+  quotesTranscripts: false,
   run: async ({ text }) => ({ text }),
 };
 
@@ -20,13 +23,15 @@ export const looseSchema = z.looseObject({});
 /** A tool that does `run`, whatever it is asked. */
 export function toolThat(run: (principal: Principal, signal: AbortSignal) => Promise<unknown>): RouteModule {
   const input = z.strictObject({});
-  const tool: Tool = {
+  const tool: Tool<Principal> = {
     name: "act",
+    title: "Act",
     description: "Acts.",
     input,
     output: z.unknown(),
     scope: "coding:read",
     effects: echo.effects,
+    quotesTranscripts: false,
     run: async (_input, principal, signal) => run(principal, signal),
   };
   return (server) => registerTool(server, tool);

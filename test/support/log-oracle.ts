@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import type { Logs } from "../../src/logs/index.ts";
 import type { Block } from "../../src/wire/turn.ts";
 import type { TestStore } from "./database.ts";
-import { addAccount, callOf, turnOf } from "./logs.ts";
+import { addAccount, callOf, turnOf, whole } from "./logs.ts";
 
 /** One entry of a random corpus. */
 interface Planned {
@@ -70,13 +70,14 @@ async function enter(
     const observedAt = `2025-05-05T0${hour}:00:00.000Z`;
     if (kind === "text") {
       const content = pieces.map((one) => (typeof one === "string" ? one : "tool")).join("\n");
-      ids[at] = (await logs.submit(accountId, { content, title: `n${at}`, observedAt })).log.logId;
+      ids[at] = (await logs.submit(whole(accountId), { content, title: `n${at}`, observedAt })).log.logId;
       continue;
     }
     const context = { agent: "claude-code", repository: `/r${session}`, branch: null };
     const recording = {
       sessionId: `s${session}`,
       title: `n${at}`,
+      dir: null,
       context,
       onPurpose: true,
       turns: [turnOf(at, pieces, observedAt)],
@@ -142,15 +143,18 @@ async function stateOf(world: World, ids: readonly string[]): Promise<unknown> {
     state[table] = rows.map((row) => JSON.stringify(plain(row))).toSorted();
   }
   for (const accountId of accounts) {
-    const found: unknown[] = [await logs.list(accountId, {}), await logs.facts(accountId, { limit: 200 })];
-    const { entities } = await logs.entities(accountId, { limit: 200 });
+    const found: unknown[] = [
+      await logs.list(whole(accountId), {}),
+      await logs.facts(whole(accountId), { limit: 200 }),
+    ];
+    const { entities } = await logs.entities(whole(accountId), { limit: 200 });
     found.push(entities.map(({ type, key }) => `${type}:${key}`).toSorted());
-    for (const { entityId } of entities) found.push(await logs.timeline(accountId, entityId));
-    for (const hour of [1, 3]) found.push(await logs.facts(accountId, { asOf: `2025-05-05T0${hour}:30:00Z` }));
+    for (const { entityId } of entities) found.push(await logs.timeline(whole(accountId), entityId));
+    for (const hour of [1, 3]) found.push(await logs.facts(whole(accountId), { asOf: `2025-05-05T0${hour}:30:00Z` }));
     for (const q of [...words, "alpha beta", '"timeout 30"', "alph", "npm test", "example com"])
-      found.push(await logs.search(accountId, { q }));
+      found.push(await logs.search(whole(accountId), { q }));
     for (const id of ids) {
-      if (names.has(id)) found.push(await logs.get(accountId, id).catch(() => null));
+      if (names.has(id)) found.push(await logs.get(whole(accountId), id).catch(() => null));
     }
     state[names.get(accountId) ?? ""] = plain(found);
   }
@@ -170,8 +174,8 @@ export async function checkOracle(one: World, other: World, corpus: Corpus): Pro
     const accountId = one.accounts[corpus.entries[at]?.account ?? 0] ?? "";
     const id = ids[at] ?? "";
     const before = await countsOf(one);
-    const foretold = await one.logs.preview(accountId, id);
-    const { deleted } = await one.logs.delete(accountId, id, "test");
+    const foretold = await one.logs.preview(whole(accountId), id);
+    const { deleted } = await one.logs.delete(whole(accountId), id, "test");
     const after = await countsOf(one);
     const difference = {
       episode: before.episodes - after.episodes === 1,

@@ -4,7 +4,7 @@ import { snippetOf } from "../../src/coding/catalog/snippet.ts";
 import { foldText, wordsOf } from "../../src/coding/catalog/text-index-words.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { newUuid } from "../../src/core/ids.ts";
-import { type Extractor, type Logs, openLogs, type SearchText } from "../../src/logs/index.ts";
+import { type Extractor, type Logs, type LogsCaller, openLogs, type SearchText } from "../../src/logs/index.ts";
 import type { Block, Turn } from "../../src/wire/turn.ts";
 import type { TestStore } from "./database.ts";
 
@@ -21,9 +21,20 @@ export async function openTestLogs(
   store: Pick<TestStore, "db" | "dialect">,
   options: { readonly clock?: Clock; readonly extractor?: Extractor | null } = {},
 ): Promise<Logs> {
-  const logs = await openLogs({ ...store, clock: systemClock, searchText, ...options });
+  const logs = await openLogs({
+    ...store,
+    clock: systemClock,
+    searchText,
+    visibleAmong: async (dirs) => new Set(dirs),
+    ...options,
+  });
   onTestFinished(() => logs.close());
   return logs;
+}
+
+/** A caller without a limit to folders. */
+export function whole(accountId: string): LogsCaller {
+  return { accountId, folders: null };
 }
 
 /** A new account that may have entries. */

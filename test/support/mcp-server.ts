@@ -1,10 +1,12 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { onTestFinished } from "vitest";
+import type { Principal } from "../../src/accounts/index.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { PosternError } from "../../src/core/errors.ts";
 import type { StreamMessage, StreamOptions } from "../../src/events/index.ts";
 import { type HttpConfig, healthRoutes, mcpRoutes, toProblem } from "../../src/http/index.ts";
-import { createMcp, type McpDeps, type McpLimits, type McpSessions, type McpTool } from "../../src/mcp/index.ts";
+import { createMcp, type McpDeps, type McpLimits, type McpSessions } from "../../src/mcp/index.ts";
+import type { Tool } from "../../src/wire/tool.ts";
 import { startHttpServer, type TestHttpServer } from "./http-server.ts";
 import { readOutput } from "./scripted-gateway.ts";
 
@@ -43,7 +45,7 @@ export async function startMcpServer({
   clock = systemClock,
   config = {},
 }: {
-  readonly tools: readonly McpTool[];
+  readonly tools: readonly Tool<Principal>[];
   readonly sessions?: McpSessions;
   readonly limits?: Partial<McpLimits>;
   readonly isConnected?: McpDeps["isConnected"];

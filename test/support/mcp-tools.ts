@@ -1,6 +1,7 @@
 import { z } from "zod";
+import type { Principal } from "../../src/accounts/index.ts";
 import { PosternError } from "../../src/core/errors.ts";
-import type { McpTool } from "../../src/mcp/index.ts";
+import type { Tool } from "../../src/wire/tool.ts";
 
 const facts = {
   scope: "coding:read",
@@ -9,7 +10,7 @@ const facts = {
 } as const;
 
 /** Keeps a tool's schemas and its function of one type. */
-function tool<Input, Output>(definition: McpTool<Input, Output>): McpTool<Input, Output> {
+function tool<Input, Output>(definition: Tool<Principal, Input, Output>): Tool<Principal, Input, Output> {
   return definition;
 }
 

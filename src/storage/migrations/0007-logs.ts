@@ -31,6 +31,7 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
     .addColumn("account_id", "text", (c) => c.notNull().references("accounts.account_id"))
     .addColumn("source", "text", (c) => c.notNull())
     .addColumn("session_id", "text")
+    .addColumn("dir", "text")
     .addColumn("title", "text")
     .addColumn("form", "text", (c) => c.notNull())
     .addColumn("content", "text", (c) => c.notNull())
