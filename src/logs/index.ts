@@ -16,6 +16,7 @@ import type {
   SearchLogsInput,
   SessionLogDeletion,
   SubmitLogInput,
+  TimelineInput,
 } from "../wire/logs.ts";
 import { createDeletion } from "./deletion.ts";
 import { openErasure } from "./erasure.ts";
@@ -32,14 +33,24 @@ import {
 import { readLog } from "./log-detail.ts";
 import { listLogs } from "./log-list.ts";
 import { createLogIds } from "./log-rows.ts";
-import type { Extractor, LogsCaller, SearchText, VisibleAmong } from "./ports.ts";
+import type { DeletionOrigin, Extractor, LogsCaller, NoteDeletion, SearchText, VisibleAmong } from "./ports.ts";
 import { previewDeletion } from "./preview.ts";
 import { searchLogs } from "./search.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
 export type { LogsErrorCode } from "./errors.ts";
 export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
-export type { Extractor, LogsCaller, SearchTerm, SearchText, TermPlace, VisibleAmong } from "./ports.ts";
+export type {
+  DeletionNote,
+  DeletionOrigin,
+  Extractor,
+  LogsCaller,
+  NoteDeletion,
+  SearchTerm,
+  SearchText,
+  TermPlace,
+  VisibleAmong,
+} from "./ports.ts";
 export { type LogContext, rulesName } from "./rules.ts";
 
 /**
@@ -71,23 +82,19 @@ export interface Logs {
   /** @throws PosternError `invalid_request` for a cursor that is none */
   entities(caller: LogsCaller, input: EntitiesInput): Promise<EntityPage>;
   /** Every fact about an entity, as subject or object, the newest first. @throws PosternError `invalid_request` */
-  timeline(
-    caller: LogsCaller,
-    entityId: string,
-    page?: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
-  ): Promise<FactPage>;
+  timeline(caller: LogsCaller, entityId: string, input?: TimelineInput): Promise<FactPage>;
 
   /** What {@link Logs.delete} would remove now. @throws PosternError `log_not_found` */
   preview(caller: LogsCaller, logId: string): Promise<DeletionPreview>;
   /**
    * Deletes an entry with everything that only it said, for good.
    * @see the seed, `DELETE /api/v1/logs/{logId}`
-   * @param actor who, for the row that is kept of it: a token's id, say
+   * @param by who, for the line of the audit that is kept of it
    * @throws PosternError `log_not_found`
    */
-  delete(caller: LogsCaller, logId: string, actor: string): Promise<LogDeletion>;
+  delete(caller: LogsCaller, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
   /** All entries of a session, in one transaction. @throws PosternError `log_not_found` when there is none */
-  deleteSession(caller: LogsCaller, sessionId: string, actor: string): Promise<SessionLogDeletion>;
+  deleteSession(caller: LogsCaller, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
 
   /** Whether something that was deleted waits for a reader to leave the store's file. */
   readonly isErasurePending: boolean;
@@ -106,6 +113,7 @@ export async function openLogs(deps: {
   readonly clock: Clock;
   readonly searchText: SearchText;
   readonly visibleAmong: VisibleAmong;
+  readonly noteDeletion: NoteDeletion;
   readonly log?: Log;
   /** Finds more than the rules do; null for the rules alone. */
   readonly extractor?: Extractor | null;
@@ -138,10 +146,11 @@ export async function openLogs(deps: {
     search: ({ accountId }, input) => searchLogs(all, accountId, input),
     facts: async ({ accountId }, input) => findFacts(all, accountId, factFilter(accountId, input)),
     entities: ({ accountId }, input) => findEntities(all, accountId, input),
-    timeline: ({ accountId }, entityId, page = {}) => findFacts(all, accountId, { ...page, about: entityId }),
+    timeline: ({ accountId }, entityId, input = {}) =>
+      findFacts(all, accountId, { ...factFilter(accountId, input), about: entityId }),
     preview: ({ accountId }, logId) => previewDeletion(all, accountId, logId),
-    delete: ({ accountId }, logId, actor) => deletion.one(accountId, logId, actor),
-    deleteSession: ({ accountId }, sessionId, actor) => deletion.session(accountId, sessionId, actor),
+    delete: ({ accountId }, logId, by) => deletion.one(accountId, logId, by),
+    deleteSession: ({ accountId }, sessionId, by) => deletion.session(accountId, sessionId, by),
     get isErasurePending() {
       return erasure.isPending;
     },

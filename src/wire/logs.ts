@@ -56,6 +56,14 @@ export const submitLogInputSchema = z
       .optional()
       .describe("Turns of a session. Either this or `content`."),
     sessionId: logSessionIdSchema.optional(),
+    dir: z
+      .string()
+      .min(1)
+      .max(4096)
+      .optional()
+      .describe(
+        "Where it happened: the absolute path of a directory that the caller may use. Needed with a token for some folders only.",
+      ),
     observedAt: timeSchema.optional().describe("When it happened; now by default."),
   })
   .refine(({ content, turns }) => (content === undefined) !== (turns === undefined), {
@@ -69,6 +77,7 @@ export const logEntrySchema = z
     logId: z.string(),
     source: logSourceSchema,
     sessionId: z.string().nullable(),
+    dir: z.string().nullable().describe("Where it happened; null when it is of no place."),
     title: z.string().nullable(),
     status: logStatusSchema.describe("`pending`: nothing is derived from it yet."),
     failure: z.string().nullable(),
@@ -169,6 +178,11 @@ export const entityPageSchema = z
   .object({ entities: z.array(entitySchema), nextCursor: z.string().nullable() })
   .meta({ id: "EntityPage" });
 
+/** `GET /api/v1/entities/{entityId}/timeline` */
+export const timelineInputSchema = factsInputSchema
+  .pick({ asOf: true, knownAt: true, limit: true, cursor: true })
+  .meta({ id: "TimelineInput" });
+
 /** The seed's body of `DELETE /api/v1/logs/{logId}`. */
 export const deleteLogInputSchema = z.strictObject({ id: logIdSchema }).meta({ id: "DeleteLogInput" });
 
@@ -218,4 +232,5 @@ export type LogPage = z.infer<typeof logPageSchema>;
 export type LogSearch = z.infer<typeof logSearchSchema>;
 export type SearchLogsInput = z.infer<typeof searchLogsInputSchema>;
 export type SessionLogDeletion = z.infer<typeof sessionLogDeletionSchema>;
+export type TimelineInput = z.infer<typeof timelineInputSchema>;
 export type SubmitLogInput = z.infer<typeof submitLogInputSchema>;
