@@ -19,7 +19,7 @@ const contextSchema = z.object({
 
 /** Columns of what a list shows. */
 export const entryColumns = [
-  ...(["log_id", "source", "session_id", "title", "status", "failure", "observed_at", "recorded_at"] as const),
+  ...(["log_id", "source", "session_id", "dir", "title", "status", "failure", "observed_at", "recorded_at"] as const),
 ] as const;
 
 /** @see entryColumns */
@@ -31,6 +31,7 @@ export function toEntry(row: EntryRow): LogEntry {
     logId: row.log_id,
     source: row.source,
     sessionId: row.session_id,
+    dir: row.dir,
     title: row.title,
     status: row.status,
     failure: row.failure,
