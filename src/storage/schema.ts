@@ -141,6 +141,14 @@ export interface Tables {
     ended_at: number | null;
   };
   session_aliases: { alias: string; session_id: string };
+  /** What was said in such a session until `forgotten_at` is not read into the catalog again. */
+  forgotten_sessions: {
+    agent: string;
+    session_id: string;
+    forgotten_at: number;
+    /** Null until nothing of it is in the catalog's files. */
+    erased_at: number | null;
+  };
   worktrees: {
     worktree_id: string;
     session_id: string;

@@ -1,0 +1,15 @@
+import type { Migration } from "kysely/migration";
+
+/** Sessions whose words until then are not read into the catalog again. */
+export const forgottenMigration: Migration = {
+  async up(db) {
+    await db.schema
+      .createTable("forgotten_sessions")
+      .addColumn("agent", "text", (c) => c.notNull())
+      .addColumn("session_id", "text", (c) => c.notNull())
+      .addColumn("forgotten_at", "bigint", (c) => c.notNull())
+      .addColumn("erased_at", "bigint")
+      .addPrimaryKeyConstraint("forgotten_sessions_key", ["agent", "session_id"])
+      .execute();
+  },
+};
