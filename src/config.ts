@@ -11,6 +11,22 @@ import { scopeSchema } from "./wire/access.ts";
 const mebibyte = 1024 * 1024;
 const minuteMs = 60_000;
 
+/** An address without credentials, which would end up in messages. */
+const modelAddressSchema = z
+  .url({ protocol: /^https?$/ })
+  .refine((address) => /^[^?#@]*$/.test(address), "An address without credentials and query is needed.");
+
+const extractorModel = {
+  model: z.string().min(1).max(100).describe("The model's name, as its provider calls it."),
+  apiKeyVariable: z
+    .string()
+    .regex(/^POSTERN_[A-Z0-9_]+$/)
+    .optional()
+    .describe(
+      "The gateway's variable that holds the key; agents do not get it. POSTERN_EXTRACTOR_API_KEY when left out, which may be empty for a server without keys.",
+    ),
+};
+
 /** The config file, `config.json` in the state folder. Every key has a default; an unknown one is an error. */
 export const configFileSchema = z
   .strictObject({
@@ -93,19 +109,18 @@ export const configFileSchema = z
           .default("close")
           .describe("When a session is remembered: never by itself, when it ends, or after each of its turns too."),
         extractor: z
-          .strictObject({
-            provider: z.enum(["openai-compatible", "anthropic"]),
-            baseUrl: z
-              .url({ protocol: /^https?$/ })
-              .optional()
-              .describe("Where it answers; the vendor's own when left out."),
-            model: z.string().min(1),
-            apiKeyVariable: z
-              .string()
-              .regex(/^POSTERN_[A-Z0-9_]+$/)
-              .default("POSTERN_EXTRACTOR_API_KEY")
-              .describe("The variable of the gateway that holds its key; agents do not get it."),
-          })
+          .discriminatedUnion("provider", [
+            z.strictObject({
+              provider: z.literal("openai-compatible"),
+              baseUrl: modelAddressSchema.describe("Where it answers; `/chat/completions` is put behind it."),
+              ...extractorModel,
+            }),
+            z.strictObject({
+              provider: z.literal("anthropic"),
+              baseUrl: modelAddressSchema.default("https://api.anthropic.com/v1"),
+              ...extractorModel,
+            }),
+          ])
           .optional()
           .describe(
             "A model that finds more in what is remembered than the rules do. What is remembered is sent to it.",

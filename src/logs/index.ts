@@ -39,6 +39,7 @@ import { searchLogs } from "./search.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
 export type { LogsErrorCode } from "./errors.ts";
+export { createModelExtractor } from "./extractor/model-extractor.ts";
 export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
 export type {
   DeletionNote,

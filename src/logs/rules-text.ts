@@ -67,8 +67,8 @@ function ofDecision(text: string, inBrackets: string | null, { session, at }: Sa
   ];
 }
 
-/** Case, articles and marks do not make another topic. */
-function topicOf(text: string): string | null {
+/** What a decision is about, when it is a few words: case, articles and marks do not make another topic. */
+export function topicOf(text: string): string | null {
   const topic = keyOf(
     text
       .toLowerCase()

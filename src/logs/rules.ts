@@ -30,11 +30,16 @@ export interface RulesInput {
 /** The subject of what no session said. */
 const noSession = "api";
 
+/** The subject of what an entry says. */
+export function sessionOf(sessionId: string | null): EntityRef {
+  return { type: "Session", key: keyOf(sessionId ?? noSession) };
+}
+
 /**
  * What an entry says, by its form alone: no model, no network, the same answer every time. Takes time in proportion to the entry.
  */
 export function rules(input: RulesInput): readonly TaggedAssertion[] {
-  const session: EntityRef = { type: "Session", key: keyOf(input.sessionId ?? noSession) };
+  const session = sessionOf(input.sessionId);
   const found: Assertion[] = contextOf(input, session);
   if (input.body.form === "text") {
     found.push(...assertionsOfText(input.body.text, { session, at: input.observedAt }));
