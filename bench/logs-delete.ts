@@ -10,7 +10,8 @@ import { performance } from "node:perf_hooks";
 import { sql } from "kysely";
 import { systemClock } from "../src/core/clock.ts";
 import { createDeletion } from "../src/logs/deletion.ts";
-import { createLogIds } from "../src/logs/log-rows.ts";
+import { everythingOf } from "../src/logs/sight.ts";
+import { auditDeletions, tester } from "../test/support/logs.ts";
 import { type BenchLogs, seedEntries, withLogs } from "./logs-rig.ts";
 import { quantile } from "./measure.ts";
 
@@ -30,7 +31,7 @@ await withLogs(async (bench) => {
   const withoutErasure = createDeletion({
     ...bench.database,
     clock: systemClock,
-    newId: createLogIds(),
+    noteDeletion: auditDeletions(bench.database),
     erasure: { finish: async () => "done", isPending: false, compact: async () => {}, close: async () => {} },
     extraction: { wake: async () => {}, cancel: () => {}, close: async () => {} },
   });
@@ -44,8 +45,8 @@ await withLogs(async (bench) => {
     const erased: number[] = [];
     for (let round = 0; round < rounds; round++) {
       bare.push(await bareDelete(bench, round));
-      plain.push(await timed(bench, round, (id) => withoutErasure.one("bench", id, "bench")));
-      erased.push(await timed(bench, round, (id) => bench.logs.delete(bench.caller, id, "bench")));
+      plain.push(await timed(bench, round, (id) => withoutErasure.one(everythingOf("bench"), id, tester)));
+      erased.push(await timed(bench, round, (id) => bench.logs.delete(bench.caller, id, tester)));
     }
     const [a, b, c] = [bare, plain, erased].map((times) => quantile(times, 0.5));
     if (a === undefined || b === undefined || c === undefined) throw new Error("nothing was measured");
@@ -82,7 +83,7 @@ async function timed(
   const content = Array.from({ length: addresses }, (_, n) => `https://example.com/${round}/${n}`).join(" ");
   const { log } = await logs.submit(caller, { content });
   // What was recorded lately is in the journal: it is emptied so that the deletion pays for itself alone.
-  await logs.delete(caller, (await logs.submit(caller, { content: "x" })).log.logId, "bench");
+  await logs.delete(caller, (await logs.submit(caller, { content: "x" })).log.logId, tester);
   const began = performance.now();
   await remove(log.logId);
   return performance.now() - began;

@@ -6,7 +6,7 @@ import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
 import { type Logs, type LogsCaller, openLogs } from "../src/logs/index.ts";
 import { type Database, openDatabase } from "../src/storage/database.ts";
-import { searchText } from "../test/support/logs.ts";
+import { anyFolder, auditDeletions, searchText } from "../test/support/logs.ts";
 
 /** A memory in a file of its own folder. */
 export interface BenchLogs {
@@ -25,7 +25,8 @@ export async function withLogs(task: (bench: BenchLogs) => Promise<void>): Promi
     ...database,
     clock: systemClock,
     searchText,
-    visibleAmong: async (dirs) => new Set(dirs),
+    ...anyFolder,
+    noteDeletion: auditDeletions(database),
   });
   try {
     const account = { account_id: "bench", name: "bench", is_owner: 0, created_at: 1 };
@@ -72,7 +73,7 @@ export function seedEntries(path: string, { from, to }: { readonly from: number;
   for (const row of file.prepare("select word_id, word from log_words").all())
     known.set(String(row["word"]), Number(row["word_id"]));
   const entry = file.prepare(
-    "insert into log_entries values (?, 'bench', 'api', null, ?, 'text', ?, '{\"agent\":null,\"repository\":null,\"branch\":null}', ?, ?, 'ready', null, null, null)",
+    "insert into log_entries values (?, 'bench', 'api', null, null, ?, 'text', ?, '{\"agent\":null,\"repository\":null,\"branch\":null}', ?, ?, 'ready', null, null, null)",
   );
   const episode = file.prepare("insert into episodes values (?, 'bench', ?, 1)");
   const chunk = file.prepare(

@@ -8,7 +8,6 @@ import {
   createCoding,
   createCodingTools,
   hookCommand,
-  searchText,
 } from "./coding/index.ts";
 import { browserAddress, type Config, gatewayOrigins, gatewaySocketPath } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
@@ -49,9 +48,9 @@ import {
   webhookRoutes,
   webRoutes,
 } from "./http/index.ts";
-import { openLogs } from "./logs/index.ts";
 import { createManifest } from "./manifest.ts";
 import { createMcp } from "./mcp/index.ts";
+import { openMemory } from "./memory.ts";
 import { writeFileAtomic } from "./platform/files.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
@@ -175,15 +174,8 @@ async function start(
   });
   disposer.add(() => coding.stop());
   seen.resolve((dir, within) => coding.isVisibleDir(dir, within));
-  const logs = await openLogs({
-    db,
-    dialect,
-    clock,
-    searchText,
-    log,
-    visibleAmong: (dirs, within) => folders.visibleAmong(dirs, { scope: "coding", within }),
-  });
-  disposer.add(() => logs.close());
+  const memory = await openMemory({ config, db, dialect, clock, log, accounts, folders, coding, events });
+  disposer.add(() => memory.close());
   const tools = createCodingTools(coding);
   const mcp = createMcp({
     version: packageVersion,
@@ -256,6 +248,7 @@ async function start(
   oauth.start();
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
+  memory.start();
   return {
     addresses,
     baseUrl: place.baseUrl,

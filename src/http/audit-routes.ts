@@ -12,7 +12,7 @@ export function auditRoutes({ audit }: Pick<Accounts, "audit">): RouteModule {
       schema: {
         operationId: "listAudit",
         tags: ["accounts"],
-        summary: "Who did what, when and from where: sign-ins, tokens, apps, accounts. The newest first.",
+        summary: "Who did what, when and from where: sign-ins, tokens, apps, accounts, deletions. The newest first.",
         description: "Of all accounts. The newest 20,000 are kept, and 5,000 more of whom nobody knew.",
         querystring: auditQuerySchema,
         response: { 200: auditPageSchema },

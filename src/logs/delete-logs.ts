@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import { sha256 } from "../core/ids.ts";
 import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import { suppressTurns } from "./recorded-turns.ts";
 
@@ -12,16 +11,11 @@ export interface RemovedRows {
   readonly facts: number;
 }
 
-/** Which entries, by whom, when. */
+/** Which entries, and when. */
 export interface Removal {
   readonly accountId: string;
   readonly logIds: readonly string[];
-  readonly actor: string;
   readonly at: number;
-  /** Names the row that tells of it. */
-  readonly deletionId: string;
-  /** What was asked to be deleted; only its hash is kept. */
-  readonly subject: string;
 }
 
 /**
@@ -32,29 +26,14 @@ export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<Re
   const derived = await removeFacts(on, removal);
   await removeWords(on, removal);
   const { db, dialect } = on;
-  const { accountId, logIds, at } = removal;
+  const { accountId, logIds } = removal;
   const ids = textsOf(dialect, logIds);
   const episodes = await sql`delete from episodes where ${isOf(accountId)} and log_id in ${ids}
     returning log_id`.execute(db);
   await suppressRecorded(on, removal);
   const logs = await sql`delete from log_entries where ${isOf(accountId)} and log_id in ${ids}
     returning log_id`.execute(db);
-  const removed = { logs: logs.rows.length, episodes: episodes.rows.length, ...derived };
-  await db
-    .insertInto("log_deletions")
-    .values({
-      deletion_id: removal.deletionId,
-      account_id: accountId,
-      actor: removal.actor,
-      at,
-      log_hash: sha256(removal.subject),
-      episodes: removed.episodes,
-      statements: removed.statements,
-      entities: removed.entities,
-      facts: removed.facts,
-    })
-    .execute();
-  return removed;
+  return { logs: logs.rows.length, episodes: episodes.rows.length, ...derived };
 }
 
 async function removeFacts(

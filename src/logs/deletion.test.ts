@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { checkOracle, corpora, countsOf, createWorld } from "../../test/support/log-oracle.ts";
-import { addAccount, callOf, openTestLogs, turnOf, whole } from "../../test/support/logs.ts";
+import { addAccount, callOf, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
 import { suiteSeed } from "../../test/support/suite-seed.ts";
 import { sha256 } from "../core/ids.ts";
 
@@ -26,25 +26,20 @@ describeOnBothStores("deleting", (openStore) => {
       removed: { episode: true, statements: 3, entities: 2, facts: 4 },
       shared: { statements: 1, entities: 2 },
     });
-    expect(await logs.delete(whole(me), first.logId, "token 7")).toEqual({
+    expect(await logs.delete(whole(me), first.logId, tester)).toEqual({
       success: true,
       message:
         "Deleted the log entry and its episode, with 4 facts, 3 statements and 2 entities that nothing else refers to.",
       deleted: { episode: true, statements: 3, entities: 2, facts: 4 },
     });
-    expect(await errorCode(logs.delete(whole(me), first.logId, "token 7"))).toBe("log_not_found");
+    expect(await errorCode(logs.delete(whole(me), first.logId, tester))).toBe("log_not_found");
     expect((await logs.get(whole(me), second.logId)).facts).toHaveLength(1);
-    expect(await store.db.selectFrom("log_deletions").selectAll().execute()).toMatchObject([
-      {
-        account_id: me,
-        actor: "token 7",
-        log_hash: sha256(first.logId),
-        episodes: 1,
-        statements: 3,
-        entities: 2,
-        facts: 4,
-      },
-    ]);
+    const audited = await store.db.selectFrom("audit_entries").selectAll().execute();
+    expect(audited).toMatchObject([{ action: "log_deleted", account_id: me, subject: sha256(first.logId) }]);
+    expect(JSON.parse(audited[0]?.details ?? "")).toEqual({
+      ...{ logs: 1, episodes: 1, statements: 3, entities: 2, facts: 4 },
+      with: "test",
+    });
   });
 
   test("takes all entries of a session at once", async () => {
@@ -63,7 +58,7 @@ describeOnBothStores("deleting", (openStore) => {
       }
     }
     const before = await countsOf({ store });
-    const { deleted, message } = await logs.deleteSession(whole(me), "s1", "test");
+    const { deleted, message } = await logs.deleteSession(whole(me), "s1", tester);
     const after = await countsOf({ store });
     expect(deleted).toEqual({
       logs: 3,
@@ -73,9 +68,9 @@ describeOnBothStores("deleting", (openStore) => {
       facts: before.facts - after.facts,
     });
     expect(message).toMatch(/^Deleted 3 log entries of the session and 3 episodes, with 12 facts/);
-    expect(await errorCode(logs.deleteSession(whole(me), "s1", "test"))).toBe("log_not_found");
+    expect(await errorCode(logs.deleteSession(whole(me), "s1", tester))).toBe("log_not_found");
     expect((await logs.list(whole(me), {})).logs).toHaveLength(3);
-    await logs.deleteSession(whole(me), "s2", "test");
+    await logs.deleteSession(whole(me), "s2", tester);
     expect(await countsOf({ store })).toEqual({ episodes: 0, statements: 0, entities: 0, facts: 0 });
     expect(await store.db.selectFrom("log_words").selectAll().execute()).toEqual([]);
   });
@@ -88,7 +83,7 @@ describeOnBothStores("deleting", (openStore) => {
     for (let n = 0; n < 16; n++) ids.push((await logs.submit(whole(me), { content: content(n) })).log.logId);
     const before = await countsOf({ store });
     const attempts = ids.flatMap((id) =>
-      [logs, again].map((one) => one.delete(whole(me), id, "test").catch(() => null)),
+      [logs, again].map((one) => one.delete(whole(me), id, tester).catch(() => null)),
     );
     const entered = Array.from({ length: 16 }, (_, n) =>
       (n % 2 ? logs : again).submit(whole(me), { content: content(n + 16) }),
@@ -102,7 +97,7 @@ describeOnBothStores("deleting", (openStore) => {
     const fresh = await setUp();
     for (let n = 16; n < 32; n++) await fresh.logs.submit(whole(fresh.me), { content: content(n) });
     expect(middle).toEqual(await countsOf(fresh));
-    for (const id of added) await logs.delete(whole(me), id, "test");
+    for (const id of added) await logs.delete(whole(me), id, tester);
     expect(await countsOf({ store })).toEqual({ episodes: 0, statements: 0, entities: 0, facts: 0 });
     expect(await store.db.selectFrom("log_words").selectAll().execute()).toEqual([]);
   });

@@ -1,51 +1,70 @@
 import type { Clock } from "../core/clock.ts";
+import { sha256 } from "../core/ids.ts";
 import type { LogDeletion, SessionLogDeletion } from "../wire/logs.ts";
 import { type RemovedRows, removeLogs } from "./delete-logs.ts";
 import type { Erasure } from "./erasure.ts";
 import { logNotFound } from "./errors.ts";
 import type { Extraction } from "./extraction.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
+import type { DeletionNote, DeletionOrigin, NoteDeletion } from "./ports.ts";
+import { shareOf } from "./preview.ts";
+import { isSeen, type Sight } from "./sight.ts";
 
 /** Deletes for good, and says what went. */
 export interface Deletion {
-  one(accountId: string, logId: string, actor: string): Promise<LogDeletion>;
-  session(accountId: string, sessionId: string, actor: string): Promise<SessionLogDeletion>;
+  one(sight: Sight, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
+  session(sight: Sight, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
+}
+
+interface Asked extends Pick<DeletionNote, "action"> {
+  readonly sight: Sight;
+  readonly by: DeletionOrigin;
+  /** The id of what is deleted. */
+  readonly subject: string;
 }
 
 /** @see Deletion */
 export function createDeletion(
   deps: LogsDatabase & {
     readonly clock: Clock;
-    readonly newId: (epochMs: number) => string;
+    readonly noteDeletion: NoteDeletion;
     readonly erasure: Erasure;
     readonly extraction: Extraction;
   },
 ): Deletion {
-  const { clock, erasure, extraction, newId } = deps;
+  const { clock, erasure, extraction, noteDeletion } = deps;
 
   async function remove(
-    { accountId, actor, subject }: { readonly accountId: string; readonly actor: string; readonly subject: string },
+    { sight, by, subject, action }: Asked,
     find: (tx: LogsDatabase) => Promise<readonly string[]>,
   ): Promise<RemovedRows & { readonly isErased: boolean }> {
     const at = clock.now();
+    const { accountId } = sight;
     const { logIds, removed } = await writeFor(deps, accountId, async (tx) => {
       const found = await find(tx);
       if (found.length === 0) throw logNotFound();
-      const removal = { accountId, logIds: found, actor, at, deletionId: newId(at), subject };
-      return { logIds: found, removed: await removeLogs(tx, removal) };
+      const share = sight.dirs === null ? null : await shareOf(tx, sight, found);
+      const rows = await removeLogs(tx, { accountId, logIds: found, at });
+      const { actor, ...from } = by;
+      await noteDeletion(
+        { action, accountId, subject: sha256(subject), details: { ...rows, with: actor }, from },
+        tx.db,
+      );
+      return { logIds: found, removed: share === null ? rows : { logs: rows.logs, ...share } };
     });
     extraction.cancel(logIds);
     return { ...removed, isErased: (await erasure.finish()) === "done" };
   }
 
   return {
-    async one(accountId, logId, actor) {
-      const removed = await remove({ accountId, actor, subject: logId }, async ({ db }) => {
-        const row = await db
+    async one(sight, logId, by) {
+      const removed = await remove({ sight, by, subject: logId, action: "log_deleted" }, async (tx) => {
+        const row = await tx.db
           .selectFrom("log_entries")
           .select("log_id")
           .where("log_id", "=", logId)
-          .where("account_id", "=", accountId)
+          .where("account_id", "=", sight.accountId)
+          .where(isSeen(tx, sight))
           .executeTakeFirst();
         return row === undefined ? [] : [row.log_id];
       });
@@ -57,12 +76,13 @@ export function createDeletion(
         deleted: { episode: episodes > 0, statements, entities, facts },
       };
     },
-    async session(accountId, sessionId, actor) {
-      const removed = await remove({ accountId, actor, subject: sessionId }, async ({ db }) => {
-        const rows = await db
+    async session(sight, sessionId, by) {
+      const removed = await remove({ sight, by, subject: sessionId, action: "session_logs_deleted" }, async (tx) => {
+        const rows = await tx.db
           .selectFrom("log_entries")
           .select("log_id")
-          .where("account_id", "=", accountId)
+          .where("account_id", "=", sight.accountId)
+          .where(isSeen(tx, sight))
           .where("session_id", "=", sessionId)
           .execute();
         return rows.map(({ log_id }) => log_id);

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
 import { countsOf } from "../../test/support/log-oracle.ts";
-import { addAccount, callOf, openTestLogs, turnOf, whole } from "../../test/support/logs.ts";
+import { addAccount, callOf, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
 import { systemClock } from "../core/clock.ts";
 
 const nothing = { agent: null, repository: null, branch: null };
@@ -61,7 +61,7 @@ describe("what was deleted, on SQLite", () => {
     for (let n = 0; n < 20; n++) await logs.submit(whole(me), saying(newSentinel()));
     expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(true);
     expect((await logs.search(whole(me), { q: sentinel })).hits).toHaveLength(1);
-    const { message } = await logs.delete(whole(me), log.logId, "test");
+    const { message } = await logs.delete(whole(me), log.logId, tester);
     expect(message).not.toContain("pending");
     expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(false);
   });
@@ -84,7 +84,7 @@ describe("what was deleted, on SQLite", () => {
     };
     await logs.record(me, recording);
     expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(true);
-    await logs.deleteSession(whole(me), "s1", "test");
+    await logs.deleteSession(whole(me), "s1", tester);
     expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(false);
     expect((await logs.record(me, recording)).outcome).toBe("suppressed");
   });
@@ -100,7 +100,7 @@ describe("what was deleted, on SQLite", () => {
         continue;
       }
       const [sentinel = "", logId = ""] = [...kept][randomInt(kept.size)] ?? [];
-      await logs.delete(whole(me), logId, "test");
+      await logs.delete(whole(me), logId, tester);
       kept.delete(sentinel);
       gone.push(sentinel);
     }
@@ -128,7 +128,7 @@ describe("what was deleted, on SQLite", () => {
     const { log } = await logs.submit(whole(me), saying(sentinel));
     const reader = openReader(store);
     const began = performance.now();
-    const { message, deleted } = await logs.delete(whole(me), log.logId, "test");
+    const { message, deleted } = await logs.delete(whole(me), log.logId, tester);
     expect(performance.now() - began).toBeGreaterThan(4_500);
     expect(message).toContain("is pending");
     expect(deleted.episode).toBe(true);
@@ -144,7 +144,7 @@ describe("what was deleted, on SQLite", () => {
     const sentinel = newSentinel();
     const { log } = await logs.submit(whole(me), saying(sentinel));
     const reader = openReader(store);
-    const deleting = logs.delete(whole(me), log.logId, "test");
+    const deleting = logs.delete(whole(me), log.logId, tester);
     await systemClock.sleep(100);
     await logs.close();
     expect((await deleting).message).toContain("is pending");
@@ -177,7 +177,7 @@ describeOnBothStores("a process that is killed while it deletes", (openStore) =>
       await killed(child);
     }
     const left = await store.db.selectFrom("log_entries").select("log_id").execute();
-    const told = await store.db.selectFrom("log_deletions").select("facts").execute();
+    const told = await store.db.selectFrom("audit_entries").select("details").execute();
     expect(left.length + told.length).toBe(entries);
     expect(told.length).toBeGreaterThan(0);
     const fresh = await openStore();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
-import { addAccount, openTestLogs, whole } from "../../test/support/logs.ts";
+import { addAccount, openTestLogs, tester, whole } from "../../test/support/logs.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Extractor } from "./index.ts";
 
@@ -71,7 +71,7 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
     const { store, logs, me } = await setUp({ extractor });
     const { log } = await logs.submit(whole(me), { content: "Decision: a = b" });
     const request = await next(1);
-    const answer = await logs.delete(whole(me), log.logId, "test");
+    const answer = await logs.delete(whole(me), log.logId, tester);
     expect(answer.deleted).toEqual({ episode: false, statements: 0, entities: 0, facts: 0 });
     expect(request?.signal.aborted).toBe(true);
     await logs.settled();

@@ -22,20 +22,22 @@ import { createDeletion } from "./deletion.ts";
 import { openErasure } from "./erasure.ts";
 import { createExtraction } from "./extraction.ts";
 import { factFilter, findEntities, findFacts } from "./facts.ts";
-import {
-  type IngestDeps,
-  type Recorded,
-  recordSession,
-  type SessionRecording,
-  type Submitted,
-  submitLog,
-} from "./ingest.ts";
+import { type Recorded, recordSession, type SessionRecording, type Submitted, submitLog } from "./ingest.ts";
 import { readLog } from "./log-detail.ts";
 import { listLogs } from "./log-list.ts";
 import { createLogIds } from "./log-rows.ts";
-import type { DeletionOrigin, Extractor, LogsCaller, NoteDeletion, SearchText, VisibleAmong } from "./ports.ts";
+import type {
+  DeletionOrigin,
+  Extractor,
+  LogsCaller,
+  NoteDeletion,
+  ResolveDir,
+  SearchText,
+  VisibleAmong,
+} from "./ports.ts";
 import { previewDeletion } from "./preview.ts";
 import { searchLogs } from "./search.ts";
+import { sightOf } from "./sight.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
 export type { LogsErrorCode } from "./errors.ts";
@@ -47,11 +49,14 @@ export type {
   Extractor,
   LogsCaller,
   NoteDeletion,
+  ResolveDir,
   SearchTerm,
   SearchText,
+  SessionPart,
   TermPlace,
   VisibleAmong,
 } from "./ports.ts";
+export { createRecorder, type Recorder } from "./recorder.ts";
 export { type LogContext, rulesName } from "./rules.ts";
 
 /**
@@ -62,7 +67,7 @@ export interface Logs {
   /**
    * Remembers what a caller submits: `pending` when an extractor takes its time, else at once.
    * @param options `idempotencyKey`: the same with the same key is remembered once
-   * @throws PosternError `idempotency_conflict`
+   * @throws PosternError `idempotency_conflict`, and those of {@link ResolveDir} for its `dir`
    */
   submit(
     caller: LogsCaller,
@@ -114,16 +119,18 @@ export async function openLogs(deps: {
   readonly clock: Clock;
   readonly searchText: SearchText;
   readonly visibleAmong: VisibleAmong;
+  readonly resolveDir: ResolveDir;
   readonly noteDeletion: NoteDeletion;
   readonly log?: Log;
   /** Finds more than the rules do; null for the rules alone. */
   readonly extractor?: Extractor | null;
 }): Promise<Logs> {
   const { extractor = null, log = silentLog } = deps;
-  const all: IngestDeps & { readonly log: Log } = { ...deps, log, newId: createLogIds(), later: extractor !== null };
+  const all = { ...deps, log, newId: createLogIds(), later: extractor !== null };
   const erasure = await openErasure(all);
   const extraction = createExtraction({ ...all, extractor });
   const deletion = createDeletion({ ...all, erasure, extraction });
+  const see = (caller: LogsCaller) => sightOf(all, caller);
   /** Its failures are the entries' own, or the store's, which the next call meets too. */
   const wake = (): void => {
     extraction
@@ -132,8 +139,8 @@ export async function openLogs(deps: {
   };
   wake();
   return {
-    async submit({ accountId }, input, options = {}) {
-      const submitted = await submitLog(all, accountId, { input, idempotencyKey: options.idempotencyKey });
+    async submit(caller, input, options = {}) {
+      const submitted = await submitLog(all, caller, { input, idempotencyKey: options.idempotencyKey });
       if (all.later && submitted.created) wake();
       return submitted;
     },
@@ -142,16 +149,16 @@ export async function openLogs(deps: {
       if (all.later && recorded.logIds.length > 0) wake();
       return recorded;
     },
-    list: ({ accountId }, input) => listLogs(all, accountId, input),
-    get: ({ accountId }, logId) => readLog(all, accountId, logId),
-    search: ({ accountId }, input) => searchLogs(all, accountId, input),
-    facts: async ({ accountId }, input) => findFacts(all, accountId, factFilter(accountId, input)),
-    entities: ({ accountId }, input) => findEntities(all, accountId, input),
-    timeline: ({ accountId }, entityId, input = {}) =>
-      findFacts(all, accountId, { ...factFilter(accountId, input), about: entityId }),
-    preview: ({ accountId }, logId) => previewDeletion(all, accountId, logId),
-    delete: ({ accountId }, logId, by) => deletion.one(accountId, logId, by),
-    deleteSession: ({ accountId }, sessionId, by) => deletion.session(accountId, sessionId, by),
+    list: async (caller, input) => listLogs(all, await see(caller), input),
+    get: async (caller, logId) => readLog(all, await see(caller), logId),
+    search: async (caller, input) => searchLogs(all, await see(caller), input),
+    facts: async (caller, input) => findFacts(all, await see(caller), factFilter(caller.accountId, input)),
+    entities: async (caller, input) => findEntities(all, await see(caller), input),
+    timeline: async (caller, entityId, input = {}) =>
+      findFacts(all, await see(caller), { ...factFilter(caller.accountId, input), about: entityId }),
+    preview: async (caller, logId) => previewDeletion(all, await see(caller), logId),
+    delete: async (caller, logId, by) => deletion.one(await see(caller), logId, by),
+    deleteSession: async (caller, sessionId, by) => deletion.session(await see(caller), sessionId, by),
     get isErasurePending() {
       return erasure.isPending;
     },

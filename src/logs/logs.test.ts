@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
-import { addAccount, callOf, openTestLogs, turnOf, whole } from "../../test/support/logs.ts";
+import { addAccount, callOf, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
 import type { SessionRecording } from "./index.ts";
 
 const nothing = { agent: null, repository: null, branch: null };
@@ -122,7 +122,7 @@ describeOnBothStores("the memory", (openStore) => {
     const { store, logs, me } = await setUp();
     const turns = Array.from({ length: 6 }, (_, index) => turnOf(index, [`words${index}`]));
     const { logIds } = await logs.record(me, recording(turns.slice(1, 5)));
-    await logs.delete(whole(me), logIds[0] ?? "", "test");
+    await logs.delete(whole(me), logIds[0] ?? "", tester);
     expect(await logs.record(me, recording(turns.slice(1, 5)))).toEqual({
       outcome: "suppressed",
       logIds: [],
@@ -163,7 +163,7 @@ describeOnBothStores("the memory", (openStore) => {
     expect(await spans({ asOf: "2025-05-04T00:00:00Z" })).toEqual(["20 s 03 05"]);
     expect(await spans({ ...bySubject, asOf: "2025-05-04T00:00:00Z" })).toEqual(["20 s 03 05"]);
     expect(await spans({ asOf: "2025-04-01T00:00:00Z" })).toEqual([]);
-    await logs.delete(whole(me), second, "test");
+    await logs.delete(whole(me), second, tester);
     const left = ["30 s 05 ", "10 s 01 05"];
     expect(await spans()).toEqual(left);
     expect(await spans(bySubject)).toEqual(left);
@@ -263,7 +263,7 @@ describeOnBothStores("the memory", (openStore) => {
       );
     for (const call of [
       (id: string) => logs.get(whole(other), id),
-      (id: string) => logs.delete(whole(other), id, "x"),
+      (id: string) => logs.delete(whole(other), id, tester),
       (id: string) => logs.preview(whole(other), id),
     ]) {
       expect(await refusal(call(log.logId))).toBe(await refusal(call("nothing")));

@@ -285,6 +285,8 @@ export interface Tables {
     recorded_at: number;
     extractor: string;
   };
+  /** The event that recording came to. */
+  log_marks: { name: string; event_id: string; at: number };
   /** Turns that were deleted, and are not recorded again by themselves. */
   log_suppressions: {
     account_id: string;
@@ -292,18 +294,5 @@ export interface Tables {
     first_turn: number;
     last_turn: number;
     created_at: number;
-  };
-  /** Who deleted when and how much; of what, only a hash. */
-  log_deletions: {
-    deletion_id: string;
-    account_id: string;
-    actor: string;
-    at: number;
-    /** SHA-256 of the entry's id, hex. */
-    log_hash: string;
-    episodes: number;
-    statements: number;
-    entities: number;
-    facts: number;
   };
 }

@@ -79,6 +79,8 @@ export const auditActions = [
   "client_registered",
   "client_added",
   "client_removed",
+  "log_deleted",
+  "session_logs_deleted",
 ] as const;
 export const auditActionSchema = z.enum(auditActions);
 
@@ -97,8 +99,9 @@ export const auditKinds = {
   token: ["token_created", "token_revoked"],
   app: ["app_allowed", "app_denied", "app_disconnected", "app_token_issued", "app_token_reused"],
   client: ["client_registered", "client_added", "client_removed"],
+  memory: ["log_deleted", "session_logs_deleted"],
 } as const satisfies Readonly<Record<string, readonly (typeof auditActions)[number][]>>;
-export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client"]);
+export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client", "memory"]);
 
 /** One line of what was decided and made: who, when, what, from where. */
 export const auditEntrySchema = z

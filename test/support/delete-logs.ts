@@ -3,7 +3,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { openLogs } from "../../src/logs/index.ts";
 import { openDatabase } from "../../src/storage/database.ts";
-import { searchText, whole } from "./logs.ts";
+import { anyFolder, auditDeletions, searchText, tester, whole } from "./logs.ts";
 
 const [place = "", accountId = ""] = process.argv.slice(2);
 const { url, path }: { url: string | null; path: string } = JSON.parse(place);
@@ -12,11 +12,12 @@ const logs = await openLogs({
   ...database,
   clock: systemClock,
   searchText,
-  visibleAmong: async (dirs) => new Set(dirs),
+  ...anyFolder,
+  noteDeletion: auditDeletions(database),
 });
 const { logs: entries } = await logs.list(whole(accountId), { limit: 200 });
 for (const { logId } of entries) {
-  await logs.delete(whole(accountId), logId, "child");
+  await logs.delete(whole(accountId), logId, tester);
   process.stdout.write("go\n");
 }
 await logs.close();

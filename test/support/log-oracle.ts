@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import type { Logs } from "../../src/logs/index.ts";
 import type { Block } from "../../src/wire/turn.ts";
 import type { TestStore } from "./database.ts";
-import { addAccount, callOf, turnOf, whole } from "./logs.ts";
+import { addAccount, callOf, tester, turnOf, whole } from "./logs.ts";
 
 /** One entry of a random corpus. */
 interface Planned {
@@ -101,7 +101,7 @@ export async function createWorld(store: TestStore, logs: Logs): Promise<World> 
 
 const tables = [
   ...(["facts", "statements", "entities", "log_postings", "log_words", "log_chunks", "episodes", "log_turns"] as const),
-  ...(["log_entries", "log_suppressions", "log_deletions"] as const),
+  ...(["log_entries", "log_suppressions"] as const),
 ] as const;
 
 async function empty({ store }: World): Promise<void> {
@@ -138,7 +138,7 @@ async function stateOf(world: World, ids: readonly string[]): Promise<unknown> {
     );
   const state: Record<string, unknown> = {};
   for (const table of tables) {
-    if (table === "log_suppressions" || table === "log_deletions") continue;
+    if (table === "log_suppressions") continue;
     const { rows } = await sql`select * from ${sql.table(table)}`.execute(store.db);
     state[table] = rows.map((row) => JSON.stringify(plain(row))).toSorted();
   }
@@ -175,7 +175,7 @@ export async function checkOracle(one: World, other: World, corpus: Corpus): Pro
     const id = ids[at] ?? "";
     const before = await countsOf(one);
     const foretold = await one.logs.preview(whole(accountId), id);
-    const { deleted } = await one.logs.delete(whole(accountId), id, "test");
+    const { deleted } = await one.logs.delete(whole(accountId), id, tester);
     const after = await countsOf(one);
     const difference = {
       episode: before.episodes - after.episodes === 1,

@@ -1,10 +1,23 @@
 import { onTestFinished } from "vitest";
+import { createAudit } from "../../src/accounts/audit.ts";
 import { findTerms, parseQuery } from "../../src/coding/catalog/query.ts";
 import { snippetOf } from "../../src/coding/catalog/snippet.ts";
 import { foldText, wordsOf } from "../../src/coding/catalog/text-index-words.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
+import { PosternError } from "../../src/core/errors.ts";
 import { newUuid } from "../../src/core/ids.ts";
-import { type Extractor, type Logs, type LogsCaller, openLogs, type SearchText } from "../../src/logs/index.ts";
+import { holds } from "../../src/folders/scope-rule.ts";
+import {
+  type DeletionOrigin,
+  type Extractor,
+  type Logs,
+  type LogsCaller,
+  type NoteDeletion,
+  openLogs,
+  type ResolveDir,
+  type SearchText,
+  type VisibleAmong,
+} from "../../src/logs/index.ts";
 import type { Block, Turn } from "../../src/wire/turn.ts";
 import type { TestStore } from "./database.ts";
 
@@ -25,12 +38,33 @@ export async function openTestLogs(
     ...store,
     clock: systemClock,
     searchText,
-    visibleAmong: async (dirs) => new Set(dirs),
+    ...anyFolder,
+    noteDeletion: auditDeletions(store),
     ...options,
   });
   onTestFinished(() => logs.close());
   return logs;
 }
+
+/** The folder rule while no folder is registered, without links. */
+export const anyFolder: { readonly visibleAmong: VisibleAmong; readonly resolveDir: ResolveDir } = {
+  async visibleAmong(dirs, within) {
+    return new Set(dirs.filter((dir) => within === null || within.some((folder) => holds(folder, dir))));
+  },
+  async resolveDir(dir, within) {
+    if (within === null || within.some((folder) => holds(folder, dir))) return dir;
+    throw new PosternError("dir_not_allowed", `${dir} is not allowed.`);
+  },
+};
+
+/** As the gateway does it. */
+export function auditDeletions({ db }: Pick<TestStore, "db">): NoteDeletion {
+  const audit = createAudit({ db, clock: systemClock });
+  return (note, within) => audit.note(note, within);
+}
+
+/** Who deletes in tests. */
+export const tester: DeletionOrigin = { actor: "test", address: null, userAgent: null };
 
 /** A caller without a limit to folders. */
 export function whole(accountId: string): LogsCaller {

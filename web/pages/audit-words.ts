@@ -25,6 +25,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   token: "Tokens",
   app: "Apps let in",
   client: "Known clients",
+  memory: "The memory",
 };
 
 /** What they did, around the name; and who, where nobody was known. */
@@ -48,11 +49,17 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after: string
   client_registered: ["registered itself as", "", "An app"],
   client_added: ["added the client", "", "Somebody"],
   client_removed: ["removed the client", "", "Somebody"],
+  log_deleted: ["deleted an entry of the memory", "", "Somebody"],
+  session_logs_deleted: ["deleted a session from the memory", "", "Somebody"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
 /** Where a name belongs, and none was written down. */
-const nameless: ReadonlySet<AuditAction> = new Set(["signed_in", "sign_in_refused", "signed_out", "browser_revoked"]);
+const nameless: ReadonlySet<AuditAction> = new Set([
+  ...(["signed_in", "sign_in_refused", "signed_out", "browser_revoked"] as const),
+  // Of these only a hash of the id is kept.
+  ...(["log_deleted", "session_logs_deleted"] as const),
+]);
 
 const text = z.string().trim().min(1).optional().catch(undefined);
 const detailsSchema = z.object({

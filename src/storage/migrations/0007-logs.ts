@@ -55,6 +55,12 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
     .columns(["account_id", "session_id", "observed_at"])
     .execute();
   await schema
+    .createIndex("log_entries_by_dir")
+    .on("log_entries")
+    .columns(["account_id", "dir"])
+    .where(sql.ref("dir"), "is not", null)
+    .execute();
+  await schema
     .createIndex("log_entries_pending")
     .on("log_entries")
     .column("log_id")
@@ -157,16 +163,9 @@ async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint("log_suppressions_key", ["account_id", "session_id", "first_turn", "last_turn"])
     .execute();
   await schema
-    .createTable("log_deletions")
-    .addColumn("deletion_id", "text", (c) => c.primaryKey())
-    .addColumn("account_id", "text", (c) => c.notNull())
-    .addColumn("actor", "text", (c) => c.notNull())
+    .createTable("log_marks")
+    .addColumn("name", "text", (c) => c.primaryKey())
+    .addColumn("event_id", "text", (c) => c.notNull())
     .addColumn("at", "bigint", (c) => c.notNull())
-    .addColumn("log_hash", "text", (c) => c.notNull())
-    .addColumn("episodes", "integer", (c) => c.notNull())
-    .addColumn("statements", "integer", (c) => c.notNull())
-    .addColumn("entities", "integer", (c) => c.notNull())
-    .addColumn("facts", "integer", (c) => c.notNull())
     .execute();
-  await schema.createIndex("log_deletions_by_account").on("log_deletions").columns(["account_id", "at"]).execute();
 }
