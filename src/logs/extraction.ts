@@ -11,10 +11,17 @@ import { maskedText } from "./log-body.ts";
 import { bodyOfRow, contextOfRow, findRow } from "./log-rows.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import type { Extractor, SearchText } from "./ports.ts";
+import { everythingOf } from "./sight.ts";
 
-/** A model that takes longer has lost its way. */
-const extractionTimeoutMs = 120_000;
+/** For all of an entry. A model that takes longer keeps the others waiting. */
+const extractionTimeoutMs = 600_000;
 const maxFailureCharacters = 300;
+
+interface Asked {
+  readonly found: readonly TaggedAssertion[];
+  /** Null when there was none. */
+  readonly failure: string | null;
+}
 
 /** Derives from entries that are pending, one after another, the oldest first. */
 export interface Extraction {
@@ -56,20 +63,30 @@ export function createExtraction(
   });
 
   async function derive(accountId: string, logId: string): Promise<void> {
-    const row = await findRow(deps, accountId, logId);
-    if (row === null) return;
-    const of: Derivable = {
-      accountId,
-      logId,
-      title: row.title,
-      sessionId: row.session_id,
-      observedAt: row.observed_at,
-      recordedAt: row.recorded_at,
-      context: contextOfRow(row),
-      body: bodyOfRow(row),
-    };
-    const { found, failure } = await ask(of);
-    if (closed) return;
+    const controller = new AbortController();
+    running = { logId, controller }; // before it is read: whatever goes from here on is told to `cancel`
+    try {
+      const row = await findRow(deps, everythingOf(accountId), logId);
+      if (row === null) return;
+      const of: Derivable = {
+        accountId,
+        logId,
+        title: row.title,
+        sessionId: row.session_id,
+        observedAt: row.observed_at,
+        recordedAt: row.recorded_at,
+        context: contextOfRow(row),
+        body: bodyOfRow(row),
+      };
+      const asked = await ask(of, controller.signal);
+      if (!controller.signal.aborted) await keep(of, asked);
+    } finally {
+      running = null;
+    }
+  }
+
+  async function keep(of: Derivable, { found, failure }: Asked): Promise<void> {
+    const { accountId, logId } = of;
     const episode = episodeOf(of, searchText, found);
     await writeFor(deps, accountId, async (tx) => {
       const { numUpdatedRows } = await tx.db
@@ -83,24 +100,21 @@ export function createExtraction(
     });
   }
 
-  /** Outside of any transaction. */
-  async function ask(
-    of: Derivable,
-  ): Promise<{ readonly found: readonly TaggedAssertion[]; readonly failure: string | null }> {
+  /** Outside of any transaction. Its failure is the entry's, and final: the rules' facts are there, and what is submitted anew is asked for anew. */
+  async function ask({ logId, sessionId, observedAt, body }: Derivable, cancelled: AbortSignal): Promise<Asked> {
     if (extractor === null) return { found: [], failure: null };
-    const controller = new AbortController();
-    running = { logId: of.logId, controller };
-    const stop = clock.after(extractionTimeoutMs, () => controller.abort(new Error("It took too long.")));
+    const late = new AbortController();
+    const stop = clock.after(extractionTimeoutMs, () => late.abort(new Error("The model took too long.")));
     try {
-      const { sessionId, observedAt } = of;
-      const given = await extractor.extract(episodeText(of.body), { sessionId, observedAt, signal: controller.signal });
+      const signal = AbortSignal.any([cancelled, late.signal]);
+      const given = await extractor.extract(episodeText(body), { sessionId, observedAt, signal });
       return { found: allowedAssertions(given, extractor.name), failure: null };
     } catch (error) {
-      log.debug({ reason: messageOf(error) }, "an extractor failed");
-      return { found: [], failure: maskedText(messageOf(error), maxFailureCharacters) };
+      const failure = maskedText(messageOf(error), maxFailureCharacters);
+      if (!cancelled.aborted) log.warn({ logId, reason: failure }, "an extractor failed");
+      return { found: [], failure };
     } finally {
       stop();
-      running = null;
     }
   }
 

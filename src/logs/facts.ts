@@ -15,6 +15,7 @@ import { entityIdOf } from "./assertion.ts";
 import { cursorOf, readCursor } from "./cursor.ts";
 import type { LogsErrorCode } from "./errors.ts";
 import { isOf, type LogsDatabase } from "./logs-database.ts";
+import { isOfSeen, type Sight } from "./sight.ts";
 
 const defaultLimit = 100;
 const defaultEntityLimit = 50;
@@ -59,12 +60,14 @@ const order = sql`f.valid_from, f.recorded_at, f.log_id, f.position`;
  * Facts with the time that they hold, the newest first. When a fact ends is computed here: where the next one about its subject
  * begins, for what has one value at a time.
  */
-export async function findFacts({ db }: LogsDatabase, accountId: string, filter: FactFilter): Promise<FactPage> {
+export async function findFacts(on: LogsDatabase, sight: Sight, filter: FactFilter): Promise<FactPage> {
+  const { accountId } = sight;
   const { limit = defaultLimit, cursor, asOf } = filter;
   const isNarrow = [filter.subject, filter.object, filter.about, filter.logId].some((one) => one !== undefined);
   const inner = all([
     // Found by what is asked for, or else along the account's facts.
     isNarrow ? isOf(accountId, "f.account_id") : sql`f.account_id = ${accountId}`,
+    isOfSeen(on, sight, "f.log_id"),
     when(filter.subject, (id) => sql`s.subject_id = ${id}`),
     when(filter.about, (id) => sql`(s.subject_id = ${id} or s.object_id = ${id})`),
     when(filter.predicate, (predicate) => sql`s.predicate = ${predicate}`),
@@ -88,14 +91,14 @@ export async function findFacts({ db }: LogsDatabase, accountId: string, filter:
     select told.*, subject.type as subject_type, subject.key as subject_key, object.type as object_type, object.key as object_key
     from (
       select f.log_id, f.position, f.statement_id, f.valid_from, f.recorded_at, f.extractor, s.subject_id, s.predicate,
-        s.object_id, s.value, ${filter.subject === undefined ? nextLookedFor(accountId, filter) : nextInWindow} as valid_to
+        s.object_id, s.value, ${filter.subject === undefined ? nextLookedFor(on, sight, filter) : nextInWindow} as valid_to
       from facts as f join statements as s on s.statement_id = f.statement_id
       where ${inner}
     ) as told
     join entities as subject on subject.entity_id = told.subject_id
     left join entities as object on object.entity_id = told.object_id
     where ${outer}
-    order by told.valid_from desc, told.log_id desc, told.position desc limit ${sql.lit(limit + 1)}`.execute(db);
+    order by told.valid_from desc, told.log_id desc, told.position desc limit ${sql.lit(limit + 1)}`.execute(on.db);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   const more = rows.length > limit && last !== undefined;
@@ -110,11 +113,12 @@ const nextInWindow = sql`case when s.predicate in (${single})
   then lead(f.valid_from) over (partition by s.subject_id, s.predicate order by ${order}) end`;
 
 /** For few facts of many subjects. */
-function nextLookedFor(accountId: string, { knownAt }: FactFilter): RawBuilder<unknown> {
+function nextLookedFor(on: LogsDatabase, sight: Sight, { knownAt }: FactFilter): RawBuilder<unknown> {
   const known = when(knownAt, (time) => sql`n.recorded_at <= ${time}`) ?? sql`true`;
   return sql`case when s.predicate in (${single}) then (
     select min(n.valid_from) from statements as m join facts as n on n.statement_id = m.statement_id
-    where m.subject_id = s.subject_id and m.predicate = s.predicate and ${isOf(accountId, "n.account_id")} and ${known}
+    where m.subject_id = s.subject_id and m.predicate = s.predicate and ${isOf(sight.accountId, "n.account_id")} and ${known}
+      and ${isOfSeen(on, sight, "n.log_id")}
       and n.valid_from >= f.valid_from
       and (n.valid_from, n.recorded_at, n.log_id, n.position) > (${order})) end`;
 }
@@ -173,15 +177,16 @@ function entityIdOfRef(accountId: string, ref: string): string {
   );
 }
 
-/** Entities by their names. @throws PosternError `invalid_request` for a cursor that is none */
-export async function findEntities({ db }: LogsDatabase, accountId: string, input: EntitiesInput): Promise<EntityPage> {
+/** Entities that what is seen speaks of, by their names. @throws PosternError `invalid_request` for a cursor that is none */
+export async function findEntities(on: LogsDatabase, sight: Sight, input: EntitiesInput): Promise<EntityPage> {
   const { type, q, limit = defaultEntityLimit, cursor } = input;
   const after = cursor === undefined ? undefined : readCursor(cursor, 2);
   const pattern = q === undefined ? undefined : `%${q.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
-  const rows = await db
+  const rows = await on.db
     .selectFrom("entities")
     .select(["entity_id", "type", "key"])
-    .where("account_id", "=", accountId)
+    .where("account_id", "=", sight.accountId)
+    .where(isNamedInSeen(on, sight))
     .$if(type !== undefined, (query) => query.where("type", "=", type ?? ""))
     .$if(pattern !== undefined, (query) => query.where(sql<boolean>`lower(key) like ${pattern} escape '\\'`))
     .$if(after !== undefined, (query) => query.where(sql<boolean>`(key, entity_id) > (${after?.[1]}, ${after?.[2]})`))
@@ -193,4 +198,14 @@ export async function findEntities({ db }: LogsDatabase, accountId: string, inpu
   const last = page.at(-1);
   const more = rows.length > limit && last !== undefined;
   return { entities: page.map(toEntity), nextCursor: more ? cursorOf([0, last.key, last.entity_id]) : null };
+}
+
+/** That something which is seen speaks of an entity. */
+function isNamedInSeen(on: LogsDatabase, sight: Sight): RawBuilder<SqlBool> {
+  if (sight.dirs === null) return sql`true`;
+  const isNamedAs = (
+    column: string,
+  ) => sql`exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id
+    where ${sql.ref(`s.${column}`)} = entities.entity_id and ${isOfSeen(on, sight, "f.log_id")})`;
+  return sql`(${isNamedAs("subject_id")} or ${isNamedAs("object_id")})`;
 }

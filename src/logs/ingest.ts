@@ -10,7 +10,7 @@ import type { LogsErrorCode } from "./errors.ts";
 import { bodyOf, maskedText } from "./log-body.ts";
 import { contentOf, insertEntry, toEntry } from "./log-rows.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
-import type { SearchText } from "./ports.ts";
+import type { LogsCaller, ResolveDir, SearchText } from "./ports.ts";
 import { allowTurns, knownTurns, type TurnRange } from "./recorded-turns.ts";
 import { type LogBody, type LogContext, rules } from "./rules.ts";
 
@@ -24,6 +24,7 @@ const nothingKnown: LogContext = { agent: null, repository: null, branch: null }
 export interface IngestDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly searchText: SearchText;
+  readonly resolveDir: ResolveDir;
   readonly newId: (epochMs: number) => string;
   /** Whether entries wait for an extractor that takes its time. */
   readonly later: boolean;
@@ -64,13 +65,16 @@ export interface Submitted {
 
 /**
  * Remembers what a caller submits. The same with the same key is remembered once.
- * @throws PosternError `idempotency_conflict` for something else with a key that was used
+ * @throws PosternError `idempotency_conflict` for something else with a key that was used, `dir_not_allowed` without a directory by who is
+ *   limited to some, and those of {@link ResolveDir}
  */
 export async function submitLog(
   deps: IngestDeps,
-  accountId: string,
+  caller: LogsCaller,
   { input, idempotencyKey }: { readonly input: SubmitLogInput; readonly idempotencyKey?: string | undefined },
 ): Promise<Submitted> {
+  const { accountId } = caller;
+  const dir = await dirOf(deps, caller, input.dir);
   const now = deps.clock.now();
   const { content, turns, title, sessionId, observedAt } = input;
   const of: Derivable = {
@@ -83,9 +87,9 @@ export async function submitLog(
     context: nothingKnown,
     body: bodyOf(turns === undefined ? { content: content ?? "" } : { turns }),
   };
-  const key_hash = idempotencyKey === undefined ? null : sha256(idempotencyKey);
+  const key_hash = idempotencyKey === undefined ? null : keyHash(idempotencyKey, caller, dir);
   const request_hash = key_hash === null ? null : sha256(JSON.stringify(input));
-  const row = { ...rowOf(deps, of, null), source: "api" as const, key_hash, request_hash };
+  const row = { ...rowOf(deps, of, dir), source: "api" as const, key_hash, request_hash };
   const episode = deps.later ? null : episodeOf(of, deps.searchText);
   return writeFor(deps, accountId, async (tx) => {
     const known = key_hash === null ? undefined : await findByKey(tx, accountId, key_hash);
@@ -100,6 +104,25 @@ export async function submitLog(
     if (episode !== null) await insertEpisode(tx, episode);
     return { log: toEntry({ ...row, failure: null }), created: true };
   });
+}
+
+/** Where an entry is of: what is of no place could not be seen by who is limited to some. */
+async function dirOf(
+  { resolveDir }: IngestDeps,
+  { folders }: LogsCaller,
+  dir: string | undefined,
+): Promise<string | null> {
+  if (dir !== undefined) return resolveDir(dir, folders);
+  if (folders === null) return null;
+  throw new PosternError<LogsErrorCode>(
+    "dir_not_allowed",
+    "This token is limited to some folders: give the `dir` in one of them that the entry is about.",
+  );
+}
+
+/** Who is limited to folders does not learn which keys are used elsewhere. */
+function keyHash(idempotencyKey: string, { folders }: LogsCaller, dir: string | null): string {
+  return sha256(folders === null ? idempotencyKey : JSON.stringify([idempotencyKey, dir]));
 }
 
 async function findByKey({ db }: LogsDatabase, accountId: string, keyHash: string) {

@@ -3,20 +3,22 @@ import type { ListLogsInput, LogPage } from "../wire/logs.ts";
 import { cursorOf, readCursor } from "./cursor.ts";
 import { entryColumns, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
+import { isSeen, type Sight } from "./sight.ts";
 
 const defaultLimit = 50;
 
 /**
- * The entries of an account, the newest first.
+ * The entries that are seen, the newest first.
  * @throws PosternError `invalid_request` for a cursor that is none
  */
-export async function listLogs({ db }: LogsDatabase, accountId: string, input: ListLogsInput): Promise<LogPage> {
+export async function listLogs(on: LogsDatabase, sight: Sight, input: ListLogsInput): Promise<LogPage> {
   const { limit = defaultLimit, cursor, source, status, sessionId } = input;
   const before = cursor === undefined ? null : readCursor(cursor, 1);
-  const rows = await db
+  const rows = await on.db
     .selectFrom("log_entries")
     .select(entryColumns)
-    .where("account_id", "=", accountId)
+    .where("account_id", "=", sight.accountId)
+    .where(isSeen(on, sight))
     .$if(source !== undefined, (query) => query.where("source", "=", source ?? "api"))
     .$if(status !== undefined, (query) => query.where("status", "=", status ?? "ready"))
     .$if(sessionId !== undefined, (query) => query.where("session_id", "=", sessionId ?? ""))

@@ -7,6 +7,7 @@ import type { LogEntry } from "../wire/logs.ts";
 import { turnSchema } from "../wire/turn.ts";
 import type { LogsDatabase } from "./logs-database.ts";
 import type { LogBody, LogContext } from "./rules.ts";
+import { isSeen, type Sight } from "./sight.ts";
 
 /** A row of `log_entries`. */
 export type LogRow = Selectable<Tables["log_entries"]>;
@@ -81,13 +82,14 @@ export async function insertEntry(
     .execute();
 }
 
-/** An entry of an account; null when there is none, or it is another's. */
-export async function findRow({ db }: LogsDatabase, accountId: string, logId: string): Promise<LogRow | null> {
-  const row = await db
+/** An entry that is seen; null when there is none, it is another's or it is hidden: the store is asked the same in all three. */
+export async function findRow(on: LogsDatabase, sight: Sight, logId: string): Promise<LogRow | null> {
+  const row = await on.db
     .selectFrom("log_entries")
     .selectAll()
     .where("log_id", "=", logId)
-    .where("account_id", "=", accountId)
+    .where("account_id", "=", sight.accountId)
+    .where(isSeen(on, sight))
     .executeTakeFirst();
   return row ?? null;
 }

@@ -1,8 +1,9 @@
-import { type RawBuilder, sql } from "kysely";
+import { type RawBuilder, type SqlBool, sql } from "kysely";
 import type { LogHit, LogSearch, SearchLogsInput } from "../wire/logs.ts";
 import { type EntryRow, entryColumns, toEntry } from "./log-rows.ts";
 import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import type { SearchTerm, SearchText } from "./ports.ts";
+import { isSeen, type Sight } from "./sight.ts";
 
 const defaultLimit = 20;
 /** Of a word that occurs in more pieces than this only the newest are looked at: it says little, and they are likely what is meant. */
@@ -18,7 +19,8 @@ const saturation = 1.5;
 
 interface Candidate {
   readonly logId: string;
-  readonly observedAt: number;
+  /** The newest of its pieces: what was recorded later has a larger one. */
+  newest: number;
   score: number;
 }
 
@@ -33,53 +35,57 @@ interface Found {
   readonly cut: boolean;
 }
 
-/** Entries in which all terms of a query occur, ranked, with what is around them. */
+/** Entries that are seen in which all terms of a query occur, ranked, with what is around them. What is hidden has no part in it. */
 export async function searchLogs(
   on: LogsDatabase & { readonly searchText: SearchText },
-  accountId: string,
+  sight: Sight,
   { q, limit = defaultLimit }: SearchLogsInput,
 ): Promise<LogSearch> {
   const terms = on.searchText.terms(q).slice(0, maxTerms);
   const found: Found[] = [];
   for (const term of terms) {
-    const one = await findTerm(on, accountId, term);
+    const one = await findTerm(on, sight, term);
     if (one === null) return { hits: [], hasMore: false, partial: false };
     found.push(one);
   }
   const rarest = found.toSorted((one, other) => one.pieces.size - other.pieces.size);
   const [first, ...others] = rarest;
   if (first === undefined) return { hits: [], hasMore: false, partial: false };
-  const candidates = await entriesOf(on, accountId, first);
+  const candidates = await entriesOf(on, first);
   for (const other of others) await keepWith(on, candidates, other);
   const ranked = [...candidates.values()].toSorted(
-    (one, other) => other.score - one.score || other.observedAt - one.observedAt || (one.logId < other.logId ? 1 : -1),
+    (one, other) => other.score - one.score || other.newest - one.newest,
   );
-  return showHits(on, { accountId, terms, ranked, limit, cut: first.cut });
+  return showHits(on, { sight, terms, ranked, limit, cut: first.cut });
 }
 
 /** The pieces of a term's rarest word; null when one of its words occurs nowhere. */
-async function findTerm(on: LogsDatabase, accountId: string, term: SearchTerm): Promise<Found | null> {
+async function findTerm(on: LogsDatabase, sight: Sight, term: SearchTerm): Promise<Found | null> {
   const words: (readonly number[])[] = [];
   let best: Pick<Found, "pieces" | "cut"> | null = null;
   for (const [at, word] of term.words.entries()) {
-    const ids = await wordIds(on, accountId, { word, prefix: term.prefix && at === term.words.length - 1 });
+    const ids = await wordIds(on, sight, { word, prefix: term.prefix && at === term.words.length - 1 });
     if (ids.length === 0) return null;
     words.push(ids);
-    const pieces = await piecesOf(on, ids);
+    const pieces = await piecesOf(on, sight, ids);
     if (best === null || pieces.pieces.size < best.pieces.size) best = pieces;
   }
   return best === null ? null : { term, words, ...best };
 }
 
 async function wordIds(
-  { db }: LogsDatabase,
-  accountId: string,
+  on: LogsDatabase,
+  sight: Sight,
   { word, prefix }: { readonly word: string; readonly prefix: boolean },
 ): Promise<readonly number[]> {
-  const rows = await db
+  const rows = await on.db
     .selectFrom("log_words")
     .select("word_id")
-    .where("account_id", "=", accountId)
+    .where("account_id", "=", sight.accountId)
+    .$if(prefix && sight.dirs !== null, (query) =>
+      query.where(sql<boolean>`exists (select 1 from log_postings as p where p.word_id = log_words.word_id
+        and ${isPieceSeen(on, sight)})`),
+    )
     .$if(!prefix, (query) => query.where("word", "=", word))
     .$if(prefix, (query) => query.where("word", ">=", word).where("word", "<", `${word}\u{10ffff}`))
     .orderBy("word")
@@ -88,13 +94,24 @@ async function wordIds(
   return rows.map(({ word_id }) => word_id);
 }
 
-async function piecesOf({ db }: LogsDatabase, ids: readonly number[]): Promise<Pick<Found, "pieces" | "cut">> {
+/** Of a posting `p`: that the entry is seen whose text it is of. */
+function isPieceSeen(on: LogsDatabase, sight: Sight): RawBuilder<SqlBool> {
+  return sql`exists (select 1 from log_chunks as c join log_entries as e on e.log_id = c.log_id
+    where c.chunk_id = p.chunk_id and ${isSeen(on, sight, "e")})`;
+}
+
+async function piecesOf(
+  on: LogsDatabase,
+  sight: Sight,
+  ids: readonly number[],
+): Promise<Pick<Found, "pieces" | "cut">> {
   const pieces = new Map<number, number>();
   for (const id of ids) {
-    const rows = await db
-      .selectFrom("log_postings")
+    const rows = await on.db
+      .selectFrom("log_postings as p")
       .select(["chunk_id", "occurrences"])
       .where("word_id", "=", id)
+      .$if(sight.dirs !== null, (query) => query.where(isPieceSeen(on, sight)))
       .orderBy("chunk_id", "desc")
       .limit(maxPieces + 1)
       .execute();
@@ -112,20 +129,19 @@ function worth({ pieces, cut }: Pick<Found, "pieces" | "cut">, occurrences: numb
   return (rarity * occurrences) / (occurrences + saturation);
 }
 
-async function entriesOf(
-  { db, dialect }: LogsDatabase,
-  accountId: string,
-  found: Found,
-): Promise<Map<string, Candidate>> {
-  const { rows } = await sql<{ chunk_id: number; log_id: string; observed_at: number }>`
-    select c.chunk_id, c.log_id, e.observed_at from log_chunks as c join log_entries as e on e.log_id = c.log_id
-    where c.chunk_id in ${numbersOf(dialect, found.pieces.keys())} and c.account_id = ${accountId}`.execute(db);
+async function entriesOf({ db, dialect }: LogsDatabase, found: Found): Promise<Map<string, Candidate>> {
+  const { rows } = await sql<{ chunk_id: number; log_id: string }>`
+    select chunk_id, log_id from log_chunks where chunk_id in ${numbersOf(dialect, found.pieces.keys())}`.execute(db);
   const candidates = new Map<string, Candidate>();
-  for (const { chunk_id, log_id, observed_at } of rows) {
+  for (const { chunk_id, log_id } of rows) {
     const score = worth(found, found.pieces.get(chunk_id) ?? 1);
     const known = candidates.get(log_id);
-    if (known === undefined) candidates.set(log_id, { logId: log_id, observedAt: observed_at, score });
-    else known.score = Math.max(known.score, score);
+    if (known === undefined) {
+      candidates.set(log_id, { logId: log_id, newest: chunk_id, score });
+      continue;
+    }
+    known.score = Math.max(known.score, score);
+    known.newest = Math.max(known.newest, chunk_id);
   }
   return candidates;
 }
@@ -160,14 +176,14 @@ function wordList(ids: readonly number[]): RawBuilder<unknown> {
 async function showHits(
   on: LogsDatabase & { readonly searchText: SearchText },
   asked: {
-    readonly accountId: string;
+    readonly sight: Sight;
     readonly terms: readonly SearchTerm[];
     readonly ranked: readonly Candidate[];
     readonly limit: number;
     readonly cut: boolean;
   },
 ): Promise<LogSearch> {
-  const { accountId, terms, ranked, limit } = asked;
+  const { sight, terms, ranked, limit } = asked;
   const hasPhrase = terms.some(({ words }) => words.length > 1);
   const hits: LogHit[] = [];
   let read = 0;
@@ -175,7 +191,7 @@ async function showHits(
   while (at < ranked.length && hits.length <= limit && read < maxReadCharacters) {
     const some = ranked.slice(at, at + limit + 1);
     at += some.length;
-    const shown = await readEntries(on, accountId, some);
+    const shown = await readEntries(on, sight, some);
     for (const { row, text } of shown) {
       read += text.length;
       const places = on.searchText.places(text, terms);
@@ -190,15 +206,17 @@ async function showHits(
 
 /** Entries with their text, in the order in which they are given. */
 async function readEntries(
-  { db, dialect }: LogsDatabase,
-  accountId: string,
+  on: LogsDatabase,
+  sight: Sight,
   some: readonly Candidate[],
 ): Promise<readonly { readonly row: EntryRow; readonly text: string }[]> {
+  const { db, dialect } = on;
   const ids = some.map(({ logId }) => logId);
   const rows = await db
     .selectFrom("log_entries")
     .select(entryColumns)
-    .where(isOf(accountId))
+    .where(isOf(sight.accountId))
+    .where(isSeen(on, sight))
     .where("log_id", "in", textsOf(dialect, ids))
     .execute();
   const chunks = await db

@@ -1,0 +1,64 @@
+import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { type LogsDatabase, textsOf } from "./logs-database.ts";
+import type { LogsCaller, VisibleAmong } from "./ports.ts";
+
+/** Directories of an account that are looked at. Sessions of so many places nobody has; entries of what lies behind are hidden where a rule is in force. */
+const maxDirs = 10_000;
+
+/** What a caller sees of an account's entries. */
+export interface Sight {
+  readonly accountId: string;
+  /** The directories whose entries are seen; null when nothing is hidden. */
+  readonly dirs: readonly string[] | null;
+  /** Whether entries of no place are seen. */
+  readonly placeless: boolean;
+}
+
+/** For what the memory does itself. */
+export function everythingOf(accountId: string): Sight {
+  return { accountId, dirs: null, placeless: true };
+}
+
+/**
+ * What the folder rule lets a caller see, by the rule as it is now. Who is limited to folders sees only entries of directories in them;
+ * everybody else sees entries of no place too.
+ */
+export async function sightOf(
+  on: LogsDatabase & { readonly visibleAmong: VisibleAmong },
+  { accountId, folders }: LogsCaller,
+): Promise<Sight> {
+  const dirs = await dirsOf(on, accountId);
+  const visible = dirs.length === 0 ? new Set<string>() : await on.visibleAmong(dirs, folders);
+  const seen = dirs.filter((dir) => visible.has(dir));
+  if (folders !== null) return { accountId, dirs: seen, placeless: false };
+  const isAll = seen.length === dirs.length && dirs.length <= maxDirs;
+  return { accountId, dirs: isAll ? null : seen.slice(0, maxDirs), placeless: true };
+}
+
+/** Each directory once: from one to the next along the index, however many entries it has. */
+async function dirsOf({ db }: LogsDatabase, accountId: string): Promise<readonly string[]> {
+  const { rows } = await sql<{ dir: string }>`with recursive d(dir) as (
+      select min(dir) from log_entries where account_id = ${accountId} and dir is not null
+      union all select (select min(e.dir) from log_entries as e where e.account_id = ${accountId} and e.dir > d.dir)
+      from d where d.dir is not null)
+    select dir from d where dir is not null limit ${sql.lit(maxDirs + 1)}`.execute(db);
+  return rows.map(({ dir }) => dir);
+}
+
+/** That an entry is seen, of a query that has its row. */
+export function isSeen(
+  { dialect }: LogsDatabase,
+  { dirs, placeless }: Sight,
+  entry = "log_entries",
+): RawBuilder<SqlBool> {
+  if (dirs === null) return sql`true`;
+  const dir = sql.ref(`${entry}.dir`);
+  const among = sql<SqlBool>`${dir} in ${textsOf(dialect, dirs)}`;
+  return placeless ? sql`(${dir} is null or ${among})` : among;
+}
+
+/** That the entry is seen which a row was derived from. @param logId where the row has the entry's id */
+export function isOfSeen(on: LogsDatabase, sight: Sight, logId: string): RawBuilder<SqlBool> {
+  if (sight.dirs === null) return sql`true`;
+  return sql`exists (select 1 from log_entries as seen where seen.log_id = ${sql.ref(logId)} and ${isSeen(on, sight, "seen")})`;
+}
