@@ -39,6 +39,7 @@ import { createInterrupt } from "./interrupt.ts";
 import { createList } from "./list.ts";
 import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
+import { placeOf, type SessionPlace } from "./place-of.ts";
 import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
 import { createRead } from "./read.ts";
 import { createRecordings, type Recordings } from "./recordings.ts";
@@ -87,6 +88,10 @@ export interface Coding {
   readonly logins: AgentLogins;
   /** Whether sessions of this directory, a worktree perhaps, may be seen by who is limited to these folders. */
   isVisibleDir(dir: string, within: readonly string[] | null): Promise<boolean>;
+  /** @see placeOf */
+  placeOf(dir: string): Promise<SessionPlace>;
+  /** The ids of sessions that changed since then, or have a terminal: of those that the gateway runs or ran, the latest first, at most 1,000. */
+  changedSince(epochMs: number): Promise<readonly string[]>;
   /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
   startIndexing(): void;
   /** Stops following; agents live on in the terminal host. */
@@ -135,6 +140,9 @@ export interface CodingDeps {
 const nodeId = "local";
 /** Each reads a work tree with a process of git, and with the threads that read files. */
 const comparisons = { atOnce: 2, waiting: 32 };
+
+/** What anybody can go through who lost sight of events. */
+const maxChanged = 1_000;
 
 /** Wires the capability and takes up the sessions of an earlier gateway. */
 export async function createCoding(deps: CodingDeps): Promise<Coding> {
@@ -226,6 +234,8 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
     logins,
     isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
+    placeOf: (dir) => placeOf(worktrees, dir),
+    changedSince: (epochMs) => store.changedSince(epochMs, maxChanged),
     startIndexing: () => catalog.start(),
     async stop() {
       views.close();

@@ -53,6 +53,8 @@ export interface SessionStore {
   ): Promise<void>;
   /** Every launch that a session names, of whatever gateway. */
   launchIds(): Promise<ReadonlySet<string>>;
+  /** Sessions of this gateway that were written to since then, or have a terminal; the latest first. */
+  changedSince(epochMs: number, limit: number): Promise<readonly string[]>;
   /** The sessions of this gateway that have a terminal, as far as the store knows. */
   withTerminal(): Promise<readonly SessionRecord[]>;
 }
@@ -194,6 +196,18 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
     async launchIds() {
       const rows = await db.selectFrom("sessions").select("launch_id").where("launch_id", "is not", null).execute();
       return new Set(rows.flatMap(({ launch_id }) => launch_id ?? []));
+    },
+
+    async changedSince(epochMs, limit) {
+      const rows = await db
+        .selectFrom("sessions")
+        .select("session_id")
+        .where("node_id", "=", options.nodeId)
+        .where(({ or, eb }) => or([eb("updated_at", ">=", epochMs), eb("terminal_id", "is not", null)]))
+        .orderBy("updated_at", "desc")
+        .limit(limit)
+        .execute();
+      return rows.map(({ session_id }) => session_id);
     },
 
     async withTerminal() {

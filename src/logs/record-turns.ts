@@ -1,0 +1,86 @@
+import { setImmediate as nextTask } from "node:timers/promises";
+import type { Clock } from "../core/clock.ts";
+import type { Recorded, SessionRecording } from "./ingest.ts";
+import type { LogsDatabase } from "./logs-database.ts";
+import type { LogsCaller, ReadSession, SessionPart } from "./ports.ts";
+import { nextTurn } from "./recording-marks.ts";
+
+/** What {@link recordTurns} needs. */
+export interface RecordTurnsDeps extends LogsDatabase {
+  readonly clock: Clock;
+  readonly read: ReadSession;
+  readonly record: (accountId: string, recording: SessionRecording) => Promise<Recorded>;
+}
+
+/** Which turns. */
+export interface TurnsWanted {
+  /** Or another name that it ever had. */
+  readonly sessionId: string;
+  /** Into whose memory, by what it may see. */
+  readonly caller: LogsCaller;
+  /** Somebody asked for it: all turns, also those that were deleted; else those behind the last one that was recorded or deleted. */
+  readonly onPurpose: boolean;
+  /** Nothing while a process runs it. */
+  readonly onlyIfOver?: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Turns that are read and recorded at once: an entry. Others have their turn in between. */
+const turnsAtOnce = 20;
+/** Agents write the last line of a turn a moment after they told of its end. */
+const lookAgainMs = 100;
+const maxLooks = 30;
+
+/**
+ * Remembers the turns of a session that have ended, and of one that is over all.
+ * @throws PosternError `session_not_found`; the signal's reason
+ */
+export async function recordTurns(deps: RecordTurnsDeps, wanted: TurnsWanted): Promise<Recorded> {
+  const { caller, onPurpose, signal } = wanted;
+  const { accountId } = caller;
+  const logIds: string[] = [];
+  let outcome: Recorded["outcome"] = "known";
+  let turns = 0;
+  let { after, part } = await firstPart(deps, wanted);
+  while (!signal.aborted && !(wanted.onlyIfOver === true && !part.isOver)) {
+    const ended = part.isOver || part.unfinished === null ? part.turns : part.turns.slice(0, -1);
+    const last = ended.at(-1);
+    if (last === undefined) break;
+    const { sessionId, title, dir } = part;
+    const context = { ...part.context, branch: ended[0]?.index === 0 ? part.context.branch : null };
+    const recorded = await deps.record(accountId, { sessionId, title, dir, context, turns: ended, onPurpose });
+    logIds.push(...recorded.logIds);
+    turns += recorded.turns;
+    if (outcome !== "recorded" && recorded.outcome !== "known") outcome = recorded.outcome;
+    after = last.index;
+    if (ended.length < part.turns.length || after >= part.turnCount - 1) break;
+    await nextTask();
+    part = await readWritten(deps, wanted, after);
+  }
+  signal.throwIfAborted();
+  return { outcome, logIds, turns };
+}
+
+/** Its own id is known when it was read, and what is recorded of it is known by that id. */
+async function firstPart(
+  deps: RecordTurnsDeps,
+  wanted: TurnsWanted,
+): Promise<{ readonly after: number; readonly part: SessionPart }> {
+  const { accountId } = wanted.caller;
+  const after = async (sessionId: string): Promise<number> =>
+    wanted.onPurpose ? -1 : (await nextTurn(deps, { accountId, sessionId })) - 1;
+  const first = await after(wanted.sessionId);
+  const part = await readWritten(deps, wanted, first);
+  if (part.sessionId === wanted.sessionId) return { after: first, part };
+  const own = await after(part.sessionId);
+  return { after: own, part: own === first ? part : await readWritten(deps, wanted, own) };
+}
+
+async function readWritten(deps: RecordTurnsDeps, wanted: TurnsWanted, after: number): Promise<SessionPart> {
+  const { sessionId, caller, signal } = wanted;
+  for (let look = 1; ; look += 1) {
+    const part = await deps.read(sessionId, { after, limit: turnsAtOnce }, { caller, signal });
+    if (part.isOver || part.unfinished !== "unwritten" || look >= maxLooks) return part;
+    await deps.clock.sleep(lookAgainMs, signal);
+  }
+}
