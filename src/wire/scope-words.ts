@@ -20,8 +20,14 @@ export const scopeWords: Readonly<Record<Scope, ScopeWords>> = {
     sentence:
       "Type into terminals, answer permissions, start agents that do not ask. Whoever holds it can run commands as you.",
   },
-  "logs:read": { short: "read the log", sentence: "Read the log." },
-  "logs:write": { short: "delete log entries", sentence: "Delete log entries." },
+  "logs:read": {
+    short: "read what is remembered",
+    sentence: "Search and read the memory: what was asked, decided, changed and run in your sessions, and your notes.",
+  },
+  "logs:write": {
+    short: "remember and delete",
+    sentence: "Add to the memory, and delete from it for good, with everything that was drawn from it.",
+  },
   admin: {
     short: "administer",
     sentence: "Folders, agents, tokens and accounts: everything that is on these pages.",

@@ -14,6 +14,8 @@ export const queryKeys = {
   clients: ["clients"],
   accounts: ["accounts"],
   audit: ["audit"],
+  /** Everything that is remembered. */
+  memory: ["memory"],
   branches: (dir: string) => ["branches", dir],
   completion: (path: string) => ["completion", path],
 } as const;

@@ -14,6 +14,10 @@ const SignInPage = lazy(async () => ({ default: (await import("../pages/sign-in-
 const NewSessionPage = lazy(async () => ({ default: (await import("../pages/new-session-page.tsx")).NewSessionPage }));
 const AgentsPage = lazy(async () => ({ default: (await import("../pages/agents-page.tsx")).AgentsPage }));
 const FoldersPage = lazy(async () => ({ default: (await import("../pages/folders-page.tsx")).FoldersPage }));
+const MemoryPage = lazy(async () => ({ default: (await import("../memory/memory-page.tsx")).MemoryPage }));
+const LogPage = lazy(async () => ({ default: (await import("../memory/log-page.tsx")).LogPage }));
+const EntitiesPage = lazy(async () => ({ default: (await import("../memory/entities-page.tsx")).EntitiesPage }));
+const EntityPage = lazy(async () => ({ default: (await import("../memory/entity-page.tsx")).EntityPage }));
 const AppsPage = lazy(async () => ({ default: (await import("../pages/apps-page.tsx")).AppsPage }));
 const AccountsPage = lazy(async () => ({ default: (await import("../pages/accounts-page.tsx")).AccountsPage }));
 const AuditPage = lazy(async () => ({ default: (await import("../pages/audit-page.tsx")).AuditPage }));
@@ -46,6 +50,12 @@ export function App() {
                 <Route index element={needs("coding:read", "Sessions", <SessionsPage />)} />
                 <Route path="/sessions/:sessionId" element={needs("coding:read", "Session", <SessionPage />)} />
                 <Route path="/new" element={needs("coding:write", "New session", <NewSessionPage />)} />
+                <Route path="/memory">
+                  <Route index element={needs("logs:read", "Memory", <MemoryPage />)} />
+                  <Route path="entities" element={needs("logs:read", "Memory", <EntitiesPage />)} />
+                  <Route path="entities/:entityId" element={needs("logs:read", "Memory", <EntityPage />)} />
+                  <Route path=":logId" element={needs("logs:read", "Memory", <LogPage />)} />
+                </Route>
                 <Route path="/agents" element={needs("coding:read", "Agents", <AgentsPage />)} />
                 <Route path="/folders" element={needs("admin", "Folders", <FoldersPage />)} />
                 <Route path="/apps" element={<AppsPage />} />

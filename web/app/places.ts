@@ -1,5 +1,6 @@
 import {
   AppWindow,
+  BookMarked,
   Bot,
   DoorOpen,
   Folder,
@@ -35,6 +36,7 @@ export const newSessionPlace: Place = {
 /** What the sidebar shows always. */
 export const mainPlaces: readonly Place[] = [
   { to: "/", label: "Sessions", icon: List, keys: "g s", needs: "coding:read" },
+  { to: "/memory", label: "Memory", icon: BookMarked, keys: "g m", needs: "logs:read" },
   { to: "/agents", label: "Agents", icon: Bot, keys: "g a", needs: "coding:read" },
   { to: "/folders", label: "Folders", icon: Folder, keys: "g f", needs: "admin" },
 ];

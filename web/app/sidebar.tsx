@@ -72,7 +72,7 @@ function PlaceLink({ to, label, icon: Icon, inner = false }: Place & { readonly 
     <li>
       <NavLink
         to={to}
-        end
+        end={to === "/"}
         className={({ isActive }) => classNames(rowClass, isActive ? activeClass : restClass, inner && "pl-8.5")}
       >
         {!inner && <Icon aria-hidden className="size-4 text-ink-faint" />}

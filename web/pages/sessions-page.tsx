@@ -10,7 +10,8 @@ import {
   useSessionList,
   useSessionSearch,
 } from "../api/sessions.ts";
-import { type Shortcut, useShortcuts } from "../app/shortcuts.ts";
+import { listShortcuts } from "../app/list-shortcuts.ts";
+import { useShortcuts } from "../app/shortcuts.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
@@ -42,7 +43,7 @@ export function SessionsPage() {
       rest: rows.filter(({ session }) => !ids.has(session.sessionId)),
     };
   }, [searching, filters.status, live.data, rows]);
-  useShortcuts(listShortcuts);
+  useShortcuts(sessionListShortcuts);
 
   const nothing = groups.waiting.length + groups.lively.length + groups.rest.length === 0;
   const unfiltered = !searching && JSON.stringify(filters) === JSON.stringify(noFilters);
@@ -155,13 +156,4 @@ function Nothing({
   );
 }
 
-const listShortcuts: readonly Shortcut[] = [
-  { keys: "j", label: "Next session", run: () => moveFocus(1) },
-  { keys: "k", label: "Session before", run: () => moveFocus(-1) },
-];
-
-function moveFocus(by: number): void {
-  const links = [...document.querySelectorAll<HTMLElement>("a[data-session-link]")];
-  const at = links.findIndex((link) => link === document.activeElement);
-  links[at === -1 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)]?.focus();
-}
+const sessionListShortcuts = listShortcuts("a[data-session-link]", "session");

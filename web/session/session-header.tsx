@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { CircleStop, Folder, GitBranch, Play, Power } from "lucide-react";
-import type { ReactNode } from "react";
+import { BookMarked, CircleStop, Folder, GitBranch, Play, Power } from "lucide-react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import {
   type CloseOutput,
   interruptOutputSchema,
@@ -17,6 +17,10 @@ import { ErrorNotice } from "../ui/notice.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
 import { agentName, isLive, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { CloseDialog } from "./close-dialog.tsx";
+
+const SessionMemoryDialog = lazy(async () => ({
+  default: (await import("../memory/session-memory-dialog.tsx")).SessionMemoryDialog,
+}));
 
 /** What the header's buttons do. */
 export interface SessionActions {
@@ -136,6 +140,7 @@ export function SessionHeader({
         <span className="shrink-0 max-sm:hidden">
           <RelativeTime at={summary.updatedAt} />
         </span>
+        <Remembered summary={summary} />
       </div>
       {actions.error !== null && (
         <div className="mt-2">
@@ -154,6 +159,29 @@ export function SessionHeader({
         />
       )}
     </header>
+  );
+}
+
+/** What is kept of the session beyond its transcript, for who may read that. */
+function Remembered({ summary }: { readonly summary: SessionSummary }) {
+  const mayRead = useMay("logs:read");
+  const [open, setOpen] = useState(false);
+  if (!mayRead) return null;
+  return (
+    <>
+      <Button size="sm" variant="ghost" icon={BookMarked} onClick={() => setOpen(true)} className="-my-1 ml-auto">
+        Memory
+      </Button>
+      {open && (
+        <Suspense>
+          <SessionMemoryDialog
+            sessionId={summary.sessionId}
+            title={sessionTitle(summary)}
+            onClose={() => setOpen(false)}
+          />
+        </Suspense>
+      )}
+    </>
   );
 }
 

@@ -1,0 +1,91 @@
+import type { LogDeletion } from "../../src/wire/logs.ts";
+import { ApiError } from "../api/api-error.ts";
+import { useDeleteLog, useDeletionPreview } from "../api/logs.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { previewWords } from "./deletion-words.ts";
+
+/** Says what goes with an entry and what stays, before it is deleted. */
+export function DeleteLogDialog({
+  logId,
+  ofSession,
+  onClose,
+  onDeleted,
+}: {
+  readonly logId: string;
+  readonly ofSession: boolean;
+  readonly onClose: () => void;
+  readonly onDeleted: (deletion: LogDeletion) => void;
+}) {
+  const preview = useDeletionPreview(logId);
+  const remove = useDeleteLog();
+  const gone = remove.error instanceof ApiError && remove.error.status === 404;
+  const { goes = [], stays = [] } = preview.data === undefined ? {} : previewWords(preview.data);
+  return (
+    <Dialog open onClose={onClose} title="Delete this entry?" description="It cannot be undone.">
+      {preview.isPending && <LoadingRows label="Looking at what goes with it" rows={2} />}
+      {preview.error !== null && <ErrorNotice error={preview.error} onRetry={() => void preview.refetch()} />}
+      {preview.data !== undefined && (
+        <div className="flex flex-col gap-4 text-sm">
+          <Lines title="Goes for good" lines={goes} tone="text-danger" />
+          {stays.length > 0 && <Lines title="Stays" lines={stays} tone="text-ink-faint" />}
+          <OwnTranscript ofSession={ofSession} />
+        </div>
+      )}
+      {remove.error !== null && (
+        <div className="mt-3">
+          <ErrorNotice error={gone ? new Error("It is gone already.") : remove.error} />
+        </div>
+      )}
+      <div className="mt-5 flex justify-end gap-2">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          variant="danger"
+          busy={remove.isPending}
+          disabled={preview.data === undefined || gone}
+          onClick={() => remove.mutate(logId, { onSuccess: onDeleted })}
+        >
+          Delete for good
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** What a deletion does not reach. */
+export function OwnTranscript({ ofSession }: { readonly ofSession: boolean }) {
+  if (!ofSession) return null;
+  return (
+    <p className="text-xs text-ink-faint">
+      The agent’s own transcript is the agent’s: it stays, and the session can still be read and gone on with. Postern
+      remembers these turns again only when somebody asks for it.
+    </p>
+  );
+}
+
+function Lines({
+  title,
+  lines,
+  tone,
+}: {
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly tone: string;
+}) {
+  return (
+    <section aria-label={title}>
+      <h3 className="label-caps mb-1">{title}</h3>
+      <ul className="flex flex-col gap-0.5">
+        {lines.map((line) => (
+          <li key={line} className="flex gap-2">
+            <span aria-hidden className={tone}>
+              {tone === "text-danger" ? "−" : "="}
+            </span>
+            {line}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

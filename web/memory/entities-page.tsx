@@ -1,0 +1,129 @@
+import { useCallback } from "react";
+import { Link, useSearchParams } from "react-router";
+import { type EntityType, entityTypeSchema, type LogEntity } from "../../src/wire/logs.ts";
+import { useEntities, useSessionTitles } from "../api/logs.ts";
+import { listShortcuts } from "../app/list-shortcuts.ts";
+import { useShortcuts } from "../app/shortcuts.ts";
+import { plainName } from "../ui/claimed-name.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { NextPage } from "../ui/next-page.tsx";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Page, Rows } from "../ui/page.tsx";
+import { AboutMemory } from "./about-memory.tsx";
+import { EntityIcon, entityPath } from "./entity-link.tsx";
+import { entityName, isCode, typeOrder, typeWords } from "./fact-words.ts";
+import { SearchBox } from "./memory-search.tsx";
+import { MemoryTabs } from "./memory-tabs.tsx";
+
+const entityListShortcuts = listShortcuts("a[data-entity-link]", "thing");
+
+/** What the memory speaks of: files, commands, branches, decisions, by their kind and name. */
+export function EntitiesPage() {
+  const [params, setParams] = useSearchParams();
+  const type = entityTypeSchema.safeParse(params.get("type")).data ?? "";
+  const q = params.get("q")?.trim() ?? "";
+  const change = useCallback(
+    (changes: Readonly<Partial<Record<"q" | "type", string>>>) =>
+      setParams(
+        (before) =>
+          Object.fromEntries(
+            Object.entries({ ...Object.fromEntries(before), ...changes }).filter(([, value]) => value !== ""),
+          ),
+        { replace: true },
+      ),
+    [setParams],
+  );
+  const onQuery = useCallback((query: string) => change({ q: query }), [change]);
+  const entities = useEntities({ type, q });
+  const titles = useSessionTitles();
+  const shown = entities.data?.pages.flatMap((page) => page.entities) ?? [];
+  useShortcuts(entityListShortcuts);
+  return (
+    <Page title="Memory" description="What is remembered, by what it is about.">
+      <MemoryTabs />
+      <search className="mb-4 flex flex-col gap-2">
+        <SearchBox label="Search things by their names" query={q} onQuery={onQuery} />
+        <TypeChoice chosen={type} onChoose={(one) => change({ type: one })} />
+      </search>
+      {entities.isPending && <LoadingRows label="Loading things" />}
+      {entities.error !== null && <ErrorNotice error={entities.error} onRetry={() => void entities.refetch()} />}
+      {entities.isSuccess &&
+        shown.length === 0 &&
+        (type === "" && q === "" ? <AboutMemory /> : <EmptyState title="Nothing is called that." />)}
+      {shown.length > 0 && (
+        <div className={classNames(entities.isPlaceholderData && "opacity-60")}>
+          <Rows label="Things">
+            {shown.map((entity) => (
+              <EntityRow key={entity.entityId} entity={entity} titles={titles} />
+            ))}
+          </Rows>
+        </div>
+      )}
+      <NextPage
+        key={shown.length}
+        label="More things"
+        has={entities.hasNextPage}
+        busy={entities.isFetchingNextPage}
+        onNext={() => void entities.fetchNextPage()}
+      />
+    </Page>
+  );
+}
+
+function TypeChoice({
+  chosen,
+  onChoose,
+}: {
+  readonly chosen: EntityType | "";
+  readonly onChoose: (type: EntityType | "") => void;
+}) {
+  return (
+    <fieldset className="flex flex-wrap gap-1.5">
+      <legend className="sr-only">Kind</legend>
+      {(["", ...typeOrder] as const).map((type) => (
+        <label
+          key={type}
+          className={classNames(
+            "inline-flex h-7 cursor-pointer items-center gap-1.5 rounded-full border px-2.5 text-xs select-none pointer-coarse:h-10 pointer-coarse:px-3.5",
+            "has-focus-visible:outline-2 has-focus-visible:outline-accent",
+            chosen === type
+              ? "border-transparent bg-accent-soft font-medium text-accent"
+              : "border-line text-ink-soft hover:border-line-strong",
+          )}
+        >
+          <input
+            type="radio"
+            name="kind"
+            className="sr-only"
+            checked={chosen === type}
+            onChange={() => onChoose(type)}
+          />
+          {type !== "" && <EntityIcon type={type} />}
+          {type === "" ? "All" : typeWords[type][1]}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function EntityRow({ entity, titles }: { readonly entity: LogEntity; readonly titles: ReadonlyMap<string, string> }) {
+  const { type, key } = entity;
+  return (
+    <li className="[contain-intrinsic-size:auto_2.75rem] [content-visibility:auto]">
+      <Link
+        to={entityPath(entity)}
+        data-entity-link
+        className="flex items-center gap-3 px-4 py-2.5 -outline-offset-2 hover:bg-hover"
+      >
+        <EntityIcon type={type} className="size-4" />
+        <bdi
+          className={classNames("min-w-0 flex-1 truncate", isCode(type) ? "font-mono text-xs" : "font-medium")}
+          title={plainName(key)}
+        >
+          {type === "Session" ? entityName(entity, titles) : plainName(key)}
+        </bdi>
+        <span className="shrink-0 text-2xs text-ink-faint">{typeWords[type][0]}</span>
+      </Link>
+    </li>
+  );
+}

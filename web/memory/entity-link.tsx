@@ -1,0 +1,76 @@
+import {
+  Box,
+  CircleDot,
+  FileText,
+  FolderGit2,
+  GitBranch,
+  GitCommitHorizontal,
+  Globe,
+  type LucideIcon,
+  MessagesSquare,
+  Signpost,
+  SquareTerminal,
+  Wrench,
+} from "lucide-react";
+import { Link } from "react-router";
+import type { EntityType, LogEntity } from "../../src/wire/logs.ts";
+import { plainName } from "../ui/claimed-name.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { entityName, isCode, typeWords } from "./fact-words.ts";
+
+const icons: Readonly<Record<EntityType, LucideIcon>> = {
+  Session: MessagesSquare,
+  Repository: FolderGit2,
+  Branch: GitBranch,
+  Commit: GitCommitHorizontal,
+  File: FileText,
+  Command: SquareTerminal,
+  Url: Globe,
+  Tool: Wrench,
+  Package: Box,
+  Issue: CircleDot,
+  Decision: Signpost,
+};
+
+/** The sign of a kind of thing; its words stand beside it, or in its link's name. */
+export function EntityIcon({
+  type,
+  className = "size-3.5",
+}: {
+  readonly type: EntityType;
+  readonly className?: string;
+}) {
+  const Icon = icons[type];
+  return <Icon aria-hidden className={classNames("shrink-0 text-ink-faint", className)} />;
+}
+
+/** Where everything about a thing stands. */
+export function entityPath({ entityId }: Pick<LogEntity, "entityId">): string {
+  return `/memory/entities/${encodeURIComponent(entityId)}`;
+}
+
+/** A thing, leading to all that is known about it. Its name is untrusted: it comes from a log. */
+export function EntityLink({
+  entity,
+  titles,
+  whole = false,
+}: {
+  readonly entity: LogEntity;
+  readonly titles: ReadonlyMap<string, string>;
+  /** In as many lines as it takes, rather than in one. */
+  readonly whole?: boolean;
+}) {
+  const { type, key } = entity;
+  return (
+    <Link
+      to={entityPath(entity)}
+      title={`${typeWords[type][0]}: ${plainName(key)}`}
+      className="inline-flex max-w-full min-w-0 items-baseline gap-1.5 rounded hover:text-accent hover:underline"
+    >
+      <EntityIcon type={type} className="size-3.5 translate-y-0.5 self-start" />
+      <bdi className={classNames("min-w-0", whole ? "break-words" : "truncate", isCode(type) && "font-mono text-xs")}>
+        {whole && type !== "Session" ? plainName(key) : entityName(entity, titles)}
+      </bdi>
+    </Link>
+  );
+}

@@ -1,0 +1,169 @@
+import { ArrowLeft } from "lucide-react";
+import { useState } from "react";
+import { Link, useParams, useSearchParams } from "react-router";
+import type { LogEntity, LogFact } from "../../src/wire/logs.ts";
+import { useSessionTitles, useTimeline } from "../api/logs.ts";
+import { Button } from "../ui/button.tsx";
+import { plainName } from "../ui/claimed-name.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { byDay } from "../ui/days.ts";
+import { NextPage } from "../ui/next-page.tsx";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Page, Rows } from "../ui/page.tsx";
+import { exactTime } from "../ui/time.ts";
+import { EntityIcon, EntityLink } from "./entity-link.tsx";
+import { Said } from "./entry-facts.tsx";
+import { backLabel, entityName, isCode, predicateLabel, typeWords } from "./fact-words.ts";
+import { FoundBy, Holds } from "./holds.tsx";
+import { lanesOf } from "./lanes.ts";
+import { localTime, timeOfLocal } from "./local-time.ts";
+import { TimeLanes } from "./time-lanes.tsx";
+
+/** Everything that is known about a file, a branch, a command: when it was so, and where it was said. */
+export function EntityPage() {
+  const { entityId = "" } = useParams();
+  return <OneEntity key={entityId} entityId={entityId} />;
+}
+
+function OneEntity({ entityId }: { readonly entityId: string }) {
+  const [params, setParams] = useSearchParams();
+  const atMs = timeOfLocal(params.get("asOf") ?? "");
+  const asOf = atMs === null ? undefined : new Date(atMs).toISOString();
+  const all = useTimeline(entityId, undefined);
+  const then = useTimeline(entityId, asOf, { enabled: asOf !== undefined });
+  const titles = useSessionTitles();
+  const [nowMs] = useState(() => Date.now());
+  const shown = asOf === undefined ? all : then;
+  const every = all.data?.pages.flatMap((page) => page.facts) ?? [];
+  const facts = shown.data?.pages.flatMap((page) => page.facts) ?? [];
+  const entity = entityOf(every, entityId);
+  const lanes = lanesOf(every, { entityId, nowMs, titles });
+  const setAsOf = (local: string): void => setParams(local === "" ? {} : { asOf: local }, { replace: true });
+  return (
+    <Page
+      title={entity === null ? "Memory" : entityName(entity, titles)}
+      description={entity === null ? undefined : <WholeName entity={entity} />}
+      actions={every.length > 0 && <AsOf local={params.get("asOf") ?? ""} onChange={setAsOf} />}
+    >
+      <p className="-mt-2 mb-4 text-xs">
+        <Link
+          to="/memory/entities"
+          className="inline-flex items-center gap-1 text-ink-soft hover:text-ink hover:underline"
+        >
+          <ArrowLeft aria-hidden className="size-3.5" /> Things
+        </Link>
+      </p>
+      {lanes !== null && <TimeLanes lanes={lanes} atMs={atMs} />}
+      {shown.isPending && <LoadingRows label="Loading facts" />}
+      {shown.error !== null && <ErrorNotice error={shown.error} onRetry={() => void shown.refetch()} />}
+      {shown.isSuccess && facts.length === 0 && (
+        <EmptyState title={asOf === undefined ? "Nothing is known about this." : "Nothing was known of it then."} />
+      )}
+      <div className={classNames("flex flex-col gap-5", shown.isPlaceholderData && "opacity-60")}>
+        {byDay(facts, ({ validFrom }) => validFrom).map(({ day, things }) => (
+          <section key={day} aria-label={day}>
+            <h2 className="label-caps mb-1.5 px-1">{day}</h2>
+            <Rows label={day}>
+              {things.map((fact) => (
+                <FactRow key={fact.factId} fact={fact} entityId={entityId} titles={titles} />
+              ))}
+            </Rows>
+          </section>
+        ))}
+      </div>
+      <NextPage
+        key={facts.length}
+        label="Older facts"
+        has={shown.hasNextPage}
+        busy={shown.isFetchingNextPage}
+        onNext={() => void shown.fetchNextPage()}
+      />
+    </Page>
+  );
+}
+
+/** A thing is known by what is said of it. */
+function entityOf(facts: readonly LogFact[], entityId: string): LogEntity | null {
+  const [fact] = facts;
+  if (fact === undefined) return null;
+  return fact.subject.entityId === entityId ? fact.subject : fact.object;
+}
+
+function WholeName({ entity: { type, key } }: { readonly entity: LogEntity }) {
+  const name = plainName(key);
+  return (
+    <span className="flex flex-wrap items-center gap-x-2">
+      <EntityIcon type={type} />
+      {typeWords[type][0]}
+      <span aria-hidden>·</span>
+      <bdi className={classNames("min-w-0 break-all", isCode(type) && "font-mono text-xs")}>{name}</bdi>
+      <CopyButton text={name} label="Copy the name" className="-my-1" />
+      {type === "Session" && key !== "api" && (
+        <Link to={`/sessions/${encodeURIComponent(key)}`} className="text-accent underline underline-offset-2">
+          Open the session
+        </Link>
+      )}
+    </span>
+  );
+}
+
+/** Looks back: what was so at a time. */
+function AsOf({ local, onChange }: { readonly local: string; readonly onChange: (local: string) => void }) {
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <label className="flex items-center gap-2 text-xs text-ink-soft">
+        As of
+        <input
+          type="datetime-local"
+          value={local}
+          max={localTime(Date.now())}
+          onChange={(event) => onChange(event.target.value)}
+          className="h-8 rounded-md border border-line-strong bg-raised px-2 text-xs text-ink pointer-coarse:h-10"
+        />
+      </label>
+      {local !== "" && (
+        <Button variant="ghost" onClick={() => onChange("")}>
+          Now
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function FactRow({
+  fact,
+  entityId,
+  titles,
+}: {
+  readonly fact: LogFact;
+  readonly entityId: string;
+  readonly titles: ReadonlyMap<string, string>;
+}) {
+  const { subject, predicate, validFrom, logId, extractor } = fact;
+  const forward = subject.entityId === entityId;
+  return (
+    <li className="flex gap-3 px-4 py-2">
+      <time
+        dateTime={validFrom}
+        title={exactTime(validFrom)}
+        className="w-12 shrink-0 text-xs leading-5.5 whitespace-nowrap text-ink-faint tabular-nums"
+      >
+        {new Date(validFrom).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}
+      </time>
+      <div className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-2 gap-y-0.5">
+        <span className="text-ink-faint">{forward ? predicateLabel(predicate) : backLabel(predicate)}</span>
+        {forward ? <Said fact={fact} titles={titles} /> : <EntityLink entity={subject} titles={titles} />}
+        <Holds fact={fact} />
+        <FoundBy extractor={extractor} />
+      </div>
+      <Link
+        to={`/memory/${encodeURIComponent(logId)}`}
+        aria-label={`The entry that says: ${forward ? predicateLabel(predicate) : backLabel(predicate)}, ${exactTime(validFrom)}`}
+        className="shrink-0 text-xs leading-5.5 text-accent underline underline-offset-2"
+      >
+        Entry
+      </Link>
+    </li>
+  );
+}

@@ -1,0 +1,172 @@
+import { Check, CircleX } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import type { LogFact } from "../../src/wire/logs.ts";
+import { useSessionTitles } from "../api/logs.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { EntityLink } from "./entity-link.tsx";
+import { extractorCounts, factsOfEntry, type PredicateGroup, type SubjectGroup } from "./fact-groups.ts";
+import { isFailure, predicateLabel, typeWords, valueWords } from "./fact-words.ts";
+import { FoundBy, Holds } from "./holds.tsx";
+
+/** So many of a kind are shown at first. */
+const shownFirst = 12;
+
+/** What was drawn from an entry, by what it is about; of each fact whether it is still so. */
+export function EntryFacts({ facts }: { readonly facts: readonly LogFact[] }) {
+  const titles = useSessionTitles();
+  const { sessions, others } = factsOfEntry(facts);
+  return (
+    <div className="flex flex-col gap-5">
+      {others
+        .filter(({ type }) => type === "Decision")
+        .map(({ type, subjects }) => (
+          <Group key={type} title={typeWords[type][1]}>
+            <Some
+              things={subjects}
+              of={(one) => <DecisionFacts key={one.subject.entityId} group={one} titles={titles} />}
+            />
+          </Group>
+        ))}
+      {sessions.map((group) => (
+        <Group key={group.subject.entityId} title={typeWords.Session[0]}>
+          <li className="py-1.5">
+            <EntityLink entity={group.subject} titles={titles} />
+          </li>
+          {group.predicates.map((one) => (
+            <li key={one.predicate} className="grid grid-cols-[6.5rem_minmax(0,1fr)] gap-2 py-1.5">
+              <span className="text-xs leading-5.5 text-ink-faint">{predicateLabel(one.predicate)}</span>
+              <Values group={one} titles={titles} />
+            </li>
+          ))}
+        </Group>
+      ))}
+      {others
+        .filter(({ type }) => type !== "Decision")
+        .map(({ type, subjects }) => (
+          <Group key={type} title={typeWords[type][1]}>
+            <Some
+              things={subjects}
+              of={(one) => <ThingFacts key={one.subject.entityId} group={one} titles={titles} />}
+            />
+          </Group>
+        ))}
+      <p className="flex flex-wrap items-center gap-1.5 text-2xs text-ink-faint">
+        Found by
+        {extractorCounts(facts).map(([extractor, count]) => (
+          <Badge key={extractor}>
+            <span className="font-mono">{extractor}</span> {count}
+          </Badge>
+        ))}
+      </p>
+    </div>
+  );
+}
+
+function Group({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  return (
+    <section aria-label={title}>
+      <h3 className="label-caps mb-1">{title}</h3>
+      <ul className="divide-y divide-line rounded-xl border border-line bg-panel px-3">{children}</ul>
+    </section>
+  );
+}
+
+interface Titled {
+  readonly titles: ReadonlyMap<string, string>;
+}
+
+/** A decision with what it says, and whether it still does. */
+function DecisionFacts({ group: { subject, predicates }, titles }: { readonly group: SubjectGroup } & Titled) {
+  return (
+    <li className="flex flex-col gap-0.5 py-2">
+      <span className="font-medium">
+        <EntityLink entity={subject} titles={titles} whole />
+      </span>
+      {predicates.flatMap(({ facts }) =>
+        facts.map((fact) => (
+          <span key={fact.factId} className="flex flex-wrap items-baseline gap-x-2 gap-y-0.5 pl-5">
+            <Said fact={fact} titles={titles} />
+            <Holds fact={fact} />
+            <FoundBy extractor={fact.extractor} />
+          </span>
+        )),
+      )}
+    </li>
+  );
+}
+
+/** A command, say, with how it ended. */
+function ThingFacts({ group: { subject, predicates }, titles }: { readonly group: SubjectGroup } & Titled) {
+  return (
+    <li className="flex flex-wrap items-baseline justify-between gap-x-3 gap-y-0.5 py-1.5">
+      <EntityLink entity={subject} titles={titles} whole />
+      <span className="ml-auto flex flex-wrap items-center gap-x-2">
+        {predicates.flatMap(({ predicate, facts }) =>
+          facts.map((fact) => (
+            <span key={fact.factId} className="inline-flex items-center gap-1.5 text-xs text-ink-soft">
+              {predicate !== "last_exit" && predicate !== "status" && predicateLabel(predicate)}
+              <Outcome fact={fact} />
+              <Said fact={fact} titles={titles} />
+              <Holds fact={fact} />
+              <FoundBy extractor={fact.extractor} />
+            </span>
+          )),
+        )}
+      </span>
+    </li>
+  );
+}
+
+function Values({ group, titles }: { readonly group: PredicateGroup } & Titled) {
+  return (
+    <ul className="flex min-w-0 flex-col gap-1">
+      <Some
+        things={group.facts}
+        of={(fact) => (
+          <li key={fact.factId} className="flex min-w-0 flex-wrap items-baseline gap-x-2">
+            <Said fact={fact} titles={titles} />
+            <Holds fact={fact} />
+            <FoundBy extractor={fact.extractor} />
+          </li>
+        )}
+      />
+    </ul>
+  );
+}
+
+/** The first of many, and the rest on demand. */
+function Some<One>({ things, of }: { readonly things: readonly One[]; readonly of: (thing: One) => ReactNode }) {
+  const [all, setAll] = useState(false);
+  const shown = all || things.length <= shownFirst + 2 ? things : things.slice(0, shownFirst);
+  return (
+    <>
+      {shown.map(of)}
+      {shown.length < things.length && (
+        <li>
+          <Button size="sm" variant="ghost" onClick={() => setAll(true)}>
+            Show all {things.length}
+          </Button>
+        </li>
+      )}
+    </>
+  );
+}
+
+/** What a fact says: a thing to go to, or words. */
+export function Said({ fact, titles }: { readonly fact: LogFact } & Titled) {
+  if (fact.object !== null) return <EntityLink entity={fact.object} titles={titles} />;
+  return (
+    <bdi className={classNames("min-w-0 break-words", isFailure(fact) === true && "text-danger")}>
+      {valueWords(fact)}
+    </bdi>
+  );
+}
+
+function Outcome({ fact }: { readonly fact: LogFact }) {
+  const failed = isFailure(fact);
+  if (failed === null) return null;
+  const Icon = failed ? CircleX : Check;
+  return <Icon aria-hidden className={classNames("size-3.5 shrink-0", failed ? "text-danger" : "text-accent")} />;
+}

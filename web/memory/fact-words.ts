@@ -1,0 +1,107 @@
+import { type EntityType, type LogEntity, type LogFact, singleValuedPredicates } from "../../src/wire/logs.ts";
+import { plainName } from "../ui/claimed-name.tsx";
+import { shortPath } from "../ui/session-state.ts";
+
+/** How a predicate reads from its subject on, and from its object back. */
+interface PredicateWords {
+  readonly label: string;
+  readonly back: string;
+}
+
+/** In the order in which somebody would want to know. */
+const words: Readonly<Record<string, PredicateWords>> = {
+  decided: { label: "Decided", back: "Decided in" },
+  remembered: { label: "To remember", back: "To remember from" },
+  status: { label: "Says", back: "Said of" },
+  edited: { label: "Edited", back: "Edited in" },
+  committed: { label: "Committed", back: "Committed in" },
+  ran: { label: "Ran", back: "Run in" },
+  last_exit: { label: "Ended with", back: "Ended" },
+  installed: { label: "Installed", back: "Installed in" },
+  current_branch: { label: "On branch", back: "Branch of" },
+  in_repository: { label: "Repository", back: "Worked on in" },
+  by_agent: { label: "Agent", back: "Agent of" },
+  read: { label: "Read", back: "Read in" },
+  mentioned: { label: "Mentioned", back: "Mentioned in" },
+  used: { label: "Used", back: "Used in" },
+};
+const order = Object.keys(words);
+
+export function predicateLabel(predicate: string): string {
+  return words[predicate]?.label ?? capital(predicate.replaceAll("_", " "));
+}
+
+/** The same for who looks from the object. */
+export function backLabel(predicate: string): string {
+  return words[predicate]?.back ?? `${capital(predicate.replaceAll("_", " "))}, by`;
+}
+
+/** Where a predicate stands among others; those of other extractors last. */
+export function predicateRank(predicate: string): number {
+  const at = order.indexOf(predicate);
+  return at === -1 ? order.length : at;
+}
+
+/** Whether facts of it hold for a time, until the next one; others happened once. */
+export function isState(predicate: string): boolean {
+  return singleValuedPredicates.some((one) => one === predicate);
+}
+
+/** What kind of thing, one and several. */
+export const typeWords: Readonly<Record<EntityType, readonly [one: string, several: string]>> = {
+  Session: ["Session", "Sessions"],
+  Decision: ["Decision", "Decisions"],
+  File: ["File", "Files"],
+  Command: ["Command", "Commands"],
+  Branch: ["Branch", "Branches"],
+  Commit: ["Commit", "Commits"],
+  Repository: ["Repository", "Repositories"],
+  Package: ["Package", "Packages"],
+  Issue: ["Issue", "Issues"],
+  Url: ["Address", "Addresses"],
+  Tool: ["Tool", "Tools"],
+};
+
+/** Types in the order in which a list offers them. */
+export const typeOrder: readonly EntityType[] = [
+  ...(["Decision", "File", "Command", "Branch", "Commit", "Session"] as const),
+  ...(["Repository", "Package", "Issue", "Url", "Tool"] as const),
+];
+
+/** The subject of what no session said, as the gateway calls it. */
+const noSession = "api";
+const shortIdLength = 8;
+
+/** What to call a thing where there is little room. Untrusted: it comes from a log. */
+export function entityName(
+  { type, key }: Pick<LogEntity, "type" | "key">,
+  titles?: ReadonlyMap<string, string>,
+): string {
+  if (type === "Session") {
+    const title = titles?.get(key);
+    if (title !== undefined) return plainName(title);
+    return key === noSession ? "Notes without a session" : plainName(key.slice(0, shortIdLength));
+  }
+  if (type === "File" || type === "Repository") return plainName(shortPath(key));
+  return plainName(type === "Commit" ? key.slice(0, 12) : key);
+}
+
+/** Whether its name is code rather than words. */
+export function isCode(type: EntityType): boolean {
+  return type !== "Session" && type !== "Decision" && type !== "Tool" && type !== "Issue";
+}
+
+/** What a fact says, behind its label. */
+export function valueWords({ predicate, value }: Pick<LogFact, "predicate" | "value">): string {
+  const said = plainName(value ?? "");
+  return predicate === "last_exit" && /^-?\d+$/.test(said) ? `exit code ${said}` : said;
+}
+
+/** Whether a command went wrong; null for what says nothing of it. */
+export function isFailure({ predicate, value }: Pick<LogFact, "predicate" | "value">): boolean | null {
+  return predicate === "last_exit" ? value !== "0" : null;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,155 @@
+import { ArrowLeft, Trash2 } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { Link, useParams } from "react-router";
+import type { LogDeletion, LogDetail } from "../../src/wire/logs.ts";
+import { ApiError } from "../api/api-error.ts";
+import { useLog } from "../api/logs.ts";
+import { useMay } from "../api/me.ts";
+import { counted } from "../session/session-words.ts";
+import { Button } from "../ui/button.tsx";
+import { plainName } from "../ui/claimed-name.tsx";
+import { EmptyState, ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { Page } from "../ui/page.tsx";
+import { shortPath } from "../ui/session-state.ts";
+import { exactTime } from "../ui/time.ts";
+import { DeleteLogDialog } from "./delete-log-dialog.tsx";
+import { DeletedPage } from "./deleted-page.tsx";
+import { EntryContent } from "./entry-content.tsx";
+import { EntryFacts } from "./entry-facts.tsx";
+import { EntryStatus, entryTitle } from "./entry-row.tsx";
+
+/** An entry of the memory: what was said, and what was drawn from it. */
+export function LogPage() {
+  const { logId = "" } = useParams();
+  const [deleted, setDeleted] = useState<LogDeletion | null>(null);
+  if (deleted !== null) return <DeletedPage deletion={deleted} />;
+  return <OneLog key={logId} logId={logId} onDeleted={setDeleted} />;
+}
+
+function OneLog({ logId, onDeleted }: { readonly logId: string; readonly onDeleted: (deletion: LogDeletion) => void }) {
+  const { data: log, error, refetch } = useLog(logId);
+  const mayWrite = useMay("logs:write");
+  const [deleting, setDeleting] = useState(false);
+  if (log === undefined) {
+    const gone = error instanceof ApiError && error.status === 404;
+    return (
+      <Page title="Memory">
+        <BackLink />
+        {error === null && <LoadingRows label="Loading the entry" />}
+        {gone && (
+          <EmptyState title="There is no such entry.">It was deleted, or it was never one of your account.</EmptyState>
+        )}
+        {error !== null && !gone && <ErrorNotice error={error} onRetry={() => void refetch()} />}
+      </Page>
+    );
+  }
+  return (
+    <Page
+      title={entryTitle(log)}
+      description={<Origin log={log} />}
+      actions={
+        mayWrite && (
+          <Button icon={Trash2} onClick={() => setDeleting(true)}>
+            Delete…
+          </Button>
+        )
+      }
+    >
+      <BackLink />
+      <Condition log={log} />
+      <div className="grid gap-x-8 gap-y-6 lg:grid-cols-[minmax(0,1fr)_22rem] lg:items-start">
+        <Part title="What was drawn from it" className="lg:col-start-2 lg:row-start-1">
+          {log.facts.length > 0 ? (
+            <EntryFacts facts={log.facts} />
+          ) : (
+            <p className="text-sm text-ink-faint">
+              {log.status === "pending" ? "It is still being read." : "Nothing. It can be found by its words."}
+            </p>
+          )}
+        </Part>
+        <Part title="What was said" className="lg:col-start-1 lg:row-start-1">
+          <EntryContent log={log} />
+        </Part>
+      </div>
+      {deleting && (
+        <DeleteLogDialog
+          logId={logId}
+          ofSession={log.source === "session"}
+          onClose={() => setDeleting(false)}
+          onDeleted={onDeleted}
+        />
+      )}
+    </Page>
+  );
+}
+
+function BackLink() {
+  return (
+    <p className="-mt-2 mb-4 text-xs">
+      <Link to="/memory" className="inline-flex items-center gap-1 text-ink-soft hover:text-ink hover:underline">
+        <ArrowLeft aria-hidden className="size-3.5" /> Memory
+      </Link>
+    </p>
+  );
+}
+
+/** When and where it was said. */
+function Origin({ log }: { readonly log: LogDetail }) {
+  const { observedAt, sessionId, dir, episode, source } = log;
+  return (
+    <span className="flex flex-wrap items-center gap-x-2">
+      <time dateTime={observedAt}>{exactTime(observedAt)}</time>
+      <span aria-hidden>·</span>
+      {sessionId === null ? (
+        <span>{source === "session" ? "a session" : "a note"}</span>
+      ) : (
+        <Link to={`/sessions/${encodeURIComponent(sessionId)}`} className="text-accent underline underline-offset-2">
+          its session
+        </Link>
+      )}
+      {dir !== null && (
+        <>
+          <span aria-hidden>·</span>
+          <span title={plainName(dir)}>{plainName(shortPath(dir))}</span>
+        </>
+      )}
+      {episode !== null && (
+        <>
+          <span aria-hidden>·</span>
+          <span>{counted(episode.characters, "character")}</span>
+        </>
+      )}
+      <EntryStatus status={log.status} />
+    </span>
+  );
+}
+
+function Condition({ log: { status, failure } }: { readonly log: LogDetail }) {
+  if (status === "ready") return null;
+  return (
+    <div role="status" className="mb-4">
+      {status === "pending" ? (
+        <Notice tone="lamp">It is still being read: what is drawn from it comes in a moment.</Notice>
+      ) : (
+        <Notice tone="danger">Nothing more could be drawn from it. {failure === null ? "" : plainName(failure)}</Notice>
+      )}
+    </div>
+  );
+}
+
+function Part({
+  title,
+  className,
+  children,
+}: {
+  readonly title: string;
+  readonly className: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <section aria-label={title} className={`min-w-0 ${className}`}>
+      <h2 className="mb-2 text-sm font-semibold">{title}</h2>
+      {children}
+    </section>
+  );
+}

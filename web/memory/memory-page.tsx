@@ -1,0 +1,147 @@
+import { NotebookPen } from "lucide-react";
+import { useState } from "react";
+import type { LogEntry } from "../../src/wire/logs.ts";
+import { type LogFilters, useLogSearch, useLogs, useSessionTitles } from "../api/logs.ts";
+import { useMay } from "../api/me.ts";
+import { listShortcuts } from "../app/list-shortcuts.ts";
+import { useShortcuts } from "../app/shortcuts.ts";
+import { counted } from "../session/session-words.ts";
+import { Button } from "../ui/button.tsx";
+import { plainName } from "../ui/claimed-name.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { byDay } from "../ui/days.ts";
+import { NextPage } from "../ui/next-page.tsx";
+import { EmptyState, ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { Page, Rows } from "../ui/page.tsx";
+import { AboutMemory } from "./about-memory.tsx";
+import { EntryRow } from "./entry-row.tsx";
+import { MarkedText } from "./marked-text.tsx";
+import { useMemoryAsked } from "./memory-asked.ts";
+import { MemorySearch } from "./memory-search.tsx";
+import { MemoryTabs } from "./memory-tabs.tsx";
+import { NoteDialog } from "./note-dialog.tsx";
+import { SessionMemory } from "./session-memory.tsx";
+
+const memoryListShortcuts = listShortcuts("a[data-log-link]", "entry");
+
+/** What is remembered of sessions and notes, by time, and to be searched. */
+export function MemoryPage() {
+  const asked = useMemoryAsked();
+  const [{ query, filters }] = asked;
+  const mayWrite = useMay("logs:write");
+  const titles = useSessionTitles();
+  const [writing, setWriting] = useState(false);
+  const { sessionId } = filters;
+  const sessionTitle = sessionId === undefined ? null : plainName(titles.get(sessionId) ?? `Session ${sessionId}`);
+  useShortcuts(memoryListShortcuts);
+  return (
+    <Page
+      title="Memory"
+      description="What was asked, decided, changed and run, in your sessions and in notes. All of it can be searched, and deleted for good."
+      actions={
+        mayWrite && (
+          <Button icon={NotebookPen} onClick={() => setWriting(true)}>
+            Write a note…
+          </Button>
+        )
+      }
+    >
+      <MemoryTabs />
+      <MemorySearch asked={asked} sessionTitle={sessionTitle} />
+      {sessionId !== undefined && sessionTitle !== null && (
+        <SessionMemory key={sessionId} sessionId={sessionId} title={sessionTitle} />
+      )}
+      {query === "" ? <Timeline filters={filters} /> : <Found query={query} filters={filters} />}
+      {writing && <NoteDialog onClose={() => setWriting(false)} />}
+    </Page>
+  );
+}
+
+function Timeline({ filters }: { readonly filters: LogFilters }) {
+  const logs = useLogs(filters);
+  const entries = logs.data?.pages.flatMap((page) => page.logs) ?? [];
+  const filtered = Object.keys(filters).length > 0;
+  return (
+    <>
+      {logs.isPending && <LoadingRows label="Loading entries" />}
+      {logs.error !== null && <ErrorNotice error={logs.error} onRetry={() => void logs.refetch()} />}
+      {logs.isSuccess && entries.length === 0 && <Nothing filters={filters} filtered={filtered} />}
+      <div className={classNames("flex flex-col gap-5", logs.isPlaceholderData && "opacity-60")}>
+        {byDay(entries, ({ observedAt }) => observedAt).map(({ day, things }) => (
+          <section key={day} aria-label={day}>
+            <h2 className="label-caps mb-1.5 px-1">{day}</h2>
+            <Rows label={day}>
+              {things.map((entry) => (
+                <EntryRow key={entry.logId} entry={entry} />
+              ))}
+            </Rows>
+          </section>
+        ))}
+      </div>
+      <NextPage
+        key={entries.length}
+        label="Older entries"
+        has={logs.hasNextPage}
+        busy={logs.isFetchingNextPage}
+        onNext={() => void logs.fetchNextPage()}
+      />
+    </>
+  );
+}
+
+function Nothing({ filters, filtered }: { readonly filters: LogFilters; readonly filtered: boolean }) {
+  if (!filtered) return <AboutMemory />;
+  const ofSession = filters.sessionId !== undefined && Object.keys(filters).length === 1;
+  return ofSession ? (
+    <EmptyState title="Nothing is remembered of this session." />
+  ) : (
+    <EmptyState title="No entry fits.">Fewer filters may find one.</EmptyState>
+  );
+}
+
+function Found({ query, filters }: { readonly query: string; readonly filters: LogFilters }) {
+  const search = useLogSearch(query);
+  const hits = (search.data?.hits ?? []).filter(({ log }) => fits(log, filters));
+  return (
+    <>
+      {search.isPending && <LoadingRows label="Searching" />}
+      {search.error !== null && <ErrorNotice error={search.error} onRetry={() => void search.refetch()} />}
+      <p role="status" className="label-caps mb-1.5 min-h-4 px-1">
+        {search.isSuccess && !search.isPlaceholderData && foundWords(hits.length, search.data.hasMore)}
+      </p>
+      {search.data?.partial === true && (
+        <div className="mb-3">
+          <Notice>
+            These words are in very many entries: only the newest of them were looked at. One more word finds the older
+            ones.
+          </Notice>
+        </div>
+      )}
+      {search.isSuccess && hits.length === 0 && (
+        <EmptyState title="Nothing of that is remembered.">Other words, or fewer filters, may find it.</EmptyState>
+      )}
+      {hits.length > 0 && (
+        <div className={classNames(search.isPlaceholderData && "opacity-60")}>
+          <Rows label="Found">
+            {hits.map(({ log, snippet }) => (
+              <EntryRow key={log.logId} entry={log} found={<MarkedText text={snippet} query={query} />} />
+            ))}
+          </Rows>
+        </div>
+      )}
+    </>
+  );
+}
+
+function fits(log: LogEntry, { source, status, sessionId }: LogFilters): boolean {
+  return (
+    (source === undefined || log.source === source) &&
+    (status === undefined || log.status === status) &&
+    (sessionId === undefined || log.sessionId === sessionId)
+  );
+}
+
+function foundWords(count: number, hasMore: boolean): string {
+  if (count === 0) return "";
+  return hasMore ? `The best ${counted(count, "hit")}` : `Found ${counted(count, "hit")}`;
+}

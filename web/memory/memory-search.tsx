@@ -1,0 +1,93 @@
+import { Search, X } from "lucide-react";
+import { useEffect, useState } from "react";
+import { Button } from "../ui/button.tsx";
+import { SelectFilter } from "../ui/field.tsx";
+import type { useMemoryAsked } from "./memory-asked.ts";
+
+/** Between the last key and the search: as long as nobody notices. */
+const typingMs = 180;
+
+/** A box to search in as one types. */
+export function SearchBox({
+  label,
+  query,
+  onQuery,
+}: {
+  readonly label: string;
+  readonly query: string;
+  readonly onQuery: (query: string) => void;
+}) {
+  const [typed, setTyped] = useState(query);
+  useEffect(() => {
+    const next = typed.trim();
+    if (next === query) return;
+    const timer = setTimeout(() => onQuery(next), typingMs);
+    return () => clearTimeout(timer);
+  }, [typed, query, onQuery]);
+  return (
+    <div className="relative">
+      <Search aria-hidden className="pointer-events-none absolute top-2.5 left-3 size-4 text-ink-faint" />
+      <input
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        autoComplete="off"
+        maxLength={200}
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape" && typed === "") event.currentTarget.blur();
+        }}
+        className="h-9 w-full rounded-lg border border-line-strong bg-raised pr-3 pl-9 placeholder:text-ink-faint"
+      />
+    </div>
+  );
+}
+
+/** Search in all that is remembered, and what the list is limited to. */
+export function MemorySearch({
+  asked: [{ query, filters }, change],
+  sessionTitle,
+}: {
+  readonly asked: ReturnType<typeof useMemoryAsked>;
+  /** Of the session that the list is limited to. */
+  readonly sessionTitle: string | null;
+}) {
+  return (
+    <search className="mb-4 flex flex-col gap-2">
+      <SearchBox label="Search what is remembered" query={query} onQuery={(q) => change({ q })} />
+      <div className="flex flex-wrap items-center gap-2">
+        <SelectFilter
+          label="Source"
+          value={filters.source ?? ""}
+          onChange={({ target }) => change({ source: target.value })}
+        >
+          <option value="">All sources</option>
+          <option value="session">Sessions</option>
+          <option value="api">Notes and programs</option>
+        </SelectFilter>
+        <SelectFilter
+          label="Status"
+          value={filters.status ?? ""}
+          onChange={({ target }) => change({ status: target.value })}
+        >
+          <option value="">Any status</option>
+          <option value="ready">Ready</option>
+          <option value="pending">Being read</option>
+          <option value="failed">Failed</option>
+        </SelectFilter>
+        {sessionTitle !== null && (
+          <Button
+            size="sm"
+            icon={X}
+            onClick={() => change({ sessionId: "" })}
+            aria-label={`Entries of all sessions, not of “${sessionTitle}” alone`}
+            className="max-w-full min-w-0"
+          >
+            <span className="truncate">{sessionTitle}</span>
+          </Button>
+        )}
+      </div>
+    </search>
+  );
+}

@@ -1,0 +1,122 @@
+import { BookMarked, Trash2 } from "lucide-react";
+import { useState } from "react";
+import type { SessionLogDeletion } from "../../src/wire/logs.ts";
+import { useDeleteSessionLogs, useRecordSession, useSessionEntries } from "../api/logs.ts";
+import { useMay } from "../api/me.ts";
+import { counted } from "../session/session-words.ts";
+import { Button } from "../ui/button.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
+import { ErrorNotice, Notice } from "../ui/notice.tsx";
+import { OwnTranscript } from "./delete-log-dialog.tsx";
+
+/** What is remembered of one session, with what can be done about it: remember it now, or forget it all. */
+export function SessionMemory({ sessionId, title }: { readonly sessionId: string; readonly title: string }) {
+  const mayWrite = useMay("logs:write");
+  const entries = useSessionEntries(sessionId);
+  const record = useRecordSession();
+  const [deleting, setDeleting] = useState(false);
+  const [deleted, setDeleted] = useState<SessionLogDeletion | null>(null);
+  const count = entriesWords(entries.data);
+  const said = deleted !== null ? deleted.message : record.data === undefined ? null : recordedWords(record.data);
+  return (
+    <section aria-label="Memory of the session" className="mb-4 flex flex-col gap-2">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <p className="text-sm text-ink-soft">
+          {count === null
+            ? "Looking…"
+            : count.none
+              ? "Nothing is remembered of this session."
+              : `${count.words} remembered.`}
+        </p>
+        {mayWrite && (
+          <div className="flex flex-wrap gap-2">
+            <Button
+              size="sm"
+              icon={BookMarked}
+              busy={record.isPending}
+              onClick={() => record.mutate(sessionId, { onSuccess: () => setDeleted(null) })}
+            >
+              Remember this session now
+            </Button>
+            <Button size="sm" icon={Trash2} disabled={count === null || count.none} onClick={() => setDeleting(true)}>
+              Delete all of it…
+            </Button>
+          </div>
+        )}
+      </div>
+      {entries.error !== null && <ErrorNotice error={entries.error} onRetry={() => void entries.refetch()} />}
+      {record.error !== null && <ErrorNotice error={record.error} />}
+      <div role="status">{said !== null && <Notice>{said}</Notice>}</div>
+      {deleting && count !== null && (
+        <DeleteSessionDialog
+          sessionId={sessionId}
+          title={title}
+          count={count.words}
+          onClose={() => setDeleting(false)}
+          onDeleted={(deletion) => {
+            setDeleting(false);
+            record.reset();
+            setDeleted(deletion);
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+function DeleteSessionDialog({
+  sessionId,
+  title,
+  count,
+  onClose,
+  onDeleted,
+}: {
+  readonly sessionId: string;
+  readonly title: string;
+  readonly count: string;
+  readonly onClose: () => void;
+  readonly onDeleted: (deletion: SessionLogDeletion) => void;
+}) {
+  const remove = useDeleteSessionLogs();
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title="Delete all that is remembered of this session?"
+      description={
+        <>
+          {count} of “<bdi>{title}</bdi>”, with everything that was drawn from them and that no other entry says. It
+          cannot be undone.
+        </>
+      }
+      confirm="Delete all of it for good"
+      busy={remove.isPending}
+      onConfirm={() => remove.mutate(sessionId, { onSuccess: onDeleted })}
+    >
+      <OwnTranscript ofSession />
+      {remove.error !== null && <ErrorNotice error={remove.error} />}
+    </ConfirmDialog>
+  );
+}
+
+function entriesWords(
+  page: { readonly logs: readonly unknown[]; readonly nextCursor: string | null } | undefined,
+): { readonly none: boolean; readonly words: string } | null {
+  if (page === undefined) return null;
+  const { length } = page.logs;
+  const number = page.nextCursor === null ? length.toLocaleString("en") : `More than ${length}`;
+  return { none: length === 0, words: `${number} ${length === 1 ? "entry" : "entries"}` };
+}
+
+function recordedWords({
+  outcome,
+  turns,
+}: {
+  readonly outcome: "recorded" | "known" | "suppressed";
+  readonly turns: number;
+}): string {
+  if (outcome === "recorded") return `Remembered ${counted(turns, "turn")}.`;
+  return outcome === "known"
+    ? "All of it was remembered already."
+    : "What was not there was deleted before, and stays deleted.";
+}
