@@ -55,6 +55,29 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
     expect(facts.map((fact) => fact.extractor).toSorted()).toEqual(["llm:test@1", "rules@1", "rules@1"]);
   });
 
+  test("what the rules say to hold is not superseded by what a model says of the same entry", async () => {
+    const { extractor, next } = slowExtractor();
+    const { logs, me } = await setUp({ extractor });
+    const { log } = await logs.submit(whole(me), { content: "Decision: by a model = never" });
+    (await next(1))?.answer();
+    await logs.settled();
+    const { facts } = await logs.get(whole(me), log.logId);
+    const status = facts.filter(({ predicate }) => predicate === "status");
+    expect(status).toMatchObject([{ value: "never", extractor: "rules@1", validTo: null }]);
+  });
+
+  test("nothing is begun any more when the memory closes", async () => {
+    const { extractor, asked } = slowExtractor();
+    const { logs, me } = await setUp({ extractor });
+    const submitted = logs.submit(whole(me), { content: "Decision: a = b" });
+    await submitted;
+    await logs.close();
+    const before = asked.length;
+    expect(asked.every(({ signal }) => signal.aborted)).toBe(true);
+    await expect(logs.settled()).resolves.toBeUndefined();
+    expect(asked).toHaveLength(before);
+  });
+
   test("its failure leaves what the rules found", async () => {
     const { extractor, next } = slowExtractor();
     const { logs, me } = await setUp({ extractor });

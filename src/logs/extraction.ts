@@ -56,7 +56,7 @@ export function createExtraction(
         .orderBy("log_id")
         .limit(1)
         .executeTakeFirst();
-      if (next === undefined) return;
+      if (next === undefined || closed) return;
       after = next.log_id;
       await derive(next.account_id, next.log_id);
     }

@@ -3,7 +3,7 @@ import { PosternError } from "../core/errors.ts";
 import { sha256 } from "../core/ids.ts";
 import type { LogEntry, SubmitLogInput } from "../wire/logs.ts";
 import type { Turn } from "../wire/turn.ts";
-import { distinct, type TaggedAssertion } from "./assertion.ts";
+import { distinct, isSingleValued, type TaggedAssertion } from "./assertion.ts";
 import { countChunks, type Episode, insertEpisode } from "./episode-store.ts";
 import { episodeText } from "./episode-text.ts";
 import type { LogsErrorCode } from "./errors.ts";
@@ -46,14 +46,23 @@ export interface Derivable {
 export function episodeOf(of: Derivable, searchText: SearchText, more: readonly TaggedAssertion[] = []): Episode {
   const { accountId, logId, recordedAt, title } = of;
   const text = episodeText(of.body);
+  const own = rules(of);
   return {
     accountId,
     logId,
     recordedAt,
     characters: text.length,
     chunks: countChunks(text, title, searchText),
-    assertions: distinct([...rules(of), ...more]),
+    assertions: distinct([...own, ...more.filter((one) => !isKnown(one, own))]),
   };
+}
+
+/** Whether the rules say already what holds: what was read in the text is not superseded by a guess at the same moment. */
+function isKnown({ subject, predicate }: TaggedAssertion, own: readonly TaggedAssertion[]): boolean {
+  if (!isSingleValued(predicate)) return false;
+  return own.some(
+    (one) => one.predicate === predicate && one.subject.type === subject.type && one.subject.key === subject.key,
+  );
 }
 
 /** What {@link submitLog} answers. */
