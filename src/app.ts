@@ -32,6 +32,7 @@ import {
   folderRoutes,
   type HttpServer,
   healthRoutes,
+  logRoutes,
   manifestRoutes,
   mcpRoutes,
   oauthRoutes,
@@ -48,6 +49,7 @@ import {
   webhookRoutes,
   webRoutes,
 } from "./http/index.ts";
+import { createMemoryTools } from "./logs/index.ts";
 import { createManifest } from "./manifest.ts";
 import { createMcp } from "./mcp/index.ts";
 import { openMemory } from "./memory.ts";
@@ -176,7 +178,7 @@ async function start(
   seen.resolve((dir, within) => coding.isVisibleDir(dir, within));
   const memory = await openMemory({ config, db, dialect, clock, log, accounts, folders, coding, events });
   disposer.add(() => memory.close());
-  const tools = createCodingTools(coding);
+  const tools: readonly Tool<Principal>[] = [...createCodingTools(coding), ...createMemoryTools(memory.logs)];
   const mcp = createMcp({
     version: packageVersion,
     tools,
@@ -226,6 +228,7 @@ async function start(
         logins: coding.logins,
       }),
       changesRoutes(coding.changes),
+      logRoutes(memory),
       placeRoutes({
         complete: async (path, { accountId, folders: within }) => {
           const isOwner = accountId === (await accounts.owner()).accountId && within === null;

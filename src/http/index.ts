@@ -9,6 +9,7 @@ export { docsRoutes } from "./docs-routes.ts";
 export { eventRoutes } from "./event-routes.ts";
 export { folderRoutes } from "./folder-routes.ts";
 export { healthRoutes } from "./health-routes.ts";
+export { type LogRoutesDeps, logRoutes } from "./log-routes.ts";
 export { manifestRoutes } from "./manifest-routes.ts";
 export { mcpRoutes } from "./mcp-routes.ts";
 export { oauthRoutes } from "./oauth-routes.ts";

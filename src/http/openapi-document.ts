@@ -60,6 +60,7 @@ function operation({ access, schema }: KnownRoute, components: Components): Json
     parameters: [
       ...parameters("path", schema.params, components),
       ...parameters("query", schema.querystring, components),
+      ...parameters("header", schema.headers, components),
     ],
     ...(schema.body === undefined
       ? {}
@@ -77,7 +78,11 @@ function operation({ access, schema }: KnownRoute, components: Components): Json
   };
 }
 
-function parameters(place: "path" | "query", schema: unknown, components: Components): readonly JsonObject[] {
+function parameters(
+  place: "path" | "query" | "header",
+  schema: unknown,
+  components: Components,
+): readonly JsonObject[] {
   if (!(schema instanceof z.ZodObject)) return [];
   return Object.entries(schema.shape).map(([name, field]) => ({
     name,

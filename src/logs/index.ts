@@ -58,6 +58,7 @@ export type {
 } from "./ports.ts";
 export { createRecorder, type Recorder } from "./recorder.ts";
 export { type LogContext, rulesName } from "./rules.ts";
+export { createMemoryTools } from "./tools.ts";
 
 /**
  * The memory of sessions: what was asked, decided, changed and run. Everything is one account's; an entry of another, or of a directory

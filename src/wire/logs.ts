@@ -215,6 +215,17 @@ export const deletionPreviewSchema = z
   })
   .meta({ id: "LogDeletionPreview" });
 
+/** `POST /api/v1/sessions/{sessionId}/record`: what came of it. */
+export const sessionRecordedSchema = z
+  .object({
+    outcome: z
+      .enum(["recorded", "known", "suppressed"])
+      .describe("`known`: all of it was there. `suppressed`: what was not there was deleted before."),
+    logIds: z.array(z.string()).describe("Entries that were made now."),
+    turns: z.int().describe("Turns that were recorded now."),
+  })
+  .meta({ id: "SessionRecorded" });
+
 export type DeletionPreview = z.infer<typeof deletionPreviewSchema>;
 export type EntitiesInput = z.infer<typeof entitiesInputSchema>;
 export type EntityPage = z.infer<typeof entityPageSchema>;
@@ -233,4 +244,5 @@ export type LogSearch = z.infer<typeof logSearchSchema>;
 export type SearchLogsInput = z.infer<typeof searchLogsInputSchema>;
 export type SessionLogDeletion = z.infer<typeof sessionLogDeletionSchema>;
 export type TimelineInput = z.infer<typeof timelineInputSchema>;
+export type SessionRecorded = z.infer<typeof sessionRecordedSchema>;
 export type SubmitLogInput = z.infer<typeof submitLogInputSchema>;

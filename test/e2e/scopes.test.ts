@@ -152,7 +152,7 @@ describe("every route of a gateway", () => {
     for (const name of documented) expect(operations().map((each) => each.name)).toContain(name);
   });
 
-  test("that is no reading needs more than coding:read, but for what this list knows", () => {
+  test("that is no reading needs more than coding:read or logs:read, but for what this list knows", () => {
     const changing = operations().filter(({ method }) => !["GET", "HEAD", "OPTIONS"].includes(method));
     const namesOf = (some: readonly Operation[]) => some.map(({ name }) => name).toSorted();
     const withLittle = changing.filter(
@@ -164,6 +164,8 @@ describe("every route of a gateway", () => {
       "POST /api/coding/coding_list_sessions",
       "POST /api/coding/coding_read_session",
       "POST /api/coding/coding_search_sessions",
+      "POST /api/coding/memory_facts",
+      "POST /api/coding/memory_search",
       "POST /api/coding/rescue_list",
       "POST /api/coding/rescue_show",
       "POST /api/coding/terminal-ticket",
