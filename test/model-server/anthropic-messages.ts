@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Conversation, Reply } from "./conversation.ts";
 import type { Step, ToolOutcome } from "./script.ts";
-import { openEventStream, streamText } from "./sse.ts";
+import { openEventStream, pauseFor, streamText } from "./sse.ts";
 
 const textBlock = z.object({ type: z.literal("text"), text: z.string() });
 const toolResult = z.object({
@@ -104,6 +104,7 @@ export async function writeMessages(response: ServerResponse, body: MessagesRequ
   };
   const stopReason = reply.kind === "tool" ? "tool_use" : "end_turn";
   if (body.stream !== true) {
+    await pauseFor(response, reply.kind === "text" ? reply.slowMs : 0);
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ ...message, content, stop_reason: stopReason }));
     return;

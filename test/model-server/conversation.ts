@@ -31,12 +31,16 @@ export type FailureCount = (prompt: string) => number;
 
 /** The scripted model: a pure function of the conversation, but for the count of failures. */
 export function replyTo(conversation: Conversation, countFailure: FailureCount): Reply {
-  if (conversation.kind === "side") {
+  const script = parseScript(conversation.prompt);
+  // An agent asks for a title of the same prompt: only who means a request with a schema writes `answer`.
+  if (conversation.kind === "side" && script.answer === null) {
     return { kind: "text", thinking: null, text: sideAnswer(conversation.answerSchema), slowMs: 0 };
   }
-  const script = parseScript(conversation.prompt);
   const failure = failureOf(script, conversation, countFailure);
   if (failure !== null) return failure;
+  if (conversation.kind === "side") {
+    return { kind: "text", thinking: null, text: script.answer ?? "", slowMs: script.slowMs };
+  }
   const thinking = conversation.outcomes.length === 0 ? script.thinking : null;
   const step = script.steps[conversation.outcomes.length];
   if (step !== undefined) return { kind: "tool", thinking, step };

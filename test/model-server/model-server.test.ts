@@ -154,3 +154,36 @@ test("a WebSocket is refused with 426", async () => {
   });
   expect(status).toBe(426);
 });
+
+test("a chat completion with a schema is answered with what the prompt says, or a sample", async () => {
+  const schema = { type: "object", properties: { facts: { type: "array" } } };
+  const format = { type: "json_schema", json_schema: { name: "facts", schema } };
+  const ask = async (content: string) => {
+    const messages = [{ role: "user", content }];
+    const response = await post("/v1/chat/completions", { model: "m", messages, response_format: format });
+    return { status: response.status, body: await response.json() };
+  };
+  expect(await ask("none")).toMatchObject({ body: { choices: [{ message: { content: '{"facts":[]}' } }] } });
+  expect(await ask('answer {"facts": [1]}')).toMatchObject({
+    body: { choices: [{ message: { content: '{"facts": [1]}' } }] },
+  });
+  expect(await ask("answer {}\nfail 503")).toMatchObject({ status: 503 });
+  expect(server.requests.at(-1)).toMatchObject({ kind: "side", path: "/v1/chat/completions" });
+});
+
+test("whether a client left before its answer is known", async () => {
+  const prompt = "answer {}\nslow 60000";
+  const body = { model: "m", messages: [user(prompt)], output_config: { format: { schema: {} } } };
+  const controller = new AbortController();
+  const asking = fetch(`${server.url}/v1/messages`, {
+    method: "POST",
+    body: JSON.stringify(body),
+    signal: controller.signal,
+  }).catch(() => null);
+  const mine = () => server.requests.findLast((request) => request.prompt === prompt);
+  await expect.poll(mine).toBeDefined();
+  expect(mine()?.wasCutOff()).toBe(false);
+  controller.abort();
+  await asking;
+  await expect.poll(() => mine()?.wasCutOff()).toBe(true);
+});

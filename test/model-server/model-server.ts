@@ -4,9 +4,10 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import { messagesRequest, readMessages, writeMessages, writeMessagesError } from "./anthropic-messages.ts";
 import { type Conversation, type FailureCount, type Reply, replyTo } from "./conversation.ts";
+import { completionsRequest, readCompletions, writeCompletions } from "./openai-completions.ts";
 import { readResponses, responsesRequest, writeResponses, writeResponsesError } from "./openai-responses.ts";
 
-/** One request that an agent made. */
+/** One request that an agent made, or the gateway itself. */
 export interface RecordedRequest {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -24,6 +25,8 @@ export interface RecordedRequest {
   readonly reply: Reply | null;
   /** The body as text, decompressed. */
   readonly body: string;
+  /** Whether whoever asked went before the answer was there. */
+  wasCutOff(): boolean;
 }
 
 /** A running scripted model server. */
@@ -69,6 +72,8 @@ export async function startModelServer(options: { readonly port?: number } = {})
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request);
     const path = (request.url ?? "/").split("?")[0] ?? "/";
+    let cutOff = false;
+    response.once("close", () => (cutOff = !response.writableFinished));
     const record = (known: { readonly conversation: Conversation; readonly reply: Reply } | null): void => {
       requests.push({
         at: Date.now(),
@@ -81,6 +86,7 @@ export async function startModelServer(options: { readonly port?: number } = {})
         prompt: known?.conversation.prompt ?? null,
         reply: known?.reply ?? null,
         body,
+        wasCutOff: () => cutOff,
       });
       requests.splice(0, requests.length - keptRequests);
     };
@@ -106,6 +112,17 @@ export async function startModelServer(options: { readonly port?: number } = {})
       const reply = replyTo(conversation, countFailure);
       record({ conversation, reply });
       await writeResponses(response, parsed.data, reply);
+    } else if (request.method === "POST" && path.endsWith("/chat/completions")) {
+      const parsed = completionsRequest.safeParse(JSON.parse(body));
+      if (!parsed.success) {
+        record(null);
+        writeResponsesError(response, 400, parsed.error.message);
+        return;
+      }
+      const conversation = readCompletions(parsed.data);
+      const reply = replyTo(conversation, countFailure);
+      record({ conversation, reply });
+      await writeCompletions(response, parsed.data, reply);
     } else {
       record(null);
       answerOther(request.method ?? "GET", path, response);

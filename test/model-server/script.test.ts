@@ -23,6 +23,7 @@ test("each directive stands on a line of its own, with or without a colon", () =
       "header retry-after 60",
       'error {"type":"slow_down"}',
       "say done",
+      'answer {"a": []}',
       "lines 3",
     ].join("\n"),
   );
@@ -38,6 +39,7 @@ test("each directive stands on a line of its own, with or without a colon", () =
     slowMs: 1500,
     fail: { status: 529, times: 2, headers: { "retry-after": "60" }, error: { type: "slow_down" } },
     say: "done",
+    answer: '{"a": []}',
     lines: 3,
   });
 });

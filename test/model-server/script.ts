@@ -25,6 +25,8 @@ export interface Script {
   } | null;
   /** The last answer; null for the echo. */
   readonly say: string | null;
+  /** What is answered to a request with a schema for its answer; null for a sample of it. */
+  readonly answer: string | null;
   /** How many numbered lines follow the last answer. */
   readonly lines: number;
 }
@@ -60,15 +62,18 @@ export function parseScript(prompt: string): Script {
   const steps: Step[] = [];
   let slowMs = 0;
   let lines = 0;
+  let answer: string | null = null;
   let fail: Pick<NonNullable<Script["fail"]>, "status" | "times"> | null = null;
   const headers: Record<string, string> = {};
   const error: Record<string, unknown> = {};
   for (const line of prompt.split("\n")) {
     const [, word, rest] =
-      /^\s*(think|say|write|run|escalate|call|ask|slow|lines|fail|header|error)\b:?\s*(.*?)\s*$/.exec(line) ?? [];
+      /^\s*(think|say|answer|write|run|escalate|call|ask|slow|lines|fail|header|error)\b:?\s*(.*?)\s*$/.exec(line) ??
+      [];
     if (word === undefined || rest === undefined || rest === "") continue;
     if (word === "think") thinking.push(rest);
     else if (word === "say") say.push(rest);
+    else if (word === "answer") answer = rest;
     else if (word === "run") steps.push({ kind: "run", command: rest, escalate: false });
     else if (word === "escalate") steps.push({ kind: "run", command: rest, escalate: true });
     else if (word === "ask") steps.push({ kind: "ask", question: rest });
@@ -87,6 +92,7 @@ export function parseScript(prompt: string): Script {
     slowMs,
     fail: fail === null ? null : { ...fail, headers, error },
     say: say.length > 0 ? say.join("\n") : null,
+    answer,
     lines,
   };
 }

@@ -16,22 +16,25 @@ export function openEventStream(response: ServerResponse): EventWriter {
     send(event, data) {
       if (!response.destroyed) response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     },
-    pause(delayMs) {
-      return new Promise((resolve) => {
-        const done = (): void => {
-          clearTimeout(timer);
-          response.off("close", done);
-          resolve();
-        };
-        const timer = setTimeout(done, delayMs);
-        response.once("close", done);
-      });
-    },
+    pause: (delayMs) => pauseFor(response, delayMs),
     get gone() {
       return response.destroyed;
     },
     end: () => void response.end(),
   };
+}
+
+/** Waits, but not longer than the client stays. */
+export function pauseFor(response: ServerResponse, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      response.off("close", done);
+      resolve();
+    };
+    const timer = setTimeout(done, delayMs);
+    response.once("close", done);
+  });
 }
 
 const slowPieceMs = 50;
