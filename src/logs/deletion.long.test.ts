@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
-import { checkOracle, corpora, createWorld } from "../../test/support/log-oracle.ts";
+import { checkOracle, checkSight, corpora, createWorld } from "../../test/support/log-oracle.ts";
 import { openTestLogs } from "../../test/support/logs.ts";
 
 /** Random corpora with random deletions; another seed in each run, told when it fails. */
@@ -16,6 +16,21 @@ describeOnBothStores("the oracle", (openStore) => {
     await fc.assert(
       fc.asyncProperty(corpora, async (corpus) => {
         await checkOracle(one, other, corpus);
+        checked += 1;
+      }),
+      { numRuns: runs },
+    );
+    expect(checked).toBe(runs);
+  });
+
+  test(`${runs} corpora: who is limited to a folder is told what a store tells that has nothing else`, async () => {
+    const [first, second] = [await openStore(), await openStore()];
+    const one = await createWorld(first, await openTestLogs(first));
+    const other = await createWorld(second, await openTestLogs(second));
+    let checked = 0;
+    await fc.assert(
+      fc.asyncProperty(corpora, async (corpus) => {
+        await checkSight(one, other, corpus);
         checked += 1;
       }),
       { numRuns: runs },

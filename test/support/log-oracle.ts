@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { sql } from "kysely";
 import { expect } from "vitest";
-import type { Logs } from "../../src/logs/index.ts";
+import type { Logs, LogsCaller } from "../../src/logs/index.ts";
 import type { Block } from "../../src/wire/turn.ts";
 import type { TestStore } from "./database.ts";
 import { addAccount, callOf, tester, turnOf, whole } from "./logs.ts";
@@ -12,6 +12,7 @@ interface Planned {
   readonly kind: "text" | "session";
   readonly session: number;
   readonly hour: number;
+  readonly dir: string | null;
   readonly pieces: readonly (string | Block)[];
 }
 
@@ -39,6 +40,7 @@ const planned: fc.Arbitrary<Planned> = fc.record({
   kind: fc.constantFrom("text", "session"),
   session: fc.nat({ max: 1 }),
   hour: fc.nat({ max: 5 }),
+  dir: fc.constantFrom(null, "/code/x", "/code/x/deep", "/code/xy"),
   pieces: fc.array(piece, { minLength: 1, maxLength: 5 }),
 });
 
@@ -63,21 +65,22 @@ async function enter(
   isWanted: (at: number) => boolean,
 ): Promise<string[]> {
   const ids: string[] = [];
-  for (const [at, { account, kind, session, hour, pieces }] of entries.entries()) {
+  for (const [at, { account, kind, session, hour, dir, pieces }] of entries.entries()) {
     ids.push("");
     if (!isWanted(at)) continue;
     const accountId = accounts[account] ?? "";
     const observedAt = `2025-05-05T0${hour}:00:00.000Z`;
     if (kind === "text") {
       const content = pieces.map((one) => (typeof one === "string" ? one : "tool")).join("\n");
-      ids[at] = (await logs.submit(whole(accountId), { content, title: `n${at}`, observedAt })).log.logId;
+      const where = dir === null ? {} : { dir };
+      ids[at] = (await logs.submit(whole(accountId), { content, title: `n${at}`, observedAt, ...where })).log.logId;
       continue;
     }
     const context = { agent: "claude-code", repository: `/r${session}`, branch: null };
     const recording = {
       sessionId: `s${session}`,
       title: `n${at}`,
-      dir: null,
+      dir,
       context,
       onPurpose: true,
       turns: [turnOf(at, pieces, observedAt)],
@@ -108,9 +111,8 @@ async function empty({ store }: World): Promise<void> {
   for (const table of tables) await sql`delete from ${sql.table(table)}`.execute(store.db);
 }
 
-/** Everything that a store holds and answers, with what is random or counted up in its place: ids, accounts, times of recording. */
-async function stateOf(world: World, ids: readonly string[]): Promise<unknown> {
-  const { store, logs, accounts } = world;
+/** Puts what is the same in every store in the place of what is random or counted up: ids, accounts, times of recording. */
+async function createPlain({ store, accounts }: World, ids: readonly string[]): Promise<(value: unknown) => unknown> {
   const names = new Map<string, string>();
   for (const [at, id] of ids.entries()) if (id !== "") names.set(id, `n${at}`);
   for (const [at, id] of accounts.entries()) names.set(id, `account${at}`);
@@ -126,7 +128,7 @@ async function stateOf(world: World, ids: readonly string[]): Promise<unknown> {
   const chunkNames = new Map(chunks.map((row) => [row.chunk_id, `${names.get(row.log_id)} ${row.position}`]));
   const wordRows = await store.db.selectFrom("log_words").select(["word_id", "word", "account_id"]).execute();
   const wordNames = new Map(wordRows.map((row) => [row.word_id, `${names.get(row.account_id)} ${row.word}`]));
-  const plain = (value: unknown): unknown =>
+  return (value) =>
     JSON.parse(
       JSON.stringify(value, (key, one: unknown) => {
         if (["recorded_at", "created_at", "recordedAt"].includes(key)) return null;
@@ -136,29 +138,93 @@ async function stateOf(world: World, ids: readonly string[]): Promise<unknown> {
         return typeof one === "string" ? (names.get(one) ?? one) : one;
       }),
     );
+}
+
+/** Everything that a store holds and answers. */
+async function stateOf(world: World, ids: readonly string[]): Promise<unknown> {
+  const { store, logs, accounts } = world;
+  const plain = await createPlain(world, ids);
   const state: Record<string, unknown> = {};
   for (const table of tables) {
     if (table === "log_suppressions") continue;
     const { rows } = await sql`select * from ${sql.table(table)}`.execute(store.db);
     state[table] = rows.map((row) => JSON.stringify(plain(row))).toSorted();
   }
-  for (const accountId of accounts) {
-    const found: unknown[] = [
-      await logs.list(whole(accountId), {}),
-      await logs.facts(whole(accountId), { limit: 200 }),
-    ];
-    const { entities } = await logs.entities(whole(accountId), { limit: 200 });
-    found.push(entities.map(({ type, key }) => `${type}:${key}`).toSorted());
-    for (const { entityId } of entities) found.push(await logs.timeline(whole(accountId), entityId));
-    for (const hour of [1, 3]) found.push(await logs.facts(whole(accountId), { asOf: `2025-05-05T0${hour}:30:00Z` }));
-    for (const q of [...words, "alpha beta", '"timeout 30"', "alph", "npm test", "example com"])
-      found.push(await logs.search(whole(accountId), { q }));
-    for (const id of ids) {
-      if (names.has(id)) found.push(await logs.get(whole(accountId), id).catch(() => null));
-    }
-    state[names.get(accountId) ?? ""] = plain(found);
+  for (const [n, accountId] of accounts.entries()) {
+    state[`account${n}`] = plain(await answersTo(logs, whole(accountId), ids));
   }
   return state;
+}
+
+/** Everything that the memory tells a caller. */
+async function answersTo(logs: Logs, caller: LogsCaller, ids: readonly string[]): Promise<readonly unknown[]> {
+  const found: unknown[] = [
+    await logs.list(caller, {}),
+    await logs.facts(caller, { limit: 200 }),
+    await logs.facts(caller, { subject: "Decision:timeout" }),
+    await logs.facts(caller, { object: "File:a.ts" }),
+  ];
+  const { entities } = await logs.entities(caller, { limit: 200 });
+  found.push(entities.map(({ type, key }) => `${type}:${key}`).toSorted());
+  for (const { entityId } of entities) found.push(await logs.timeline(caller, entityId));
+  for (const hour of [1, 3]) found.push(await logs.facts(caller, { asOf: `2025-05-05T0${hour}:30:00Z` }));
+  for (const q of [...words, "alpha beta", '"timeout 30"', "alph", "npm test", "example com"])
+    found.push(await logs.search(caller, { q }));
+  for (const id of ids) {
+    if (id === "") continue;
+    found.push(await logs.get(caller, id).catch(errorText), await logs.preview(caller, id).catch(errorText));
+  }
+  return found;
+}
+
+function errorText(error: unknown): string {
+  return String(error);
+}
+
+/**
+ * Who is limited to a folder is told by `one`, which has all of a corpus, what everybody is told by `other`, which has only what is of that
+ * folder: also while it deletes one entry after another.
+ */
+export async function checkSight(one: World, other: World, corpus: Corpus): Promise<void> {
+  await empty(one);
+  await empty(other);
+  const folder = "/code/x";
+  const isOfFolder = (at: number) => corpus.entries[at]?.dir?.split("/")[2] === "x";
+  const all = await enter(one, corpus, () => true);
+  const fewer = await enter(other, corpus, isOfFolder);
+  const seenIds = all.map((id, at) => (isOfFolder(at) ? id : ""));
+  const limited = (accountId: string): LogsCaller => ({ accountId, folders: [folder] });
+  for (const accountId of one.accounts) {
+    for (const [at, id] of all.entries()) {
+      if (isOfFolder(at)) continue;
+      for (const ask of [one.logs.get, one.logs.preview])
+        expect(await ask(limited(accountId), id).catch(errorText)).toBe(errorText(await missing(one)));
+      expect(await one.logs.delete(limited(accountId), id, tester).catch(errorText)).toBe(
+        errorText(await missing(one)),
+      );
+    }
+  }
+  const same = async (): Promise<void> => {
+    for (const [n, accountId] of one.accounts.entries()) {
+      const [here, there] = [await createPlain(one, seenIds), await createPlain(other, fewer)];
+      const told = here(await answersTo(one.logs, limited(accountId), seenIds));
+      expect(told).toEqual(there(await answersTo(other.logs, whole(other.accounts[n] ?? ""), fewer)));
+    }
+  };
+  await same();
+  for (const at of corpus.gone) {
+    if (!isOfFolder(at)) continue;
+    const n = corpus.entries[at]?.account ?? 0;
+    const told = await one.logs.delete(limited(one.accounts[n] ?? ""), seenIds[at] ?? "", tester);
+    expect(told).toEqual(await other.logs.delete(whole(other.accounts[n] ?? ""), fewer[at] ?? "", tester));
+    seenIds[at] = "";
+    fewer[at] = "";
+  }
+  await same();
+}
+
+async function missing({ logs, accounts }: World): Promise<unknown> {
+  return logs.get(whole(accounts[0] ?? ""), "nothing").catch((error: unknown) => error);
 }
 
 /**

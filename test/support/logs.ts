@@ -32,7 +32,11 @@ export const searchText: SearchText = {
 /** A memory in a store, closed with the test. */
 export async function openTestLogs(
   store: Pick<TestStore, "db" | "dialect">,
-  options: { readonly clock?: Clock; readonly extractor?: Extractor | null } = {},
+  options: {
+    readonly clock?: Clock;
+    readonly extractor?: Extractor | null;
+    readonly visibleAmong?: VisibleAmong;
+  } = {},
 ): Promise<Logs> {
   const logs = await openLogs({
     ...store,
