@@ -16,7 +16,7 @@ async function read(fixture: string) {
 }
 
 const noFile = "ls: cannot access '/nonexistent': No such file or directory\\n";
-const twoThings = `assistant: (**Two commands**\n\nI run two.) | exec_command ok "one\\n" | exec_command failed "${noFile}" | Done with the tool.`;
+const twoThings = `assistant: (**Two commands**\n\nI run two.) | exec_command ok "one\\n" | exec_command failed "Exit code 2\\n${noFile}" | Done with the tool.`;
 const twoThingsByShell = twoThings.replaceAll("exec_command", "shell");
 
 describe("a rollout of Codex", () => {

@@ -37,10 +37,16 @@ export function codexResult(payload: Fields): { readonly id: string; readonly re
   const shell = parsedOr(text);
   if (isFields(shell) && typeof shell["output"] === "string") {
     const exitCode = fieldsAt(shell, "metadata")["exit_code"];
-    return { id, result: toolResult(exitCode === undefined || exitCode === 0, shell["output"]) };
+    return { id, result: toolResult(exitCode === undefined || exitCode === 0, withExit(exitCode, shell["output"])) };
   }
   const ok = typeof told === "boolean" ? told : soundsFine(text);
-  return { id, result: toolResult(ok, text.replace(outputHeader, "")) };
+  return { id, result: toolResult(ok, withExit(exitOfHead(text), text.replace(outputHeader, ""))) };
+}
+
+/** How a command failed, as Claude Code writes it: else nobody who reads the turn would know. */
+function withExit(exitCode: unknown, output: string): string {
+  const failed = typeof exitCode === "number" && exitCode !== 0 && !output.startsWith("Exit code ");
+  return failed ? `Exit code ${exitCode}${output === "" ? "" : `\n${output}`}` : output;
 }
 
 /** What Codex writes in front of a command's output for the model. */
@@ -60,12 +66,18 @@ function outputText(output: unknown): string {
 
 /** Codex writes how a tool ended into the head of its output. */
 function soundsFine(text: string): boolean {
+  const exit = exitOfHead(text);
+  if (exit !== null) return exit === 0;
   const head = text.slice(0, 400);
-  const exit = /^Exit code: (-?\d+)/.exec(head) ?? /^Process exited with code (-?\d+)/m.exec(head);
-  if (exit !== null) return exit[1] === "0";
   return !/^(aborted|unsupported (custom tool )?call|Script (failed|error)|exec_command failed|apply_patch verification failed)/.test(
     head,
   );
+}
+
+function exitOfHead(text: string): number | null {
+  const head = text.slice(0, 400);
+  const exit = /^Exit code: (-?\d+)/.exec(head) ?? /^Process exited with code (-?\d+)/m.exec(head);
+  return exit === null ? null : Number(exit[1]);
 }
 
 /** An item that stands for a whole tool call; null for one that does not. */
@@ -80,7 +92,12 @@ export function codexAction(item: Fields): CodexCall | null {
         stringAt(item, "aggregated_output") ?? `${stringAt(item, "stdout") ?? ""}${stringAt(item, "stderr") ?? ""}`;
       const input = toolInput({ command: commandLine(item["command"]), cwd: plainPath(stringAt(item, "cwd")) });
       const ok = typeof exitCode === "number" ? exitCode === 0 : fine;
-      return { id, name: "exec_command", input, result: ended(item) ? toolResult(ok, output) : null };
+      return {
+        id,
+        name: "exec_command",
+        input,
+        result: ended(item) ? toolResult(ok, withExit(exitCode, output)) : null,
+      };
     }
     case "FileChange": {
       const output = `${stringAt(item, "stdout") ?? ""}${stringAt(item, "stderr") ?? ""}`;
