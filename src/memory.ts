@@ -72,8 +72,9 @@ export async function openMemory(deps: MemoryDeps): Promise<Memory> {
   };
 }
 
-function partOf(session: ReadOutput, { dir, repository }: Awaited<ReturnType<Coding["placeOf"]>>): SessionPart {
+function partOf(session: ReadOutput, place: Awaited<ReturnType<Coding["placeOf"]>>): SessionPart {
   const { sessionId, title, agent, branch, turns, turnCount, activity } = session;
+  const { dir, repository, worktree } = place;
   const last = turns.at(-1);
   const isLast = last !== undefined && last.index === turnCount - 1;
   const goesOn = isLast && (last.role === "user" || session.nextAfter < last.index);
@@ -81,7 +82,7 @@ function partOf(session: ReadOutput, { dir, repository }: Awaited<ReturnType<Cod
     sessionId,
     title,
     dir,
-    context: { agent, repository, branch },
+    context: { agent, repository, branch, cwd: session.dir, worktree },
     turns,
     turnCount,
     unfinished: !goesOn ? null : activity === "idle" ? "unwritten" : "running",

@@ -16,6 +16,8 @@ const contextSchema = z.object({
   agent: z.string().nullable(),
   repository: z.string().nullable(),
   branch: z.string().nullable(),
+  cwd: z.string().nullish(),
+  worktree: z.string().nullish(),
 });
 
 /** Columns of what a list shows. */

@@ -1,5 +1,6 @@
 import type { Block } from "../wire/turn.ts";
 import { type Assertion, type EntityRef, keyOf } from "./assertion.ts";
+import { type FilePlace, fileKey } from "./file-key.ts";
 import { assertionsOfCommand } from "./rules-commands.ts";
 import { ofAddress, type Said } from "./rules-text.ts";
 
@@ -18,8 +19,8 @@ const patchFile = /^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$/gm;
 const patchMove = /^\*\*\* Move to: (.{1,500})$/gm;
 
 /** What an agent did: tools, files that were read and edited, commands, pages. A call that failed changed no file. */
-export function assertionsOfCall(call: ToolCall, said: Said): readonly Assertion[] {
-  const { session, at } = said;
+export function assertionsOfCall(call: ToolCall, said: Said & { readonly place: FilePlace }): readonly Assertion[] {
+  const { session, at, place } = said;
   const name = call.name.toLowerCase();
   const tool: Assertion = { subject: session, predicate: "used", object: { type: "Tool", key: keyOf(call.name) }, at };
   if (shells.has(name)) {
@@ -32,13 +33,13 @@ export function assertionsOfCall(call: ToolCall, said: Said): readonly Assertion
   const page = address !== null && /^https?:\/\//.test(address) ? ofAddress(keyOf(address), said) : [];
   const predicate = readers.has(name) ? "read" : editors.has(name) ? "edited" : null;
   if (predicate === null) return [tool, ...page];
-  return [tool, ...filesOf(call.input).map((object) => ({ subject: session, predicate, object, at }))];
+  return [tool, ...filesOf(call.input, place).map((object) => ({ subject: session, predicate, object, at }))];
 }
 
-function filesOf(input: unknown): readonly EntityRef[] {
+function filesOf(input: unknown, place: FilePlace): readonly EntityRef[] {
   const path = pathMembers.map((name) => stringAt(input, name)).find((found) => found !== null);
   const paths = path === undefined || path === null ? patchedFiles(input) : [path];
-  return paths.slice(0, maxFiles).map((one) => ({ type: "File", key: keyOf(one) }));
+  return paths.slice(0, maxFiles).map((one) => ({ type: "File", key: fileKey(one, place) }));
 }
 
 /** The files of a patch: its headers, or the members of `changes`. */

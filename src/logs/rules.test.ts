@@ -59,6 +59,42 @@ describe("rules@1", () => {
     expect(found({ turns: [turn([call("Read", { file_path: "/w/a.ts" })])] })).toContain("used Tool:Read");
   });
 
+  test("know a file by one name, whatever path it is called by, also in a worktree of the repository", () => {
+    const repository = "/code/app";
+    const filesOf = (file_path: string, context: Partial<RulesInput["context"]>) =>
+      found(
+        { turns: [turn([call("Read", { file_path })])] },
+        { context: { ...nothing, repository, ...context } },
+      ).filter((one) => one.startsWith("read "));
+    const main = { cwd: "/code/app/src" };
+    const linked = { cwd: "/code/app-feat/src", worktree: "/code/app-feat" };
+    for (const [path, context] of [
+      ["/code/app/src/a.ts", main],
+      ["a.ts", main],
+      ["../src/./a.ts", main],
+      ["a.ts", linked],
+      ["/code/app-feat/src/a.ts", linked],
+    ] as const) {
+      expect(filesOf(path, context), path).toEqual(["read File:/code/app/src/a.ts"]);
+    }
+    expect(filesOf("/code/app-feature/a.ts", linked)).toEqual(["read File:/code/app-feature/a.ts"]);
+    expect(filesOf("a.ts", {})).toEqual(["read File:a.ts"]);
+    expect(filesOf("~/a.ts", main)).toEqual(["read File:~/a.ts"]);
+  });
+
+  test("say what the session was in before they say what it did: a branch that was switched to is the last word", () => {
+    const context = { ...nothing, branch: "main" };
+    const at = (branch: string) => (one: { readonly object: unknown }) => JSON.stringify(one.object).includes(branch);
+    const body = bodyOf({
+      turns: [
+        turn([call("Bash", { command: "git switch -c feat" }, { ok: true, text: "Switched to a new branch 'feat'" })]),
+      ],
+    });
+    const all = rules({ sessionId: "s1", observedAt, context, body });
+    expect(all.find(at("main"))?.at).toBe(Date.parse("2025-05-05T10:00:00Z"));
+    expect(all.findLast(at("feat"))?.at).toBe(Date.parse("2025-05-05T10:00:30Z"));
+  });
+
   test("know commands with their exit codes", () => {
     expect(ofCall(call("Bash", { command: "npm   test" }))).toEqual([
       "ran Command:npm test",

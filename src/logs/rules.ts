@@ -1,5 +1,6 @@
 import type { Turn } from "../wire/turn.ts";
 import { type Assertion, distinct, type EntityRef, keyOf, type TaggedAssertion } from "./assertion.ts";
+import type { FilePlace } from "./file-key.ts";
 import { assertionsOfCall } from "./rules-calls.ts";
 import { assertionsOfText } from "./rules-text.ts";
 
@@ -7,9 +8,9 @@ import { assertionsOfText } from "./rules-text.ts";
 export const rulesName = "rules@1";
 
 /** What is known beside what was said. */
-export interface LogContext {
+export interface LogContext extends FilePlace {
   readonly agent: string | null;
-  readonly repository: string | null;
+  /** When the first turn began. */
   readonly branch: string | null;
 }
 
@@ -49,8 +50,10 @@ export function rules(input: RulesInput): readonly TaggedAssertion[] {
   return distinct(found).map((one) => ({ ...one, extractor: rulesName }));
 }
 
-function contextOf({ context, observedAt: at }: RulesInput, session: EntityRef): Assertion[] {
+function contextOf({ context, body, observedAt }: RulesInput, session: EntityRef): Assertion[] {
   const found: Assertion[] = [];
+  // From the beginning: what was done since has the last word.
+  const at = (body.form === "turns" ? timeOf(body.turns.at(0)?.at ?? null) : null) ?? observedAt;
   const { agent, repository, branch } = context;
   if (agent !== null) found.push({ subject: session, predicate: "by_agent", object: keyOf(agent), at });
   if (repository !== null) {
@@ -67,11 +70,11 @@ function contextOf({ context, observedAt: at }: RulesInput, session: EntityRef):
   return found;
 }
 
-function ofTurn(turn: Turn, session: EntityRef, { observedAt }: RulesInput): readonly Assertion[] {
+function ofTurn(turn: Turn, session: EntityRef, { observedAt, context }: RulesInput): readonly Assertion[] {
   const at = timeOf(turn.endedAt) ?? timeOf(turn.at) ?? observedAt;
   return turn.blocks.flatMap((block) => {
     if (block.type === "text") return assertionsOfText(block.text, { session, at });
-    return block.type === "tool_call" ? assertionsOfCall(block, { session, at }) : [];
+    return block.type === "tool_call" ? assertionsOfCall(block, { session, at, place: context }) : [];
   });
 }
 
