@@ -113,7 +113,8 @@ async function index(dir: string): Promise<void> {
   const place = { url: null, path: join(home, "catalog.db"), storePath };
   let report: Readonly<Record<string, unknown>> = {};
   const log = { ...silentLog, info: (fields: typeof report) => void (report = fields) };
-  const catalog = createCatalog({ place, sources, clock: systemClock, log });
+  const forgotten = { all: async () => [], at: async () => null, put: async () => {}, erased: async () => {} };
+  const catalog = createCatalog({ place, sources, forgotten, clock: systemClock, log });
   await catalog.firstPage(60_000);
   const firstMs = performance.now() - startedAt;
   while (catalog.indexing() !== null) await sleep(5);

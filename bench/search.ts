@@ -100,6 +100,7 @@ async function build(corpus: string, path: string, withText: boolean): Promise<n
       })),
     ),
     store: createBatchStore({ database, createTextIndex: (tx) => (withText ? createTextIndex(tx, "sqlite") : none) }),
+    forgotten: [],
     createCollector: withText ? createTextCollector : () => nothing,
     clock: systemClock,
     log: silentLog,

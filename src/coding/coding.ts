@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { createGate } from "../core/gate.ts";
 import type { Log } from "../core/log.ts";
+import { openErasure } from "../storage/erasure.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { Branches, SessionDirs } from "../wire/changes.ts";
@@ -29,6 +30,7 @@ import { createAsk } from "./ask.ts";
 import { createBranches } from "./branches.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import type { CatalogPlace } from "./catalog/catalog-database.ts";
+import { createForgottenSessions } from "./catalog/forgotten-sessions.ts";
 import type { CatalogSource } from "./catalog/transcript-walk.ts";
 import { createClosePreview } from "./changes/close-preview.ts";
 import { createSessionDiff } from "./changes/session-diff.ts";
@@ -92,6 +94,8 @@ export interface Coding {
   placeOf(dir: string): Promise<SessionPlace>;
   /** The ids of sessions that changed since then, or have a terminal: of those that the gateway runs or ran, the latest first, at most 1,000. */
   changedSince(epochMs: number): Promise<readonly string[]>;
+  /** Until when what was said in a session is forgotten (epoch milliseconds): it comes back by nobody's doing. Null when it is not. */
+  forgottenAt(sessionId: string): Promise<number | null>;
   /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
   startIndexing(): void;
   /** Stops following; agents live on in the terminal host. */
@@ -148,6 +152,13 @@ const maxChanged = 1_000;
 export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const { db, agents, clock, log } = deps;
   const { environmentOf, templates } = agents;
+  const erasure = await openErasure({
+    db,
+    dialect: deps.catalog.url === null ? "sqlite" : "postgres",
+    clock,
+    log,
+    tables: [],
+  });
   const store = createSessionStore(db, { nodeId });
   const queue = createPromptQueue(db, clock);
   const worktrees = createWorktrees({ ...deps, nodeId });
@@ -169,7 +180,9 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     environmentOf,
     isOthers: (terminalId) => logins.owns(terminalId),
   });
+  const forgotten = createForgottenSessions(db);
   const catalog = createCatalog({
+    forgotten,
     place: deps.catalog,
     sources: templates.flatMap((template) => catalogSources(template, environmentOf(template))),
     clock,
@@ -228,7 +241,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
     rescues: createRescues({ locator, worktrees }),
-    recordings: createRecordings({ ...deps, locator, store, catalog }),
+    recordings: createRecordings({ ...deps, locator, store, queue, catalog, erasure }),
     changes,
     branches: createBranches({ git: workshop.git, ...folderRule }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
@@ -236,10 +249,12 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
     placeOf: (dir) => placeOf(worktrees, dir),
     changedSince: (epochMs) => store.changedSince(epochMs, maxChanged),
+    forgottenAt: (sessionId) => forgotten.at(sessionId),
     startIndexing: () => catalog.start(),
     async stop() {
       views.close();
       await catalog.close();
+      await erasure.close();
       await logins.close();
       await live.close();
       await hooks.close();

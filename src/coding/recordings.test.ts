@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { ended, makeHostFixture, scriptSpec, waitUntil } from "../../test/support/terminal-host.ts";
+import { systemClock } from "../core/clock.ts";
 import { newUuid } from "../core/ids.ts";
 import { silentLog } from "../core/log.ts";
 import type { ConnectedTerminalHost } from "../terminal-host/client.ts";
@@ -12,6 +13,7 @@ import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { createRecordings, type Recordings } from "./recordings.ts";
 import { launchDirOf } from "./sessions/launch.ts";
+import { createPromptQueue } from "./sessions/prompt-queue.ts";
 import { dropRecordings, recordingsOf, terminalsOfOnly } from "./sessions/session-recordings.ts";
 import { createSessionStore, type SessionRecord, type SessionStore } from "./sessions/session-store.ts";
 
@@ -99,7 +101,8 @@ async function openWorld(): Promise<World> {
     const found = await store.find(sessionId);
     if (found === null) throw codingError("session_not_found", "There is none.");
     const live: Partial<LocatedSession> = alive.has(sessionId) ? { live: Object.create(null) } : { live: null };
-    return Object.assign(Object.create(null), { record: found, stored: true, ...live });
+    const template = { transcriptFormat: "codex" };
+    return Object.assign(Object.create(null), { record: found, stored: true, template, ...live });
   }
   const locator: Pick<SessionLocator, "locate" | "withSession"> = {
     locate,
@@ -107,9 +110,34 @@ async function openWorld(): Promise<World> {
   };
   const publisher = {
     publish: ({ memos }: { memos: ReadonlyMap<string, string | null> }) => void forgotten.push(...memos.keys()),
+    flush: async () => void forgotten.push("written"),
   };
-  const catalog = { find: async () => "/code/transcript.jsonl", forget: (path: string) => void forgotten.push(path) };
-  const recordings = createRecordings({ db, host, locator, store, publisher, catalog, home, log: silentLog });
+  const catalog = {
+    async forget({ agent, sessionId }: { readonly agent: string; readonly sessionId: string }) {
+      forgotten.push(`${agent} ${sessionId}`);
+      return "done" as const;
+    },
+  };
+  const erasure = {
+    async finish() {
+      forgotten.push("erased");
+      return alive.has("reader") ? ("pending" as const) : ("done" as const);
+    },
+  };
+  const queue = createPromptQueue(db, systemClock);
+  const recordings = createRecordings({
+    db,
+    host,
+    locator,
+    store,
+    queue,
+    publisher,
+    catalog,
+    erasure,
+    clock: systemClock,
+    home,
+    log: silentLog,
+  });
   return {
     db,
     host,
@@ -249,10 +277,12 @@ test("terminals follow each other, each on an empty screen, and each session has
 });
 
 test("forgetting removes recordings, inbox and memo, but not of a terminal that another session went on in, nor of a live one", async () => {
-  const { recordings, launch, store, home, forgotten, alive, host } = await openWorld();
+  const { db, recordings, launch, store, home, forgotten, alive, host } = await openWorld();
   const launchId = newUuid();
   await mkdir(launchDirOf(home, launchId), { recursive: true });
-  await store.update("first", { launchId, lastScreen: "secret" });
+  await store.update("first", { launchId, lastScreen: "secret", title: "secret", transcriptPath: "/code/t.jsonl" });
+  const waiting = { promptId: "p", sessionId: "first", prompt: "secret", state: "queued", started: "new" } as const;
+  await createPromptQueue(db, systemClock).add({ ...waiting, idempotency: null });
   const one = await launch(`console.log("one")`);
   const two = await launch(`console.log("two")`, (id) =>
     store.succeed(
@@ -265,19 +295,31 @@ test("forgetting removes recordings, inbox and memo, but not of a terminal that 
   await expect(recordings.forget("first", caller)).rejects.toMatchObject({ code: "session_busy" });
   alive.clear();
   const gone = await recordings.forget("first", caller);
-  expect(gone).toMatchObject({ sessionId: "first", recordings: 1, hookInboxes: 1 });
+  expect(gone).toMatchObject({ sessionId: "first", recordings: 1, hookInboxes: 1, kept: 1, pending: false });
+  expect(gone).toMatchObject({ transcript: "/code/t.jsonl", message: expect.stringContaining("/code/t.jsonl") });
   expect(gone.recordingBytes).toBeGreaterThan(3);
-  await expect.poll(() => host.recording(one), { timeout: 10_000 }).toBeNull();
+  expect(await host.recording(one)).toBeNull();
   expect(await host.recording(two)).not.toBeNull();
   await expect(access(join(home, "sessions", launchId))).rejects.toThrow("ENOENT");
-  expect(await store.find("first")).toMatchObject({ launchId: null, lastScreen: null });
-  expect(forgotten).toEqual(["/code/transcript.jsonl", "first"]);
+  expect(await store.find("first")).toMatchObject({ launchId: null, lastScreen: null, title: null });
+  expect(await db.selectFrom("queued_prompts").select(["prompt", "state"]).execute()).toEqual([
+    { prompt: "", state: "lost" },
+  ]);
+  // What is erased must have been written before.
+  expect(forgotten).toEqual(["first", "written", "codex first", "erased"]);
   expect(await recordings.info("first", caller)).toEqual({ terminals: [] });
   await expect(
     recordings.play("first", { from: undefined, signal: new AbortController().signal }, caller),
   ).rejects.toMatchObject({
     code: "recording_not_found",
   });
-  expect(await recordings.forget("next", caller)).toMatchObject({ recordings: 1 });
-  await expect.poll(() => host.recording(two), { timeout: 10_000 }).toBeNull();
+  alive.add("reader");
+  const next = await recordings.forget("next", caller);
+  expect(next).toMatchObject({
+    recordings: 1,
+    kept: 0,
+    pending: true,
+    message: expect.stringContaining("being erased"),
+  });
+  expect(await host.recording(two)).toBeNull();
 });

@@ -1,6 +1,8 @@
 import type { Kysely } from "kysely";
-import { isoTime } from "../core/clock.ts";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { Erasure } from "../storage/erasure.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { TerminalHostClient, TerminalRecording } from "../terminal-host/terminal-info.ts";
 import type { ForgottenTraces, RecordingInfo } from "../wire/terminal.ts";
@@ -10,6 +12,7 @@ import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { Caller, EventPublisher } from "./ports.ts";
 import { removeLaunchDir } from "./sessions/launch.ts";
+import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import { dropRecordings, recordingsOf, terminalsOfOnly } from "./sessions/session-recordings.ts";
 import type { SessionStore } from "./sessions/session-store.ts";
 
@@ -28,7 +31,9 @@ export interface Recordings {
     caller: Caller,
   ): Promise<AsyncGenerator<string, void>>;
   /**
-   * Removes it all, and what the catalog knows of its transcript: that one is the agent's, and read anew if it is still there.
+   * Removes it all, with the session's title, its prompts and the catalog's text of it, so that on the embedded store nothing that was said in it
+   * is in any file of the state folder. The transcript is the agent's and stays: the catalog reads it without what was said until now.
+   * What the memory recorded stays.
    * @throws PosternError `session_not_found` | `session_busy` while its agent runs
    */
   forget(sessionId: string, caller: Caller): Promise<ForgottenTraces>;
@@ -40,15 +45,23 @@ export interface RecordingsDeps {
   readonly host: Pick<TerminalHostClient, "recording" | "forget">;
   readonly locator: Pick<SessionLocator, "locate" | "withSession">;
   readonly store: Pick<SessionStore, "update" | "launchIds">;
-  readonly publisher: Pick<EventPublisher, "publish">;
-  readonly catalog: Pick<Catalog, "find" | "forget">;
+  readonly queue: Pick<PromptQueue, "loseAll">;
+  readonly publisher: Pick<EventPublisher, "publish" | "flush">;
+  readonly catalog: Pick<Catalog, "forget">;
+  /** Of the store's files. */
+  readonly erasure: Pick<Erasure, "finish">;
+  readonly clock: Clock;
   readonly home: string;
   readonly log: Log;
 }
 
+/** Of files, on a slow disk. */
+const removalMs = 5_000;
+const removalPauseMs = 10;
+
 /** The recordings of all sessions. */
 export function createRecordings(deps: RecordingsDeps): Recordings {
-  const { db, host, locator } = deps;
+  const { db, host, locator, clock } = deps;
 
   /** Of each terminal, the part that is the session's, oldest first; those of which nothing is left are left out. */
   async function partsOf(sessionId: string, caller: Caller): Promise<readonly CastPart[]> {
@@ -102,44 +115,88 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
             `The agent of session ${record.sessionId} is running and goes on being recorded. Close the session first.`,
           );
         }
-        const sizes = await removeRecordings(record.sessionId);
-        const hookInboxes = await removeInbox(session);
-        const path = record.transcriptPath ?? (await deps.catalog.find(record.sessionId, record.agent));
-        if (path !== null) deps.catalog.forget(path);
+        const shown = await removeRecordings(record.sessionId);
+        const inboxes = await removeInbox(session);
+        if (session.stored) await deps.queue.loseAll(record.sessionId);
         deps.publisher.publish({ events: [], memos: new Map([[record.sessionId, null]]) });
-        return {
+        await deps.publisher.flush();
+        const inFiles = await Promise.all([
+          session.template.transcriptFormat === null ? "done" : deps.catalog.forget(record),
+          deps.erasure.finish(),
+        ]);
+        const gone = {
           sessionId: record.sessionId,
-          recordings: sizes.length,
-          recordingBytes: sizes.reduce((sum, size) => sum + size, 0),
-          hookInboxes,
+          recordings: shown.sizes.length,
+          recordingBytes: shown.sizes.reduce((sum, size) => sum + size, 0),
+          hookInboxes: inboxes.removed,
+          kept: shown.kept + inboxes.kept,
+          transcript: record.transcriptPath,
+          pending: inFiles.includes("pending"),
         };
+        return { ...gone, message: messageOf(gone) };
       }),
   };
 
-  /** @returns the sizes of what is gone. A terminal that showed another session too stays, for that one. */
-  async function removeRecordings(sessionId: string): Promise<readonly number[]> {
+  /** @returns the sizes of what is gone, and how many stay: a terminal that showed another session too stays, for that one. */
+  async function removeRecordings(
+    sessionId: string,
+  ): Promise<{ readonly sizes: readonly number[]; readonly kept: number }> {
     const sizes: number[] = [];
+    const all = new Set((await recordingsOf(db, sessionId)).map(({ terminalId }) => terminalId));
     // The files first: broken off in between, the store still says which are to go.
     for (const terminalId of await terminalsOfOnly(db, sessionId)) {
+      all.delete(terminalId);
       const recording = await host.recording(terminalId);
       await host.forget(terminalId);
       if (recording !== null) sizes.push(recording.sizeBytes);
+      await untilGone(terminalId);
     }
     await dropRecordings(db, sessionId);
-    return sizes;
+    const others = await Promise.all([...all].map((terminalId) => host.recording(terminalId)));
+    return { sizes, kept: others.filter((recording) => recording !== null).length };
+  }
+
+  /** The host answers before it has removed the files. */
+  async function untilGone(terminalId: string): Promise<void> {
+    const until = clock.now() + removalMs;
+    while ((await host.recording(terminalId)) !== null) {
+      if (clock.now() >= until) {
+        throw new PosternError("internal_error", `The terminal host did not remove the recording ${terminalId}.`);
+      }
+      await clock.sleep(removalPauseMs);
+    }
   }
 
   /** The folder of its newest launch, unless the session that it goes on with is told of there. */
-  async function removeInbox({ record, stored }: LocatedSession): Promise<number> {
-    if (!stored) return 0;
+  async function removeInbox({
+    record,
+    stored,
+  }: LocatedSession): Promise<{ readonly removed: number; readonly kept: number }> {
+    if (!stored) return { removed: 0, kept: 0 };
     const { sessionId, launchId } = record;
-    await deps.store.update(sessionId, { launchId: null, lastScreen: null });
-    if (launchId === null) return 0;
+    await deps.store.update(sessionId, { launchId: null, lastScreen: null, title: null });
+    if (launchId === null) return { removed: 0, kept: 0 };
     if ((await deps.store.launchIds()).has(launchId)) {
       await deps.store.update(sessionId, { launchId });
-      return 0;
+      return { removed: 0, kept: 1 };
     }
     await removeLaunchDir(deps, launchId);
-    return 1;
+    return { removed: 1, kept: 0 };
   }
+}
+
+function messageOf({ sessionId, kept, transcript, pending }: Omit<ForgottenTraces, "message">): string {
+  const said = [
+    pending
+      ? "What was kept of the session is removed, and being erased from the files of the state folder: a reader is in the way, or the catalog is large. It is done by itself, at the latest after the next start."
+      : "What was kept of the session is gone.",
+  ];
+  if (kept > 0) {
+    said.push(
+      `Where its terminal went on with another session, that is kept until that one is forgotten too (${kept} recordings and hook inboxes).`,
+    );
+  }
+  if (transcript !== null) said.push(`The agent's transcript stays at ${transcript}; delete it there.`);
+  said.push(`What the memory recorded of it stays too: \`postern logs purge --session ${sessionId}\` deletes that.`);
+  return said.join(" ");
 }

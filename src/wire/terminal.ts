@@ -145,7 +145,24 @@ export const recordingInfoSchema = z
 
 /** `DELETE /api/coding/sessions/{id}/traces`: what Postern itself kept of a session. The agent's transcript stays. */
 export const forgottenTracesSchema = z
-  .object({ sessionId: z.string(), recordings: z.int(), recordingBytes: z.int(), hookInboxes: z.int() })
+  .object({
+    sessionId: z.string(),
+    recordings: z.int(),
+    recordingBytes: z.int(),
+    hookInboxes: z.int(),
+    kept: z
+      .int()
+      .describe(
+        "Recordings and hook inboxes that stay for another session, with which the agent went on there: they go when that one is forgotten.",
+      ),
+    transcript: z.string().nullable().describe("The agent's own file, which stays. Null when there is none."),
+    pending: z
+      .boolean()
+      .describe(
+        "Text of it may still be in files of the state folder, because something reads them or the catalog is large. It is erased by itself, at the latest after the next start.",
+      ),
+    message: z.string(),
+  })
   .meta({ id: "ForgottenTraces" });
 
 export type TerminalMode = z.infer<typeof terminalModeSchema>;

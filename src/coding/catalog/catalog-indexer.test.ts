@@ -12,6 +12,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
+import { sql } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore } from "../../../test/support/database.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
@@ -24,6 +25,7 @@ import { createTranscripts } from "../transcripts/index.ts";
 import { createBatchStore } from "./batch-store.ts";
 import { type CatalogPlace, openCatalogDatabase } from "./catalog-database.ts";
 import { type CatalogIndexer, createCatalogIndexer } from "./catalog-indexer.ts";
+import type { ForgottenSession } from "./forgotten-sessions.ts";
 import { createTextIndex } from "./text-index.ts";
 import type { CatalogSource } from "./transcript-walk.ts";
 import { createTextCollector } from "./turn-collector.ts";
@@ -52,7 +54,7 @@ async function makeWorld(openStore: OpenTestStore) {
   await mkdir(day, { recursive: true });
   await mkdir(project, { recursive: true });
 
-  async function open() {
+  async function open(forgotten: readonly ForgottenSession[] = []) {
     const database = await openCatalogDatabase(place, silentLog);
     onTestFinished(() => database.close());
     const folders = new Set<string>();
@@ -60,6 +62,7 @@ async function makeWorld(openStore: OpenTestStore) {
       database,
       sources,
       createCollector: createTextCollector,
+      forgotten,
       store: createBatchStore({ database, createTextIndex: (tx) => createTextIndex(tx, database.dialect) }),
       clock: systemClock,
       log: silentLog,
@@ -82,22 +85,72 @@ async function makeWorld(openStore: OpenTestStore) {
 }
 
 describeOnBothStores("the catalog", (openStore) => {
-  test("forgets a file, and reads it anew where it is still there", async () => {
-    const { indexer, rows, claudePath } = await makeWorld(openStore);
-    const paths = [claudePath(), claudePath(), claudePath()].toSorted();
-    for (const path of paths) await copyFile(claudeFixture, path);
+  test("forgets what was said in a session, wherever its transcripts lie and go, and not what is said later", async () => {
+    const { database, indexer, rows, claudePath, codexPath, open } = await makeWorld(openStore);
+    const [one, two, three] = [newUuid(), newUuid(), newUuid()];
+    await copyFile(claudeFixture, claudePath(one));
+    await copyFile(claudeFixture, claudePath(two));
+    await copyFile(codexFixture, codexPath(three));
     await indexer.sweep();
-    const before = await rows();
-    await rm(paths[1] ?? "");
-    await indexer.forget(paths.slice(0, 2));
-    const after = await rows();
-    expect(after.map(({ path }) => path)).toEqual([paths[0], paths[2]]);
-    expect(after[0]).toEqual({ ...before[0], transcript_id: after[0]?.transcript_id });
-    expect(after[0]?.transcript_id).not.toBe(before[0]?.transcript_id);
-    expect(after[1]).toEqual(before[2]);
+    const before = new Map((await rows()).map((row) => [row.session_id, row]));
+    await rm(claudePath(two));
+    const at = Date.now();
+    const sessions = [
+      { agent: "claude-code", sessionId: one, at },
+      { agent: "claude-code", sessionId: two, at },
+      { agent: "codex", sessionId: three, at },
+    ];
+    await indexer.forget(sessions);
+    const gone = { title: null, first_prompt: null, reader_state: null };
+    const after = new Map((await rows()).map((row) => [row.session_id, row]));
+    expect([...after.keys()].toSorted()).toEqual([one, three].toSorted());
+    for (const [id, row] of after) {
+      expect(row).toEqual({ ...before.get(id), ...gone, transcript_id: row.transcript_id });
+      expect(row.turn_count).toBeGreaterThan(1);
+    }
     expect(indexer.progress()).toMatchObject({ done: 2, total: 2 });
-    await indexer.forget(paths);
-    expect(await rows()).toHaveLength(2);
+    const texts = () => sql<{ content: string }>`select content from text_parts`.execute(database.db);
+    expect((await texts()).rows).toEqual([]);
+
+    // Also by an indexer that finds it all for the first time, and in an archive.
+    const again = await open(sessions);
+    await writeFile(`${codexPath(three)}.zst`, zstdCompressSync(await readFile(codexFixture)));
+    await rm(codexPath(three));
+    await again.indexer.rebuild();
+    expect((await rows()).map(({ title, turn_count }) => [title, turn_count > 1])).toEqual([
+      [null, true],
+      [null, true],
+    ]);
+    expect((await texts()).rows).toEqual([]);
+
+    const line = {
+      type: "user",
+      message: { role: "user", content: "What came later" },
+      cwd: "/code/project",
+      sessionId: one,
+      uuid: newUuid(),
+    };
+    const written = [
+      { ...line, timestamp: new Date(at).toISOString(), message: { role: "user", content: "What came just before" } },
+      { type: "ai-title", aiTitle: "A title that tells of before", sessionId: one },
+      { ...line, timestamp: new Date(at + 1).toISOString() },
+    ];
+    await appendFile(claudePath(one), written.map((each) => `${JSON.stringify(each)}\n`).join(""));
+    await again.indexer.look([claudePath(one)]);
+    const [row] = (await rows()).filter(({ session_id }) => session_id === one);
+    const turns = before.get(one)?.turn_count ?? 0;
+    expect(row).toMatchObject({ title: "What came later", first_prompt: "What came later", turn_count: turns + 2 });
+    expect((await texts()).rows).toEqual([{ content: `${turns + 1}\u001fWhat came later` }]);
+  });
+
+  test("keeps no title of a sub-agent's transcript, which is neither listed nor found", async () => {
+    const { indexer, only, codexPath } = await makeWorld(openStore);
+    const lines = (await readFile(codexFixture, "utf8")).split("\n");
+    const meta = JSON.parse(lines[0] ?? "");
+    lines[0] = JSON.stringify({ ...meta, payload: { ...meta.payload, thread_source: "subagent" } });
+    await writeFile(codexPath(), lines.join("\n"));
+    await indexer.sweep();
+    expect(await only()).toMatchObject({ kind: "part", title: null, first_prompt: null });
   });
 
   test("holds what the transcripts' reader tells, of both agents, archives included", async () => {

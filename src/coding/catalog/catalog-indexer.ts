@@ -4,6 +4,7 @@ import type { Log } from "../../core/log.ts";
 import type { BatchStore } from "./batch-store.ts";
 import type { CatalogDatabase } from "./catalog-database.ts";
 import { createCatalogWriter } from "./catalog-writer.ts";
+import { type ForgottenSession, forgottenKey } from "./forgotten-sessions.ts";
 import { createStoredStates, isUnchanged } from "./stored-states.ts";
 import { type CreateCollector, rowOf, scanTranscript } from "./transcript-scan.ts";
 import {
@@ -33,8 +34,8 @@ export interface CatalogIndexer {
   sweep(): Promise<void>;
   /** Looks at these files and folders only. */
   look(paths: readonly string[]): Promise<void>;
-  /** Forgets what it knows of these files, then looks at them: what is still there is read anew. */
-  forget(paths: readonly string[]): Promise<void>;
+  /** Forgets what was said in these sessions, now and in all that it does later: their transcripts are read without it. */
+  forget(sessions: readonly ForgottenSession[]): Promise<void>;
   /** Forgets everything, then sweeps. */
   rebuild(): Promise<void>;
   progress(): CatalogProgress;
@@ -48,6 +49,8 @@ export interface CatalogIndexerDeps {
   readonly store: BatchStore;
   readonly sources: readonly CatalogSource[];
   readonly createCollector: CreateCollector;
+  /** What was forgotten before. */
+  readonly forgotten: readonly ForgottenSession[];
   readonly clock: Clock;
   readonly log: Log;
   /** Called when more is stored, or more is known of what there is. */
@@ -74,6 +77,7 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   const { database, sources, clock, log } = deps;
   const writer = createCatalogWriter({ store: deps.store, onStored: deps.onProgress });
   const stored = createStoredStates(database.db);
+  const forgotten = new Map(deps.forgotten.map((session) => [forgottenKey(session), session.at]));
   const counts = { done: 0, total: 0, unreadable: 0, readBytes: 0 };
 
   async function index({ file, state, isNew }: Wanted): Promise<void> {
@@ -86,6 +90,7 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
       known: usable,
       isNew: known === null,
       now: clock.now(),
+      forgottenAt: forgotten.get(forgottenKey(file)) ?? null,
       createCollector: deps.createCollector,
       async put(checkpoint) {
         if (checkpoint.from !== "on") readTo = 0;
@@ -205,11 +210,12 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   return {
     sweep,
     look,
-    async forget(paths) {
-      const known = await stored.of(paths);
-      await writer.remove([...known.keys()]);
-      counts.total -= known.size;
-      counts.done -= known.size;
+    async forget(sessions) {
+      for (const session of sessions) forgotten.set(forgottenKey(session), session.at);
+      const paths = await stored.pathsOf(sessions.map(({ agent, sessionId }) => ({ agent, session_id: sessionId })));
+      await writer.remove(paths);
+      counts.total -= paths.length;
+      counts.done -= paths.length;
       await look(paths);
     },
     async rebuild() {

@@ -51,7 +51,7 @@ export interface CatalogTables extends Tables {
 }
 
 /** Goes up whenever tables or what is read out of transcripts change: a catalog of another version is built anew. */
-export const catalogVersion = "1";
+export const catalogVersion = "2";
 
 /** Makes the tables of an empty catalog. */
 export async function createCatalogTables(db: Kysely<CatalogTables>): Promise<void> {

@@ -8,6 +8,7 @@ import { newUuid } from "../../core/ids.ts";
 import { type Log, silentLog } from "../../core/log.ts";
 import { claudeCode } from "../agents/claude-code.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
+import { createForgottenSessions } from "./forgotten-sessions.ts";
 import type { CatalogSource } from "./transcript-walk.ts";
 
 const fixture = join(import.meta.dirname, "../transcripts/fixtures/claude-2.1.329-tools.jsonl");
@@ -38,7 +39,13 @@ async function makeWorld(store: TestStore): Promise<World> {
     store,
     path: (project, id = newUuid()) => join(root, "projects", project, `${id}.jsonl`),
     open(log = silentLog) {
-      const catalog = createCatalog({ place, sources, clock: systemClock, log });
+      const catalog = createCatalog({
+        place,
+        sources,
+        forgotten: createForgottenSessions(store.db),
+        clock: systemClock,
+        log,
+      });
       onTestFinished(() => catalog.close());
       return catalog;
     },

@@ -4,6 +4,8 @@ import type { Log } from "../../core/log.ts";
 import { createFolderWatch } from "../../platform/folder-watch.ts";
 import { type CatalogDatabase, type CatalogPlace, openCatalogReader } from "./catalog-database.ts";
 import type { CatalogProgress } from "./catalog-indexer.ts";
+import { createForgetting } from "./forgetting.ts";
+import type { ForgottenSession, ForgottenSessions } from "./forgotten-sessions.ts";
 import { createIndexingProcess, type IndexingReport } from "./indexing-process.ts";
 import { type CatalogSource, pathKind } from "./transcript-walk.ts";
 
@@ -22,8 +24,12 @@ export interface Catalog {
   firstPage(timeoutMs: number): Promise<void>;
   /** The file of a session's transcript, if it is indexed. Never throws: without a catalog nothing is. */
   find(sessionId: string, agent: string): Promise<string | null>;
-  /** Forgets what it knows of this file, soon; a transcript that is still there is read anew. */
-  forget(path: string): void;
+  /**
+   * Forgets what was said in this session until now, for good: a transcript that is still there is read without it. In the file of the
+   * embedded store no trace is left.
+   * @returns `pending` when that takes longer than five seconds, or a reader is in the way; then it is done by itself, also by the next gateway
+   */
+  forget(session: Omit<ForgottenSession, "at">): Promise<"done" | "pending">;
   /** Forgets everything and indexes again. Resolves when all is there. */
   rebuild(): Promise<void>;
   close(): Promise<void>;
@@ -33,6 +39,7 @@ export interface Catalog {
 export interface CatalogDeps {
   readonly place: CatalogPlace;
   readonly sources: readonly CatalogSource[];
+  readonly forgotten: ForgottenSessions;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -55,7 +62,6 @@ const retryMaxMs = 60_000;
 export function createCatalog(deps: CatalogDeps): Catalog {
   const { place, sources, clock, log } = deps;
   const changes = new Set<string>();
-  const forgotten = new Set<string>();
   /** The next full task, if one is due. */
   let due: "sweep" | "rebuild" | null = null;
   let working = false;
@@ -72,8 +78,9 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   const rebuilds: { resolve(): void; reject(error: unknown): void }[] = [];
 
   const watch = createFolderWatch({ log, onChange });
+  const forgetting = createForgetting({ store: deps.forgotten, clock, log, wake: work });
   const worker = createIndexingProcess({
-    order: { place, sources },
+    order: () => ({ place, sources, forgotten: forgetting.all() }),
     clock,
     log,
     onProgress(news) {
@@ -113,34 +120,39 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   function work(): void {
     if (working || closed) return;
     working = true;
-    void workOff().finally(() => {
-      working = false;
-    });
+    void workOff();
   }
 
   async function workOff(): Promise<void> {
     for (;;) {
       const kind = due;
       const paths = [...changes];
-      const gone = [...forgotten];
-      if (closed || (kind === null && paths.length === 0 && gone.length === 0)) break;
+      const isDue = kind !== null || paths.length > 0;
+      if (closed || !(isDue || forgetting.isDue)) break;
       due = null;
       changes.clear();
-      forgotten.clear();
       const startedAt = performance.now();
+      let gone: readonly ForgottenSession[] = [];
       try {
         // Another connection must not find the catalog half made.
         await database();
-        if (gone.length > 0) await worker.run({ kind: "forget", paths: gone });
-        const report = await worker.run(kind === null ? { kind: "look", paths } : { kind });
-        progress = report;
+        await forgetting.load();
+        gone = forgetting.take();
+        if (gone.length > 0) progress = await worker.run({ kind: "forget", sessions: gone });
+        forgetting.rewritten(gone);
+        gone = [];
+        if (forgetting.isJournalDue) await emptyJournal();
+        if (isDue) {
+          const report = await worker.run(kind === null ? { kind: "look", paths } : { kind });
+          progress = report;
+          if (kind !== null) finished(kind, report, performance.now() - startedAt);
+        }
         retryMs = retryMinMs;
-        if (kind !== null) finished(kind, report, performance.now() - startedAt);
       } catch (error) {
         if (closed) break;
         log.error({ reason: messageOf(error) }, "indexing transcripts failed and begins again later");
         due = kind ?? "sweep";
-        for (const path of gone) forgotten.add(path);
+        forgetting.putBack(gone);
         cancelSettle?.();
         cancelSettle = clock.after(retryMs, () => {
           cancelSettle = null;
@@ -151,6 +163,13 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       }
       worker.rest({ keepMs: kind === null ? keepBusyMs : keepIdleMs });
     }
+    working = false; // at once, so that nothing that comes due now is overlooked
+  }
+
+  async function emptyJournal(): Promise<void> {
+    const { isHeldUp } = await worker.run({ kind: "empty" });
+    if (isHeldUp) forgetting.heldUp();
+    else await forgetting.emptied();
   }
 
   function finished(kind: "sweep" | "rebuild", report: IndexingReport, durationMs: number): void {
@@ -216,9 +235,11 @@ export function createCatalog(deps: CatalogDeps): Catalog {
         return null;
       }
     },
-    forget(path) {
-      forgotten.add(path);
+    async forget(session) {
+      const forgotten = await forgetting.add(session);
+      const finished = forgetting.finished(forgotten);
       work();
+      return finished;
     },
     rebuild() {
       started = true;
@@ -232,6 +253,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       closed = true;
       cancelSettle?.();
       cancelSweep?.();
+      forgetting.close();
       watch.close();
       wake();
       await worker.close();

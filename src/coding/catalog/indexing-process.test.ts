@@ -10,7 +10,11 @@ test("a process that cannot be started fails its task, and does not keep the gat
     process.execPath = execPath;
   });
   const worker = createIndexingProcess({
-    order: { place: { url: null, path: "/nonexistent/catalog", storePath: "/nonexistent/store" }, sources: [] },
+    order: () => ({
+      place: { url: null, path: "/nonexistent/catalog", storePath: "/nonexistent/store" },
+      sources: [],
+      forgotten: [],
+    }),
     clock: createFakeClock(),
     log: silentLog,
     onProgress: () => undefined,

@@ -29,11 +29,14 @@ export interface IndexingReport extends CatalogProgress {
   readonly peakRssBytes: number;
   /** Of a processor, since the process began. */
   readonly cpuMs: number;
+  /** A reader kept the journal from being emptied. */
+  readonly isHeldUp: boolean;
 }
 
 /** What {@link createIndexingProcess} needs. */
 export interface IndexingProcessDeps {
-  readonly order: IndexingOrder;
+  /** Asked for each process that is started. */
+  readonly order: () => IndexingOrder;
   readonly clock: Clock;
   readonly log: Log;
   onProgress(progress: CatalogProgress): void;
@@ -77,7 +80,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
     child.on("message", (news: IndexingNews) => onNews(started, news));
     child.on("error", fail);
     child.on("exit", () => fail(new Error("The indexing process ended.")));
-    send(child, deps.order);
+    send(child, deps.order());
     child.unref();
     child.channel?.unref();
     return started;
@@ -92,7 +95,12 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
       case "log":
         return log[news.level](news.fields, news.message);
       case "done":
-        from.task?.resolve({ ...news.progress, peakRssBytes: news.peakRssBytes, cpuMs: news.cpuMs });
+        from.task?.resolve({
+          ...news.progress,
+          peakRssBytes: news.peakRssBytes,
+          cpuMs: news.cpuMs,
+          isHeldUp: news.isHeldUp,
+        });
         from.task = null;
         return undefined;
       case "failed":

@@ -8,6 +8,7 @@ import { newUuid } from "../../core/ids.ts";
 import { silentLog } from "../../core/log.ts";
 import { claudeCode } from "../agents/claude-code.ts";
 import { createCatalog } from "./catalog.ts";
+import { createForgottenSessions } from "./forgotten-sessions.ts";
 import { findSessions } from "./session-rows.ts";
 import type { CatalogSource } from "./transcript-walk.ts";
 
@@ -30,7 +31,13 @@ test("100,000 transcripts are indexed, found again after a restart, and listed",
     .map((place): CatalogSource => ({ agent: "claude-code", format: "claude", ...place }));
   const place = { url: null, path: `${store.place.path}.catalog`, storePath: store.place.path };
   for (const expected of [files, files]) {
-    const catalog = createCatalog({ place, sources, clock: systemClock, log: silentLog });
+    const catalog = createCatalog({
+      place,
+      sources,
+      forgotten: createForgottenSessions(store.db),
+      clock: systemClock,
+      log: silentLog,
+    });
     onTestFinished(() => catalog.close());
     catalog.start();
     await expect.poll(() => catalog.indexing(), { timeout: 300_000, interval: 100 }).toBeNull();

@@ -5,6 +5,7 @@ import { createBatchStore } from "./batch-store.ts";
 import { type CatalogDatabase, openCatalogDatabase, prepareForWriting } from "./catalog-database.ts";
 import { createCatalogIndexer } from "./catalog-indexer.ts";
 import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messages.ts";
+import { emptyCatalogJournal, rewriteCatalog } from "./erase-catalog.ts";
 import { createThreadedStore } from "./store-thread.ts";
 import { createTextIndex } from "./text-index.ts";
 import { createTextCollector } from "./turn-collector.ts";
@@ -38,6 +39,7 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
     database,
     sources: order.sources,
     createCollector: createTextCollector,
+    forgotten: order.forgotten,
     store,
     clock: systemClock,
     log,
@@ -50,7 +52,14 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
     onFolder: (path) => void folders.push(path),
   });
 
-  async function perform(task: IndexingTask): Promise<void> {
+  /** @returns whether a reader was in the way */
+  async function perform(task: IndexingTask): Promise<boolean> {
+    if (task.kind === "empty") return !(await emptyCatalogJournal(database));
+    await index(task);
+    return false;
+  }
+
+  async function index(task: Exclude<IndexingTask, { kind: "empty" }>): Promise<void> {
     switch (task.kind) {
       case "sweep":
         return indexer.sweep();
@@ -59,7 +68,8 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
       case "look":
         return indexer.look(task.paths);
       case "forget":
-        return indexer.forget(task.paths);
+        await indexer.forget(task.sessions);
+        return rewriteCatalog(database);
       case "stop":
         await store.close();
         return database.close();
@@ -70,11 +80,11 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
     async run(task) {
       try {
         toldAt = Number.NEGATIVE_INFINITY;
-        await perform(task);
+        const isHeldUp = await perform(task);
         tellFolders();
         const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
         const cpuMs = Math.round((userCPUTime + systemCPUTime) / 1000);
-        tell({ kind: "done", progress: indexer.progress(), peakRssBytes: maxRSS * 1024, cpuMs });
+        tell({ kind: "done", progress: indexer.progress(), peakRssBytes: maxRSS * 1024, cpuMs, isHeldUp });
       } catch (error) {
         tell({ kind: "failed", reason: messageOf(error) });
       }

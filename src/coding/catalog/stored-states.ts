@@ -21,6 +21,8 @@ export interface StoredStates {
   all(): Promise<Map<string, StoredState>>;
   of(paths: readonly string[]): Promise<ReadonlyMap<string, StoredState>>;
   row(path: string): Promise<TranscriptRow | null>;
+  /** Every transcript of these sessions. */
+  pathsOf(sessions: readonly Pick<TranscriptRow, "agent" | "session_id">[]): Promise<readonly string[]>;
   /** For a transcript that has no row yet. One process writes a catalog, so it alone counts. */
   newId(): Promise<number>;
   /** The catalog was emptied. */
@@ -57,6 +59,19 @@ export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
     },
     async row(path) {
       return (await db.selectFrom("transcripts").selectAll().where("path", "=", path).executeTakeFirst()) ?? null;
+    },
+    async pathsOf(sessions) {
+      const paths: string[] = [];
+      for (const { agent, session_id } of sessions) {
+        const rows = await db
+          .selectFrom("transcripts")
+          .select("path")
+          .where("session_id", "=", session_id)
+          .where("agent", "=", agent)
+          .execute();
+        paths.push(...rows.map(({ path }) => path));
+      }
+      return paths;
     },
     newId() {
       newest = (newest ?? newestId()).then((id) => id + 1);

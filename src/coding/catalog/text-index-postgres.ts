@@ -48,6 +48,7 @@ export function createPostgresTextStore(db: Kysely<CatalogTables>): TextStore {
         and part_id < ${(transcriptId + 1) * maxParts}`.execute(db);
       await sql`delete from text_heads where transcript_id = ${transcriptId}`.execute(db);
     },
+    async mergeAll() {}, // a word is in the row of its part
     async having(field, terms) {
       const { table, id, words } = columnsOf(field);
       const { rows } = await sql<{ ids: readonly number[] | null }>`select json_agg(${id}) as ids from ${table}

@@ -55,6 +55,10 @@ export function createSqliteTextStore(db: Kysely<CatalogTables>): TextStore {
       await sql`delete from text_parts where part_id >= ${first} and part_id < ${next}`.execute(db);
       await sql`delete from head_words where rowid = ${transcriptId}`.execute(db);
     },
+    async mergeAll() {
+      await sql`insert into part_words (part_words) values ('optimize')`.execute(db);
+      await sql`insert into head_words (head_words) values ('optimize')`.execute(db);
+    },
     async having(field, terms) {
       const table = tableOf(field);
       const { rows } = await sql<{ ids: string }>`select json_group_array(rowid) as ids from ${table}

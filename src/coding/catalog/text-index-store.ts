@@ -37,6 +37,8 @@ export interface TextStore {
   ): Promise<void>;
   /** Drops parts and head of a transcript. */
   drop(transcriptId: number): Promise<void>;
+  /** Leaves no word in the tables that only dropped parts had. */
+  mergeAll(): Promise<void>;
 
   /** Ids (of transcripts, or of parts) where all terms occur. */
   having(field: SearchField, terms: readonly QueryTerm[]): Promise<readonly number[]>;

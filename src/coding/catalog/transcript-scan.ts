@@ -42,6 +42,8 @@ export interface ScanOptions {
   readonly createCollector: CreateCollector;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Nothing that was said until then is taken, neither text nor title (epoch milliseconds); null takes all. */
+  readonly forgottenAt: number | null;
   /** Takes each checkpoint; the scan goes on when it is done. */
   put(checkpoint: Checkpoint): Promise<void>;
 }
@@ -84,6 +86,9 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
   const resumed = await resume(source, options.known);
   const indexer = readers[file.format].createIndexer(resumed?.saved.indexer);
   const collector = options.createCollector(file.format, resumed?.saved.collector);
+  const { forgottenAt } = options;
+  // Turns are counted over the whole file, as they are read; what may be known of them is that of the lines that came later.
+  const told = forgottenAt === null ? indexer : readers[file.format].createIndexer();
   let { position, skippedLines, kind } = resumed ?? { position: start, skippedLines: 0, kind: "session" as const };
   let from: Checkpoint["from"] = resumed !== null ? "on" : options.isNew ? "new" : "again";
   let window = source.seekable ? windowBytes : archiveWindowBytes;
@@ -94,14 +99,22 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
       line(bytes, offset) {
         if (bytes.length <= 1) return; // an empty line hides nothing
         if (offset === 0 && file.format === "codex" && isSubagentMeta(bytes)) kind = "part";
-        if (!looksLikeObject(bytes) || !indexer.line(bytes, offset)) skippedLines += 1;
-        else collector.line(bytes, turnOf(indexer));
+        if (!looksLikeObject(bytes) || !indexer.line(bytes, offset)) {
+          skippedLines += 1;
+          return;
+        }
+        if (forgottenAt !== null) {
+          if (!isLater(bytes, forgottenAt)) return;
+          told.line(bytes, offset);
+        }
+        collector.line(bytes, turnOf(indexer));
       },
       skipped: () => {
         skippedLines += 1;
       },
       pause() {
         indexer.pause();
+        if (told !== indexer) told.pause();
         for (const text of collector.take()) texts.push(text);
       },
     });
@@ -112,11 +125,14 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
       const row = {
         ...rowOf(file, { transcriptId: options.transcriptId, state: stateOf(source) }),
         ...factsOf(indexer, source),
+        ...(kind === "part" ? noHead : forgottenAt === null ? headOf(indexer) : headSince(told)),
         kind,
         parsed_offset: position.offset,
         inside_too_long: position.insideTooLong ? 1 : 0,
         fingerprint: await fingerprint(source, position.offset),
-        reader_state: isWorthSaving(source, position, options.now) ? savedScan(indexer, collector) : null,
+        // The reader's state holds the first prompt.
+        reader_state:
+          forgottenAt === null && isWorthSaving(source, position, options.now) ? savedScan(indexer, collector) : null,
         complete: complete ? 1 : 0,
         skipped_lines: skippedLines,
       };
@@ -221,12 +237,33 @@ function factsOf({ facts, marks, turnsBefore }: TurnIndexer, source: LineSource)
     dir: storable(facts.cwd),
     branch: storable(facts.branch),
     model: storable(facts.model),
-    title: storable(titleFrom(facts.ownTitle ?? "") ?? titleFrom(facts.firstPrompt ?? "")),
-    first_prompt: storable(facts.firstPrompt),
     created_at: epochMs(facts.createdAt),
     updated_at: epochMs(facts.updatedAt) ?? stateOf(source).modifiedAt,
     turn_count: turnsBefore + marks.length,
   };
+}
+
+type Head = Pick<ScannedRow, "title" | "first_prompt">;
+
+/** A part is neither listed nor found. */
+const noHead: Head = { title: null, first_prompt: null };
+
+function headOf({ facts }: TurnIndexer): Head {
+  return {
+    title: storable(titleFrom(facts.ownTitle ?? "") ?? titleFrom(facts.firstPrompt ?? "")),
+    first_prompt: storable(facts.firstPrompt),
+  };
+}
+
+/** A title that the agent gave may tell of what came before. */
+function headSince({ facts }: TurnIndexer): Head {
+  return { title: storable(titleFrom(facts.firstPrompt ?? "")), first_prompt: storable(facts.firstPrompt) };
+}
+
+/** Whether a line says that it was written later; one that says nothing was not. */
+function isLater(bytes: Buffer, at: number): boolean {
+  const line = parseLine(bytes);
+  return line !== null && (epochMs(stringAt(line, "timestamp")) ?? 0) > at;
 }
 
 /** PostgreSQL takes no NUL. */
