@@ -1,6 +1,5 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { z } from "zod";
 import {
   deletionPreviewSchema,
   type EntityType,
@@ -15,18 +14,13 @@ import {
   logSearchSchema,
   type SubmitLogInput,
   sessionLogDeletionSchema,
+  sessionRecordedSchema,
 } from "../../src/wire/logs.ts";
 import { callApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
 /** Which entries to list. */
 export type LogFilters = Pick<ListLogsInput, "source" | "status" | "sessionId">;
-
-const recordedSchema = z.object({
-  outcome: z.enum(["recorded", "known", "suppressed"]),
-  logIds: z.array(z.string()),
-  turns: z.int(),
-});
 
 const pageSize = 50;
 /** The best of what was found; who wants others writes other words. */
@@ -124,7 +118,7 @@ export function useRecordSession() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (sessionId: string) =>
-      callApi(`/api/v1/sessions/${encodeURIComponent(sessionId)}/record`, recordedSchema, { body: {} }),
+      callApi(`/api/v1/sessions/${encodeURIComponent(sessionId)}/record`, sessionRecordedSchema, { method: "POST" }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.memory }),
   });
 }

@@ -1,6 +1,6 @@
 import { BookMarked, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { SessionLogDeletion } from "../../src/wire/logs.ts";
+import type { SessionLogDeletion, SessionRecorded } from "../../src/wire/logs.ts";
 import { useDeleteSessionLogs, useRecordSession, useSessionEntries } from "../api/logs.ts";
 import { useMay } from "../api/me.ts";
 import { counted } from "../session/session-words.ts";
@@ -108,13 +108,7 @@ function entriesWords(
   return { none: length === 0, words: `${number} ${length === 1 ? "entry" : "entries"}` };
 }
 
-function recordedWords({
-  outcome,
-  turns,
-}: {
-  readonly outcome: "recorded" | "known" | "suppressed";
-  readonly turns: number;
-}): string {
+function recordedWords({ outcome, turns }: SessionRecorded): string {
   if (outcome === "recorded") return `Remembered ${counted(turns, "turn")}.`;
   return outcome === "known"
     ? "All of it was remembered already."

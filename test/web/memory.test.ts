@@ -1,0 +1,230 @@
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browser.ts";
+import { fillMemory, plantSession } from "../support/memory-scene.ts";
+import { patience } from "../support/session-page.ts";
+import { useGateway } from "../support/use-gateway.ts";
+
+// By itself nothing is recorded: what these tests remember they remember on purpose.
+const used = useGateway({ agents: false, config: { memory: { record: "off" } } });
+const browser = useBrowser();
+let entries: Awaited<ReturnType<typeof fillMemory>>;
+
+beforeAll(async () => {
+  const empty = await used.gateway.api.get<{ readonly logs: readonly unknown[] }>("/api/v1/logs");
+  expect(empty.body.logs).toEqual([]);
+});
+
+async function open(page: Page, path: string, heading: string): Promise<void> {
+  await page.goto(new URL(path, used.gateway.app.baseUrl).href);
+  await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+}
+
+test("an empty memory says what it is; a note is written, found and read", async () => {
+  const visit = await browser.visit(await signInUrl(used.gateway));
+  const { page } = visit;
+  await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("m");
+  await page.getByText("Nothing is remembered yet.").waitFor();
+  await page.getByText("memory.record").waitFor();
+  await lookAt(visit, "memory-empty-desktop");
+  await page.getByRole("button", { name: "Write a note" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Title").fill("First words");
+  await dialog.getByLabel("Text").fill("Decision: the colour = green");
+  await expectFlawless(visit, "a note");
+  await dialog.getByRole("button", { name: "Remember it" }).click();
+  await page.getByRole("heading", { level: 1, name: "First words" }).waitFor();
+  const drawn = page.getByRole("region", { name: "What was drawn from it" });
+  await drawn.getByRole("region", { name: "Decisions" }).getByText("green").waitFor();
+  await drawn.getByText("still so").waitFor();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await dialog.getByText("It cannot be undone.").waitFor();
+  await dialog.getByRole("button", { name: "Delete for good" }).click();
+  await page.getByRole("heading", { level: 1, name: "Deleted" }).waitFor();
+  await page.getByRole("link", { name: "To the memory" }).click();
+  await page.getByText("Nothing is remembered yet.").waitFor();
+  await expectFlawless(visit, "the empty memory");
+});
+
+test("entries stand day by day, are found by words as one types, and filtered; what they hold is text and nothing else", async () => {
+  entries = await fillMemory(used.gateway.api, used.world.repository);
+  const visit = await browser.visit(await signInUrl(used.gateway));
+  const { page } = visit;
+  await open(page, "/memory", "Memory");
+  await page
+    .getByRole("region", { name: "Today" })
+    .or(page.getByRole("region", { name: "Yesterday" }))
+    .first()
+    .waitFor();
+  await page.getByRole("link", { name: "Tests of the timeout" }).waitFor();
+  await lookAt(visit, "memory-desktop");
+
+  await page.keyboard.press("/");
+  await page.keyboard.type("naive timeou");
+  const found = page.getByRole("list", { name: "Found" });
+  await found.getByRole("link", { name: "Release day" }).waitFor();
+  expect(await found.locator("mark").allInnerTexts()).toEqual(["naïve", "timeou"]);
+  expect(await found.getByRole("listitem").count()).toBe(1);
+  await page.getByRole("searchbox").fill("timeout");
+  await page.getByText("Found 3 hits").waitFor();
+  await page.getByLabel("Source").selectOption("session");
+  await page.getByText("Nothing of that is remembered.").waitFor();
+  await page.getByLabel("Source").selectOption("api");
+  await page.getByText("Found 3 hits").waitFor();
+  await lookAt(visit, "memory-search-desktop");
+  await page.reload();
+  await page.getByText("Found 3 hits").waitFor();
+
+  await page.getByRole("searchbox").fill("pasted");
+  await page.keyboard.press("Tab");
+  await page.getByText("Found 1 hit").waitFor();
+  await page.locator("body").press("j");
+  await page.keyboard.press("Enter");
+  const said = page.getByRole("region", { name: "What was said" });
+  await said.getByText('<img src=x onerror="window.hurt = 1">').waitFor();
+  expect(await said.innerText()).toContain("\u241b[31mred\u241b[0m\u27e8U+202E\u27e9txt.exe <script>");
+  await page.getByRole("heading", { level: 1, name: 'A page <img src=x onerror="alert(1)"> gnp.exe' }).waitFor();
+  expect(await page.evaluate("window.hurt")).toBeUndefined();
+  expect(await page.locator("main img, main script").count()).toBe(0);
+  await expectFlawless(visit, "a hostile entry");
+});
+
+test("an entry shows what was drawn from it and what of it is still so; a thing shows when it was so, also as of a time", async () => {
+  const visit = await browser.visit(await signInUrl(used.gateway));
+  const { page } = visit;
+  await open(page, `/memory/${entries.first}`, "Make the timeout of requests longer");
+  const decisions = page.getByRole("region", { name: "Decisions" });
+  await decisions.getByText("20 s").waitFor();
+  await decisions.getByText("until").waitFor();
+  await page.getByRole("region", { name: "Commands" }).getByText("exit code 1").waitFor();
+  await page.getByRole("region", { name: "What was said" }).getByText("Requests end too early.").waitFor();
+  await lookAt(visit, "memory-entry-desktop");
+
+  await decisions.getByRole("link", { name: "timeout" }).click();
+  await page.getByRole("heading", { level: 1, name: "timeout" }).waitFor();
+  await page.getByText("30 s").last().waitFor();
+  await page.getByText("still so").waitFor();
+  await lookAt(visit, "memory-decision-desktop");
+  const asOf = page.getByLabel("As of");
+  await asOf.fill(localTime(Date.now() - 40 * 3_600_000));
+  await expect.poll(() => page.getByText("still so").count(), patience).toBe(0);
+  expect(await page.getByRole("main").getByRole("listitem").allInnerTexts()).toEqual([
+    expect.stringMatching(/Says[^]*20 s/),
+    expect.stringMatching(/Decided in/),
+  ]);
+  await page.getByRole("button", { name: "Now" }).click();
+  await page.getByText("still so").waitFor();
+
+  await page.getByRole("link", { name: "Things" }).click();
+  await page.getByRole("heading", { level: 1, name: "Memory" }).waitFor();
+  await page.getByLabel("Commands").check();
+  await page.getByRole("searchbox").fill("NPM");
+  await expect
+    .poll(() => page.getByRole("list", { name: "Things" }).innerText(), patience)
+    .toMatch(/^npm test\s+Command$/);
+  await page.getByRole("link", { name: "npm test" }).click();
+  await page.getByText("exit code 0").last().waitFor();
+  await lookAt(visit, "memory-command-desktop");
+  expect(visit.troubles()).toEqual([]);
+});
+
+test("a session is remembered from its page, once; what is remembered of it goes at a word", async () => {
+  const sessionId = await plantSession(used.world, "Build the pages with another bundler");
+  const visit = await browser.visit(await signInUrl(used.gateway), { colorScheme: "dark" });
+  const { page } = visit;
+  await open(page, `/sessions/${sessionId}`, "Build the pages with another bundler");
+  await page.getByRole("button", { name: "Memory" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Nothing is remembered of this session.").waitFor();
+  expect(await dialog.getByRole("button", { name: "Delete all of it" }).isDisabled()).toBe(true);
+  await dialog.getByRole("button", { name: "Remember this session now" }).click();
+  await dialog.getByText("Remembered 2 turns.").waitFor();
+  await dialog.getByText("1 entry remembered.").waitFor();
+  await lookAt(visit, "memory-session-desktop");
+  await dialog.getByRole("button", { name: "Remember this session now" }).click();
+  await dialog.getByText("All of it was remembered already.").waitFor();
+  await dialog.getByRole("link", { name: "What is remembered of it" }).click();
+  await page.getByRole("heading", { level: 1, name: "Memory" }).waitFor();
+  const memory = page.getByRole("region", { name: "Memory of the session" });
+  await memory.getByText("1 entry remembered.").waitFor();
+  await page.locator("a[data-log-link]").click();
+  await page.getByRole("region", { name: "Decisions" }).getByText("rolldown").waitFor();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await dialog.getByText(/The agent’s own transcript/).waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.goBack();
+  await memory.getByRole("button", { name: "Delete all of it" }).click();
+  await dialog.getByText("It cannot be undone.").waitFor();
+  await expectFlawless(visit, "deleting a session's memory");
+  await dialog.getByRole("button", { name: "Delete all of it for good" }).click();
+  await memory.getByText(/^Deleted 1 log entry/).waitFor();
+  await page.getByText("Nothing is remembered of this session.").first().waitFor();
+  await expectFlawless(visit, "a session that is remembered no more");
+});
+
+test("on a phone all of it fits, and deleting says before what goes and what stays, and after what went", async () => {
+  const visit = await browser.visit(await signInUrl(used.gateway), { device: "phone" });
+  const { page } = visit;
+  await page.setViewportSize({ width: 320, height: 700 });
+  const thing = await used.gateway.api.get<{ readonly entities: readonly { readonly entityId: string }[] }>(
+    "/api/v1/entities?type=File&q=request.ts",
+  );
+  const pages = [
+    ["timeline", "/memory", "Memory"],
+    ["search", "/memory?q=timeout", "Memory"],
+    ["things", "/memory/entities", "Memory"],
+    ["file", `/memory/entities/${thing.body.entities[0]?.entityId}`, "…/src/request.ts"],
+    ["entry", `/memory/${entries.second}`, "Tests of the timeout"],
+  ] as const;
+  for (const [name, path, heading] of pages) {
+    await open(page, path, heading);
+    await visit.settled();
+    await lookAt(visit, `memory-${name}-phone`);
+    expect(z.array(z.string()).parse(await page.evaluate(beyondTheEdge)), name).toEqual([]);
+  }
+  await page.getByRole("button", { name: "Delete" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog
+    .getByRole("region", { name: "Stays" })
+    .getByText(/things? that other entries speak of/)
+    .waitFor();
+  await lookAt(visit, "memory-delete-phone");
+  await dialog.getByRole("button", { name: "Delete for good" }).click();
+  await page.getByRole("heading", { level: 1, name: "Deleted" }).waitFor();
+  await page
+    .getByRole("status")
+    .getByText(/^Deleted the log entry and its episode, with \d+ facts/)
+    .waitFor();
+  await lookAt(visit, "memory-deleted-phone");
+  await open(page, `/memory/${entries.first}`, "Make the timeout of requests longer");
+  // What the entry that is gone had said holds no more.
+  await page.getByRole("region", { name: "Decisions" }).getByText("still so").waitFor();
+  await page.goto(new URL(`/memory/${entries.second}`, used.gateway.app.baseUrl).href);
+  await page.getByText("There is no such entry.").waitFor();
+});
+
+test("who may not read the memory is not offered it, and asks the gateway for nothing of it", async () => {
+  const { directory, signIn } = used.gateway.app.accounts;
+  const { accountId } = await directory.add({ name: "reader of sessions", scopes: ["coding:read"] });
+  const { page } = await browser.visit((await signIn.createUrl(accountId, used.gateway.app.baseUrl)).url);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
+  expect(await page.getByRole("link", { name: "Memory" }).count()).toBe(0);
+  await open(page, "/memory", "Memory");
+  await page.getByText("read what is remembered").waitFor();
+  expect(asked.filter((path) => path.startsWith("/api/v1/"))).toEqual([]);
+});
+
+/** As a field for date and time takes it. */
+function localTime(timeMs: number): string {
+  return new Date(timeMs - new Date(timeMs).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** What ends beyond the right edge: to be scrolled to, or cut off. */
+const beyondTheEdge = `[...document.querySelectorAll("main, main *")]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || (one.tagName === "MAIN" && one.scrollWidth > one.clientWidth))
+  .map((one) => one.outerHTML.slice(0, 100))`;
