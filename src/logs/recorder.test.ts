@@ -1,0 +1,230 @@
+import { describe, expect, test, vi } from "vitest";
+import { describeOnBothStores, openSqliteTestStore } from "../../test/support/database.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { addAccount, openTestLogs, tester, whole } from "../../test/support/logs.ts";
+import { createRecordedSessions, createTestRecorder } from "../../test/support/recorded-sessions.ts";
+import { recordingMark } from "./recording-marks.ts";
+
+async function setUp(openStore = openSqliteTestStore) {
+  const store = await openStore();
+  const owner = await addAccount(store);
+  const logs = await openTestLogs(store);
+  const sessions = createRecordedSessions();
+  const given = { store, logs, sessions, owner };
+  const turnsOf = async (sessionId: string, accountId = owner): Promise<readonly number[]> => {
+    const rows = await store.db
+      .selectFrom("log_turns")
+      .select("turn_index")
+      .where("session_id", "=", sessionId)
+      .where("account_id", "=", accountId)
+      .orderBy("turn_index")
+      .execute();
+    return rows.map(({ turn_index }) => turn_index);
+  };
+  const markIs = (eventId: string) =>
+    vi.waitFor(async () => expect((await recordingMark(store))?.eventId).toBe(eventId.padStart(26, "0")), 5_000);
+  return { ...given, turnsOf, markIs, recorder: (options = {}) => createTestRecorder(given, options) };
+}
+
+const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at);
+const signal = new AbortController().signal;
+
+describeOnBothStores("the recorder", (openStore) => {
+  test("goes on where it stood when it was stopped, and what happened meanwhile is recorded, once", async () => {
+    const { sessions, turnsOf, markIs, recorder, store } = await setUp(openStore);
+    const first = recorder();
+    first.start();
+    await markIs("0");
+    sessions.say("s1", 2);
+    sessions.tell("session.turn_ended", "s1");
+    await markIs("1");
+    expect(await turnsOf("s1")).toEqual([0, 1]);
+    await first.close();
+    sessions.say("s1", 2);
+    sessions.tell("session.turn_ended", "s1");
+    sessions.say("s2", 45);
+    sessions.tell("session.exited", "s2");
+    sessions.tell("session.exited", "s2");
+    recorder().start();
+    await markIs("4");
+    expect(await turnsOf("s1")).toEqual([0, 1, 2, 3]);
+    expect(await turnsOf("s2")).toEqual(upTo(45));
+    const { count } = await store.db
+      .selectFrom("log_entries")
+      .select(({ fn }) => fn.countAll().as("count"))
+      .executeTakeFirstOrThrow();
+    expect(Number(count), "20 turns at most in each, and the two exchanges of the other").toBe(5);
+  });
+
+  test("does not take back by itself what was deleted, only what came since; on purpose all", async () => {
+    const { logs, owner, sessions, turnsOf, markIs, recorder } = await setUp(openStore);
+    const one = recorder();
+    one.start();
+    await markIs("0");
+    sessions.say("s1", 4);
+    sessions.tell("session.turn_ended", "s1");
+    await markIs("1");
+    await logs.deleteSession(whole(owner), "s1", tester);
+    expect(await turnsOf("s1")).toEqual([]);
+    sessions.tell("session.turn_ended", "s1");
+    await markIs("2");
+    expect(await turnsOf("s1")).toEqual([]);
+    sessions.say("s1", 2);
+    sessions.tell("session.turn_ended", "s1");
+    await markIs("3");
+    expect(await turnsOf("s1")).toEqual([4, 5]);
+    expect(await one.record("s1", whole(owner), signal)).toMatchObject({ outcome: "recorded", turns: 4 });
+    expect(await turnsOf("s1")).toEqual(upTo(6));
+    expect(await one.record("s1", whole(owner), signal)).toEqual({ outcome: "known", logIds: [], turns: 0 });
+  });
+});
+
+describe("the recorder", () => {
+  test("records turns that have ended, waits for the last line of one, and at the end takes the last as it is", async () => {
+    const { sessions, turnsOf, markIs, recorder } = await setUp();
+    recorder().start();
+    await markIs("0");
+    sessions.say("s1", 4);
+    sessions.session("s1").unfinished = "running";
+    sessions.tell("session.turn_ended", "s1");
+    await markIs("1");
+    expect(await turnsOf("s1")).toEqual([0, 1, 2]);
+    sessions.session("s1").unfinished = "unwritten";
+    sessions.tell("session.turn_ended", "s1");
+    await vi.waitFor(() => expect(sessions.reads.length).toBeGreaterThan(4));
+    expect(await turnsOf("s1")).toEqual([0, 1, 2]);
+    sessions.session("s1").unfinished = null;
+    await markIs("2");
+    expect(await turnsOf("s1")).toEqual([0, 1, 2, 3]);
+    sessions.say("s1", 2);
+    Object.assign(sessions.session("s1"), { unfinished: "running", isOver: true });
+    sessions.tell("session.exited", "s1");
+    await markIs("3");
+    expect(await turnsOf("s1")).toEqual(upTo(6));
+  });
+
+  test("records at the end only, when it is to; and nothing by itself when it is off, then from now on", async () => {
+    const { sessions, store, turnsOf, markIs, recorder, owner } = await setUp();
+    const first = recorder({ mode: "close" });
+    first.start();
+    await markIs("0");
+    sessions.say("s1", 2);
+    sessions.tell("session.turn_ended", "s1");
+    sessions.session("s1").isOver = true;
+    sessions.tell("session.exited", "s1");
+    await markIs("2");
+    expect(await turnsOf("s1")).toEqual([0, 1]);
+    expect(sessions.reads, "one part, once").toHaveLength(1);
+    await first.close();
+
+    const off = recorder({ mode: "off" });
+    off.start();
+    sessions.say("s2", 2);
+    sessions.tell("session.exited", "s2");
+    await vi.waitFor(async () => expect(await recordingMark(store)).toBeNull());
+    expect(await off.record("s2", whole(owner), signal)).toMatchObject({ outcome: "recorded", turns: 2 });
+    await off.close();
+
+    sessions.say("s3", 2);
+    sessions.tell("session.exited", "s3");
+    recorder({ mode: "close" }).start();
+    await markIs("4");
+    expect(await turnsOf("s3")).toEqual([]);
+  });
+
+  test("records under the session's own id, by whatever name it was told of or asked for", async () => {
+    const { sessions, turnsOf, markIs, recorder, owner, store } = await setUp();
+    const other = await addAccount(store);
+    const one = recorder();
+    one.start();
+    await markIs("0");
+    sessions.say("own", 24);
+    sessions.session("own").aliases = ["stand-in"];
+    sessions.tell("session.turn_ended", "stand-in");
+    await markIs("1");
+    sessions.say("own", 2);
+    sessions.tell("session.turn_ended", "stand-in");
+    await markIs("2");
+    expect(await turnsOf("own")).toEqual(upTo(26));
+    expect(await turnsOf("stand-in")).toEqual([]);
+    expect(await one.record("stand-in", whole(owner), signal)).toMatchObject({ outcome: "known" });
+    expect(await one.record("stand-in", whole(other), signal)).toMatchObject({ outcome: "recorded", turns: 26 });
+    expect(await turnsOf("own", other)).toEqual(upTo(26));
+    await expect(one.record("nobody", whole(owner), signal)).rejects.toMatchObject({ code: "session_not_found" });
+  });
+
+  test("tries again after longer and longer when the store fails, leaves out what can never be recorded, and skips what is gone", async () => {
+    const { sessions, turnsOf, markIs, recorder, logs } = await setUp();
+    const clock = createFakeClock();
+    let failing = true;
+    const calls: string[] = [];
+    recorder({
+      clock,
+      record: async (accountId: string, recording: Parameters<typeof logs.record>[1]) => {
+        calls.push(recording.sessionId);
+        if (recording.sessionId === "bad" || failing) throw new Error("no room");
+        return logs.record(accountId, recording);
+      },
+    }).start();
+    await markIs("0");
+    sessions.say("s1", 2);
+    sessions.tell("session.turn_ended", "gone");
+    sessions.tell("session.turn_ended", "s1");
+    sessions.say("bad", 2);
+    sessions.tell("session.turn_ended", "bad");
+    sessions.say("s2", 2);
+    sessions.tell("session.turn_ended", "s2");
+    for (const waitMs of [1_000, 2_000, 4_000]) {
+      await vi.waitFor(() => expect(clock.nextAt).not.toBeNull());
+      expect((clock.nextAt ?? 0) - clock.now()).toBe(waitMs);
+      await clock.advance(waitMs);
+    }
+    failing = false;
+    await vi.waitFor(async () => {
+      if (clock.nextAt !== null) await clock.advance(clock.nextAt - clock.now());
+      expect(await turnsOf("s2")).toEqual([0, 1]);
+    }, 10_000);
+    await markIs("4");
+    expect(await turnsOf("s1")).toEqual([0, 1]);
+    expect(await turnsOf("bad")).toEqual([]);
+    expect(calls.filter((id) => id === "bad")).toHaveLength(8);
+  });
+
+  test("looks at every session that may have changed when events are lost", async () => {
+    const { sessions, turnsOf, markIs, recorder } = await setUp();
+    const first = recorder({ mode: "close" });
+    first.start();
+    await markIs("0");
+    await first.close();
+    for (const id of ["ended", "runs"]) sessions.say(id, 2);
+    sessions.session("ended").isOver = true;
+    sessions.tell("session.exited", "ended");
+    sessions.tell("session.activity", "runs");
+    sessions.lose();
+    recorder({ mode: "close", changedSince: async () => ["ended", "runs", "gone"] }).start();
+    await markIs("2");
+    expect(await turnsOf("ended")).toEqual([0, 1]);
+    expect(await turnsOf("runs")).toEqual([]);
+  });
+
+  test("stops in the middle of a long session, and goes on there", async () => {
+    const { sessions, turnsOf, markIs, recorder, logs } = await setUp();
+    const stopping = recorder({
+      record: async (accountId: string, recording: Parameters<typeof logs.record>[1]) => {
+        const recorded = await logs.record(accountId, recording);
+        void stopping.close();
+        return recorded;
+      },
+    });
+    stopping.start();
+    await markIs("0");
+    sessions.say("s1", 50);
+    sessions.tell("session.exited", "s1");
+    await vi.waitFor(async () => expect(await turnsOf("s1")).toEqual(upTo(20)));
+    await stopping.close();
+    expect(await turnsOf("s1")).toEqual(upTo(20));
+    recorder().start();
+    await markIs("1");
+    expect(await turnsOf("s1")).toEqual(upTo(50));
+  });
+});
