@@ -6,6 +6,7 @@ import { browserAddress, type Config, gatewayOrigins } from "./config.ts";
 import type { Clock } from "./core/clock.ts";
 import type { Log } from "./core/log.ts";
 import { createFolders, type Folders } from "./folders/index.ts";
+import { createAccountForgetting } from "./logs/index.ts";
 import { createOAuth, type GatewayPlace, type OAuth } from "./oauth/index.ts";
 import { createGuardedFetch, type GuardedFetch } from "./platform/guarded-fetch.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
@@ -75,7 +76,12 @@ export async function openStores(config: Config, { log, clock, place }: StoresDe
     fetchDocument: fetch,
     config: config.oauth,
   });
-  const accounts = createAccounts({ db, clock, log, issuers, appTokens: oauth.tokens });
+  const memory = createAccountForgetting({ db, dialect, clock, log });
+  const accounts = createAccounts({
+    ...{ db, clock, log, issuers },
+    appTokens: oauth.tokens,
+    removeWithAll: (accountId, remove) => memory.forget(accountId, remove),
+  });
   return {
     db,
     dialect,
@@ -87,6 +93,7 @@ export async function openStores(config: Config, { log, clock, place }: StoresDe
     secrets,
     async close() {
       await oauth.close();
+      await memory.close();
       await close();
     },
   };

@@ -1,16 +1,27 @@
 import { sql } from "kysely";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { createFakeAppTokens } from "../../test/support/fake-app-tokens.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
-import { createAccounts } from "./index.ts";
+import { silentLog } from "../core/log.ts";
+import { createAccountForgetting } from "../logs/index.ts";
+import { createAccounts, type RemoveWithAll } from "./index.ts";
+
+/** What refers to each other in the memory: filled in this order, all with the same id. */
+const memory = {
+  tables: ["log_entries", "episodes", "entities", "statements"],
+  ids: ["log_id", "entity_id", "subject_id", "statement_id"],
+} as const;
 
 async function setUp(openStore: OpenTestStore) {
-  const { db } = await openStore();
+  const { db, dialect } = await openStore();
   const clock = createFakeClock();
   const apps = createFakeAppTokens(clock);
-  const accounts = createAccounts({ db, clock, appTokens: apps });
+  const forgetting = createAccountForgetting({ db, dialect, clock, log: silentLog });
+  onTestFinished(() => forgetting.close());
+  const removeWithAll: RemoveWithAll = (accountId, remove) => forgetting.forget(accountId, remove);
+  const accounts = createAccounts({ db, clock, appTokens: apps, removeWithAll });
   const owner = await accounts.owner();
   return { ...accounts.directory, db, clock, apps, accounts, owner };
 }
@@ -46,22 +57,28 @@ describeOnBothStores("accounts beside the owner's", (openStore) => {
       columns.some(({ name }) => name === "account_id"),
     );
     const names = tables.map(({ name }) => name).toSorted();
+    const first: readonly string[] = memory.tables;
+    const later = tables.filter(({ name }) => name !== "accounts" && !first.includes(name));
+    const ordered = first.flatMap((one) => tables.filter(({ name }) => name === one)).concat(later);
+    const shared: readonly string[] = ["account_id", ...memory.ids];
     expect(names).toEqual(
       expect.arrayContaining([
         "accounts",
         "browser_sessions",
+        "facts",
         "idempotency_keys",
+        "log_suppressions",
         "oauth_records",
         "passkeys",
         "webhooks",
       ]),
     );
     let made = 0;
-    for (const { name: table, columns } of tables.filter(({ name }) => name !== "accounts")) {
+    for (const { name: table, columns } of ordered) {
       for (const { accountId } of [anna, bob]) {
-        const filled = columns.filter(({ name, isNullable }) => name === "account_id" || !isNullable);
+        const filled = columns.filter(({ name, isNullable }) => shared.includes(name) || !isNullable);
         const values = filled.map(({ name, dataType }) => {
-          if (name === "account_id") return accountId;
+          if (shared.includes(name)) return accountId;
           made += 1;
           return dataType.toLowerCase() === "text" ? `${made}` : made;
         });

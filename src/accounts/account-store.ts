@@ -28,15 +28,26 @@ export interface AccountStore {
   /** @throws PosternError `account_exists` | `invalid_request` */
   add(wanted: AddAccountInput): Promise<Account>;
   /**
-   * With its tokens, browsers, passkeys, apps and all else that is its own; what it has open ends within five seconds.
+   * With its tokens, browsers, passkeys, apps, memory and all else that is its own; what it has open ends within five seconds.
    * @throws PosternError `account_not_found` | `invalid_request` for the owner
    */
   remove(accountId: string): Promise<Account>;
 }
 
+/**
+ * Removes an account together with what others keep for it, all or nothing.
+ * @param remove removes the account itself, within the transaction that removes the rest
+ */
+export type RemoveWithAll = (accountId: string, remove: (within: Kysely<Tables>) => Promise<void>) => Promise<void>;
+
 /** @see AccountStore */
-export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): AccountStore {
-  const { db, clock } = deps;
+export function createAccountStore(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  /** Nothing else is kept for an account when left out. */
+  readonly removeWithAll?: RemoveWithAll | undefined;
+}): AccountStore {
+  const { db, clock, removeWithAll = async (_, remove) => remove(db) } = deps;
   let known: Account | undefined;
 
   async function findOwner(): Promise<Account | undefined> {
@@ -109,7 +120,9 @@ export function createAccountStore(deps: { readonly db: Kysely<Tables>; readonly
       const account = await find(accountId);
       if (account === null) throw new PosternError("account_not_found", `There is no account ${accountId}.`);
       if (account.isOwner) throw new PosternError("invalid_request", "The owner's account cannot be removed.");
-      await db.deleteFrom("accounts").where("account_id", "=", accountId).execute();
+      await removeWithAll(accountId, async (within) => {
+        await within.deleteFrom("accounts").where("account_id", "=", accountId).execute();
+      });
       return account;
     },
   };

@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type Account, type AccountStore, createAccountStore } from "./account-store.ts";
+import { type Account, type AccountStore, createAccountStore, type RemoveWithAll } from "./account-store.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import { createAuthentication, type Door } from "./authentication.ts";
 import { type BrowserSessions, createBrowserSessionStore } from "./browser-sessions.ts";
@@ -17,7 +17,7 @@ import { createSignIn, type SignIn } from "./sign-in.ts";
 import { createTerminalTickets, type TerminalTickets } from "./terminal-tickets.ts";
 import type { TrustedIssuers } from "./trusted-issuers.ts";
 
-export type { Account, AccountStore } from "./account-store.ts";
+export type { Account, AccountStore, RemoveWithAll } from "./account-store.ts";
 export type { Audit, AuditNote, AuditOrigin } from "./audit.ts";
 export type { Door } from "./authentication.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";
@@ -74,6 +74,8 @@ export function createAccounts(deps: {
   readonly appTokens?: AppTokens;
   /** None when nobody else's tokens are taken. */
   readonly issuers?: TrustedIssuers;
+  /** What else goes with an account. */
+  readonly removeWithAll?: RemoveWithAll;
 }): Accounts {
   const { appTokens = noAppTokens, issuers = noIssuers } = deps;
   const accounts = createAccountStore(deps);

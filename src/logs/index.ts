@@ -42,6 +42,7 @@ import { sightOf } from "./sight.ts";
 export type { Assertion, EntityRef } from "./assertion.ts";
 export type { LogsErrorCode } from "./errors.ts";
 export { createModelExtractor } from "./extractor/model-extractor.ts";
+export { type AccountForgetting, createAccountForgetting } from "./forget-account.ts";
 export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
 export type {
   DeletionNote,
