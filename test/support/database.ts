@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, onTestFinished } from "vitest";
 import { silentLog } from "../../src/core/log.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "../../src/storage/database.ts";
-import { createTestDatabaseUrl } from "./postgres.ts";
+import { createTestStoreUrl } from "./postgres.ts";
 
 /** A store of one test. */
 export interface TestStore extends Database {
@@ -32,7 +32,7 @@ export async function openSqliteTestStore(): Promise<TestStore> {
 
 /** @see OpenTestStore */
 export async function openPostgresTestStore(): Promise<TestStore> {
-  return open({ url: await createTestDatabaseUrl(), path: "unused" });
+  return open({ url: await createTestStoreUrl(), path: "unused" });
 }
 
 async function open(place: TestStore["place"]): Promise<TestStore> {

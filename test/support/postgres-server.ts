@@ -12,8 +12,8 @@ import pg from "pg";
 
 /** A PostgreSQL of its own on a free port of the loopback. */
 export interface PostgresServer {
-  /** Makes an empty database and returns its URL. */
-  createDatabase(): Promise<string>;
+  /** Makes an empty database, or a copy of one that nobody is connected to, and returns its URL. */
+  createDatabase(template?: string): Promise<string>;
   /** Ends the server, open connections or not, and removes its files. Idempotent. */
   close(): Promise<void>;
 }
@@ -92,9 +92,10 @@ async function startIn(root: string): Promise<PostgresServer> {
     throw new Error(`PostgreSQL did not start: ${log()}`, { cause: error });
   }
   return {
-    async createDatabase() {
+    async createDatabase(template) {
       const database = `test_${randomUUID().replaceAll("-", "")}`;
-      await query(urlOf("postgres"), `CREATE DATABASE ${database}`);
+      const from = template === undefined ? "" : ` TEMPLATE ${new URL(template).pathname.slice(1)} STRATEGY file_copy`;
+      await query(urlOf("postgres"), `CREATE DATABASE ${database}${from}`);
       return urlOf(database);
     },
     close,
