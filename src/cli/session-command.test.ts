@@ -18,7 +18,9 @@ async function forget(argv: readonly string[], world: { readonly answer?: string
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     const busy = world.busy && request.method === "DELETE";
-    const gone = { sessionId: "0b0c", recordings: 2, recordingBytes: 2_500_000, hookInboxes: 1 };
+    const counts = { recordings: 2, recordingBytes: 2_500_000, hookInboxes: 1, kept: 0 };
+    const message = "The transcript stays\u001b[2J at /code/t.jsonl.\nPending.";
+    const gone = { sessionId: "0b0c", ...counts, transcript: "/code/t.jsonl", pending: true, message };
     const body = request.method === "GET" ? { terminals: [terminal, terminal] } : gone;
     response.writeHead(busy ? 409 : 200, { "content-type": "application/json" });
     response.end(JSON.stringify(busy ? problem(409, "session_busy") : body));
@@ -43,13 +45,13 @@ test("forgetting a session says what would go and asks; only a yes removes it", 
   const yes = await forget([], { answer: "Y\n" });
   expect(yes).toMatchObject({ code: 0, requests: [asked, removed] });
   expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c would be gone for good");
-  expect(yes.stdout).toBe("Removed 2 recordings (2.5 MB) of 0b0c.\n");
+  expect(yes.stdout).toBe("Removed 2 recordings (2.5 MB) of 0b0c.\nThe transcript stays at /code/t.jsonl. Pending.\n");
 });
 
 test("forgetting a session asks nothing with --yes, and nobody where nobody is", async () => {
   expect(await forget(["--yes"], {})).toMatchObject({ code: 0, requests: [removed] });
   const json = await forget(["--yes", "--json"], {});
-  expect(JSON.parse(json.stdout)).toMatchObject({ recordings: 2 });
+  expect(JSON.parse(json.stdout)).toMatchObject({ recordings: 2, pending: true });
   expect(await forget([], {})).toMatchObject({ code: 2, requests: [], stderr: expect.stringContaining("--yes") });
   const busy = await forget(["--yes"], { busy: true });
   expect(busy).toMatchObject({ code: 1, stderr: expect.stringContaining("session_busy") });

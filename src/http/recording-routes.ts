@@ -28,6 +28,12 @@ const description = `An asciicast, version 2: a line of JSON as its head, then a
 later, with the screen of that moment. Each time that the agent was resumed begins with an empty terminal. What reaches out of a terminal
 (clipboard, files, questions to it) is left out. Of a live session it ends with what came until now.`;
 
+const forgetDescription = `Recordings of its terminals, what its hooks told, its title, prompts that waited, and the text by which it
+was found. With the embedded store nothing that was said in the session is in any file of the state folder afterwards, or \`pending\` says
+that it will be so by itself: when a reader of a file lets go of it, or after the next start. PostgreSQL promises only that the rows are
+gone. The session is still listed, without a title, for the agent's own transcript stays: what was said until now is not read from it into
+the search again, what is said after that is. What the memory recorded of the session stays, see \`DELETE /api/v1/logs?sessionId=\`.`;
+
 /** `/api/coding/sessions/{id}/recording` and `/traces`: what the terminals of a session showed. */
 export function recordingRoutes({ recordings, log, clock = systemClock }: RecordingRoutesDeps): RouteModule {
   let playing = 0;
@@ -102,6 +108,7 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
         tags,
         summary:
           "Removes what Postern itself kept of a session. The agent's transcript stays, and with it the session.",
+        description: forgetDescription,
         params,
         response: { 200: forgottenTracesSchema },
       },
