@@ -7,6 +7,7 @@ import { addEventsCommand } from "./events-command.ts";
 import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
 import { addLoginLinkCommands } from "./login-link-command.ts";
+import { addLogsCommands } from "./logs-command.ts";
 import { addMcpCommand } from "./mcp-command.ts";
 import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -57,6 +58,7 @@ export async function runCli(
   });
   addCodingCommands(program, context);
   addSessionCommands(program, context);
+  addLogsCommands(program, context);
   addFolderCommands(program, context);
   addTokenCommands(program, context);
   addLoginLinkCommands(program, context);

@@ -69,7 +69,7 @@ function footer({ sessions, total, offset, hasMore, indexing }: SearchOutput): s
 }
 
 /** Shows the query's words in bold. What differs by an accent is found, but not shown so. */
-function markerOf(query: string): (text: string) => string {
+export function markerOf(query: string): (text: string) => string {
   const words = query.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
   if (words.length === 0) return (text) => text;
   const longestFirst = words.toSorted((one, other) => other.length - one.length);

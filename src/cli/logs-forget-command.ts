@@ -1,0 +1,144 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { isPosternError, PosternError } from "../core/errors.ts";
+import {
+  deletionPreviewSchema,
+  logDeletionSchema,
+  logDetailSchema,
+  logPageSchema,
+  sessionLogDeletionSchema,
+} from "../wire/logs.ts";
+import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { count, previewText } from "./logs-text.ts";
+import { type CommonOptions, describe } from "./options.ts";
+import { plainLine, printableJson } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+import { requireSomebodyToAsk, saysYes } from "./says-yes.ts";
+import { withQuery } from "./with-query.ts";
+
+interface DeleteOptions extends CommonOptions {
+  readonly yes?: true;
+}
+
+interface PurgeOptions extends DeleteOptions {
+  readonly session?: string;
+  /** Epoch milliseconds. */
+  readonly before?: number;
+  readonly all?: true;
+}
+
+/** Entries of one run; who has more runs it again. */
+const maxPurged = 100_000;
+const pageSize = 200;
+
+/** `postern logs delete|purge`: what goes this way does not come back. */
+export function addForgetCommands(group: Command, context: CliContext): void {
+  describe(group.command("delete"), ["postern logs delete 0198…", "postern logs delete 0198… --yes --json"])
+    .description("delete an entry with everything that only it said, for good, after showing what would go")
+    .argument("<logId>", "the ID that `postern logs list` shows")
+    .option("--yes", "do not ask")
+    .action((logId: string, options: DeleteOptions) => deleteOne(logId, { options, context }));
+
+  describe(group.command("purge"), [
+    "postern logs purge --session 0b0c…",
+    "postern logs purge --before 2026-01-01",
+    "postern logs purge --all --yes",
+  ])
+    .description("delete many entries for good: of a session, before a time, or all of your account")
+    .option("--session <id>", "of this session, in one transaction")
+    .option("--before <time>", "what happened before this date or time (ISO 8601)", moment)
+    .option("--all", "all")
+    .option("--yes", "do not ask")
+    .action(async (options: PurgeOptions) => {
+      const { session, before, all } = options;
+      if ([session, before, all].filter((given) => given !== undefined).length !== 1) {
+        throw new PosternError("usage", "Say which: --session <id>, --before <time>, or --all.");
+      }
+      requireSomebodyToAsk(options, context);
+      const gateway = createGatewayClient(await context.ports.socketPath());
+      return purge(gateway, { options, context });
+    });
+}
+
+interface Run<Options> {
+  readonly options: Options;
+  readonly context: CliContext;
+}
+
+async function deleteOne(logId: string, { options, context }: Run<DeleteOptions>): Promise<void> {
+  requireSomebodyToAsk(options, context);
+  const gateway = createGatewayClient(await context.ports.socketPath());
+  const path = `/api/v1/logs/${encodeURIComponent(logId)}`;
+  if (!options.yes) {
+    const preview = await gateway.send({ method: "GET", path: `${path}/deletion-preview` }, deletionPreviewSchema);
+    const { title, observedAt } = await gateway.send({ method: "GET", path }, logDetailSchema);
+    const what = `${plainLine(title ?? "(no title)")}, ${observedAt}`;
+    context.stderr(`${what}\nThe entry with ${previewText(preview)}\nDelete? [y/N] `);
+    if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
+  }
+  const deletion = await gateway.send({ method: "DELETE", path, body: { id: logId } }, logDeletionSchema);
+  context.stdout(options.json ? `${printableJson(deletion)}\n` : `${plainLine(deletion.message)}\n`);
+}
+
+async function purge(gateway: GatewayClient, { options, context }: Run<PurgeOptions>): Promise<void> {
+  const logIds = await idsOf(gateway, options);
+  if (!options.yes) {
+    if (logIds.length === 0) return context.stderr("There is nothing to delete.\n");
+    const many = logIds.length === maxPurged ? ", the newest of them," : "";
+    context.stderr(`${count(logIds.length, "entry", "entries")}${many} would be gone for good. Delete? [y/N] `);
+    if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
+  }
+  if (options.session !== undefined && logIds.length > 0) {
+    const path = withQuery("/api/v1/logs", { sessionId: options.session, confirm: "true" });
+    const { message, deleted } = await gateway.send({ method: "DELETE", path }, sessionLogDeletionSchema);
+    return context.stdout(options.json ? `${printableJson({ deleted: deleted.logs })}\n` : `${plainLine(message)}\n`);
+  }
+  const { deleted, facts, isPending } = await deleteEach(gateway, { logIds, context, quiet: options.json === true });
+  if (options.json) return context.stdout(`${printableJson({ deleted })}\n`);
+  context.stdout(`Deleted ${count(deleted, "entry", "entries")} with ${count(facts, "fact")}.\n`);
+  if (isPending) context.stderr("Erasing them from the store's file is pending: a reader is in the way.\n");
+  if (logIds.length === maxPurged) context.stderr("There may be more: run it again.\n");
+}
+
+async function idsOf(gateway: GatewayClient, { session, before }: PurgeOptions): Promise<readonly string[]> {
+  const logIds: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const path = withQuery("/api/v1/logs", { sessionId: session, limit: pageSize, cursor });
+    const { logs, nextCursor } = await gateway.send({ method: "GET", path }, logPageSchema);
+    const wanted = logs.filter(({ observedAt }) => before === undefined || Date.parse(observedAt) < before);
+    logIds.push(...wanted.map(({ logId }) => logId));
+    cursor = nextCursor ?? undefined;
+  } while (cursor !== undefined && logIds.length < maxPurged);
+  return logIds.slice(0, maxPurged);
+}
+
+async function deleteEach(
+  gateway: GatewayClient,
+  run: { readonly logIds: readonly string[]; readonly context: CliContext; readonly quiet: boolean },
+): Promise<{ readonly deleted: number; readonly facts: number; readonly isPending: boolean }> {
+  const { logIds, context } = run;
+  const showsProgress = context.interactive && !run.quiet;
+  let [deleted, facts, isPending] = [0, 0, false];
+  for (const [at, id] of logIds.entries()) {
+    const path = `/api/v1/logs/${encodeURIComponent(id)}`;
+    try {
+      const deletion = await gateway.send({ method: "DELETE", path, body: { id } }, logDeletionSchema);
+      deleted += 1;
+      facts += deletion.deleted.facts;
+      isPending = deletion.message.includes("pending");
+    } catch (error) {
+      // Somebody else deleted it meanwhile, which is as well.
+      if (!isPosternError(error) || error.code !== "log_not_found") throw error;
+    }
+    if (showsProgress && (at + 1) % 10 === 0) context.stderr(`\r${at + 1} of ${logIds.length}`);
+  }
+  if (showsProgress && logIds.length >= 10) context.stderr("\r\u001b[K");
+  return { deleted, facts, isPending };
+}
+
+/** Parses a date (its first moment, UTC) or a time. */
+function moment(text: string): number {
+  const epochMs = Date.parse(text);
+  if (/^\d{4}-\d{2}-\d{2}(T.+)?$/.test(text) && !Number.isNaN(epochMs)) return epochMs;
+  throw new InvalidArgumentError("Write 2026-01-31, or 2026-01-31T12:00:00Z.");
+}
