@@ -6,6 +6,7 @@ import { listShortcuts } from "../app/list-shortcuts.ts";
 import { useShortcuts } from "../app/shortcuts.ts";
 import { plainName } from "../ui/claimed-name.tsx";
 import { classNames } from "../ui/class-names.ts";
+import { SelectFilter } from "../ui/field.tsx";
 import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows } from "../ui/page.tsx";
@@ -78,7 +79,29 @@ function TypeChoice({
   readonly onChoose: (type: EntityType | "") => void;
 }) {
   return (
-    <fieldset className="flex flex-wrap gap-1.5">
+    <>
+      <SelectFilter
+        label="Kind"
+        value={chosen}
+        onChange={({ target }) => onChoose(entityTypeSchema.safeParse(target.value).data ?? "")}
+        className="sm:hidden"
+      >
+        <option value="">All kinds</option>
+        {typeOrder.map((type) => (
+          <option key={type} value={type}>
+            {typeWords[type][1]}
+          </option>
+        ))}
+      </SelectFilter>
+      <TypeChips chosen={chosen} onChoose={onChoose} />
+    </>
+  );
+}
+
+/** All kinds at a look, where there is room. */
+function TypeChips({ chosen, onChoose }: Parameters<typeof TypeChoice>[0]) {
+  return (
+    <fieldset className="hidden flex-wrap gap-1.5 sm:flex">
       <legend className="sr-only">Kind</legend>
       {(["", ...typeOrder] as const).map((type) => (
         <label
@@ -109,7 +132,7 @@ function TypeChoice({
 function EntityRow({ entity, titles }: { readonly entity: LogEntity; readonly titles: ReadonlyMap<string, string> }) {
   const { type, key } = entity;
   return (
-    <li className="[contain-intrinsic-size:auto_2.75rem] [content-visibility:auto]">
+    <li>
       <Link
         to={entityPath(entity)}
         data-entity-link

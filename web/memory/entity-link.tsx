@@ -67,7 +67,10 @@ export function EntityLink({
       title={`${typeWords[type][0]}: ${plainName(key)}`}
       className="inline-flex max-w-full min-w-0 items-baseline gap-1.5 rounded hover:text-accent hover:underline"
     >
-      <EntityIcon type={type} className="size-3.5 translate-y-0.5 self-start" />
+      <EntityIcon
+        type={type}
+        className={classNames("size-3.5 self-start", isCode(type) ? "translate-y-px" : "translate-y-1")}
+      />
       <bdi className={classNames("min-w-0", whole ? "break-words" : "truncate", isCode(type) && "font-mono text-xs")}>
         {whole && type !== "Session" ? plainName(key) : entityName(entity, titles)}
       </bdi>

@@ -1,8 +1,8 @@
-import { ArrowLeft } from "lucide-react";
 import { useState } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import type { LogEntity, LogFact } from "../../src/wire/logs.ts";
 import { useSessionTitles, useTimeline } from "../api/logs.ts";
+import { BackLink } from "../ui/back-link.tsx";
 import { Button } from "../ui/button.tsx";
 import { plainName } from "../ui/claimed-name.tsx";
 import { classNames } from "../ui/class-names.ts";
@@ -42,18 +42,11 @@ function OneEntity({ entityId }: { readonly entityId: string }) {
   const setAsOf = (local: string): void => setParams(local === "" ? {} : { asOf: local }, { replace: true });
   return (
     <Page
+      back={<BackLink to="/memory/entities" label="Things" />}
       title={entity === null ? "Memory" : entityName(entity, titles)}
       description={entity === null ? undefined : <WholeName entity={entity} />}
       actions={every.length > 0 && <AsOf local={params.get("asOf") ?? ""} onChange={setAsOf} />}
     >
-      <p className="-mt-2 mb-4 text-xs">
-        <Link
-          to="/memory/entities"
-          className="inline-flex items-center gap-1 text-ink-soft hover:text-ink hover:underline"
-        >
-          <ArrowLeft aria-hidden className="size-3.5" /> Things
-        </Link>
-      </p>
       {lanes !== null && <TimeLanes lanes={lanes} atMs={atMs} />}
       {shown.isPending && <LoadingRows label="Loading facts" />}
       {shown.error !== null && <ErrorNotice error={shown.error} onRetry={() => void shown.refetch()} />}
@@ -147,7 +140,7 @@ function FactRow({
       <time
         dateTime={validFrom}
         title={exactTime(validFrom)}
-        className="w-12 shrink-0 text-xs leading-5.5 whitespace-nowrap text-ink-faint tabular-nums"
+        className="w-16 shrink-0 text-xs leading-5.5 whitespace-nowrap text-ink-faint tabular-nums"
       >
         {new Date(validFrom).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}
       </time>

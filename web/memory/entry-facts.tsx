@@ -121,7 +121,7 @@ function ThingFacts({ group: { subject, predicates }, titles }: { readonly group
 
 function Values({ group, titles }: { readonly group: PredicateGroup } & Titled) {
   return (
-    <ul className="flex min-w-0 flex-col gap-1">
+    <ul className={classNames("flex min-w-0 gap-1", group.predicate === "used" ? "flex-wrap gap-x-3" : "flex-col")}>
       <Some
         things={group.facts}
         of={(fact) => (

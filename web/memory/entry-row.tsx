@@ -25,9 +25,9 @@ export function EntryRow({ entry, found }: { readonly entry: LogEntry; readonly 
         <Link
           to={`/memory/${encodeURIComponent(logId)}`}
           data-log-link
-          className="block truncate font-medium -outline-offset-2 before:absolute before:inset-0"
+          className="block font-medium -outline-offset-2 before:absolute before:inset-0"
         >
-          <bdi>{entryTitle(entry)}</bdi>
+          <bdi className="block truncate">{entryTitle(entry)}</bdi>
         </Link>
         <p className="flex min-w-0 flex-wrap items-center gap-x-2 text-xs text-ink-faint">
           {sessionId === null ? (

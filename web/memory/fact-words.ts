@@ -70,6 +70,8 @@ export const typeOrder: readonly EntityType[] = [
 
 /** The subject of what no session said, as the gateway calls it. */
 const noSession = "api";
+/** Ids longer than this are nobody's own words: their beginning tells them apart. */
+const longId = 24;
 const shortIdLength = 8;
 
 /** What to call a thing where there is little room. Untrusted: it comes from a log. */
@@ -80,7 +82,9 @@ export function entityName(
   if (type === "Session") {
     const title = titles?.get(key);
     if (title !== undefined) return plainName(title);
-    return key === noSession ? "Notes without a session" : plainName(key.slice(0, shortIdLength));
+    return key === noSession
+      ? "Notes without a session"
+      : plainName(key.length > longId ? key.slice(0, shortIdLength) : key);
   }
   if (type === "File" || type === "Repository") return plainName(shortPath(key));
   return plainName(type === "Commit" ? key.slice(0, 12) : key);

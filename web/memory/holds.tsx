@@ -6,10 +6,11 @@ import { isState } from "./fact-words.ts";
 /** Whether a fact is still so, or until when it was; nothing for what happened once. */
 export function Holds({ fact }: { readonly fact: Pick<LogFact, "predicate" | "validTo"> }) {
   if (!isState(fact.predicate)) return null;
-  if (fact.validTo === null) return <Badge tone="accent">still so</Badge>;
+  const again = fact.predicate === "last_exit";
+  if (fact.validTo === null) return <Badge tone="accent">{again ? "last run" : "still so"}</Badge>;
   return (
     <span className="text-2xs whitespace-nowrap text-ink-faint">
-      until <time dateTime={fact.validTo}>{exactTime(fact.validTo)}</time>
+      {again ? "run again" : "until"} <time dateTime={fact.validTo}>{exactTime(fact.validTo)}</time>
     </span>
   );
 }

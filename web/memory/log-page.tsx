@@ -1,4 +1,4 @@
-import { ArrowLeft, Trash2 } from "lucide-react";
+import { Trash2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { Link, useParams } from "react-router";
 import type { LogDeletion, LogDetail } from "../../src/wire/logs.ts";
@@ -6,6 +6,7 @@ import { ApiError } from "../api/api-error.ts";
 import { useLog } from "../api/logs.ts";
 import { useMay } from "../api/me.ts";
 import { counted } from "../session/session-words.ts";
+import { BackLink } from "../ui/back-link.tsx";
 import { Button } from "../ui/button.tsx";
 import { plainName } from "../ui/claimed-name.tsx";
 import { EmptyState, ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
@@ -33,8 +34,7 @@ function OneLog({ logId, onDeleted }: { readonly logId: string; readonly onDelet
   if (log === undefined) {
     const gone = error instanceof ApiError && error.status === 404;
     return (
-      <Page title="Memory">
-        <BackLink />
+      <Page title="Memory" back={<BackLink to="/memory" label="Memory" />}>
         {error === null && <LoadingRows label="Loading the entry" />}
         {gone && (
           <EmptyState title="There is no such entry.">It was deleted, or it was never one of your account.</EmptyState>
@@ -45,6 +45,7 @@ function OneLog({ logId, onDeleted }: { readonly logId: string; readonly onDelet
   }
   return (
     <Page
+      back={<BackLink to="/memory" label="Memory" />}
       title={entryTitle(log)}
       description={<Origin log={log} />}
       actions={
@@ -55,7 +56,6 @@ function OneLog({ logId, onDeleted }: { readonly logId: string; readonly onDelet
         )
       }
     >
-      <BackLink />
       <Condition log={log} />
       <div className="grid gap-x-8 gap-y-6 lg:grid-cols-[minmax(0,1fr)_22rem] lg:items-start">
         <Part title="What was drawn from it" className="lg:col-start-2 lg:row-start-1">
@@ -80,16 +80,6 @@ function OneLog({ logId, onDeleted }: { readonly logId: string; readonly onDelet
         />
       )}
     </Page>
-  );
-}
-
-function BackLink() {
-  return (
-    <p className="-mt-2 mb-4 text-xs">
-      <Link to="/memory" className="inline-flex items-center gap-1 text-ink-soft hover:text-ink hover:underline">
-        <ArrowLeft aria-hidden className="size-3.5" /> Memory
-      </Link>
-    </p>
   );
 }
 

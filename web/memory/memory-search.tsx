@@ -56,7 +56,7 @@ export function MemorySearch({
   return (
     <search className="mb-4 flex flex-col gap-2">
       <SearchBox label="Search what is remembered" query={query} onQuery={(q) => change({ q })} />
-      <div className="flex flex-wrap items-center gap-2">
+      <div className="grid grid-cols-2 items-center gap-2 sm:flex sm:flex-wrap">
         <SelectFilter
           label="Source"
           value={filters.source ?? ""}
@@ -82,7 +82,7 @@ export function MemorySearch({
             icon={X}
             onClick={() => change({ sessionId: "" })}
             aria-label={`Entries of all sessions, not of “${sessionTitle}” alone`}
-            className="max-w-full min-w-0"
+            className="col-span-2 max-w-full min-w-0"
           >
             <span className="truncate">{sessionTitle}</span>
           </Button>

@@ -35,9 +35,9 @@ export function TimeLanes({
           </div>
         ))}
       </div>
-      <div className="mt-1.5 flex justify-between text-2xs text-ink-faint tabular-nums">
+      <div className="mt-1.5 flex justify-between gap-4 text-2xs text-ink-faint tabular-nums">
         <span>{exactTime(new Date(fromMs).toISOString())}</span>
-        <span>{exactTime(new Date(toMs).toISOString())}</span>
+        <span className="text-right">{exactTime(new Date(toMs).toISOString())}</span>
       </div>
     </div>
   );

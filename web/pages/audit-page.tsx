@@ -3,12 +3,13 @@ import { type AuditEntry, auditKindSchema } from "../../src/wire/accounts.ts";
 import { useAudit } from "../api/audit.ts";
 import { ClaimedName } from "../ui/claimed-name.tsx";
 import { classNames } from "../ui/class-names.ts";
+import { byDay } from "../ui/days.ts";
 import { SelectFilter } from "../ui/field.tsx";
 import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows } from "../ui/page.tsx";
 import { exactTime } from "../ui/time.ts";
-import { auditWords, dayWords, fromWhere, kindWords } from "./audit-words.ts";
+import { auditWords, fromWhere, kindWords } from "./audit-words.ts";
 import { ScopeBadges } from "./scope-list.tsx";
 
 /** Who signed in, let somebody in, made a key or took one away: when, and from where. */
@@ -42,11 +43,11 @@ export function AuditPage() {
         <EmptyState title={kind === null ? "Nothing has happened yet." : "Nothing of this kind has happened yet."} />
       )}
       <div className={classNames("flex flex-col gap-5", audit.isPlaceholderData && "opacity-60")}>
-        {byDay(entries).map(({ day, entries: ofDay }) => (
+        {byDay(entries, ({ at }) => at).map(({ day, things }) => (
           <section key={day} aria-label={day}>
             <h2 className="label-caps mb-1.5 px-1">{day}</h2>
             <Rows label={day}>
-              {ofDay.map((entry) => (
+              {things.map((entry) => (
                 <EntryRow key={entry.auditId} entry={entry} />
               ))}
             </Rows>
@@ -104,16 +105,4 @@ function EntryRow({ entry }: { readonly entry: AuditEntry }) {
       </div>
     </li>
   );
-}
-
-function byDay(entries: readonly AuditEntry[]): readonly { readonly day: string; readonly entries: AuditEntry[] }[] {
-  const days = new Map<string, AuditEntry[]>();
-  const nowMs = Date.now();
-  for (const entry of entries) {
-    const day = dayWords(entry.at, nowMs);
-    const ofDay = days.get(day);
-    if (ofDay === undefined) days.set(day, [entry]);
-    else ofDay.push(entry);
-  }
-  return [...days].map(([day, ofDay]) => ({ day, entries: ofDay }));
 }

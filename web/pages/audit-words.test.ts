@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type AuditEntry, auditActions } from "../../src/wire/accounts.ts";
-import { auditWords, dayWords, fromWhere } from "./audit-words.ts";
+import { dayWords } from "../ui/days.ts";
+import { auditWords, fromWhere } from "./audit-words.ts";
 
 const entry: AuditEntry = {
   auditId: "a1",

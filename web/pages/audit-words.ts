@@ -107,16 +107,3 @@ export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "
   const place = /^(127\.|::1$|::ffff:127\.)/.test(address) ? `${address}, this machine` : address;
   return userAgent === null || userAgent === "" ? [place] : [browserName(userAgent), place];
 }
-
-/** The day of an entry as its heading: today and yesterday by name. */
-export function dayWords(at: string, nowMs: number): string {
-  const day = new Date(at);
-  const daysAgo = Math.round((startOfDay(new Date(nowMs)) - startOfDay(day)) / 86_400_000);
-  if (daysAgo === 0) return "Today";
-  if (daysAgo === 1) return "Yesterday";
-  return day.toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
-}
-
-function startOfDay(time: Date): number {
-  return new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime();
-}

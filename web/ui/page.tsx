@@ -2,12 +2,15 @@ import { type ReactNode, useEffect } from "react";
 
 /** A page's frame: a heading, what can be done, and its content in a column that reads well. */
 export function Page({
+  back,
   title,
   description,
   actions,
   narrow = false,
   children,
 }: {
+  /** The way to where the page belongs. */
+  readonly back?: ReactNode;
   readonly title: string;
   readonly description?: ReactNode;
   readonly actions?: ReactNode;
@@ -19,6 +22,7 @@ export function Page({
   return (
     <div className="mx-auto w-full max-w-5xl px-4 pt-5 pb-16 sm:px-8 sm:pt-8">
       <div className={narrow ? "max-w-3xl" : undefined}>
+        {back}
         <header className="mb-5 flex flex-wrap items-end justify-between gap-3">
           <div className="min-w-0">
             <h1 className="text-xl font-semibold tracking-tight">{title}</h1>

@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { parseMemoryAsked } from "./memory-asked.ts";
+
+test("an address asks for words and for some of the entries; what it says wrongly is left out", () => {
+  expect(parseMemoryAsked(new URLSearchParams("q=%20time%20out%20&source=api&status=failed&sessionId=s-1"))).toEqual({
+    query: "time out",
+    filters: { source: "api", status: "failed", sessionId: "s-1" },
+  });
+  expect(parseMemoryAsked(new URLSearchParams("source=x&status=&sessionId=a%20b"))).toEqual({ query: "", filters: {} });
+});
