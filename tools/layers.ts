@@ -98,6 +98,10 @@ export const layerRules: IFlattenedRuleSet = {
       from: { path: "^src/" },
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"], dependencyTypesNot: ["npm", "type-only"] },
     }),
+    rule("models-late", "What talks to models is loaded at its first use: most gateways never use it.", {
+      from: { path: "^src/" },
+      to: { path: "^node_modules/(ai|@ai-sdk)/", dynamic: false },
+    }),
     rule("no-cycle", "Two files that need each other are one file, or three.", {
       from: { path: "^src/" },
       to: { circular: true },

@@ -27,7 +27,7 @@ const maxAnswerBytes = 2 * 1024 * 1024;
 /** Anthropic's API wants a bound. Newer models of others refuse the parameter, and think at the cost of it. */
 const maxAnthropicTokens = 16_000;
 
-/** Loads what talks to models: 30 MB and a fifth of a second, which a gateway without an extractor does not spend. */
+/** Loads what talks to models: 10 MB and a quarter of a second, which a gateway without an extractor does not spend. */
 export async function loadModelClient(settings: ModelSettings): Promise<AskModel> {
   const [ai, model] = await Promise.all([import("ai"), loadModel(settings)]);
   const { generateText, jsonSchema, asSchema, Output, APICallError, NoObjectGeneratedError, NoOutputGeneratedError } =
