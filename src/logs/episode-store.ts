@@ -1,3 +1,4 @@
+import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
 import { type EntityRef, entityIdOf, statementIdOf, type TaggedAssertion } from "./assertion.ts";
 import { chunksOf } from "./episode-text.ts";
@@ -44,7 +45,11 @@ export async function insertEpisode(on: LogsDatabase, episode: Episode): Promise
     .insertInto("episodes")
     .values({ log_id: logId, account_id: accountId, characters, created_at: recordedAt })
     .execute();
-  for (const [position, chunk] of episode.chunks.entries()) await insertChunk(on, { ...episode, position, chunk });
+  for (const [position, chunk] of episode.chunks.entries()) {
+    // SQLite answers at once: without this, nobody had a turn until a long episode is written.
+    if (position > 0) await nextTask();
+    await insertChunk(on, { ...episode, position, chunk });
+  }
   if (episode.assertions.length > 0) await insertAssertions(on, episode);
 }
 

@@ -25,8 +25,10 @@ export interface TurnsWanted {
   readonly signal: AbortSignal;
 }
 
-/** Turns that are read and recorded at once: an entry. Others have their turn in between. */
-const turnsAtOnce = 20;
+/** Turns that are read and recorded at once: an entry. So long others wait for the store: about 40 ms of work for turns with eight tool calls each. */
+const turnsAtOnce = 10;
+/** What nobody waits for rests as long as it worked, at most this long. */
+const maxRestMs = 500;
 /** Agents write the last line of a turn a moment after they told of its end. */
 const lookAgainMs = 100;
 const maxLooks = 30;
@@ -48,6 +50,7 @@ export async function recordTurns(deps: RecordTurnsDeps, wanted: TurnsWanted): P
     if (last === undefined) break;
     const { sessionId, title, dir } = part;
     const context = { ...part.context, branch: ended[0]?.index === 0 ? part.context.branch : null };
+    const begunAt = performance.now();
     const recorded = await deps.record(accountId, { sessionId, title, dir, context, turns: ended, onPurpose });
     logIds.push(...recorded.logIds);
     turns += recorded.turns;
@@ -55,6 +58,7 @@ export async function recordTurns(deps: RecordTurnsDeps, wanted: TurnsWanted): P
     after = last.index;
     if (ended.length < part.turns.length || after >= part.turnCount - 1) break;
     await nextTask();
+    if (!onPurpose) await deps.clock.sleep(Math.min(maxRestMs, performance.now() - begunAt), signal);
     part = await readWritten(deps, wanted, after);
   }
   signal.throwIfAborted();

@@ -53,7 +53,7 @@ describeOnBothStores("the recorder", (openStore) => {
       .selectFrom("log_entries")
       .select(({ fn }) => fn.countAll().as("count"))
       .executeTakeFirstOrThrow();
-    expect(Number(count), "20 turns at most in each, and the two exchanges of the other").toBe(5);
+    expect(Number(count), "10 turns at most in each, and the two exchanges of the other").toBe(7);
   });
 
   test("does not take back by itself what was deleted, only what came since; on purpose all", async () => {
@@ -220,9 +220,9 @@ describe("the recorder", () => {
     await markIs("0");
     sessions.say("s1", 50);
     sessions.tell("session.exited", "s1");
-    await vi.waitFor(async () => expect(await turnsOf("s1")).toEqual(upTo(20)));
+    await vi.waitFor(async () => expect(await turnsOf("s1")).toEqual(upTo(10)));
     await stopping.close();
-    expect(await turnsOf("s1")).toEqual(upTo(20));
+    expect(await turnsOf("s1")).toEqual(upTo(10));
     recorder().start();
     await markIs("1");
     expect(await turnsOf("s1")).toEqual(upTo(50));
