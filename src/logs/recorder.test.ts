@@ -42,18 +42,18 @@ describeOnBothStores("the recorder", (openStore) => {
     await first.close();
     sessions.say("s1", 2);
     sessions.tell("session.turn_ended", "s1");
-    sessions.say("s2", 45);
+    sessions.say("s2", 25);
     sessions.tell("session.exited", "s2");
     sessions.tell("session.exited", "s2");
     recorder().start();
     await markIs("4");
     expect(await turnsOf("s1")).toEqual([0, 1, 2, 3]);
-    expect(await turnsOf("s2")).toEqual(upTo(45));
+    expect(await turnsOf("s2")).toEqual(upTo(25));
     const { count } = await store.db
       .selectFrom("log_entries")
       .select(({ fn }) => fn.countAll().as("count"))
       .executeTakeFirstOrThrow();
-    expect(Number(count), "10 turns at most in each, and the two exchanges of the other").toBe(7);
+    expect(Number(count), "10 turns at most in each, and the two exchanges of the other").toBe(5);
   });
 
   test("does not take back by itself what was deleted, only what came since; on purpose all", async () => {
