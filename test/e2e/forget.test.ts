@@ -1,0 +1,259 @@
+import { execFile } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PendingPermission } from "../../src/wire/coding.ts";
+import type { ListOutput, SearchOutput } from "../../src/wire/session-lists.ts";
+import type { ForgottenTraces } from "../../src/wire/terminal.ts";
+import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+import { createTestDatabaseUrl } from "../support/postgres.ts";
+
+const run = promisify(execFile);
+const waitMs = 30_000;
+const patience = { timeout: 30_000, interval: 100 };
+/** What stands in the place of nothing else: so much of it is a trace. */
+const traceLength = 9;
+const said = ["prompt", "thinking", "permission", "output", "answer", "second"] as const;
+type Said = Readonly<Record<(typeof said)[number], string>>;
+
+function newSentinel(): string {
+  return Array.from({ length: 20 }, () => "bcdfghjklmnpqrstvwxz"[randomInt(20)]).join("");
+}
+
+function newSentinels(): Said {
+  const [prompt, thinking, permission, output, answer, second] = said.map(newSentinel);
+  if (!(prompt && thinking && permission && output && answer && second)) throw new Error("There are six.");
+  return { prompt, thinking, permission, output, answer, second };
+}
+
+/**
+ * What is traced in which files of the state folder, in any case: as it was written, and in the form of the words that are searched. Another
+ * process reads them: a file of SQLite that this one closes loses the locks that the gateway has on it.
+ */
+async function tracesOf(world: World, sentinels: Said): Promise<readonly string[]> {
+  const traces = await Promise.all(
+    said.map(async (what) => {
+      const sentinel = sentinels[what];
+      const pieces = Array.from(
+        { length: sentinel.length - traceLength + 1 },
+        (_, at) => `-e${sentinel.slice(at, at + traceLength)}`,
+      );
+      const { stdout } = await run("grep", ["-rlaiFs", ...pieces, world.home], { env: { LC_ALL: "C" } }).catch(
+        (error: { readonly stdout: string }) => error, // nothing found, or a file went meanwhile
+      );
+      const paths = stdout.split("\n").filter((path) => path !== "");
+      return paths.map((path) => `${what} in ${path.slice(world.home.length + 1)}`);
+    }),
+  );
+  return traces.flat();
+}
+
+/** The files with traces, whatever it is that they hold. */
+async function tracedFiles(world: World, sentinels: Said): Promise<readonly string[]> {
+  const traces = await tracesOf(world, sentinels);
+  return [...new Set(traces.map((trace) => trace.split(" in ")[1]?.replace(/-wal$/, "") ?? ""))].toSorted();
+}
+
+function talksTo(gateway: () => TestGateway, dir: () => string) {
+  async function search(query: string): Promise<readonly string[]> {
+    const { body } = await gateway().api.post<SearchOutput>("/api/coding/coding_search_sessions", { query, in: "all" });
+    return body.sessions.map(({ sessionId }) => sessionId);
+  }
+
+  return {
+    search,
+    /** A session of two turns, with a tool that needed leave, found by all that was said in it, and closed. */
+    async converse(agent: string, sentinels: Said): Promise<string> {
+      const { api } = gateway();
+      const { prompt, thinking, permission, output, answer, second } = sentinels;
+      const lines = [`about ${prompt}`, `think ${thinking}`, `write ${permission}.txt with ${permission}`];
+      const asked = await api.ask({
+        agent,
+        dir: dir(),
+        prompt: [...lines, `run echo ${output}`, `say ${answer}`].join("\n"),
+        waitMs,
+      });
+      const { sessionId } = asked;
+      let permissions: readonly PendingPermission[] = asked.permissions;
+      while (permissions[0] !== undefined) {
+        const { permissionId } = permissions[0];
+        await api.post("/api/coding/coding_answer_permission", { sessionId, permissionId, decision: "allow" });
+        const next = async () => {
+          const now = await api.read(sessionId);
+          permissions = now.permissions.filter((one) => one.permissionId !== permissionId);
+          return now.activity === "idle" || permissions.length > 0;
+        };
+        await expect.poll(next, patience).toBe(true);
+      }
+      await api.ask({ sessionId, dir: dir(), prompt: `again ${second}`, waitMs });
+      await api.post("/api/coding/coding_close_session", { sessionId });
+      await expect.poll(() => search(second), patience).toEqual([sessionId]);
+      return sessionId;
+    },
+    async forget(sessionId: string): Promise<ForgottenTraces> {
+      const { app, url } = gateway();
+      const { accountId } = await app.accounts.owner();
+      const token = { name: "forget", scopes: ["coding:drive"], folders: null, expiresAt: null } as const;
+      const headers = { authorization: `Bearer ${(await app.accounts.tokens.create(accountId, token)).token}` };
+      const response = await fetch(`${url}/api/coding/sessions/${sessionId}/traces`, { method: "DELETE", headers });
+      expect(response.status).toBe(200);
+      return response.json();
+    },
+    async listed(sessionId: string) {
+      const { body } = await gateway().api.post<ListOutput>("/api/coding/coding_list_sessions", {});
+      return body.sessions.find((session) => session.sessionId === sessionId);
+    },
+  };
+}
+
+// What is remembered on purpose is another matter.
+const config = { memory: { record: "off" } };
+
+describe("a session that is forgotten", () => {
+  let world: World;
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    world = await createWorld({ agents: true, config });
+    gateway = await startGateway(world);
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await world.close();
+  });
+  const { converse, forget, listed, search } = talksTo(
+    () => gateway,
+    () => world.repository,
+  );
+
+  test.each(["claude-code", "codex"])(
+    "%s: nothing that was said in it is in any file, and only what is said later is found again",
+    { timeout: 90_000 },
+    async (agent) => {
+      const { api } = gateway;
+      const sentinels = newSentinels();
+      const other = newSentinels();
+      const kept = await api.ask({ agent, dir: world.repository, prompt: `other ${other.prompt}`, waitMs });
+      const sessionId = await converse(agent, sentinels);
+      expect((await listed(sessionId))?.title).toContain(sentinels.prompt);
+      const traced = await tracedFiles(world, sentinels);
+      expect(traced).toContain("catalog.db");
+      expect(traced).toContain("postern.db");
+      expect(traced.some((file) => file.endsWith("inbox.jsonl"))).toBe(true);
+      expect(traced.some((file) => file.endsWith(".raw"))).toBe(true);
+
+      const gone = await forget(sessionId);
+      expect(gone).toMatchObject({ sessionId, recordings: 1, hookInboxes: 1, kept: 0, pending: false });
+      expect(await tracesOf(world, sentinels)).toEqual([]);
+      expect(gone.transcript).toContain(sessionId);
+      expect(await readFile(gone.transcript ?? "", "utf8")).toContain(sentinels.prompt);
+      expect(gone.message).toContain(gone.transcript);
+
+      const { turns, title } = await api.read(sessionId);
+      expect(turns.length).toBeGreaterThanOrEqual(4);
+      expect(title).toContain(sentinels.prompt);
+      expect(await listed(sessionId)).toMatchObject({ title: null, turnCount: turns.length, status: "completed" });
+      for (const what of said) expect(await search(sentinels[what])).toEqual([]);
+      expect(await search(other.prompt)).toEqual([kept.sessionId]);
+      expect(await tracesOf(world, sentinels)).toEqual([]);
+
+      const later = newSentinel();
+      await api.ask({ sessionId, dir: world.repository, prompt: `later ${later}`, waitMs });
+      await api.post("/api/coding/coding_close_session", { sessionId });
+      await expect.poll(() => search(later), patience).toEqual([sessionId]);
+      for (const what of said) expect(await search(sentinels[what])).toEqual([]);
+      expect(await listed(sessionId)).toMatchObject({ title: `later ${later}` });
+      await api.post("/api/coding/coding_close_session", { sessionId: kept.sessionId });
+    },
+  );
+
+  test.each(["catalog.db", "postern.db"])(
+    "with a reader of %s in the way it is pending, and done when the reader is gone",
+    { timeout: 90_000 },
+    async (file) => {
+      const sentinels = newSentinels();
+      const sessionId = await converse("claude-code", sentinels);
+      const endReading = hold(join(world.home, file));
+      const gone = await forget(sessionId);
+      expect(gone).toMatchObject({ pending: true, message: expect.stringContaining("by itself") });
+      expect(await tracedFiles(world, sentinels)).toEqual([file]);
+      endReading();
+      await expect.poll(() => tracesOf(world, sentinels), patience).toEqual([]);
+    },
+  );
+
+  test("what was pending is done at the next start", { timeout: 90_000 }, async () => {
+    const sentinels = newSentinels();
+    const sessionId = await converse("claude-code", sentinels);
+    const ends = ["catalog.db", "postern.db"].map((file) => hold(join(world.home, file)));
+    expect(await forget(sessionId)).toMatchObject({ pending: true });
+    await gateway.close();
+    expect(await tracedFiles(world, sentinels)).toEqual(["catalog.db", "postern.db"]);
+    for (const end of ends) end();
+    gateway = await startGateway(world);
+    await expect.poll(() => tracesOf(world, sentinels), patience).toEqual([]);
+    await expect.poll(() => listed(sessionId), patience).toMatchObject({ title: null });
+    expect(await search(sentinels.prompt)).toEqual([]);
+  });
+});
+
+describe("a session that is forgotten, on PostgreSQL", () => {
+  let world: World;
+  let gateway: TestGateway;
+  let url: string;
+  beforeAll(async () => {
+    url = await createTestDatabaseUrl();
+    world = await createWorld({ agents: true, config, env: { POSTERN_DATABASE_URL: url } });
+    gateway = await startGateway(world);
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await world.close();
+  });
+  const { converse, forget, listed, search } = talksTo(
+    () => gateway,
+    () => world.repository,
+  );
+
+  /** The tables in which any of it stands, in any case. */
+  async function tracedTables(sentinels: Said): Promise<readonly string[]> {
+    const client = new pg.Client(url);
+    await client.connect();
+    const { rows } = await client.query<{ name: string }>(
+      "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('public', 'catalog')",
+    );
+    const traced: string[] = [];
+    for (const { name } of rows) {
+      const found = await client.query(`select 1 from ${name} as row where lower(row::text) like any ($1) limit 1`, [
+        Object.values(sentinels).map((sentinel) => `%${sentinel}%`),
+      ]);
+      if (found.rowCount) traced.push(name);
+    }
+    await client.end();
+    return traced.toSorted();
+  }
+
+  test("nothing of it is in any row, nor in any file", { timeout: 90_000 }, async () => {
+    const sentinels = newSentinels();
+    const sessionId = await converse("codex", sentinels);
+    expect(await tracedTables(sentinels)).toEqual(
+      expect.arrayContaining(["catalog.text_parts", "catalog.transcripts", "public.sessions"]),
+    );
+    expect(await forget(sessionId)).toMatchObject({ recordings: 1, hookInboxes: 1, pending: false });
+    expect(await tracedTables(sentinels)).toEqual([]);
+    expect(await tracesOf(world, sentinels)).toEqual([]);
+    expect(await listed(sessionId)).toMatchObject({ title: null });
+    expect(await search(sentinels.second)).toEqual([]);
+  });
+});
+
+/** Reads a file of SQLite as it is now, until the returned function is called. */
+function hold(path: string): () => void {
+  const reader = new DatabaseSync(path, { readOnly: true });
+  reader.exec("begin");
+  reader.prepare("select count(*) from sqlite_master").all();
+  return () => reader.close();
+}
