@@ -19,7 +19,7 @@ export function EntryContent({ log }: { readonly log: LogDetail }) {
   const isCut = shownTurns.length < turns.length || shownText.length < text.length;
   const agent = log.facts.find(({ predicate }) => predicate === "by_agent")?.value ?? null;
   return (
-    <div className="overflow-hidden rounded-xl border border-line bg-panel [&_.turn]:[content-visibility:visible]">
+    <div className="overflow-hidden rounded-xl border border-line bg-panel [&_.turn]:[content-visibility:visible]!">
       {log.turns === null ? (
         <p className="wrap-anywhere px-4 py-3 whitespace-pre-wrap">
           <bdi>{shownText}</bdi>
