@@ -58,7 +58,8 @@ export async function installPackage(folder: string): Promise<string> {
   await cp(join(repository, "bin"), join(folder, "bin"), { recursive: true });
   await cp(join(repository, "package.json"), join(folder, "package.json"));
   await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
-  await promisify(execFile)(process.execPath, [join(repository, "tools/build.ts"), join(folder, "dist"), "--no-web"]);
+  const build = [join(repository, "tools/build.ts"), join(folder, "dist"), "--no-web", "--no-check"];
+  await promisify(execFile)(process.execPath, build);
   return join(folder, "bin", "postern.js");
 }
 
