@@ -176,9 +176,9 @@ async function main(): Promise<number> {
     throw new Error(`Tests run on Node 24 or newer, not ${process.version}: use \`npm test\`, which brings its own.`);
   }
   ensurePrograms();
-  await installAgents(say);
+  // The one waits for the network and the disk, the other computes.
+  const [checksFailed] = await Promise.all([failedChecks(), installAgents(say)]);
   const scratch = await mkdtemp(join(tmpdir(), "postern-test-"));
-  const checksFailed = await failedChecks();
   const { counts, exitCode } = await runTests(scratch);
   await rm(scratch, { recursive: true, force: true });
   for (const name of counts.skippedNames) say(`Skipped: ${name}`);
