@@ -120,7 +120,7 @@ function addRecordRoute(
       summary: "Remembers a session's turns now, whatever the setting is.",
       description:
         "Each turn is remembered once. What was deleted is remembered again, as somebody asks for it. Needs the scope `coding:read` too: " +
-        "it reads the session. Errors: `session_not_found`, `transcript_unreadable`.",
+        "it reads the session. Errors: `session_not_found`, `transcript_unreadable`, `rate_limited`.",
       params: z.strictObject({ sessionId: logSessionIdSchema }),
       response: { 200: sessionRecordedSchema },
     },

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { foldText } from "../../src/coding/catalog/text-index-words.ts";
 import { sha256 } from "../../src/core/ids.ts";
@@ -31,6 +33,7 @@ import { createOAuthPeer, decidingToken, manyAddresses } from "../support/oauth-
 import { mcpConnection } from "../support/oauth-mcp-app.ts";
 import { signInBrowser } from "../support/signed-in-browser.ts";
 import { startTokenIssuer, type TokenIssuer } from "../support/token-issuer.ts";
+import { startTypedCommands } from "../support/typed-commands.ts";
 
 // The memory over HTTP: one gateway, each test with entries of its own.
 
@@ -304,6 +307,11 @@ describe("deleting", () => {
   });
 });
 
+/** The owner's. */
+function socketPath(): string {
+  return join(world.home, "run", "gateway.sock");
+}
+
 /** As the command line calls. */
 async function overSocket(method: string, path: string, body: object): Promise<number> {
   const text = JSON.stringify(body);
@@ -313,8 +321,7 @@ async function overSocket(method: string, path: string, body: object): Promise<n
       "content-type": "application/json",
       "content-length": Buffer.byteLength(text),
     };
-    const socketPath = join(world.home, "run", "gateway.sock");
-    httpRequest({ socketPath, path, method, headers, agent: false }, (answer) => {
+    httpRequest({ socketPath: socketPath(), path, method, headers, agent: false }, (answer) => {
       answer.resume().on("end", () => resolve(answer.statusCode ?? 0));
     })
       .on("error", reject)
@@ -354,3 +361,22 @@ describe("an agent", () => {
     expect((await without.post("/api/coding/memory_search", { q: "x" })).status).toBe(403);
   });
 });
+
+test("what docs/memory.md tells to type works as it stands", async () => {
+  const page = await readFile(resolve(import.meta.dirname, "../../docs/memory.md"), "utf8");
+  const script = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block).join("\n");
+  const commands = await startTypedCommands(world.root, socketPath());
+  const env = {
+    PATH: `${commands.binDir}:${process.env["PATH"] ?? ""}`,
+    GATEWAY: gateway.url,
+    TOKEN: bearers.get("a personal API token") ?? "",
+  };
+  const { stdout } = await promisify(execFile)("sh", ["-eu", "-c", script], { env, timeout: 30_000 });
+  await commands.close();
+  expect(stdout).toContain("Why the mirror was slow\n");
+  expect(stdout).toMatch(/Decision:timeout +status +30 s/);
+  expect(stdout).toContain('"success":true');
+  expect(stdout).toContain("Deleted 1 log entry of the session");
+  expect(stdout).toMatch(/Deleted \d+ entr(y|ies) with \d+ facts?\.\n$/);
+  expect((await api.get<LogPage>("/api/v1/logs")).body.logs).toEqual([]);
+}, 60_000);
