@@ -35,7 +35,7 @@ export async function loadModelClient(settings: ModelSettings): Promise<AskModel
   // What it would print are remarks on settings, for those who program.
   globalThis.AI_SDK_LOG_WARNINGS = false;
   // Only the form is told: one fact that does not fit must not cost the others.
-  const schema = jsonSchema<unknown>(asSchema(answerSchema).jsonSchema);
+  const schema = jsonSchema(asSchema(answerSchema).jsonSchema);
   const bounds = settings.provider === "anthropic" ? { maxOutputTokens: maxAnthropicTokens } : {};
   return async (prompt, signal) => {
     try {

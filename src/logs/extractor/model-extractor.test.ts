@@ -1,43 +1,9 @@
-import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { type AskedOfModel, send, startAnsweringServer } from "../../../test/support/answering-server.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { ModelSettings } from "./model-client.ts";
 import { createModelExtractor } from "./model-extractor.ts";
-
-interface Asked {
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-  readonly response: ServerResponse;
-}
-
-/** A model's server that answers what the test says. */
-async function startServer(answer: (asked: Asked, count: number) => void) {
-  const asked: Asked[] = [];
-  const server = createServer(async (request, response) => {
-    let body = "";
-    for await (const chunk of request) body += String(chunk);
-    const one = { path: request.url ?? "", headers: request.headers, body, response };
-    asked.push(one);
-    answer(one, asked.length);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  return { asked, baseUrl: `http://127.0.0.1:${port}/v1` };
-}
-
-function send(response: ServerResponse, body: string, status = 200, headers = {}): void {
-  response.writeHead(status, { "content-type": "application/json", ...headers });
-  response.end(body);
-}
 
 /** What a chat completion says. */
 function completion(content: string): string {
@@ -55,10 +21,10 @@ const remembers = (object: string) => ({
 });
 
 async function setUp(
-  answer: (asked: Asked, count: number) => void,
+  answer: (asked: AskedOfModel, count: number) => void,
   options: Partial<ModelSettings> & { readonly clock?: Clock } = {},
 ) {
-  const { asked, baseUrl } = await startServer(answer);
+  const { asked, baseUrl } = await startAnsweringServer(answer);
   const extractor = createModelExtractor({
     provider: "openai-compatible",
     baseUrl,
@@ -199,7 +165,7 @@ test.each([
   [400, "refused the request (400)"],
 ])("status %i ends it at once, without the server's words", async (status, words) => {
   const { asked, extract } = await setUp(({ response, body }) =>
-    send(response, JSON.stringify({ error: { message: `no: ${body}` } }), status),
+    send(response, JSON.stringify({ error: { message: `no: ${body}` } }), { status }),
   );
   const failure = await extract("secret text").catch(String);
   expect(failure).toContain(words);
@@ -209,7 +175,7 @@ test.each([
 
 test.each([429, 500, 503, 529])("after %i it is asked again, later each time, three times in all", async (status) => {
   const clock = createFakeClock();
-  const { asked, extract } = await setUp(({ response }) => send(response, "{}", status), { clock });
+  const { asked, extract } = await setUp(({ response }) => send(response, "{}", { status }), { clock });
   const failing = extract("text").catch(String);
   for (const [count, pauseMs] of [
     [1, 2_000],
@@ -227,7 +193,9 @@ test("what failed once and then works is no failure; a wish of the server for a 
   const clock = createFakeClock();
   const { asked, extract } = await setUp(
     ({ response }, count) =>
-      count === 1 ? send(response, "{}", 429, { "retry-after": "30" }) : send(response, factsOf([remembers("yes")])),
+      count === 1
+        ? send(response, "{}", { status: 429, headers: { "retry-after": "30" } })
+        : send(response, factsOf([remembers("yes")])),
     { clock },
   );
   const found = extract("text");
@@ -238,7 +206,9 @@ test("what failed once and then works is no failure; a wish of the server for a 
 });
 
 test("a pause of an hour is not waited for", async () => {
-  const { asked, extract } = await setUp(({ response }) => send(response, "{}", 429, { "retry-after": "3600" }));
+  const { asked, extract } = await setUp(({ response }) =>
+    send(response, "{}", { status: 429, headers: { "retry-after": "3600" } }),
+  );
   await expect(extract("text")).rejects.toThrow("(429)");
   expect(asked).toHaveLength(1);
 });
@@ -255,10 +225,11 @@ test("a server that is not there is said to be so", async () => {
 });
 
 test("a redirect is not followed: text and key go to the configured address only", async () => {
-  const elsewhere = await startServer(({ response }) => send(response, factsOf([])));
+  const elsewhere = await startAnsweringServer(({ response }) => send(response, factsOf([])));
   const clock = createFakeClock();
   const { extract } = await setUp(
-    ({ response }) => send(response, "", 307, { location: `${elsewhere.baseUrl}/chat/completions` }),
+    ({ response }) =>
+      send(response, "", { status: 307, headers: { location: `${elsewhere.baseUrl}/chat/completions` } }),
     { clock },
   );
   const failing = extract("text").catch(String);
@@ -306,7 +277,7 @@ test.each(["before it answers", "in the middle of its answer"])(
 );
 
 test("an aborted extraction does not wait for the end of a pause", async () => {
-  const { asked, extract } = await setUp(({ response }) => send(response, "{}", 500));
+  const { asked, extract } = await setUp(({ response }) => send(response, "{}", { status: 500 }));
   const controller = new AbortController();
   const outcome = extract("text", controller.signal).catch((error: unknown) => error);
   await vi.waitFor(() => expect(asked).toHaveLength(1));

@@ -35,8 +35,8 @@ export function createModelExtractor({
     const late = new AbortController();
     const stop = clock.after(answerTimeoutMs, () => late.abort());
     try {
-      const ask = await (client ??= loadModelClient(settings));
-      return await ask(prompt, AbortSignal.any([signal, late.signal]));
+      const askModel = await (client ??= loadModelClient(settings));
+      return await askModel(prompt, AbortSignal.any([signal, late.signal]));
     } catch (error) {
       signal.throwIfAborted();
       if (late.signal.aborted) return { kind: "late" };
