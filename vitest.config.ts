@@ -1,10 +1,14 @@
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { sharedCompileCache } from "./test/support/compile-cache.ts";
+import { SpreadEvenly } from "./test/support/spread-evenly.ts";
 
 const longTests = "**/*.long.test.ts";
 const globalSetup = ["test/support/postgres-setup.ts"];
 
-/** Beside the source: seconds. They wait for disks and clocks too: three at a time keep two processors busy. */
+/** All projects share the workers. Tests wait for agents, disks and clocks too: three at a time keep two processors busy. */
+const maxWorkers = 3;
+
+/** Beside the source: seconds. */
 const unit: TestProjectInlineConfiguration = {
   test: {
     name: "unit",
@@ -13,12 +17,11 @@ const unit: TestProjectInlineConfiguration = {
     globalSetup,
     testTimeout: 20_000,
     hookTimeout: 30_000,
-    maxWorkers: 3,
-    sequence: { groupOrder: 2 },
+    maxWorkers,
   },
 };
 
-/** With the real agents: minutes, and two at a time are what two cores and 200 MB an agent allow. */
+/** With the real agents: minutes. */
 const e2e: TestProjectInlineConfiguration = {
   test: {
     name: "e2e",
@@ -27,8 +30,7 @@ const e2e: TestProjectInlineConfiguration = {
     globalSetup: [...globalSetup, "test/support/agents-setup.ts"],
     testTimeout: 90_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
-    sequence: { groupOrder: 1 },
+    maxWorkers,
   },
 };
 
@@ -40,8 +42,7 @@ const web: TestProjectInlineConfiguration = {
     globalSetup: [...globalSetup, "test/support/agents-setup.ts", "test/support/web-setup.ts"],
     testTimeout: 120_000,
     hookTimeout: 60_000,
-    maxWorkers: 1,
-    sequence: { groupOrder: 3 },
+    maxWorkers,
   },
 };
 
@@ -50,6 +51,7 @@ export default defineConfig({
     // Real processes, signals and files: each worker is a process of its own.
     pool: "forks",
     env: { NODE_COMPILE_CACHE: sharedCompileCache() },
+    sequence: { sequencer: SpreadEvenly },
     projects: [unit, e2e, web],
   },
 });
