@@ -194,7 +194,7 @@ test("on a phone all of it fits, and deleting says before what goes and what sta
     .getByRole("status")
     .getByText(/^Deleted the log entry and its episode, with \d+ facts/)
     .waitFor();
-  await lookAt(visit, "memory-deleted-phone");
+  await expectFlawless(visit, "what was deleted");
   await open(page, `/memory/${entries.first}`, "Make the timeout of requests longer");
   // What the entry that is gone had said holds no more.
   await page.getByRole("region", { name: "Decisions" }).getByText("still so").waitFor();

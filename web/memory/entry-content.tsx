@@ -1,5 +1,6 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import type { LogDetail } from "../../src/wire/logs.ts";
+import type { Turn } from "../../src/wire/turn.ts";
 import { TurnView } from "../session/turn-view.tsx";
 import { Button } from "../ui/button.tsx";
 import { agentName } from "../ui/session-state.ts";
@@ -12,7 +13,7 @@ const charactersFirst = 8_000;
 /** What was said, as text or as turns. Untrusted: nothing in it does anything but stand there. */
 export function EntryContent({ log }: { readonly log: LogDetail }) {
   const [all, setAll] = useState(false);
-  const turns = log.turns ?? [];
+  const turns = useMemo(() => (log.turns ?? []).map(visibleTurn), [log.turns]);
   const text = visibleText(log.content ?? "");
   const shownTurns = all ? turns : turns.slice(0, turnsFirst);
   const shownText = all ? text : text.slice(0, charactersFirst);
@@ -45,4 +46,11 @@ export function EntryContent({ log }: { readonly log: LogDetail }) {
       )}
     </div>
   );
+}
+
+function visibleTurn(turn: Turn): Turn {
+  const blocks = turn.blocks.map((block) =>
+    block.type === "text" ? { ...block, text: visibleText(block.text) } : block,
+  );
+  return { ...turn, text: visibleText(turn.text), blocks };
 }
