@@ -15,30 +15,41 @@ const goal = 300;
 
 await withLogs(async (bench) => {
   await sql`create table bench_plain (id integer primary key, content text)`.execute(bench.database.db);
-  await ingest(bench, "an empty store");
-  await notes(bench, "an empty store");
   const there = Number(process.argv[2] ?? 1_000_000);
-  seedEntries(bench.path, { from: 0, to: there });
-  await ingest(bench, `${there} entries`);
-  await notes(bench, `${there} entries`);
+  for (const where of ["an empty store", `${there} entries`]) {
+    if (where !== "an empty store") seedEntries(bench.path, { from: 0, to: there });
+    for (const together of [1, 8, 16]) {
+      await ingest(bench, where, together);
+      await notes(bench, where, together);
+    }
+  }
 });
 
-async function notes({ logs, caller }: BenchLogs, where: string): Promise<void> {
+/** So many under way at any time. */
+async function inTurns<T>(all: readonly T[], together: number, task: (one: T) => Promise<unknown>): Promise<void> {
+  const left = all.values();
+  const worker = async (): Promise<void> => {
+    for (const one of left) await task(one);
+  };
+  await Promise.all(Array.from({ length: together }, worker));
+}
+
+async function notes({ logs, caller }: BenchLogs, where: string, together: number): Promise<void> {
   const contents = Array.from(
     { length: entries },
     (_, n) => `${sentence(20)} https://example.com/${n}\nDecision: ${sentence(2)} = ${sentence(3)}`,
   );
   const cpu = process.cpuUsage();
   const began = performance.now();
-  for (const content of contents) await logs.submit(caller, { content });
+  await inTurns(contents, together, (content) => logs.submit(caller, { content }));
   const rate = entries / ((performance.now() - began) / 1_000);
   const { user, system } = process.cpuUsage(cpu);
   console.log(
-    `${where}: ${rate.toFixed(0)} notes a second, ${(rate / goal).toFixed(2)} of the goal | ${((user + system) / 1_000 / entries).toFixed(2)} ms of CPU each`,
+    `${where}, ${together} at a time: ${rate.toFixed(0)} notes a second, ${(rate / goal).toFixed(2)} of the goal | ${((user + system) / 1_000 / entries).toFixed(2)} ms of CPU each`,
   );
 }
 
-async function ingest({ logs, database: { db } }: BenchLogs, where: string): Promise<void> {
+async function ingest({ logs, database: { db } }: BenchLogs, where: string, together: number): Promise<void> {
   const recordings = Array.from({ length: entries }, (_, n) => {
     const calls = [
       callOf("Read", { file_path: `/w/src/${n % 500}.ts` }, { text: sentence(100) }),
@@ -52,7 +63,7 @@ async function ingest({ logs, database: { db } }: BenchLogs, where: string): Pro
       callOf("Grep", { pattern: sentence(1) }),
     ];
     return {
-      sessionId: `${where}-${n % 50}`.replaceAll(" ", "-"),
+      sessionId: `${where}-${together}-${n % 50}`.replaceAll(" ", "-"),
       title: sentence(4),
       dir: null,
       context: { agent: "claude-code", repository: "/w", branch: "main" },
@@ -70,11 +81,11 @@ async function ingest({ logs, database: { db } }: BenchLogs, where: string): Pro
   const bare = entries / ((performance.now() - bareBegan) / 1_000);
   const cpu = process.cpuUsage();
   const began = performance.now();
-  for (const recording of recordings) await logs.record("bench", recording);
+  await inTurns(recordings, together, (recording) => logs.record("bench", recording));
   const rate = entries / ((performance.now() - began) / 1_000);
   const { user, system } = process.cpuUsage(cpu);
   console.log(
-    `${where}: ${rate.toFixed(0)} turns a second, ${(rate / goal).toFixed(2)} of the goal, ${(rate / bare).toFixed(2)} of ${bare.toFixed(0)} bare inserts a second | ` +
+    `${where}, ${together} at a time: ${rate.toFixed(0)} turns a second, ${(rate / goal).toFixed(2)} of the goal, ${(rate / bare).toFixed(2)} of ${bare.toFixed(0)} bare inserts a second | ` +
       `${((user + system) / 1_000 / entries).toFixed(2)} ms of CPU each`,
   );
 }

@@ -37,6 +37,7 @@ import type {
 } from "./ports.ts";
 import { previewDeletion } from "./preview.ts";
 import { searchLogs } from "./search.ts";
+import { createSharedWrites } from "./shared-writes.ts";
 import { sightOf } from "./sight.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
@@ -128,7 +129,7 @@ export async function openLogs(deps: {
   readonly extractor?: Extractor | null;
 }): Promise<Logs> {
   const { extractor = null, log = silentLog } = deps;
-  const all = { ...deps, log, newId: createLogIds(), later: extractor !== null };
+  const all = { ...deps, log, newId: createLogIds(), write: createSharedWrites(deps), later: extractor !== null };
   const erasure = await openErasure(all);
   const extraction = createExtraction({ ...all, extractor });
   const deletion = createDeletion({ ...all, erasure, extraction });

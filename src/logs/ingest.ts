@@ -9,10 +9,11 @@ import { episodeText } from "./episode-text.ts";
 import type { LogsErrorCode } from "./errors.ts";
 import { bodyOf, maskedText } from "./log-body.ts";
 import { contentOf, insertEntry, toEntry } from "./log-rows.ts";
-import { type LogsDatabase, writeFor } from "./logs-database.ts";
+import type { LogsDatabase } from "./logs-database.ts";
 import type { LogsCaller, ResolveDir, SearchText } from "./ports.ts";
 import { allowTurns, knownTurns, type TurnRange } from "./recorded-turns.ts";
 import { type LogBody, type LogContext, rules } from "./rules.ts";
+import type { SharedWrite } from "./shared-writes.ts";
 
 const maxTitleCharacters = 500;
 /** A longer recording becomes several entries. */
@@ -25,6 +26,7 @@ export interface IngestDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly searchText: SearchText;
   readonly resolveDir: ResolveDir;
+  readonly write: SharedWrite;
   readonly newId: (epochMs: number) => string;
   /** Whether entries wait for an extractor that takes its time. */
   readonly later: boolean;
@@ -100,19 +102,19 @@ export async function submitLog(
   const request_hash = key_hash === null ? null : sha256(JSON.stringify(input));
   const row = { ...rowOf(deps, of, dir), source: "api" as const, key_hash, request_hash };
   const episode = deps.later ? null : episodeOf(of, deps.searchText);
-  return writeFor(deps, accountId, async (tx) => {
+  const submitted = await deps.write(accountId, async (tx) => {
     const known = key_hash === null ? undefined : await findByKey(tx, accountId, key_hash);
-    if (known !== undefined) {
-      if (known.request_hash === request_hash) return { log: toEntry(known), created: false };
-      throw new PosternError<LogsErrorCode>(
-        "idempotency_conflict",
-        "This idempotency key came with another entry before. Use a new key for a new entry.",
-      );
-    }
+    if (known !== undefined)
+      return known.request_hash === request_hash ? { log: toEntry(known), created: false } : null;
     await insertEntry(tx, row, []);
     if (episode !== null) await insertEpisode(tx, episode);
     return { log: toEntry({ ...row, failure: null }), created: true };
   });
+  if (submitted !== null) return submitted;
+  throw new PosternError<LogsErrorCode>(
+    "idempotency_conflict",
+    "This idempotency key came with another entry before. Use a new key for a new entry.",
+  );
 }
 
 /** Where an entry is of: what is of no place could not be seen by who is limited to some. */
@@ -202,7 +204,7 @@ export async function recordSession(
   const wanted = await select(deps);
   if (wanted.turns.length === 0) return { outcome: wanted.outcome, logIds: [], turns: 0 };
   const entries = groupsOf(wanted.turns).map((group) => entryOf(deps, accountId, { ...recording, turns: group }));
-  const made = await writeFor(deps, accountId, async (tx) => {
+  const made = await deps.write(accountId, async (tx) => {
     // What came in between was recorded or deleted by somebody else, who had the last word.
     const now = await select(tx);
     if (now.turns.length !== wanted.turns.length) return null;

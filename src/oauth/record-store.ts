@@ -2,9 +2,9 @@ import type { Kysely, Selectable, Updateable } from "kysely";
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
+import { createCommits } from "../storage/commits.ts";
 import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
-import { createCommits } from "./commits.ts";
 import { type GivenGrant, isTakenBack } from "./places.ts";
 import type { AuditNote, NoteAudit, SecretBox } from "./ports.ts";
 

@@ -10,8 +10,8 @@ interface Waiting<Writes, Result> {
   readonly failed: (reason: unknown) => void;
 }
 
-/** So many go into one transaction at most: a transaction keeps other writers waiting. */
-const maxTogether = 64;
+/** A transaction keeps other writers waiting. */
+const defaultMaxTogether = 64;
 
 /**
  * To make one transaction durable costs more than all the work in it, and with SQLite this process does nothing else meanwhile. So
@@ -20,8 +20,10 @@ const maxTogether = 64;
 export function createCommits<Writes, Result, Within>(deps: {
   readonly begin: (task: (within: Within) => Promise<void>) => Promise<void>;
   readonly apply: (within: Within, writes: Writes) => Promise<Result>;
+  /** So many go into one transaction at most. */
+  readonly maxTogether?: number;
 }): Commits<Writes, Result> {
-  const { begin, apply } = deps;
+  const { begin, apply, maxTogether = defaultMaxTogether } = deps;
   const waiting: Waiting<Writes, Result>[] = [];
   let busy = false;
 
