@@ -64,8 +64,18 @@ function talksTo(gateway: () => TestGateway, dir: () => string) {
     return body.sessions.map(({ sessionId }) => sessionId);
   }
 
+  /** One prompt, by which the session is found when it is closed. */
+  async function say(word: string, to: { readonly sessionId: string } | { readonly agent: string }): Promise<string> {
+    const { api } = gateway();
+    const { sessionId } = await api.ask({ ...to, dir: dir(), prompt: `say ${word}`, waitMs });
+    await api.post("/api/coding/coding_close_session", { sessionId });
+    await expect.poll(() => search(word), patience).toEqual([sessionId]);
+    return sessionId;
+  }
+
   return {
     search,
+    say,
     /** A session of two turns, with a tool that needed leave, found by all that was said in it, and closed. */
     async converse(agent: string, sentinels: Said): Promise<string> {
       const { api } = gateway();
@@ -89,10 +99,7 @@ function talksTo(gateway: () => TestGateway, dir: () => string) {
         };
         await expect.poll(next, patience).toBe(true);
       }
-      await api.ask({ sessionId, dir: dir(), prompt: `again ${second}`, waitMs });
-      await api.post("/api/coding/coding_close_session", { sessionId });
-      await expect.poll(() => search(second), patience).toEqual([sessionId]);
-      return sessionId;
+      return say(second, { sessionId });
     },
     async forget(sessionId: string): Promise<ForgottenTraces> {
       const { app, url } = gateway();
@@ -124,7 +131,7 @@ describe("a session that is forgotten", () => {
     await gateway.close();
     await world.close();
   });
-  const { converse, forget, listed, search } = talksTo(
+  const { converse, say, forget, listed, search } = talksTo(
     () => gateway,
     () => world.repository,
   );
@@ -135,8 +142,8 @@ describe("a session that is forgotten", () => {
     async (agent) => {
       const { api } = gateway;
       const sentinels = newSentinels();
-      const other = newSentinels();
-      const kept = await api.ask({ agent, dir: world.repository, prompt: `other ${other.prompt}`, waitMs });
+      const other = newSentinel();
+      const kept = await say(other, { agent });
       const sessionId = await converse(agent, sentinels);
       expect((await listed(sessionId))?.title).toContain(sentinels.prompt);
       const traced = await tracedFiles(world, sentinels);
@@ -157,46 +164,42 @@ describe("a session that is forgotten", () => {
       expect(title).toContain(sentinels.prompt);
       expect(await listed(sessionId)).toMatchObject({ title: null, turnCount: turns.length, status: "completed" });
       for (const what of said) expect(await search(sentinels[what])).toEqual([]);
-      expect(await search(other.prompt)).toEqual([kept.sessionId]);
+      expect(await search(other)).toEqual([kept]);
       expect(await tracesOf(world, sentinels)).toEqual([]);
 
       const later = newSentinel();
-      await api.ask({ sessionId, dir: world.repository, prompt: `later ${later}`, waitMs });
-      await api.post("/api/coding/coding_close_session", { sessionId });
-      await expect.poll(() => search(later), patience).toEqual([sessionId]);
+      await say(later, { sessionId });
       for (const what of said) expect(await search(sentinels[what])).toEqual([]);
-      expect(await listed(sessionId)).toMatchObject({ title: `later ${later}` });
-      await api.post("/api/coding/coding_close_session", { sessionId: kept.sessionId });
+      expect(await listed(sessionId)).toMatchObject({ title: `say ${later}` });
     },
   );
 
-  test.each(["catalog.db", "postern.db"])(
-    "with a reader of %s in the way it is pending, and done when the reader is gone",
-    { timeout: 90_000 },
-    async (file) => {
-      const sentinels = newSentinels();
-      const sessionId = await converse("claude-code", sentinels);
-      const endReading = hold(join(world.home, file));
-      const gone = await forget(sessionId);
-      expect(gone).toMatchObject({ pending: true, message: expect.stringContaining("by itself") });
-      expect(await tracedFiles(world, sentinels)).toEqual([file]);
-      endReading();
-      await expect.poll(() => tracesOf(world, sentinels), patience).toEqual([]);
-    },
-  );
+  test("with readers in the way it is pending, and done when they are gone, or at the next start", {
+    timeout: 90_000,
+  }, async () => {
+    const files = ["catalog.db", "postern.db"];
+    const first = newSentinels();
+    const sessionId = await say(first.prompt, { agent: "codex" });
+    const [catalog, store] = files.map((file) => hold(join(world.home, file)));
+    const gone = await forget(sessionId);
+    expect(gone).toMatchObject({ pending: true, message: expect.stringContaining("by itself") });
+    expect(await tracedFiles(world, first)).toEqual(files);
+    catalog?.();
+    await expect.poll(() => tracedFiles(world, first), patience).toEqual(["postern.db"]);
+    store?.();
+    await expect.poll(() => tracedFiles(world, first), patience).toEqual([]);
 
-  test("what was pending is done at the next start", { timeout: 90_000 }, async () => {
-    const sentinels = newSentinels();
-    const sessionId = await converse("claude-code", sentinels);
-    const ends = ["catalog.db", "postern.db"].map((file) => hold(join(world.home, file)));
+    const second = newSentinels();
+    await say(second.prompt, { sessionId });
+    const ends = files.map((file) => hold(join(world.home, file)));
     expect(await forget(sessionId)).toMatchObject({ pending: true });
     await gateway.close();
-    expect(await tracedFiles(world, sentinels)).toEqual(["catalog.db", "postern.db"]);
+    expect(await tracedFiles(world, second)).toEqual(files);
     for (const end of ends) end();
     gateway = await startGateway(world);
-    await expect.poll(() => tracesOf(world, sentinels), patience).toEqual([]);
-    await expect.poll(() => listed(sessionId), patience).toMatchObject({ title: null });
-    expect(await search(sentinels.prompt)).toEqual([]);
+    await expect.poll(() => tracedFiles(world, second), patience).toEqual([]);
+    expect(await listed(sessionId)).toMatchObject({ title: null });
+    expect(await search(second.prompt)).toEqual([]);
   });
 });
 
@@ -213,7 +216,7 @@ describe("a session that is forgotten, on PostgreSQL", () => {
     await gateway.close();
     await world.close();
   });
-  const { converse, forget, listed, search } = talksTo(
+  const { say, forget, listed, search } = talksTo(
     () => gateway,
     () => world.repository,
   );
@@ -238,7 +241,7 @@ describe("a session that is forgotten, on PostgreSQL", () => {
 
   test("nothing of it is in any row, nor in any file", { timeout: 90_000 }, async () => {
     const sentinels = newSentinels();
-    const sessionId = await converse("codex", sentinels);
+    const sessionId = await say(sentinels.second, { agent: "codex" });
     expect(await tracedTables(sentinels)).toEqual(
       expect.arrayContaining(["catalog.text_parts", "catalog.transcripts", "public.sessions"]),
     );

@@ -1,5 +1,6 @@
 import { appendFile, copyFile, mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../../test/support/database.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
@@ -83,6 +84,39 @@ describeOnBothStores("the catalog in its process", (openStore) => {
     await expect.poll(() => paths(catalog), patience).toEqual([second]);
   });
 
+  test("forgets a session for good, and what an earlier one did not finish", async () => {
+    const world = await makeWorld(await openStore());
+    const [one, two] = [newUuid(), newUuid()];
+    await add(world.path("one", one));
+    await add(world.path("one", two));
+    const first = world.open();
+    first.start();
+    await expect.poll(() => first.indexing(), patience).toBeNull();
+    const titles = async (catalog: Catalog) =>
+      new Map((await rows(catalog)).map(({ session_id, title }) => [session_id, title]));
+    const title = (await titles(first)).get(two);
+    expect(title).not.toBeNull();
+    expect(await first.forget({ agent: "claude-code", sessionId: one })).toBe("done");
+    expect(await titles(first)).toEqual(
+      new Map([
+        [one, null],
+        [two, title],
+      ]),
+    );
+    await first.close();
+
+    const forgotten = createForgottenSessions(world.store.db);
+    expect(await forgotten.all()).toMatchObject([{ sessionId: one, erased: true }]);
+    await forgotten.put({ agent: "claude-code", sessionId: two, at: Date.now() });
+    expect([await forgotten.at(two), await forgotten.at("none")]).toEqual([expect.any(Number), null]);
+    const next = world.open();
+    next.start();
+    await expect.poll(() => forgotten.all(), patience).toMatchObject([{ erased: true }, { erased: true }]);
+    expect([...(await titles(next)).values()]).toEqual([null, null]);
+    await next.rebuild();
+    expect([...(await titles(next)).values()]).toEqual([null, null]);
+  });
+
   test("rebuilds while it is read", async () => {
     const world = await makeWorld(await openStore());
     for (let count = 0; count < 5; count += 1) await add(world.path("one"));
@@ -98,6 +132,25 @@ describeOnBothStores("the catalog in its process", (openStore) => {
     expect(catalog.indexing()).toBeNull();
     expect(await content()).toEqual(before);
   });
+});
+
+test("forgetting is pending while somebody reads, and done by itself when nobody does", async () => {
+  const world = await makeWorld(await openSqliteTestStore());
+  const id = newUuid();
+  await add(world.path("one", id));
+  const catalog = world.open();
+  catalog.start();
+  await expect.poll(() => catalog.indexing(), patience).toBeNull();
+  const reader = new DatabaseSync(join(dirname(world.store.place.path), "catalog.db"), { readOnly: true });
+  reader.exec("begin");
+  reader.prepare("select count(*) from transcripts").all();
+  expect(await catalog.forget({ agent: "claude-code", sessionId: id })).toBe("pending");
+  const forgotten = createForgottenSessions(world.store.db);
+  expect(await forgotten.all()).toMatchObject([{ erased: false }]);
+  expect((await rows(catalog))[0]?.title).toBeNull();
+  reader.close();
+  await expect.poll(() => forgotten.all(), patience).toMatchObject([{ erased: true }]);
+  expect(await catalog.forget({ agent: "claude-code", sessionId: id })).toBe("done");
 });
 
 test("an agent that writes its first transcript after the start is noticed", async () => {
