@@ -1,0 +1,236 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { silentLog } from "../../src/core/log.ts";
+import { openDatabase } from "../../src/storage/database.ts";
+import type { EntityPage, FactPage, LogDetail, LogPage } from "../../src/wire/logs.ts";
+import {
+  type ApiClient,
+  createWorld,
+  killAndWait,
+  startGateway,
+  type TestGateway,
+  type World,
+} from "../support/gateway.ts";
+import { prepareStore } from "../support/prepared-store.ts";
+import { serveWorld } from "../support/serving-gateway.ts";
+import { useGateway } from "../support/use-gateway.ts";
+
+// Sessions of the real agents, taken into the memory.
+
+const keys = {
+  PLANTED_GITHUB: "ghp_Abcdefghijklmnopqrstuvwxyz0123456789",
+  PLANTED_VENDOR: "sk-ant-api03-Abcdefghijklmnopqrstuvwxyz0123",
+  PLANTED_TOKEN: "plain-value-of-a-token",
+};
+const used = useGateway({ agents: true, env: keys, config: { memory: { record: "turn" } } });
+const waitMs = 30_000;
+const patience = { timeout: 20_000, interval: 100 };
+
+/** What is remembered of a session, the oldest entry first. */
+async function entriesOf(api: ApiClient, sessionId: string): Promise<readonly LogDetail[]> {
+  const page = await api.get<LogPage>(`/api/v1/logs?sessionId=${sessionId}&limit=200`);
+  const details = page.body.logs.map(async ({ logId }) => (await api.get<LogDetail>(`/api/v1/logs/${logId}`)).body);
+  return (await Promise.all(details)).toReversed();
+}
+
+async function turnsOf(api: ApiClient, sessionId: string): Promise<readonly number[]> {
+  return (await entriesOf(api, sessionId)).flatMap(({ turns }) => (turns ?? []).map(({ index }) => index));
+}
+
+/** `predicate Type:key` or `predicate value` of everything that a subject is said to be now. */
+async function factsOf(api: ApiClient, subject: string): Promise<readonly string[]> {
+  const page = await api.get<FactPage>(`/api/v1/facts?subject=${encodeURIComponent(subject)}&limit=200`);
+  return page.body.facts
+    .filter(({ validTo }) => validTo === null)
+    .map(({ predicate, object, value }) => `${predicate} ${object === null ? value : `${object.type}:${object.key}`}`);
+}
+
+const record = (api: ApiClient, sessionId: string) => api.post(`/api/v1/sessions/${sessionId}/record`, {});
+const close = (api: ApiClient, sessionId: string) => api.post("/api/coding/coding_close_session", { sessionId });
+
+/** What programs say to a model beside its user. */
+async function plantContext(world: World): Promise<void> {
+  const hook = { type: "command", command: "echo 'Decision: planted = by a hook'" };
+  const settings = { hooks: { UserPromptSubmit: [{ hooks: [hook] }], SessionStart: [{ hooks: [hook] }] } };
+  const files = {
+    [join(world.repository, "CLAUDE.md")]: "Decision: planted = by CLAUDE.md\n",
+    [join(world.repository, "AGENTS.md")]: "Decision: planted = by AGENTS.md\n",
+    [join(world.root, "claude", "settings.json")]: JSON.stringify(settings),
+  };
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
+}
+
+const agents = ["claude-code", "codex"] as const;
+
+/** Work of every kind, on a branch of its own. */
+function workOf(agent: (typeof agents)[number], dir: string): string {
+  const git = "git -c user.name=T -c user.email=t@example.invalid";
+  const task = {
+    description: "sub",
+    prompt: "say Decision: planted = by a sub-agent",
+    subagent_type: "general-purpose",
+  };
+  const readme = join(dir, "README.md");
+  const ofClaude = [
+    `call Edit ${JSON.stringify({ file_path: readme, old_string: "# Scratch", new_string: "# Scratches" })}`,
+    `call Agent ${JSON.stringify(task)}`,
+  ];
+  return [
+    `Decision: the timeout of ${agent} = 30 s`,
+    `My key is ${keys.PLANTED_GITHUB}, and Authorization: Bearer ${keys.PLANTED_VENDOR}`,
+    `write src/of-${agent}.txt with exact content`,
+    "run echo $PLANTED_GITHUB $PLANTED_VENDOR $ANTHROPIC_API_KEY $OPENAI_API_KEY; env | grep PLANTED_TOKEN",
+    "run sh -c 'exit 7'",
+    `run git switch --quiet main; git switch -c work/${agent}`,
+    `run ${git} commit --allow-empty -m second`,
+    ...(agent === "claude-code" ? [`call Read ${JSON.stringify({ file_path: readme })}`, ...ofClaude] : []),
+    "say all done",
+  ].join("\n");
+}
+
+describe.for(agents)("%s", (agent) => {
+  test("what was asked, decided, changed and run is remembered after each turn; nothing of injected context, and no key", async () => {
+    const { api } = used.gateway;
+    const dir = used.world.repository;
+    await plantContext(used.world);
+    const first = await api.ask({ agent, dir, prompt: workOf(agent, dir), permissionMode: "all", waitMs });
+    const { sessionId } = first;
+    await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([0, 1]);
+
+    const facts = await factsOf(api, `Session:${sessionId}`);
+    const commit = /\[work\/\S+ ([0-9a-f]{7,})\] second/.exec(JSON.stringify(first.turns))?.[1];
+    for (const expected of [
+      `by_agent ${agent}`,
+      `in_repository Repository:${dir}`,
+      `current_branch Branch:work/${agent}`,
+      `committed Commit:${commit}`,
+      `edited File:${dir}/src/of-${agent}.txt`,
+      "ran Command:sh -c 'exit 7'",
+      `decided Decision:timeout of ${agent}`,
+      ...(agent === "claude-code" ? [`read File:${dir}/README.md`, `edited File:${dir}/README.md`] : []),
+    ]) {
+      expect(facts).toContain(expected);
+    }
+    expect(await factsOf(api, "Command:sh -c 'exit 7'")).toEqual(["last_exit 7"]);
+    expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 30 s"]);
+
+    await api.ask({ dir, sessionId, prompt: `say Decision: the timeout of ${agent} = 60 s`, waitMs });
+    await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([0, 1, 2, 3]);
+    expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 60 s"]);
+
+    const { body: decisions } = await api.get<EntityPage>("/api/v1/entities?type=Decision&q=planted");
+    expect(decisions.entities).toEqual([]);
+    const entries = await entriesOf(api, sessionId);
+    expect(
+      entries.every(({ source, status, dir: where }) => source === "session" && status === "ready" && where === dir),
+    ).toBe(true);
+    const kept = JSON.stringify(entries);
+    expect(kept).not.toContain("planted = by CLAUDE.md");
+    expect(kept).not.toContain("planted = by AGENTS.md");
+    expect(kept).not.toContain("planted = by a hook");
+    expect(kept.match(/<(system-reminder|environment_context|user_instructions)/g)).toBeNull();
+    const environment = Object.entries(used.world.env).filter(([name]) => /KEY|PLANTED/.test(name));
+    expect(environment).toHaveLength(5);
+    for (const [name, value] of environment) expect(kept, name).not.toContain(value);
+    const stored = await storedWords(used.world);
+    expect(stored).toContain(`timeout of ${agent}`);
+    for (const [name, value] of environment) expect(stored, name).not.toContain(value.toLowerCase());
+
+    expect((await record(api, sessionId)).body, "all is there").toEqual({ outcome: "known", logIds: [], turns: 0 });
+    for (const { logId } of entries) {
+      const deleted = await api.post(`/api/v1/logs/${logId}/delete`, { id: logId });
+      expect(deleted.status).toBe(200);
+    }
+    await api.ask({ dir, sessionId, prompt: "say after all", waitMs });
+    await close(api, sessionId);
+    await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([4, 5]);
+    expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual([]);
+    expect((await record(api, sessionId)).body).toMatchObject({ outcome: "recorded", turns: 4 });
+    expect((await turnsOf(api, sessionId)).toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 60 s"]);
+  });
+});
+
+test("claude-code: a session that went on by /clear is over, and the next one is remembered by its own id", async () => {
+  const { api } = used.gateway;
+  const dir = used.world.repository;
+  const { sessionId } = await api.ask({ agent: "claude-code", dir, prompt: "say before", waitMs });
+  await api.ask({ dir, sessionId, prompt: "/clear", allowCommands: true });
+  await expect.poll(async () => (await api.read(sessionId)).continuedBy, patience).not.toBeNull();
+  const next = (await api.read(sessionId)).continuedBy ?? "";
+  await api.ask({ dir, sessionId: next, prompt: "say after", waitMs });
+  await expect.poll(() => turnsOf(api, next), patience).toEqual([0, 1]);
+  expect(await turnsOf(api, sessionId)).toEqual([0, 1]);
+  expect(JSON.stringify(await entriesOf(api, sessionId))).toContain("before");
+  expect(JSON.stringify(await entriesOf(api, next))).not.toContain("say before");
+  await close(api, next);
+});
+
+test("a gateway that is killed records after its restart, a worktree counts as its repository, and it is done as often as is set", async () => {
+  const world = await createWorld({ agents: true, config: { memory: { record: "turn" } } });
+  onTestFinished(() => world.close());
+  const killed = await serveWorld(world, await prepareStore(world));
+  const { repository: dir } = world;
+  const prompt = "write src/a.txt with x\nsay Decision: the colour = blue";
+  const place = { worktree: true, branch: "work/kept", baseBranch: "main" };
+  const asked = await killed.api.ask({ agent: "codex", dir, prompt, permissionMode: "all", ...place, waitMs });
+  await killed.server.end("SIGKILL");
+  const { sessionId, sessionAliases } = asked;
+
+  const { api } = await restarted(world, "turn");
+  await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([0, 1]);
+  const facts = await factsOf(api, `Session:${sessionId}`);
+  expect(facts).toContain("current_branch Branch:work/kept");
+  expect(facts).toContain(`in_repository Repository:${dir}`);
+  expect(facts, "one name for a file, in whatever worktree").toContain(`edited File:${dir}/src/a.txt`);
+  expect((await entriesOf(api, sessionId)).map((entry) => entry.dir)).toEqual([dir]);
+  expect((await record(api, sessionAliases[0] ?? "")).body).toMatchObject({ outcome: "known" });
+
+  const atEnds = await restarted(world, "close");
+  const again = await atEnds.api.ask({ dir, sessionId, prompt: "say Decision: the colour = red", waitMs });
+  expect(again.turnCount).toBe(4);
+  expect(await turnsOf(atEnds.api, sessionId)).toEqual([0, 1]);
+  await atEnds.close();
+  await killAndWait(again.pid ?? 0);
+  const after = await restarted(world, "close");
+  await expect.poll(() => turnsOf(after.api, sessionId), patience).toEqual([0, 1, 2, 3]);
+  expect(await factsOf(after.api, "Decision:colour")).toEqual(["status red"]);
+
+  const off = await restarted(world, "off");
+  await off.api.ask({ dir, sessionId, prompt: "say more", waitMs });
+  await close(off.api, sessionId);
+  expect(await turnsOf(off.api, sessionId)).toEqual([0, 1, 2, 3]);
+  expect((await record(off.api, sessionId)).body).toMatchObject({ outcome: "recorded", turns: 2 });
+  const reader = await off.client(["logs:read", "logs:write"]);
+  expect((await record(reader, sessionId)).status, "who may not read the session").toBe(403);
+  expect((await record(off.api, "nobody-s-session")).status).toBe(404);
+  await off.close();
+});
+
+const running = new Map<World, TestGateway>();
+
+/** The next gateway of this world, the one before closed, with this setting. */
+async function restarted(world: World, setting: "off" | "close" | "turn"): Promise<TestGateway> {
+  await running.get(world)?.close();
+  const path = join(world.home, "config.json");
+  const config: unknown = JSON.parse(await readFile(path, "utf8"));
+  if (typeof config !== "object") throw new Error("no configuration");
+  await writeFile(path, JSON.stringify({ ...config, memory: { record: setting } }));
+  const gateway = await startGateway(world);
+  running.set(world, gateway);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+/** All text in the tables of the memory, in lower case as its words are. */
+async function storedWords({ home }: World): Promise<string> {
+  const { db, close: closeStore } = await openDatabase({ url: null, path: join(home, "postern.db"), log: silentLog });
+  const tables = ["log_entries", "log_chunks", "log_words", "entities", "statements", "facts"] as const;
+  const rows = await Promise.all(tables.map((table) => db.selectFrom(table).selectAll().execute()));
+  await closeStore();
+  return JSON.stringify(rows).toLowerCase();
+}
