@@ -23,10 +23,11 @@ export function EntryFacts({ facts }: { readonly facts: readonly LogFact[] }) {
         .filter(({ type }) => type === "Decision")
         .map(({ type, subjects }) => (
           <Group key={type} title={typeWords[type][1]}>
-            <Some
-              things={subjects}
-              of={(one) => <DecisionFacts key={one.subject.entityId} group={one} titles={titles} />}
-            />
+            <Some>
+              {subjects.map((one) => (
+                <DecisionFacts key={one.subject.entityId} group={one} titles={titles} />
+              ))}
+            </Some>
           </Group>
         ))}
       {sessions.map((group) => (
@@ -46,10 +47,11 @@ export function EntryFacts({ facts }: { readonly facts: readonly LogFact[] }) {
         .filter(({ type }) => type !== "Decision")
         .map(({ type, subjects }) => (
           <Group key={type} title={typeWords[type][1]}>
-            <Some
-              things={subjects}
-              of={(one) => <ThingFacts key={one.subject.entityId} group={one} titles={titles} />}
-            />
+            <Some>
+              {subjects.map((one) => (
+                <ThingFacts key={one.subject.entityId} group={one} titles={titles} />
+              ))}
+            </Some>
           </Group>
         ))}
       <p className="flex flex-wrap items-center gap-1.5 text-2xs text-ink-faint">
@@ -122,31 +124,30 @@ function ThingFacts({ group: { subject, predicates }, titles }: { readonly group
 function Values({ group, titles }: { readonly group: PredicateGroup } & Titled) {
   return (
     <ul className={classNames("flex min-w-0 gap-1", group.predicate === "used" ? "flex-wrap gap-x-3" : "flex-col")}>
-      <Some
-        things={group.facts}
-        of={(fact) => (
+      <Some>
+        {group.facts.map((fact) => (
           <li key={fact.factId} className="flex min-w-0 flex-wrap items-baseline gap-x-2">
             <Said fact={fact} titles={titles} />
             <Holds fact={fact} />
             <FoundBy extractor={fact.extractor} />
           </li>
-        )}
-      />
+        ))}
+      </Some>
     </ul>
   );
 }
 
 /** The first of many, and the rest on demand. */
-function Some<One>({ things, of }: { readonly things: readonly One[]; readonly of: (thing: One) => ReactNode }) {
+function Some({ children }: { readonly children: readonly ReactNode[] }) {
   const [all, setAll] = useState(false);
-  const shown = all || things.length <= shownFirst + 2 ? things : things.slice(0, shownFirst);
+  const shown = all || children.length <= shownFirst + 2 ? children : children.slice(0, shownFirst);
   return (
     <>
-      {shown.map(of)}
-      {shown.length < things.length && (
+      {shown}
+      {shown.length < children.length && (
         <li>
           <Button size="sm" variant="ghost" onClick={() => setAll(true)}>
-            Show all {things.length}
+            Show all {children.length}
           </Button>
         </li>
       )}

@@ -9,9 +9,7 @@ function thing(type: EntityType, key: string): LogEntity {
 }
 
 function fact(
-  subject: LogEntity,
-  predicate: string,
-  object: LogEntity | string,
+  [subject, predicate, object]: readonly [LogEntity, string, LogEntity | string],
   differs: Partial<LogFact> = {},
 ): LogFact {
   const about = typeof object === "string" ? { object: null, value: object } : { object, value: null };
@@ -37,11 +35,11 @@ const titles = new Map([[session.key, "Longer\u202E timeout"]]);
 
 test("facts of an entry stand by what they are about; a command that was run stands with how it ended, and only there", () => {
   const facts = [
-    fact(session, "read", file),
-    fact(session, "edited", file),
-    fact(session, "edited", file, { validFrom: "2026-03-01T11:00:00.000Z" }),
-    fact(session, "ran", command),
-    fact(command, "last_exit", "1", { extractor: "llm:m@12345678" }),
+    fact([session, "read", file]),
+    fact([session, "edited", file]),
+    fact([session, "edited", file], { validFrom: "2026-03-01T11:00:00.000Z" }),
+    fact([session, "ran", command]),
+    fact([command, "last_exit", "1"], { extractor: "llm:m@12345678" }),
   ];
   const { sessions, others } = factsOfEntry(facts);
   expect(sessions.map(({ subject }) => subject.key)).toEqual([session.key]);
@@ -71,9 +69,9 @@ test("things are called so that a line has room for them, without signs that tur
 
 test("the picture has what held as spans up to now and what happened as moments, in the order of their time", () => {
   const facts = [
-    fact(command, "last_exit", "0", { validFrom: "2026-03-03T00:00:00.000Z" }),
-    fact(session, "ran", command, { validFrom: "2026-03-01T00:00:00.000Z" }),
-    fact(command, "last_exit", "1", { validFrom: "2026-03-01T00:00:00.000Z", validTo: "2026-03-03T00:00:00.000Z" }),
+    fact([command, "last_exit", "0"], { validFrom: "2026-03-03T00:00:00.000Z" }),
+    fact([session, "ran", command], { validFrom: "2026-03-01T00:00:00.000Z" }),
+    fact([command, "last_exit", "1"], { validFrom: "2026-03-01T00:00:00.000Z", validTo: "2026-03-03T00:00:00.000Z" }),
   ];
   const nowMs = Date.parse("2026-03-05T00:00:00.000Z");
   const lanes = lanesOf(facts, { entityId: command.entityId, nowMs, titles });
@@ -93,7 +91,7 @@ test("the picture has what held as spans up to now and what happened as moments,
 });
 
 test("one moment alone is within the picture, and nothing makes none", () => {
-  const lanes = lanesOf([fact(session, "edited", file)], { entityId: file.entityId, nowMs: Date.now(), titles });
+  const lanes = lanesOf([fact([session, "edited", file])], { entityId: file.entityId, nowMs: Date.now(), titles });
   const [mark] = lanes?.lanes[0]?.marks ?? [];
   expect(mark?.start).toBeGreaterThan(0);
   expect(mark?.end).toBeLessThan(1);
