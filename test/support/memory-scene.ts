@@ -8,19 +8,19 @@ import type { ApiClient, World } from "./gateway.ts";
 const hourMs = 3_600_000;
 
 /** A time before now, as the API takes it. */
-export function hoursAgo(hours: number): string {
+function hoursAgo(hours: number): string {
   return new Date(Date.now() - hours * hourMs).toISOString();
 }
 
 /** An entry's id. */
-export async function remember(api: ApiClient, entry: SubmitLogInput): Promise<string> {
+async function remember(api: ApiClient, entry: SubmitLogInput): Promise<string> {
   const { status, body } = await api.post<{ readonly logId: string }>("/api/v1/logs", entry);
   if (status !== 201) throw new Error(`An entry was answered with ${status}: ${JSON.stringify(body)}`);
   return body.logId;
 }
 
 /** Turns as a session has them: a prompt, and what the agent did. */
-export function turnsOf(prompt: string, blocks: readonly Block[], at: string): Turn[] {
+function turnsOf(prompt: string, blocks: readonly Block[], at: string): Turn[] {
   const rest = { at, endedAt: at, model: null, usage: null };
   const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
   return [
@@ -30,14 +30,14 @@ export function turnsOf(prompt: string, blocks: readonly Block[], at: string): T
 }
 
 /** A call of a tool that is over. */
-export function call(name: string, input: unknown, output: string, ok = true): Block {
-  return { type: "tool_call", id: newUuid(), name, input, result: { ok, text: output, truncated: false } };
+function call(name: string, input: unknown, result: { readonly text: string; readonly ok?: boolean }): Block {
+  return { type: "tool_call", id: newUuid(), name, input, result: { ok: true, truncated: false, ...result } };
 }
 
 /** What two sessions and a few notes leave behind, over some days. Ids of the entries. */
 export async function fillMemory(api: ApiClient, dir: string) {
   const edit = (path: string): Block =>
-    call("Edit", { file_path: path, old_string: "15", new_string: "30" }, "The file was updated.");
+    call("Edit", { file_path: path, old_string: "15", new_string: "30" }, { text: "The file was updated." });
   const first = await remember(api, {
     title: "Make the timeout of requests longer",
     sessionId: "first-session",
@@ -46,10 +46,14 @@ export async function fillMemory(api: ApiClient, dir: string) {
     turns: turnsOf(
       "Requests end too early. Find out why, and make the timeout longer.",
       [
-        call("Read", { file_path: "/code/gateway/src/request.ts" }, "export const timeoutMs = 15_000;"),
-        call("Bash", { command: "git checkout -b longer-timeout" }, "Switched to a new branch 'longer-timeout'"),
+        call("Read", { file_path: "/code/gateway/src/request.ts" }, { text: "export const timeoutMs = 15_000;" }),
+        call(
+          "Bash",
+          { command: "git checkout -b longer-timeout" },
+          { text: "Switched to a new branch 'longer-timeout'" },
+        ),
         edit("/code/gateway/src/request.ts"),
-        call("Bash", { command: "npm test" }, "Exit code 1\n1 failed: waits 15 s", false),
+        call("Bash", { command: "npm test" }, { text: "Exit code 1\n1 failed: waits 15 s", ok: false }),
         {
           type: "text",
           text: "Found it.\n\nDecision: the timeout = 20 s\n\nSee https://example.com/timeouts and #12.",
@@ -68,8 +72,12 @@ export async function fillMemory(api: ApiClient, dir: string) {
       [
         edit("/code/gateway/src/request.ts"),
         edit("/code/gateway/src/request.test.ts"),
-        call("Bash", { command: "npm test" }, "12 passed"),
-        call("Bash", { command: "git commit -am timeout" }, "[longer-timeout 3f2a91c] timeout\n 2 files changed"),
+        call("Bash", { command: "npm test" }, { text: "12 passed" }),
+        call(
+          "Bash",
+          { command: "git commit -am timeout" },
+          { text: "[longer-timeout 3f2a91c] timeout\n 2 files changed" },
+        ),
         { type: "text", text: "All of them pass.\n\nDecision: the timeout = 30 s" },
       ],
       hoursAgo(26),

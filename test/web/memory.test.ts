@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { logPageSchema, logSearchSchema } from "../../src/wire/logs.ts";
 import { expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { fillMemory, plantSession } from "../support/memory-scene.ts";
 import { patience } from "../support/session-page.ts";
@@ -178,7 +179,7 @@ test("on a phone all of it fits, and deleting says before what goes and what sta
   for (const [name, path, heading] of pages) {
     await open(page, path, heading);
     await visit.settled();
-    await lookAt(visit, `memory-${name}-phone`);
+    await (path.split("/").length > 2 ? lookAt(visit, `memory-${name}-phone`) : expectFlawless(visit, name));
     expect(z.array(z.string()).parse(await page.evaluate(beyondTheEdge)), name).toEqual([]);
   }
   await page.getByRole("button", { name: "Delete" }).click();
@@ -200,6 +201,26 @@ test("on a phone all of it fits, and deleting says before what goes and what sta
   await page.getByRole("region", { name: "Decisions" }).getByText("still so").waitFor();
   await page.goto(new URL(`/memory/${entries.second}`, used.gateway.app.baseUrl).href);
   await page.getByText("There is no such entry.").waitFor();
+});
+
+test("what is still being read, what failed, and what was looked for in the newest entries alone, is said", async () => {
+  const { page, ...visit } = await browser.visit(await signInUrl(used.gateway));
+  await page.route(/\/api\/v1\/logs\?limit/, async (route) => {
+    const answer = await route.fetch();
+    const { logs, nextCursor } = logPageSchema.parse(await answer.json());
+    const states = [{ status: "pending" }, { status: "failed", failure: "The model did not answer." }] as const;
+    await route.fulfill({ json: { logs: logs.map((log, at) => ({ ...log, ...states[at] })), nextCursor } });
+  });
+  await page.route(/\/api\/v1\/search/, async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ json: { ...logSearchSchema.parse(await answer.json()), partial: true } });
+  });
+  await open(page, "/memory", "Memory");
+  await page.getByRole("listitem").filter({ hasText: "Being read" }).waitFor();
+  await page.getByRole("listitem").filter({ hasText: "The model did not answer." }).getByText("Failed").waitFor();
+  await page.getByRole("searchbox").fill("timeout");
+  await page.getByText("only the newest of them were looked at").waitFor();
+  await expectFlawless({ page, ...visit }, "states of entries");
 });
 
 test("who may not read the memory is not offered it, and asks the gateway for nothing of it", async () => {

@@ -103,6 +103,7 @@ function WholeName({ entity: { type, key } }: { readonly entity: LogEntity }) {
 
 /** Looks back: what was so at a time. */
 function AsOf({ local, onChange }: { readonly local: string; readonly onChange: (local: string) => void }) {
+  const [latest] = useState(() => localTime(Date.now()));
   return (
     <div className="flex flex-wrap items-center gap-2">
       <label className="flex items-center gap-2 text-xs text-ink-soft">
@@ -110,7 +111,7 @@ function AsOf({ local, onChange }: { readonly local: string; readonly onChange: 
         <input
           type="datetime-local"
           value={local}
-          max={localTime(Date.now())}
+          max={latest}
           onChange={(event) => onChange(event.target.value)}
           className="h-8 rounded-md border border-line-strong bg-raised px-2 text-xs text-ink pointer-coarse:h-10"
         />
