@@ -69,8 +69,16 @@ function talksTo(gateway: () => TestGateway, dir: () => string) {
     const { api } = gateway();
     const { sessionId } = await api.ask({ ...to, dir: dir(), prompt: `say ${word}`, waitMs });
     await api.post("/api/coding/coding_close_session", { sessionId });
+    // The record's title is found before the transcript is indexed.
+    const { turnCount } = await api.read(sessionId);
+    await expect.poll(async () => (await listed(sessionId))?.turnCount, patience).toBe(turnCount);
     await expect.poll(() => search(word), patience).toEqual([sessionId]);
     return sessionId;
+  }
+
+  async function listed(sessionId: string) {
+    const { body } = await gateway().api.post<ListOutput>("/api/coding/coding_list_sessions", {});
+    return body.sessions.find((session) => session.sessionId === sessionId);
   }
 
   return {
@@ -110,10 +118,7 @@ function talksTo(gateway: () => TestGateway, dir: () => string) {
       expect(response.status).toBe(200);
       return response.json();
     },
-    async listed(sessionId: string) {
-      const { body } = await gateway().api.post<ListOutput>("/api/coding/coding_list_sessions", {});
-      return body.sessions.find((session) => session.sessionId === sessionId);
-    },
+    listed,
   };
 }
 
