@@ -54,21 +54,47 @@ export async function insertEpisode(on: LogsDatabase, episode: Episode): Promise
 }
 
 async function insertChunk(
-  { db, dialect }: LogsDatabase,
+  on: LogsDatabase,
   { accountId, logId, position, chunk }: Episode & { readonly position: number; readonly chunk: CountedChunk },
 ): Promise<void> {
+  const { db, dialect } = on;
   const { chunk_id } = await db
     .insertInto("log_chunks")
     .values({ log_id: logId, account_id: accountId, position, content: chunk.content })
     .returning("chunk_id")
     .executeTakeFirstOrThrow();
   if (chunk.words.size === 0) return;
-  const items = itemsOf(dialect, [...chunk.words]);
-  await sql`insert into log_words (account_id, word)
-    select ${accountId}, item.value->>0 from ${items} where true on conflict do nothing`.execute(db);
+  const ids = await wordIdsOf(on, accountId, [...chunk.words.keys()]);
+  const postings = Array.from(chunk.words, ([word, occurrences]) => [ids.get(word) ?? 0, occurrences] as const);
+  // In the order of the table: neighbours are found at once.
+  const ordered = postings.toSorted(([one], [other]) => one - other);
   await sql`insert into log_postings (word_id, chunk_id, occurrences)
-    select w.word_id, cast(${chunk_id} as bigint), cast(item.value->>1 as integer)
-    from ${items} cross join log_words as w where w.account_id = ${accountId} and w.word = item.value->>0`.execute(db);
+    select cast(item.value->>0 as bigint), cast(${chunk_id} as bigint), cast(item.value->>1 as integer)
+    from ${itemsOf(dialect, ordered)}`.execute(db);
+}
+
+/** The ids of words; those that are new get one. */
+async function wordIdsOf(
+  { db, dialect }: LogsDatabase,
+  accountId: string,
+  words: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const listed = (some: readonly string[]) =>
+    itemsOf(
+      dialect,
+      some.map((word) => [word]),
+    );
+  const known = await sql<{ word_id: number; word: string }>`select w.word_id, w.word
+    from ${listed(words)} cross join log_words as w where w.account_id = ${accountId} and w.word = item.value->>0`.execute(
+    db,
+  );
+  const ids = new Map(known.rows.map(({ word_id, word }) => [word, word_id]));
+  const missing = words.filter((word) => !ids.has(word));
+  if (missing.length === 0) return ids;
+  const made = await sql<{ word_id: number; word: string }>`insert into log_words (account_id, word)
+    select ${accountId}, item.value->>0 from ${listed(missing)} returning word_id, word`.execute(db);
+  for (const { word_id, word } of made.rows) ids.set(word, word_id);
+  return ids;
 }
 
 async function insertAssertions(

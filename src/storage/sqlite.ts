@@ -23,6 +23,10 @@ const maxStatements = 500;
 
 /** Past this size the write-ahead log is cut back after a checkpoint. */
 const maxJournalBytes = 16 * 1024 * 1024;
+/** So much of the log is copied back at a time: what many transactions wrote into the same page is copied once. 4 KiB a page. */
+const pagesBetweenCheckpoints = maxJournalBytes / 4_096;
+/** Pages kept in memory once they were read; SQLite's own 2 MB are read again and again when much is written. */
+const maxCacheKilobytes = 8_000;
 
 /**
  * Opens the SQLite file at `path`, made when missing, readable by its owner only. Several processes may have it open: every
@@ -39,6 +43,8 @@ export async function openSqliteFile(path: string): Promise<DatabaseSync> {
       database.exec("PRAGMA trusted_schema = OFF");
       database.exec("PRAGMA secure_delete = FAST"); // what was replaced does not stay readable in its page
       database.exec(`PRAGMA journal_size_limit = ${maxJournalBytes}`);
+      database.exec(`PRAGMA wal_autocheckpoint = ${pagesBetweenCheckpoints}`);
+      database.exec(`PRAGMA cache_size = -${maxCacheKilobytes}`);
     });
   } catch (error) {
     database.close();
