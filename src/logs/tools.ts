@@ -1,6 +1,14 @@
-import { factPageSchema, factsInputSchema, logSearchSchema, searchLogsInputSchema } from "../wire/logs.ts";
+import {
+  type FactPage,
+  type FactsInput,
+  factPageSchema,
+  factsInputSchema,
+  type LogSearch,
+  logSearchSchema,
+  type SearchLogsInput,
+  searchLogsInputSchema,
+} from "../wire/logs.ts";
 import type { Tool, ToolEffects } from "../wire/tool.ts";
-import type { Logs } from "./index.ts";
 import type { LogsCaller } from "./ports.ts";
 
 const reads: ToolEffects = { readOnly: true, destructive: false, idempotent: true, openWorld: false };
@@ -10,8 +18,14 @@ function tool<Input, Output>(definition: Tool<LogsCaller, Input, Output>): Tool<
   return definition;
 }
 
+/** As much of the memory as its tools ask. */
+interface MemoryQuestions {
+  search(caller: LogsCaller, input: SearchLogsInput): Promise<LogSearch>;
+  facts(caller: LogsCaller, input: FactsInput): Promise<FactPage>;
+}
+
 /** What an LLM may ask the memory. Nothing here deletes: that is for people. */
-export function createMemoryTools(logs: Pick<Logs, "search" | "facts">): readonly Tool<LogsCaller>[] {
+export function createMemoryTools(logs: MemoryQuestions): readonly Tool<LogsCaller>[] {
   return [
     tool({
       name: "memory_search",

@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
-import { join, resolve } from "node:path";
-import { promisify } from "node:util";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { foldText } from "../../src/coding/catalog/text-index-words.ts";
 import { sha256 } from "../../src/core/ids.ts";
@@ -30,10 +28,8 @@ import {
   type World,
 } from "../support/gateway.ts";
 import { createOAuthPeer, decidingToken, manyAddresses } from "../support/oauth-client.ts";
-import { mcpConnection } from "../support/oauth-mcp-app.ts";
 import { signInBrowser } from "../support/signed-in-browser.ts";
 import { startTokenIssuer, type TokenIssuer } from "../support/token-issuer.ts";
-import { startTypedCommands } from "../support/typed-commands.ts";
 
 // The memory over HTTP: one gateway, each test with entries of its own.
 
@@ -80,7 +76,13 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-async function send<T>(method: string, path: string, sent: Sent = {}) {
+interface Received<T> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: T;
+}
+
+async function send<T>(method: string, path: string, sent: Sent = {}): Promise<Received<T>> {
   const { token = bearers.get("a personal API token") ?? "", body, type = "application/json", headers = {} } = sent;
   const answer = await fetch(`${gateway.url}${path}`, {
     method,
@@ -91,8 +93,7 @@ async function send<T>(method: string, path: string, sent: Sent = {}) {
     },
     ...(body === undefined ? {} : { body: new TextEncoder().encode(body) }),
   });
-  const parsed: T = JSON.parse(await answer.text());
-  return { status: answer.status, headers: answer.headers, body: parsed };
+  return { status: answer.status, headers: answer.headers, body: JSON.parse(await answer.text()) };
 }
 
 /** The seed's call. */
@@ -229,7 +230,8 @@ describe("deleting", () => {
     const { logId } = await remember("Decision: once = yes");
     const tokens = [...bearers.values()];
     const answers = await Promise.all(Array.from({ length: 16 }, (_, at) => forget(logId, tokens[at % tokens.length])));
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 15 }, () => 404)]);
+    const statuses = answers.map(({ status }) => String(status)).toSorted();
+    expect(statuses).toEqual(["200", ...Array.from({ length: 15 }, () => "404")]);
   });
 
   test("what is another account's is answered as what never was, whatever is asked", async () => {
@@ -328,55 +330,3 @@ async function overSocket(method: string, path: string, body: object): Promise<n
       .end(text);
   });
 }
-
-describe("an agent", () => {
-  test("finds the tools of the memory, and is answered with what nobody may take for instructions", async () => {
-    const { logId } = await remember("Decision: retries = 3\nbecause of the flaky mirror", { sessionId: "earlier" });
-    const { client, transport } = mcpConnection(`${gateway.url}/mcp`, bearers.get("a personal API token") ?? "");
-    await client.connect(transport);
-    const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name).toSorted()).toEqual(["memory_facts", "memory_search"]);
-    for (const { annotations } of tools)
-      expect(annotations).toMatchObject({ readOnlyHint: true, openWorldHint: false });
-    const found = await client.callTool({ name: "memory_search", arguments: { q: "flaky mirror" } });
-    expect(found.structuredContent).toMatchObject({
-      notice: expect.stringContaining("Untrusted"),
-      hits: [{ log: { logId, sessionId: "earlier" }, snippet: expect.stringContaining("flaky") }],
-    });
-    const facts = await client.callTool({
-      name: "memory_facts",
-      arguments: { subject: "Decision:retries", predicate: "status" },
-    });
-    expect(facts.structuredContent).toMatchObject({ facts: [{ logId, value: "3", validTo: null }] });
-    const wrong = await client.callTool({ name: "memory_facts", arguments: { predicate: "Not one" } });
-    expect(wrong).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("invalid_request") }] });
-    await client.close();
-    const posted = await api.post<LogSearch>("/api/coding/memory_search", { q: "flaky mirror" });
-    expect(posted.body.hits.map(({ log }) => log.logId)).toEqual([logId]);
-    const manifest = await api.get<{ tools: readonly { name: string }[] }>("/manifest");
-    expect(manifest.body.tools.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["memory_search", "memory_facts"]),
-    );
-    const without = await gateway.client(["coding:read", "logs:write"]);
-    expect((await without.post("/api/coding/memory_search", { q: "x" })).status).toBe(403);
-  });
-});
-
-test("what docs/memory.md tells to type works as it stands", async () => {
-  const page = await readFile(resolve(import.meta.dirname, "../../docs/memory.md"), "utf8");
-  const script = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block).join("\n");
-  const commands = await startTypedCommands(world.root, socketPath());
-  const env = {
-    PATH: `${commands.binDir}:${process.env["PATH"] ?? ""}`,
-    GATEWAY: gateway.url,
-    TOKEN: bearers.get("a personal API token") ?? "",
-  };
-  const { stdout } = await promisify(execFile)("sh", ["-eu", "-c", script], { env, timeout: 30_000 });
-  await commands.close();
-  expect(stdout).toContain("Why the mirror was slow\n");
-  expect(stdout).toMatch(/Decision:timeout +status +30 s/);
-  expect(stdout).toContain('"success":true');
-  expect(stdout).toContain("Deleted 1 log entry of the session");
-  expect(stdout).toMatch(/Deleted \d+ entr(y|ies) with \d+ facts?\.\n$/);
-  expect((await api.get<LogPage>("/api/v1/logs")).body.logs).toEqual([]);
-}, 60_000);
