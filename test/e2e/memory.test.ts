@@ -150,7 +150,7 @@ describe.for(agents)("%s", (agent) => {
     await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([4, 5]);
     expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual([]);
     expect((await record(api, sessionId)).body).toMatchObject({ outcome: "recorded", turns: 4 });
-    expect((await turnsOf(api, sessionId)).toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect((await turnsOf(api, sessionId)).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
     expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 60 s"]);
   });
 });
