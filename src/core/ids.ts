@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { hash, randomBytes, randomUUID } from "node:crypto";
 
 /** A random UUID (version 4): session, terminal and account identifiers. */
 export function newUuid(): string {
@@ -17,5 +17,5 @@ export function newSecret(): string {
 
 /** SHA-256 of `text` as lower-case hex: how secrets are stored and how requests are compared. */
 export function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", text);
 }

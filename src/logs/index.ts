@@ -59,7 +59,7 @@ export type {
   VisibleAmong,
 } from "./ports.ts";
 export { createRecorder, type Recorder } from "./recorder.ts";
-export { type LogContext, rulesName } from "./rules.ts";
+export type { LogContext } from "./rules.ts";
 export { createMemoryTools } from "./tools.ts";
 
 /**

@@ -98,7 +98,7 @@ export async function submitLog(
     context: nothingKnown,
     body: bodyOf(turns === undefined ? { content: content ?? "" } : { turns }),
   };
-  const key_hash = idempotencyKey === undefined ? null : keyHash(idempotencyKey, caller, dir);
+  const key_hash = idempotencyKey === undefined ? null : hashOfKey(idempotencyKey, caller, dir);
   const request_hash = key_hash === null ? null : sha256(JSON.stringify(input));
   const row = { ...rowOf(deps, of, dir), source: "api" as const, key_hash, request_hash };
   const episode = deps.later ? null : episodeOf(of, deps.searchText);
@@ -132,7 +132,7 @@ async function dirOf(
 }
 
 /** Who is limited to folders does not learn which keys are used elsewhere. */
-function keyHash(idempotencyKey: string, { folders }: LogsCaller, dir: string | null): string {
+function hashOfKey(idempotencyKey: string, { folders }: LogsCaller, dir: string | null): string {
   return sha256(folders === null ? idempotencyKey : JSON.stringify([idempotencyKey, dir]));
 }
 

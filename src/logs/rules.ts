@@ -5,7 +5,7 @@ import { assertionsOfCall } from "./rules-calls.ts";
 import { assertionsOfText } from "./rules-text.ts";
 
 /** The name of these rules in every fact that they find. Rules that find something else have another number. */
-export const rulesName = "rules@1";
+const rulesName = "rules@1";
 
 /** What is known beside what was said. */
 export interface LogContext extends FilePlace {
