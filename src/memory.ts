@@ -32,7 +32,7 @@ export interface MemoryDeps {
   readonly log: Log;
   readonly accounts: Pick<Accounts, "owner" | "audit">;
   readonly folders: Pick<Folders, "visibleAmong" | "resolveAllowedDir">;
-  readonly coding: Pick<Coding, "read" | "placeOf" | "changedSince">;
+  readonly coding: Pick<Coding, "read" | "placeOf" | "changedSince" | "forgottenAt">;
   readonly events: Pick<Events, "stream">;
 }
 
@@ -53,6 +53,7 @@ export async function openMemory(deps: MemoryDeps): Promise<Memory> {
     record: (accountId, recording) => logs.record(accountId, recording),
     follow: ({ after, signal }) => events.stream({ after, sessionIds: null, within: null, signal }),
     changedSince: (epochMs) => coding.changedSince(epochMs),
+    forgottenAt: (sessionId) => coding.forgottenAt(sessionId),
     owner: async () => (await accounts.owner()).accountId,
     async read(sessionId, { after, limit }, { caller, signal }) {
       const scopes = new Set<Scope>(["coding:read"]);

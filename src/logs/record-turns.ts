@@ -1,5 +1,6 @@
 import { setImmediate as nextTask } from "node:timers/promises";
 import type { Clock } from "../core/clock.ts";
+import type { Turn } from "../wire/turn.ts";
 import type { Recorded, SessionRecording } from "./ingest.ts";
 import type { LogsDatabase } from "./logs-database.ts";
 import type { LogsCaller, ReadSession, SessionPart } from "./ports.ts";
@@ -10,6 +11,8 @@ export interface RecordTurnsDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly read: ReadSession;
   readonly record: (accountId: string, recording: SessionRecording) => Promise<Recorded>;
+  /** Until when what was said in a session, by its own id, is forgotten (epoch milliseconds); null when it is not. */
+  readonly forgottenAt: (sessionId: string) => Promise<number | null>;
 }
 
 /** Which turns. */
@@ -18,7 +21,10 @@ export interface TurnsWanted {
   readonly sessionId: string;
   /** Into whose memory, by what it may see. */
   readonly caller: LogsCaller;
-  /** Somebody asked for it: all turns, also those that were deleted; else those behind the last one that was recorded or deleted. */
+  /**
+   * Somebody asked for it: all turns, also those that were deleted or forgotten; else those behind the last one that was recorded or
+   * deleted which nobody wanted forgotten.
+   */
   readonly onPurpose: boolean;
   /** Nothing while a process runs it. */
   readonly onlyIfOver?: boolean;
@@ -48,10 +54,14 @@ export async function recordTurns(deps: RecordTurnsDeps, wanted: TurnsWanted): P
     const ended = part.isOver || part.unfinished === null ? part.turns : part.turns.slice(0, -1);
     const last = ended.at(-1);
     if (last === undefined) break;
-    const { sessionId, title, dir } = part;
-    const context = { ...part.context, branch: ended[0]?.index === 0 ? part.context.branch : null };
+    const { sessionId, dir } = part;
+    const forgottenAt = onPurpose ? null : await deps.forgottenAt(sessionId);
+    const kept = forgottenAt === null ? ended : ended.filter((turn) => beganAfter(turn, forgottenAt));
+    // A title is what was said first.
+    const title = forgottenAt === null ? part.title : null;
+    const context = { ...part.context, branch: kept[0]?.index === 0 ? part.context.branch : null };
     const begunAt = performance.now();
-    const recorded = await deps.record(accountId, { sessionId, title, dir, context, turns: ended, onPurpose });
+    const recorded = await deps.record(accountId, { sessionId, title, dir, context, turns: kept, onPurpose });
     logIds.push(...recorded.logIds);
     turns += recorded.turns;
     if (outcome !== "recorded" && recorded.outcome !== "known") outcome = recorded.outcome;
@@ -63,6 +73,11 @@ export async function recordTurns(deps: RecordTurnsDeps, wanted: TurnsWanted): P
   }
   signal.throwIfAborted();
   return { outcome, logIds, turns };
+}
+
+/** One that does not say when it began did not. */
+function beganAfter({ at }: Turn, epochMs: number): boolean {
+  return at !== null && Date.parse(at) > epochMs;
 }
 
 /** Its own id is known when it was read, and what is recorded of it is known by that id. */

@@ -77,6 +77,27 @@ describeOnBothStores("the recorder", (openStore) => {
     expect(await turnsOf("s1")).toEqual(upTo(6));
     expect(await one.record("s1", whole(owner), signal)).toEqual({ outcome: "known", logIds: [], turns: 0 });
   });
+
+  test("takes by itself nothing of what was forgotten, neither its turns nor the title that they gave; on purpose all", async () => {
+    const { logs, owner, sessions, turnsOf, markIs, recorder } = await setUp(openStore);
+    const one = recorder();
+    one.start();
+    await markIs("0");
+    const at = "2025-05-05T12:00:00.000Z";
+    sessions.say("own", 23, "2025-05-05T11:00:00.000Z");
+    sessions.say("own", 1, at);
+    Object.assign(sessions.session("own"), { aliases: ["stand-in"], forgottenAt: Date.parse(at) });
+    sessions.tell("session.turn_ended", "stand-in");
+    await markIs("1");
+    expect(await turnsOf("own")).toEqual([]);
+    sessions.say("own", 2, "2025-05-05T12:00:00.001Z");
+    sessions.tell("session.turn_ended", "stand-in");
+    await markIs("2");
+    expect(await turnsOf("own")).toEqual([24, 25]);
+    expect((await logs.list(whole(owner), { sessionId: "own", limit: 9 })).logs).toMatchObject([{ title: null }]);
+    expect(await one.record("own", whole(owner), signal)).toMatchObject({ outcome: "recorded", turns: 24 });
+    expect(await turnsOf("own")).toEqual(upTo(26));
+  });
 });
 
 describe("the recorder", () => {

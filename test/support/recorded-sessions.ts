@@ -17,14 +17,15 @@ interface PlannedSession {
   aliases: readonly string[];
   unfinished: SessionPart["unfinished"];
   isOver: boolean;
+  forgottenAt: number | null;
 }
 
 /** Sessions with their events, as the recorder is given them. */
 export interface RecordedSessions {
   /** Made when it is first asked for. */
   session(sessionId: string): PlannedSession;
-  /** Turns `from` to `to`, each an exchange's half. */
-  say(sessionId: string, turns: number): void;
+  /** So many more turns, each an exchange's half. */
+  say(sessionId: string, turns: number, at?: string): void;
   tell(kind: "session.turn_ended" | "session.exited" | "session.activity", sessionId: string): void;
   /** What is older than this is no longer kept. */
   lose(): void;
@@ -46,18 +47,19 @@ export function createRecordedSessions(): RecordedSessions {
   function session(sessionId: string): PlannedSession {
     const known = sessions.get(sessionId);
     if (known !== undefined) return known;
-    const made: PlannedSession = { turns: [], aliases: [], unfinished: null, isOver: false };
+    const made: PlannedSession = { turns: [], aliases: [], unfinished: null, isOver: false, forgottenAt: null };
     sessions.set(sessionId, made);
     return made;
   }
 
   return {
     session,
-    say(sessionId, turns) {
+    say(sessionId, turns, at) {
       const it = session(sessionId);
-      const next = Array.from({ length: turns }, (_, at) =>
-        turnOf(it.turns.length + at, [`word${it.turns.length + at}`]),
-      );
+      const next = Array.from({ length: turns }, (_, ahead) => {
+        const index = it.turns.length + ahead;
+        return turnOf(index, [`word${index}`], at);
+      });
       it.turns = [...it.turns, ...next];
     },
     tell(kind, sessionId) {
@@ -145,6 +147,7 @@ export function createTestRecorder(
     read: sessions.read,
     follow: sessions.follow,
     changedSince: async () => [],
+    forgottenAt: async (sessionId) => sessions.session(sessionId).forgottenAt,
     record: (accountId, recording) => logs.record(accountId, recording),
     owner: async () => owner,
     ...options,
