@@ -277,11 +277,13 @@ test.each(["before it answers", "in the middle of its answer"])(
 );
 
 test("an aborted extraction does not wait for the end of a pause", async () => {
-  const { asked, extract } = await setUp(({ response }) => send(response, "{}", { status: 500 }));
+  const clock = createFakeClock();
+  const { asked, extract } = await setUp(({ response }) => send(response, "{}", { status: 500 }), { clock });
   const controller = new AbortController();
   const outcome = extract("text", controller.signal).catch((error: unknown) => error);
-  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  await vi.waitFor(() => expect(clock.nextAt).toBe(clock.now() + 2_000));
   const reason = new Error("The entry is gone.");
   controller.abort(reason);
   expect(await outcome).toBe(reason);
+  expect(asked).toHaveLength(1);
 });
