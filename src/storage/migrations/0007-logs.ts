@@ -115,7 +115,8 @@ async function createWords(db: Kysely<unknown>): Promise<void> {
   await schema.createIndex("log_postings_by_chunk").on("log_postings").column("chunk_id").execute();
 }
 
-async function createDerived({ schema }: Kysely<unknown>): Promise<void> {
+async function createDerived(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db;
   await schema
     .createTable("entities")
     .addColumn("entity_id", "text", (c) => c.primaryKey())
@@ -146,6 +147,7 @@ async function createDerived({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn("recorded_at", "bigint", (c) => c.notNull())
     .addColumn("extractor", "text", (c) => c.notNull())
     .addPrimaryKeyConstraint("facts_key", ["log_id", "position"])
+    .$call((table) => (isSqlite(db) ? table.modifyEnd(sql`without rowid`) : table))
     .execute();
   await schema.createIndex("facts_by_statement").on("facts").columns(["statement_id", "valid_from"]).execute();
   await schema.createIndex("facts_by_time").on("facts").columns(["account_id", "valid_from"]).execute();
