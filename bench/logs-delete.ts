@@ -31,6 +31,7 @@ await withLogs(async (bench) => {
   const withoutErasure = createDeletion({
     ...bench.database,
     clock: systemClock,
+    namesOf: async (sessionId) => [sessionId],
     noteDeletion: auditDeletions(bench.database),
     erasure: { finish: async () => "done", isPending: false, compact: async () => {}, close: async () => {} },
     extraction: { wake: async () => {}, cancel: () => {}, close: async () => {} },

@@ -26,6 +26,7 @@ export async function withLogs(task: (bench: BenchLogs) => Promise<void>): Promi
     clock: systemClock,
     searchText,
     ...anyFolder,
+    namesOf: async (sessionId) => [sessionId],
     noteDeletion: auditDeletions(database),
   });
   try {

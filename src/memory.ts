@@ -32,7 +32,7 @@ export interface MemoryDeps {
   readonly log: Log;
   readonly accounts: Pick<Accounts, "owner" | "audit">;
   readonly folders: Pick<Folders, "visibleAmong" | "resolveAllowedDir">;
-  readonly coding: Pick<Coding, "read" | "placeOf" | "changedSince" | "forgottenAt">;
+  readonly coding: Pick<Coding, "read" | "placeOf" | "changedSince" | "forgottenAt" | "namesOf">;
   readonly events: Pick<Events, "stream">;
 }
 
@@ -45,6 +45,7 @@ export async function openMemory(deps: MemoryDeps): Promise<Memory> {
     extractor: extractorOf(config, deps),
     visibleAmong: (dirs, within) => folders.visibleAmong(dirs, { scope: "coding", within }),
     resolveDir: async (dir, within) => (await folders.resolveAllowedDir(dir, { scope: "coding", within })).dir,
+    namesOf: (sessionId) => coding.namesOf(sessionId),
     noteDeletion: (note, within) => accounts.audit.note(note, within),
   });
   const recorder = createRecorder({

@@ -94,6 +94,8 @@ export interface Coding {
   placeOf(dir: string): Promise<SessionPlace>;
   /** The ids of sessions that changed since then, or have a terminal: of those that the gateway runs or ran, the latest first, at most 1,000. */
   changedSince(epochMs: number): Promise<readonly string[]>;
+  /** Every name that a session ever had, the one that it goes by first; of one that the gateway never ran, this name alone. */
+  namesOf(sessionId: string): Promise<readonly string[]>;
   /** Until when what was said in a session is forgotten (epoch milliseconds): it comes back by nobody's doing. Null when it is not. */
   forgottenAt(sessionId: string): Promise<number | null>;
   /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
@@ -249,6 +251,10 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
     placeOf: (dir) => placeOf(worktrees, dir),
     changedSince: (epochMs) => store.changedSince(epochMs, maxChanged),
+    async namesOf(sessionId) {
+      const record = await store.find(sessionId);
+      return record === null ? [sessionId] : [record.sessionId, ...record.aliases];
+    },
     forgottenAt: (sessionId) => forgotten.at(sessionId),
     startIndexing: () => catalog.start(),
     async stop() {

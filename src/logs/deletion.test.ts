@@ -42,6 +42,27 @@ describeOnBothStores("deleting", (openStore) => {
     });
   });
 
+  test("finds a session's entries by every name that it ever had, and nobody else's", async () => {
+    const store = await openStore();
+    const names = ["own", "stand-in", "before"];
+    const logs = await openTestLogs(store, { namesOf: async (name) => (names.includes(name) ? names : [name]) });
+    const [me, other] = [await addAccount(store), await addAccount(store)];
+    const said = async (accountId: string, sessionId: string) =>
+      (await logs.submit(whole(accountId), { content: "Decision: a = b", sessionId })).log.logId;
+    const [own, before] = [await said(me, "own"), await said(me, "before")];
+    const [apart, theirs] = [await said(me, "apart"), await said(other, "own")];
+    const listed = async (accountId: string, sessionId: string) =>
+      (await logs.list(whole(accountId), { sessionId })).logs.map(({ logId }) => logId).toSorted();
+    for (const name of names) expect(await listed(me, name)).toEqual([own, before].toSorted());
+    expect(await listed(me, "apart")).toEqual([apart]);
+    expect(await logs.deleteSession(whole(me), "stand-in", tester)).toMatchObject({ deleted: { logs: 2 } });
+    expect(await listed(me, "own")).toEqual([]);
+    expect(await errorCode(logs.deleteSession(whole(me), "before", tester))).toBe("log_not_found");
+    expect(await listed(other, "before")).toEqual([theirs]);
+    const audited = await store.db.selectFrom("audit_entries").select("subject").execute();
+    expect(audited).toEqual([{ subject: sha256("own") }]);
+  });
+
   test("takes all entries of a session at once", async () => {
     const { store, logs, me } = await setUp();
     const blocks = [callOf("Read", { file_path: "/a" }), "Decision: a = b"];

@@ -6,7 +6,7 @@ import type { Erasure } from "./erasure.ts";
 import { logNotFound } from "./errors.ts";
 import type { Extraction } from "./extraction.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
-import type { DeletionNote, DeletionOrigin, NoteDeletion } from "./ports.ts";
+import type { DeletionNote, DeletionOrigin, NamesOf, NoteDeletion } from "./ports.ts";
 import { shareOf } from "./preview.ts";
 import { isSeen, type Sight } from "./sight.ts";
 
@@ -28,6 +28,7 @@ export function createDeletion(
   deps: LogsDatabase & {
     readonly clock: Clock;
     readonly noteDeletion: NoteDeletion;
+    readonly namesOf: NamesOf;
     readonly erasure: Erasure;
     readonly extraction: Extraction;
   },
@@ -77,13 +78,15 @@ export function createDeletion(
       };
     },
     async session(sight, sessionId, by) {
-      const removed = await remove({ sight, by, subject: sessionId, action: "session_logs_deleted" }, async (tx) => {
+      const names = await deps.namesOf(sessionId);
+      const subject = names[0] ?? sessionId;
+      const removed = await remove({ sight, by, subject, action: "session_logs_deleted" }, async (tx) => {
         const rows = await tx.db
           .selectFrom("log_entries")
           .select("log_id")
           .where("account_id", "=", sight.accountId)
           .where(isSeen(tx, sight))
-          .where("session_id", "=", sessionId)
+          .where("session_id", "in", names)
           .execute();
         return rows.map(({ log_id }) => log_id);
       });

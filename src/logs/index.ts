@@ -30,6 +30,7 @@ import type {
   DeletionOrigin,
   Extractor,
   LogsCaller,
+  NamesOf,
   NoteDeletion,
   ResolveDir,
   SearchText,
@@ -50,6 +51,7 @@ export type {
   DeletionOrigin,
   Extractor,
   LogsCaller,
+  NamesOf,
   NoteDeletion,
   ResolveDir,
   SearchTerm,
@@ -80,7 +82,10 @@ export interface Logs {
   /** Remembers turns of a session, each once; what was deleted only when it is on purpose. */
   record(accountId: string, recording: SessionRecording): Promise<Recorded>;
 
-  /** The newest first. @throws PosternError `invalid_request` for a cursor that is none */
+  /**
+   * The newest first; of a session by any name that it ever had.
+   * @throws PosternError `invalid_request` for a cursor that is none
+   */
   list(caller: LogsCaller, input: ListLogsInput): Promise<LogPage>;
   /** With what was derived from it. @throws PosternError `log_not_found` */
   get(caller: LogsCaller, logId: string): Promise<LogDetail>;
@@ -102,7 +107,7 @@ export interface Logs {
    * @throws PosternError `log_not_found`
    */
   delete(caller: LogsCaller, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
-  /** All entries of a session, in one transaction. @throws PosternError `log_not_found` when there is none */
+  /** All entries of a session, by whatever name of it, in one transaction. @throws PosternError `log_not_found` when there is none */
   deleteSession(caller: LogsCaller, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
 
   /** Whether something that was deleted waits for a reader to leave the store's file. */
@@ -123,6 +128,7 @@ export async function openLogs(deps: {
   readonly searchText: SearchText;
   readonly visibleAmong: VisibleAmong;
   readonly resolveDir: ResolveDir;
+  readonly namesOf: NamesOf;
   readonly noteDeletion: NoteDeletion;
   readonly log?: Log;
   /** Finds more than the rules do; null for the rules alone. */

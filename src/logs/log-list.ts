@@ -3,6 +3,7 @@ import type { ListLogsInput, LogPage } from "../wire/logs.ts";
 import { cursorOf, readCursor } from "./cursor.ts";
 import { entryColumns, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
+import type { NamesOf } from "./ports.ts";
 import { isSeen, type Sight } from "./sight.ts";
 
 const defaultLimit = 50;
@@ -11,8 +12,13 @@ const defaultLimit = 50;
  * The entries that are seen, the newest first.
  * @throws PosternError `invalid_request` for a cursor that is none
  */
-export async function listLogs(on: LogsDatabase, sight: Sight, input: ListLogsInput): Promise<LogPage> {
+export async function listLogs(
+  on: LogsDatabase & { readonly namesOf: NamesOf },
+  sight: Sight,
+  input: ListLogsInput,
+): Promise<LogPage> {
   const { limit = defaultLimit, cursor, source, status, sessionId } = input;
+  const names = sessionId === undefined ? [] : await on.namesOf(sessionId);
   const before = cursor === undefined ? null : readCursor(cursor, 1);
   const rows = await on.db
     .selectFrom("log_entries")
@@ -21,7 +27,7 @@ export async function listLogs(on: LogsDatabase, sight: Sight, input: ListLogsIn
     .where(isSeen(on, sight))
     .$if(source !== undefined, (query) => query.where("source", "=", source ?? "api"))
     .$if(status !== undefined, (query) => query.where("status", "=", status ?? "ready"))
-    .$if(sessionId !== undefined, (query) => query.where("session_id", "=", sessionId ?? ""))
+    .$if(sessionId !== undefined, (query) => query.where("session_id", "in", names))
     .$if(before !== null, (query) =>
       query.where(sql<boolean>`(observed_at, log_id) < (cast(${before?.[0]} as bigint), ${before?.[1]})`),
     )

@@ -67,6 +67,9 @@ export interface DeletionOrigin {
   readonly userAgent: string | null;
 }
 
+/** Every name that a session ever had, the one that it goes by first; of one that is not known, this name alone. */
+export type NamesOf = (sessionId: string) => Promise<readonly string[]>;
+
 /** That something was deleted: when, by whom and how much, never what it said. */
 export interface DeletionNote {
   readonly action: "log_deleted" | "session_logs_deleted";

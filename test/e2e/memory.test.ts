@@ -189,6 +189,7 @@ test("a gateway that is killed records after its restart, a worktree counts as i
   expect(facts, "one name for a file, in whatever worktree").toContain(`edited File:${dir}/src/a.txt`);
   expect((await entriesOf(api, sessionId)).map((entry) => entry.dir)).toEqual([dir]);
   expect((await record(api, sessionAliases[0] ?? "")).body).toMatchObject({ outcome: "known" });
+  expect(await turnsOf(api, sessionAliases[0] ?? ""), "by the name that it had at first").toEqual([0, 1]);
 
   const atEnds = await restarted(world, "close");
   const again = await atEnds.api.ask({ dir, sessionId, prompt: "say Decision: the colour = red", waitMs });

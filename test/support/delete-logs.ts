@@ -13,6 +13,7 @@ const logs = await openLogs({
   clock: systemClock,
   searchText,
   ...anyFolder,
+  namesOf: async (sessionId) => [sessionId],
   noteDeletion: auditDeletions(database),
 });
 const { logs: entries } = await logs.list(whole(accountId), { limit: 200 });

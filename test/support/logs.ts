@@ -12,6 +12,7 @@ import {
   type Extractor,
   type Logs,
   type LogsCaller,
+  type NamesOf,
   type NoteDeletion,
   openLogs,
   type ResolveDir,
@@ -36,6 +37,7 @@ export async function openTestLogs(
     readonly clock?: Clock;
     readonly extractor?: Extractor | null;
     readonly visibleAmong?: VisibleAmong;
+    readonly namesOf?: NamesOf;
   } = {},
 ): Promise<Logs> {
   const logs = await openLogs({
@@ -43,6 +45,7 @@ export async function openTestLogs(
     clock: systemClock,
     searchText,
     ...anyFolder,
+    namesOf: async (sessionId) => [sessionId],
     noteDeletion: auditDeletions(store),
     ...options,
   });
