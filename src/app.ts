@@ -185,7 +185,7 @@ async function start(
     sessions: coding,
     events: (options) => events.stream(options),
     problemOf: (error, requestId) => toProblem(error, requestId).problem,
-    isConnected: async (accountId, appId) => (await oauth.apps.list(accountId)).some((app) => app.appId === appId),
+    isConnected: (accountId, appId) => oauth.apps.isConnected(accountId, appId),
     clock,
     log,
   });

@@ -8,7 +8,7 @@ const tags = ["oauth"];
 const config = { access: "own" } as const;
 
 /** `/api/oauth/apps`: the apps that the caller's account let in. */
-export function appRoutes({ apps }: Pick<OAuth, "apps">): RouteModule {
+export function appRoutes({ apps }: { readonly apps: Pick<OAuth["apps"], "list" | "disconnect"> }): RouteModule {
   return ({ app, originOf, principalOf }) => {
     app.route({
       method: "GET",

@@ -57,6 +57,11 @@ export function createApps(deps: {
       });
     },
 
+    async isConnected(accountId, appId) {
+      const found = await records.find("Grant", appId);
+      return found?.account_id === accountId && (found.expires_at ?? 0) > clock.now();
+    },
+
     async disconnect(appId, { accountId, from }) {
       const found = await records.find("Grant", appId);
       if (found === null || found.account_id !== accountId || !(await records.endGrant(sha256(appId)))) {

@@ -45,6 +45,8 @@ export interface OAuth {
   readonly apps: {
     /** Those that the account let in, the one last used first. */
     list(accountId: string): Promise<readonly ConnectedApp[]>;
+    /** Whether it is one of these, by one look-up. */
+    isConnected(accountId: string, appId: string): Promise<boolean>;
     /** Ends all that it was given, at once. @throws PosternError `app_not_found` */
     disconnect(appId: string, decider: Decider): Promise<void>;
   };

@@ -43,6 +43,8 @@ describeOnBothStores("access tokens", (openStore) => {
       const { accessToken, refreshToken } = await server.letIn(clientId);
       const found = await oauth.tokens.find(accessToken);
       const appId = found?.app.appId ?? "";
+      expect(await oauth.apps.isConnected(owner.accountId, appId)).toBe(true);
+      expect(await oauth.apps.isConnected("another", appId)).toBe(false);
       expect(await errorCode(oauth.apps.disconnect(appId, { ...owner, accountId: "another" }))).toBe("app_not_found");
       await oauth.apps.disconnect(appId, owner);
       expect(await oauth.tokens.find(accessToken)).toBeNull();
@@ -53,6 +55,7 @@ describeOnBothStores("access tokens", (openStore) => {
         body: { error: "invalid_grant" },
       });
       expect(await oauth.apps.list(owner.accountId)).toEqual([]);
+      expect(await oauth.apps.isConnected(owner.accountId, appId)).toBe(false);
       expect(await errorCode(oauth.apps.disconnect(appId, owner))).toBe("app_not_found");
     });
   }
@@ -101,7 +104,11 @@ describeOnBothStores("access tokens", (openStore) => {
     const refresh = { grant_type: "refresh_token", client_id: clientId, refresh_token: refreshToken };
     const { body } = await server.post(oauthPaths.token, refresh);
     expect((await app())?.expiresAt).toBe(new Date(clock.now() + lifetimes.grantMs).toISOString());
-    await clock.advance(lifetimes.grantMs + 1);
+    const { appId = "" } = (await app()) ?? {};
+    await clock.advance(lifetimes.grantMs - 1);
+    expect(await oauth.apps.isConnected(owner.accountId, appId)).toBe(true);
+    await clock.advance(2);
+    expect(await oauth.apps.isConnected(owner.accountId, appId)).toBe(false);
     const late = await server.post(oauthPaths.token, { ...refresh, refresh_token: String(body["refresh_token"]) });
     expect(late).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
     expect(await app()).toBeUndefined();
