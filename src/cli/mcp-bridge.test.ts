@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
-import { systemClock } from "../core/clock.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { bridgeMcp } from "./mcp-bridge.ts";
 import { exchangeMcp } from "./mcp-exchange.ts";
 
@@ -71,10 +70,18 @@ function startBridge(socketPath: string, write = async (_line: string): Promise<
       else await new Promise<void>((resolve) => (wake = resolve));
     }
   }
+  let waits = 0;
+  const clock: Clock = {
+    ...systemClock,
+    sleep(ms, signal) {
+      waits += 1;
+      return systemClock.sleep(ms, signal);
+    },
+  };
   const running = bridgeMcp({
     socketPath,
     token: "any",
-    clock: systemClock,
+    clock,
     input: input(),
     warn: () => undefined,
     write: (line) => {
@@ -92,7 +99,7 @@ function startBridge(socketPath: string, write = async (_line: string): Promise<
     queue.push(Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`));
     wake();
   };
-  return { say, end, text: () => lines.join("") };
+  return { say, end, text: () => lines.join(""), waits: () => waits };
 }
 
 test("after a session could not be begun anew, what comes next begins it", async () => {
@@ -115,13 +122,13 @@ test("after a session could not be begun anew, what comes next begins it", async
 
 test("a call that is cancelled while it waits for the gateway is not sent later", async () => {
   const first = await startScripted((taken) => replyIn("s", taken));
-  const { say, text } = startBridge(first.socketPath);
+  const { say, text, waits } = startBridge(first.socketPath);
   say({ id: 1, method: "initialize" });
   await expect.poll(text, patient).toContain('"id":1,"result"');
   first.close();
   say({ id: 2, method: "tools/call", params: { name: "coding_ask" } });
   say({ id: 3, method: "tools/list" });
-  await sleep(50); // until nobody was found
+  await expect.poll(waits, patient).toBeGreaterThanOrEqual(2); // each found nobody
   say({ method: "notifications/cancelled", params: { requestId: 2 } });
   const second = await startScripted((taken) => replyIn("s", taken), first.socketPath);
   await expect.poll(text, patient).toContain('"id":3,"result"');
@@ -172,8 +179,12 @@ test("nothing more is read from the gateway while its client takes nothing", asy
   const taking = Promise.withResolvers<void>();
   const { say } = startBridge(gateway.socketPath, () => taking.promise);
   say({ id: 1, method: "initialize" });
-  await expect.poll(() => sent, patient).toBeGreaterThan(0);
-  await sleep(300); // long enough for all of it to come
+  const looks: number[] = [];
+  const rests = (): boolean => {
+    looks.push(sent);
+    return sent > 0 && looks.length >= 10 && looks.slice(-10).every((count) => count === sent);
+  };
+  await expect.poll(rests, patient).toBe(true);
   expect(sent).toBeLessThan(400);
   taking.resolve();
 });

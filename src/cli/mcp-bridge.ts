@@ -1,11 +1,11 @@
-import type { Clock } from "../core/clock.ts";
-import { hasCode, isErrno, messageOf, PosternError } from "../core/errors.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
 import { readLines } from "./json-lines.ts";
-import { exchangeMcp, type McpAnswer, type McpReports } from "./mcp-exchange.ts";
+import { BridgeSession, type GatewayPlace, isUnsent, type Session } from "./mcp-bridge-session.ts";
+import { listen } from "./mcp-bridge-stream.ts";
+import type { McpAnswer, McpReports } from "./mcp-exchange.ts";
 import {
   errorLine,
   failureLine,
-  headersOf,
   type Message,
   type MessageId,
   messageSchema,
@@ -15,10 +15,7 @@ import {
 } from "./mcp-messages.ts";
 
 /** What a bridge connects. */
-export interface BridgeOptions {
-  readonly socketPath: string;
-  readonly token: string;
-  readonly clock: Clock;
+export interface BridgeOptions extends GatewayPlace {
   readonly input: AsyncIterable<Uint8Array>;
   /** Gets the lines for the client, each with its end; resolves when there is room for the next. */
   readonly write: (line: string) => Promise<void>;
@@ -29,11 +26,6 @@ export interface BridgeOptions {
 /** As much as a gateway takes at most. */
 const maxLineLength = 64 * 1024 * 1024;
 const maxRunning = 100;
-/** How long a request waits for a gateway that restarts. */
-const patienceMs = 15_000;
-const firstPauseMs = 200;
-const longestPauseMs = 5_000;
-const goodbyeMs = 1_000;
 /** So long what was asked just before the end is still answered; clients that end a server wait two seconds before they kill it. */
 const lastAnswersMs = 1_200;
 const cancelledByClient = new PosternError("client_gone", "The client cancelled the call.");
@@ -71,27 +63,17 @@ interface Asking {
   readonly running: Running;
 }
 
-/** What it takes to have a session again. */
-interface Session {
-  readonly sessionId: string;
-  readonly version: string;
-}
-
 class McpBridge {
   readonly #options: BridgeOptions;
   readonly #ending = new AbortController();
   readonly #running = new Map<MessageId, Running>();
   readonly #answering = new Set<Promise<void>>();
-  readonly #subscribed = new Set<string>();
-  #initialize: Message | null = null;
-  #session: Session | null = null;
-  /** While a session is begun, by the client or anew. */
-  #opening: Promise<void> | null = null;
+  readonly #session: BridgeSession;
   #telling = 0;
-  #count = 0;
 
   constructor(options: BridgeOptions) {
     this.#options = options;
+    this.#session = new BridgeSession(options, this.#ending.signal, (session) => this.#listen(session));
   }
 
   /** What follows a message need not wait for its answer, not even for the gateway: a cancellation has to come through. */
@@ -106,8 +88,7 @@ class McpBridge {
         errorLine(id, { code: -32_000, message: `${maxRunning} calls are under way, the most allowed.` }),
       );
     } else if (method === "initialize") {
-      this.#initialize = message;
-      void this.#open(this.#answer(message, id));
+      this.#session.openFor(message, () => this.#answer(message, id));
     } else {
       void this.#answer(message, id);
     }
@@ -128,10 +109,7 @@ class McpBridge {
     const late = clock.sleep(lastAnswersMs, this.#ending.signal).catch(() => undefined); // it is over then
     await Promise.race([Promise.allSettled(this.#answering), late]);
     this.#ending.abort(closedByClient);
-    if (this.#session === null) return;
-    const call = { method: "DELETE" as const, headers: this.#sessionHeaders(), body: null };
-    // It would end by itself, later.
-    await this.#exchange({ ...call, signal: AbortSignal.timeout(goodbyeMs) }).catch(() => undefined);
+    await this.#session.end();
   }
 
   /** In the newer specification a call is cancelled by ending its connection. What waits to be sent is not sent in either. */
@@ -151,8 +129,8 @@ class McpBridge {
     const { signal } = this.#ending;
     this.#telling += 1;
     try {
-      await this.#haveSession(message, signal);
-      const answer = await this.#post(message, signal);
+      await this.#session.have(message, signal);
+      const answer = await this.#session.post(message, signal);
       if (answer.status >= 400)
         this.#options.warn(`The gateway did not take ${message.method ?? "an answer"}: ${answer.status}`);
     } catch (error) {
@@ -160,7 +138,8 @@ class McpBridge {
     } finally {
       this.#telling -= 1;
     }
-    if (message.method === "notifications/initialized" && this.#session !== null) void this.#listen(this.#session);
+    const { current } = this.#session;
+    if (message.method === "notifications/initialized" && current !== null) this.#listen(current);
   }
 
   async #ask(message: Message, id: MessageId): Promise<void> {
@@ -179,8 +158,8 @@ class McpBridge {
 
   async #askAgain(message: Message, { id, signal, running }: Asking): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
-      await this.#haveSession(message, signal);
-      const session = this.#session;
+      await this.#session.have(message, signal);
+      const session = this.#session.current;
       let answered = false;
       const reports: McpReports = {
         onMessage: (text) => {
@@ -189,10 +168,10 @@ class McpBridge {
         },
       };
       const send = (): Promise<McpAnswer> => this.#send(message, { signal, running, reports });
-      const answer = await this.#whenThere(send, signal);
-      if (message.method === "initialize") this.#begun(answer);
+      const answer = await this.#session.whenThere(send, signal);
+      if (message.method === "initialize") this.#session.begun(answer);
       if (answer.status === 404 && session !== null && !running.modern && attempt === 1) {
-        this.#forget(session);
+        this.#session.forget(session);
         running.isSent = false;
         if (running.isCancelled) running.controller.abort(cancelledByClient);
         continue;
@@ -200,7 +179,7 @@ class McpBridge {
       if (answer.status >= 400) await this.#write(refusalLine(id, answer));
       else if (answer.text !== "") await this.#write(answer.text);
       else if (!answered) throw new PosternError("gateway_not_running", "The gateway went away before it answered.");
-      if (answer.status < 400) this.#remember(message);
+      if (answer.status < 400) this.#session.remember(message);
       return;
     }
   }
@@ -212,7 +191,7 @@ class McpBridge {
   ): Promise<McpAnswer> {
     running.isSent = true;
     try {
-      return await this.#post(message, signal, reports);
+      return await this.#session.post(message, signal, reports);
     } catch (error) {
       running.isSent = !isUnsent(error);
       if (running.isCancelled && !running.isSent) running.controller.abort(cancelledByClient);
@@ -230,160 +209,18 @@ class McpBridge {
       result !== null &&
       "protocolVersion" in result
     ) {
-      this.#negotiated = String(result.protocolVersion);
+      this.#session.negotiated(String(result.protocolVersion));
     }
     return true;
   }
 
-  #negotiated = "2025-11-25";
-
-  #begun({ sessionId }: McpAnswer): void {
-    if (sessionId !== null) this.#session = { sessionId, version: this.#negotiated };
-  }
-
-  #remember({ method, params }: Message): void {
-    const uri = params?.["uri"];
-    if (typeof uri !== "string") return;
-    if (method === "resources/subscribe") this.#subscribed.add(uri);
-    if (method === "resources/unsubscribe") this.#subscribed.delete(uri);
-  }
-
-  /** While a gateway restarts, what has not been sent waits for it. */
-  async #whenThere<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  #listen(session: Session): void {
     const { clock } = this.#options;
-    const deadline = clock.now() + patienceMs;
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        if (!isUnsent(error) || clock.now() + pauseMs > deadline) throw error;
-        await clock.sleep(pauseMs, signal);
-      }
-    }
-  }
-
-  /** It was restarted, or the session was left for long. The client need not know: what it sends next begins another. */
-  #forget(lost: Session): void {
-    if (this.#session === lost) this.#session = null;
-  }
-
-  #open(work: Promise<void>): Promise<void> {
-    const opening: Promise<void> = work.finally(() => {
-      if (this.#opening === opening) this.#opening = null;
-    });
-    opening.catch(() => undefined); // told to those who wait for it
-    this.#opening = opening;
-    return opening;
-  }
-
-  /** What belongs to a session waits for it, and begins it when it is gone, also after that failed before. */
-  async #haveSession(message: Message, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (versionOf(message) !== null || message.method === "initialize") return;
-    if (this.#opening !== null) await abortable(this.#opening, signal);
-    else if (this.#session === null && this.#initialize !== null) await abortable(this.#open(this.#begin()), signal);
-  }
-
-  async #begin(): Promise<void> {
-    const { signal } = this.#ending;
-    const initialize = { ...this.#initialize, jsonrpc: "2.0" as const, id: this.#ownId() };
-    const answer = await this.#whenThere(() => this.#post(initialize, signal), signal);
-    this.#begun(answer);
-    const session = this.#session;
-    if (session === null) return; // what is asked next is answered with the reason
-    try {
-      await this.#post({ jsonrpc: "2.0", method: "notifications/initialized" }, signal);
-      for (const uri of this.#subscribed) {
-        await this.#post({ jsonrpc: "2.0", id: this.#ownId(), method: "resources/subscribe", params: { uri } }, signal);
-      }
-    } catch (error) {
-      this.#forget(session); // half of one is none
-      throw error;
-    }
-    void this.#listen(session);
-  }
-
-  #ownId(): string {
-    this.#count += 1;
-    return `postern-mcp-${this.#count}`;
-  }
-
-  /** What the server says by itself, for as long as the session is there. */
-  async #listen(session: Session): Promise<void> {
-    const { signal } = this.#ending;
-    let lastEventId: string | null = null;
-    for (
-      let pauseMs = firstPauseMs;
-      this.#session === session && !signal.aborted;
-      pauseMs = Math.min(pauseMs * 2, longestPauseMs)
-    ) {
-      const resume = lastEventId === null ? {} : { "last-event-id": lastEventId };
-      const reports: McpReports = {
-        onMessage: (text) => {
-          pauseMs = firstPauseMs;
-          return this.#write(text);
-        },
-        onEventId: (eventId) => {
-          lastEventId = eventId;
-        },
-      };
-      try {
-        const call = { method: "GET" as const, headers: { ...this.#sessionHeaders(), ...resume }, body: null, signal };
-        const { status } = await this.#exchange(call, reports);
-        if (status === 404) {
-          this.#forget(session);
-          return await this.#haveSession({ jsonrpc: "2.0" }, signal);
-        }
-        if (status === 400 && lastEventId !== null) {
-          lastEventId = null; // it is no longer kept: what comes from now on is heard
-          continue;
-        }
-        if (status >= 400 && status < 500 && status !== 409 && status !== 429) return;
-      } catch {
-        // Away: it is called again until it is back, and then it has forgotten the session.
-      }
-      await this.#options.clock.sleep(pauseMs, signal).catch(() => undefined); // the loop sees the signal
-    }
-  }
-
-  #post(message: Message, signal: AbortSignal, reports?: McpReports): Promise<McpAnswer> {
-    const version = versionOf(message);
-    const headers =
-      version !== null ? headersOf(message, version) : message.method === "initialize" ? {} : this.#sessionHeaders();
-    return this.#exchange({ method: "POST", headers, body: JSON.stringify(message), signal }, reports);
-  }
-
-  #exchange(
-    call: Parameters<typeof exchangeMcp>[1],
-    reports: McpReports = { onMessage: async () => undefined },
-  ): Promise<McpAnswer> {
-    return exchangeMcp(this.#options, call, reports);
-  }
-
-  #sessionHeaders(): Readonly<Record<string, string>> {
-    if (this.#session === null) return {};
-    return { "mcp-session-id": this.#session.sessionId, "mcp-protocol-version": this.#session.version };
+    const write = (text: string): Promise<void> => this.#write(text);
+    void listen(session, { inSession: this.#session, clock, write, signal: this.#ending.signal });
   }
 
   async #write(text: string): Promise<void> {
     if (!this.#ending.signal.aborted) await this.#options.write(`${text}\n`);
-  }
-}
-
-/** Nobody was there to take it. */
-function isUnsent(error: unknown): boolean {
-  return hasCode(error, "gateway_not_running") && isErrno(error.cause, "ECONNREFUSED", "ENOENT");
-}
-
-/** @throws the signal's reason as soon as it is aborted; the work goes on */
-async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort);
-  try {
-    await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

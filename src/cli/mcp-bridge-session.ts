@@ -1,0 +1,178 @@
+import type { Clock } from "../core/clock.ts";
+import { hasCode, isErrno } from "../core/errors.ts";
+import { exchangeMcp, type McpAnswer, type McpReports } from "./mcp-exchange.ts";
+import { headersOf, type Message, versionOf } from "./mcp-messages.ts";
+
+/** Where the gateway is, and as whom it is spoken to. */
+export interface GatewayPlace {
+  readonly socketPath: string;
+  readonly token: string;
+  readonly clock: Clock;
+}
+
+/** What it takes to have a session again. */
+export interface Session {
+  readonly sessionId: string;
+  readonly version: string;
+}
+
+/** Between attempts to reach a gateway: twice as long each time. */
+export const pauses = { firstMs: 200, longestMs: 5_000 };
+/** How long a request waits for a gateway that restarts. */
+const patienceMs = 15_000;
+const goodbyeMs = 1_000;
+
+/**
+ * The session that clients of the 2025 specifications have with the gateway, opened anew when the gateway has forgotten it, and what is sent
+ * in it.
+ */
+export class BridgeSession {
+  readonly #place: GatewayPlace;
+  readonly #ending: AbortSignal;
+  readonly #onOpenedAnew: (session: Session) => void;
+  readonly #subscribed = new Set<string>();
+  #initialize: Message | null = null;
+  #current: Session | null = null;
+  /** While a session is begun, by the client or anew. */
+  #opening: Promise<void> | null = null;
+  #negotiated = "2025-11-25";
+  #count = 0;
+
+  /** @param ending ends what is begun by itself */
+  constructor(place: GatewayPlace, ending: AbortSignal, onOpenedAnew: (session: Session) => void) {
+    this.#place = place;
+    this.#ending = ending;
+    this.#onOpenedAnew = onOpenedAnew;
+  }
+
+  get current(): Session | null {
+    return this.#current;
+  }
+
+  /** The client begins one: what follows waits until this is answered. */
+  openFor(initialize: Message, answer: () => Promise<void>): void {
+    this.#initialize = initialize;
+    void this.#open(answer());
+  }
+
+  /** What the gateway chose. */
+  negotiated(version: string): void {
+    this.#negotiated = version;
+  }
+
+  begun({ sessionId }: McpAnswer): void {
+    if (sessionId !== null) this.#current = { sessionId, version: this.#negotiated };
+  }
+
+  /** Of what was granted, what the next session has to be asked for again. */
+  remember({ method, params }: Message): void {
+    const uri = params?.["uri"];
+    if (typeof uri !== "string") return;
+    if (method === "resources/subscribe") this.#subscribed.add(uri);
+    if (method === "resources/unsubscribe") this.#subscribed.delete(uri);
+  }
+
+  /** While a gateway restarts, what has not been sent waits for it. */
+  async whenThere<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { clock } = this.#place;
+    const deadline = clock.now() + patienceMs;
+    for (let pauseMs = pauses.firstMs; ; pauseMs = Math.min(pauseMs * 2, pauses.longestMs)) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        if (!isUnsent(error) || clock.now() + pauseMs > deadline) throw error;
+        await clock.sleep(pauseMs, signal);
+      }
+    }
+  }
+
+  /** It was restarted, or the session was left for long. The client need not know: what it sends next begins another. */
+  forget(lost: Session): void {
+    if (this.#current === lost) this.#current = null;
+  }
+
+  /** What belongs to a session waits for it, and begins it when it is gone, also after that failed before. */
+  async have(message: Message, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (versionOf(message) !== null || message.method === "initialize") return;
+    if (this.#opening !== null) await abortable(this.#opening, signal);
+    else if (this.#current === null && this.#initialize !== null) await abortable(this.#open(this.#begin()), signal);
+  }
+
+  post(message: Message, signal: AbortSignal, reports?: McpReports): Promise<McpAnswer> {
+    const version = versionOf(message);
+    const headers =
+      version !== null ? headersOf(message, version) : message.method === "initialize" ? {} : this.headers();
+    return this.exchange({ method: "POST", headers, body: JSON.stringify(message), signal }, reports);
+  }
+
+  exchange(
+    call: Parameters<typeof exchangeMcp>[1],
+    reports: McpReports = { onMessage: async () => undefined },
+  ): Promise<McpAnswer> {
+    return exchangeMcp(this.#place, call, reports);
+  }
+
+  headers(): Readonly<Record<string, string>> {
+    if (this.#current === null) return {};
+    return { "mcp-session-id": this.#current.sessionId, "mcp-protocol-version": this.#current.version };
+  }
+
+  /** Tells the gateway, where it would end by itself, later. */
+  async end(): Promise<void> {
+    if (this.#current === null) return;
+    const call = { method: "DELETE" as const, headers: this.headers(), body: null };
+    await this.exchange({ ...call, signal: AbortSignal.timeout(goodbyeMs) }).catch(() => undefined);
+  }
+
+  #open(work: Promise<void>): Promise<void> {
+    const opening: Promise<void> = work.finally(() => {
+      if (this.#opening === opening) this.#opening = null;
+    });
+    opening.catch(() => undefined); // told to those who wait for it
+    this.#opening = opening;
+    return opening;
+  }
+
+  async #begin(): Promise<void> {
+    const signal = this.#ending;
+    const initialize = { ...this.#initialize, jsonrpc: "2.0" as const, id: this.#ownId() };
+    const answer = await this.whenThere(() => this.post(initialize, signal), signal);
+    this.begun(answer);
+    const session = this.#current;
+    if (session === null) return; // what is asked next is answered with the reason
+    try {
+      await this.post({ jsonrpc: "2.0", method: "notifications/initialized" }, signal);
+      for (const uri of this.#subscribed) {
+        await this.post({ jsonrpc: "2.0", id: this.#ownId(), method: "resources/subscribe", params: { uri } }, signal);
+      }
+    } catch (error) {
+      this.forget(session); // half of one is none
+      throw error;
+    }
+    this.#onOpenedAnew(session);
+  }
+
+  #ownId(): string {
+    this.#count += 1;
+    return `postern-mcp-${this.#count}`;
+  }
+}
+
+/** Nobody was there to take it. */
+export function isUnsent(error: unknown): boolean {
+  return hasCode(error, "gateway_not_running") && isErrno(error.cause, "ECONNREFUSED", "ENOENT");
+}
+
+/** @throws the signal's reason as soon as it is aborted; the work goes on */
+async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
