@@ -1,18 +1,17 @@
 import { execFile } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PendingPermission } from "../../src/wire/coding.ts";
+import type { LogPage, LogSearch } from "../../src/wire/logs.ts";
 import type { ListOutput, SearchOutput } from "../../src/wire/session-lists.ts";
 import type { ForgottenTraces } from "../../src/wire/terminal.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { createTestDatabaseUrl } from "../support/postgres.ts";
 
-const run = promisify(execFile);
 const waitMs = 30_000;
 const patience = { timeout: 30_000, interval: 100 };
 /** What stands in the place of nothing else: so much of it is a trace. */
@@ -32,24 +31,30 @@ function newSentinels(): Said {
 
 /**
  * What is traced in which files of the state folder, in any case: as it was written, and in the form of the words that are searched. Another
- * process reads them: a file of SQLite that this one closes loses the locks that the gateway has on it.
+ * process reads them, all in one pass: a file of SQLite that this one closes loses the locks that the gateway has on it.
  */
 async function tracesOf(world: World, sentinels: Said): Promise<readonly string[]> {
-  const traces = await Promise.all(
-    said.map(async (what) => {
-      const sentinel = sentinels[what];
-      const pieces = Array.from(
-        { length: sentinel.length - traceLength + 1 },
-        (_, at) => `-e${sentinel.slice(at, at + traceLength)}`,
-      );
-      const { stdout } = await run("grep", ["-rlaiFs", ...pieces, world.home], { env: { LC_ALL: "C" } }).catch(
-        (error: { readonly stdout: string }) => error, // nothing found, or a file went meanwhile
-      );
-      const paths = stdout.split("\n").filter((path) => path !== "");
-      return paths.map((path) => `${what} in ${path.slice(world.home.length + 1)}`);
-    }),
+  const pieces = said.flatMap((what) =>
+    Array.from({ length: sentinels[what].length - traceLength + 1 }, (_, at) => ({
+      what,
+      text: sentinels[what].slice(at, at + traceLength),
+    })),
   );
-  return traces.flat();
+  const argv = ["-rZaoiFs", ...pieces.map(({ text }) => `-e${text}`), world.home];
+  const stdout = await outputOf("grep", argv);
+  const traces = stdout.split("\n").flatMap((line) => {
+    const [path, match = ""] = line.split("\0");
+    const piece = pieces.find(({ text }) => text === match.toLowerCase());
+    return path === undefined || piece === undefined ? [] : `${piece.what} in ${path.slice(world.home.length + 1)}`;
+  });
+  return [...new Set(traces)];
+}
+
+/** Also of a command that found nothing, or that lost a file meanwhile. */
+async function outputOf(file: string, argv: readonly string[]): Promise<string> {
+  return new Promise((resolve) => {
+    execFile(file, argv, { env: { LC_ALL: "C" }, maxBuffer: 64 * 1024 * 1024 }, (_, stdout) => resolve(stdout));
+  });
 }
 
 /** The files with traces, whatever it is that they hold. */
@@ -122,7 +127,7 @@ function talksTo(gateway: () => TestGateway, dir: () => string) {
   };
 }
 
-// What is remembered on purpose is another matter.
+// What was remembered before is another matter.
 const config = { memory: { record: "off" } };
 
 describe("a session that is forgotten", () => {
@@ -140,6 +145,10 @@ describe("a session that is forgotten", () => {
     () => gateway,
     () => world.repository,
   );
+  const other = newSentinels();
+  let begun: string | null = null;
+  /** The session beside them, begun by the first test that wants it. */
+  const another = async (): Promise<string> => (begun ??= await say(other.prompt, { agent: "codex" }));
 
   test.each(["claude-code", "codex"])(
     "%s: nothing that was said in it is in any file, and only what is said later is found again",
@@ -147,8 +156,7 @@ describe("a session that is forgotten", () => {
     async (agent) => {
       const { api } = gateway;
       const sentinels = newSentinels();
-      const other = newSentinel();
-      const kept = await say(other, { agent });
+      const kept = await another();
       const sessionId = await converse(agent, sentinels);
       expect((await listed(sessionId))?.title).toContain(sentinels.prompt);
       const traced = await tracedFiles(world, sentinels);
@@ -169,7 +177,7 @@ describe("a session that is forgotten", () => {
       expect(title).toContain(sentinels.prompt);
       expect(await listed(sessionId)).toMatchObject({ title: null, turnCount: turns.length, status: "completed" });
       for (const what of said) expect(await search(sentinels[what])).toEqual([]);
-      expect(await search(other)).toEqual([kept]);
+      expect(await search(other.prompt)).toEqual([kept]);
       expect(await tracesOf(world, sentinels)).toEqual([]);
 
       const later = newSentinel();
@@ -183,28 +191,34 @@ describe("a session that is forgotten", () => {
     timeout: 90_000,
   }, async () => {
     const files = ["catalog.db", "postern.db"];
-    const first = newSentinels();
-    const sessionId = await say(first.prompt, { agent: "codex" });
+    const kept = await another();
     const [catalog, store] = files.map((file) => hold(join(world.home, file)));
-    const gone = await forget(sessionId);
+    const gone = await forget(kept);
     expect(gone).toMatchObject({ pending: true, message: expect.stringContaining("by itself") });
-    expect(await tracedFiles(world, first)).toEqual(files);
+    expect(await tracedFiles(world, other)).toEqual(files);
     catalog?.();
-    await expect.poll(() => tracedFiles(world, first), patience).toEqual(["postern.db"]);
-    store?.();
-    await expect.poll(() => tracedFiles(world, first), patience).toEqual([]);
-
-    const second = newSentinels();
-    await say(second.prompt, { sessionId });
-    const ends = files.map((file) => hold(join(world.home, file)));
-    expect(await forget(sessionId)).toMatchObject({ pending: true });
+    await expect.poll(() => tracedFiles(world, other), patience).toEqual(["postern.db"]);
     await gateway.close();
-    expect(await tracedFiles(world, second)).toEqual(files);
-    for (const end of ends) end();
+    expect(await tracedFiles(world, other)).toEqual(["postern.db"]);
+    store?.();
+    await setConfig(world, { memory: { record: "close" } });
     gateway = await startGateway(world);
-    await expect.poll(() => tracedFiles(world, second), patience).toEqual([]);
-    expect(await listed(sessionId)).toMatchObject({ title: null });
-    expect(await search(second.prompt)).toEqual([]);
+    await expect.poll(() => tracedFiles(world, other), patience).toEqual([]);
+    expect(await listed(kept)).toMatchObject({ title: null });
+    expect(await search(other.prompt)).toEqual([]);
+  });
+
+  test("what is said in it later is remembered by itself, and nothing from before", { timeout: 60_000 }, async () => {
+    const kept = await another();
+    const later = newSentinel();
+    await say(later, { sessionId: kept });
+    const remembered = async () => (await gateway.api.get<LogPage>(`/api/v1/logs?sessionId=${kept}`)).body.logs;
+    await expect.poll(remembered, patience).toMatchObject([{ title: null }]);
+    const { body: found } = await gateway.api.get<LogSearch>(`/api/v1/search?q=${later}`);
+    expect(found.hits).toHaveLength(1);
+    // The agent shows what was said before in its new terminal, which is recorded.
+    const traced = await tracedFiles(world, other);
+    expect(traced.filter((file) => file.endsWith(".db"))).toEqual([]);
   });
 });
 
@@ -257,6 +271,13 @@ describe("a session that is forgotten, on PostgreSQL", () => {
     expect(await search(sentinels.second)).toEqual([]);
   });
 });
+
+/** For the next gateway. */
+async function setConfig({ home }: World, changes: object): Promise<void> {
+  const path = join(home, "config.json");
+  const known: unknown = JSON.parse(await readFile(path, "utf8"));
+  await writeFile(path, JSON.stringify(Object.assign({}, known, changes)));
+}
 
 /** Reads a file of SQLite as it is now, until the returned function is called. */
 function hold(path: string): () => void {
