@@ -31,8 +31,8 @@ export function addLogQueryRoutes({ app, principalOf }: Parameters<RouteModule>[
       tags,
       summary: "Log entries in which all words occur, the best first.",
       description:
-        'Folded: case and accents do not count. `"Quoted words"` are a phrase; the last word is also the beginning of one. Snippets are ' +
-        "untrusted. Errors: `invalid_request`.",
+        'Folded: case and accents do not count. `"Quoted words"` are a phrase; the last word is also the beginning of one. `source`, ' +
+        "`status` and `sessionId` leave only such entries. Snippets are untrusted. Errors: `invalid_request`.",
       querystring: searchLogsInputSchema.extend({ limit: limitInQuery(20) }),
       response: { 200: logSearchSchema },
     },

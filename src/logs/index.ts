@@ -89,7 +89,7 @@ export interface Logs {
   list(caller: LogsCaller, input: ListLogsInput): Promise<LogPage>;
   /** With what was derived from it. @throws PosternError `log_not_found` */
   get(caller: LogsCaller, logId: string): Promise<LogDetail>;
-  /** Entries in which all words occur, the best first. */
+  /** Entries in which all words occur, the best first; of a session by any name that it ever had. */
   search(caller: LogsCaller, input: SearchLogsInput): Promise<LogSearch>;
   /** Facts with the time that they hold. @throws PosternError `invalid_request` */
   facts(caller: LogsCaller, input: FactsInput): Promise<FactPage>;

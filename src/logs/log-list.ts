@@ -1,10 +1,11 @@
 import { sql } from "kysely";
 import type { ListLogsInput, LogPage } from "../wire/logs.ts";
+import { amongOf, isAmong } from "./among.ts";
 import { cursorOf, readCursor } from "./cursor.ts";
 import { entryColumns, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
 import type { NamesOf } from "./ports.ts";
-import { isSeen, type Sight } from "./sight.ts";
+import type { Sight } from "./sight.ts";
 
 const defaultLimit = 50;
 
@@ -15,19 +16,15 @@ const defaultLimit = 50;
 export async function listLogs(
   on: LogsDatabase & { readonly namesOf: NamesOf },
   sight: Sight,
-  input: ListLogsInput,
+  { limit = defaultLimit, cursor, ...filter }: ListLogsInput,
 ): Promise<LogPage> {
-  const { limit = defaultLimit, cursor, source, status, sessionId } = input;
-  const names = sessionId === undefined ? [] : await on.namesOf(sessionId);
+  const among = await amongOf(on, sight, filter);
   const before = cursor === undefined ? null : readCursor(cursor, 1);
   const rows = await on.db
     .selectFrom("log_entries")
     .select(entryColumns)
     .where("account_id", "=", sight.accountId)
-    .where(isSeen(on, sight))
-    .$if(source !== undefined, (query) => query.where("source", "=", source ?? "api"))
-    .$if(status !== undefined, (query) => query.where("status", "=", status ?? "ready"))
-    .$if(sessionId !== undefined, (query) => query.where("session_id", "in", names))
+    .where(isAmong(on, among))
     .$if(before !== null, (query) =>
       query.where(sql<boolean>`(observed_at, log_id) < (cast(${before?.[0]} as bigint), ${before?.[1]})`),
     )

@@ -1,9 +1,10 @@
-import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { LogHit, LogSearch, SearchLogsInput } from "../wire/logs.ts";
+import { type Among, amongOf, isAll, isAmong, isPieceAmong } from "./among.ts";
 import { type EntryRow, entryColumns, toEntry } from "./log-rows.ts";
 import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
-import type { SearchTerm, SearchText } from "./ports.ts";
-import { isSeen, type Sight } from "./sight.ts";
+import type { NamesOf, SearchTerm, SearchText } from "./ports.ts";
+import type { Sight } from "./sight.ts";
 
 const defaultLimit = 20;
 /** Of a word that occurs in more pieces than this only the newest are looked at: it says little, and they are likely what is meant. */
@@ -35,16 +36,20 @@ interface Found {
   readonly cut: boolean;
 }
 
-/** Entries that are seen in which all terms of a query occur, ranked, with what is around them. What is hidden has no part in it. */
+/**
+ * Entries that are seen in which all terms of a query occur, ranked, with what is around them. What is hidden, or left out by a filter,
+ * has no part in it.
+ */
 export async function searchLogs(
-  on: LogsDatabase & { readonly searchText: SearchText },
+  on: LogsDatabase & { readonly searchText: SearchText; readonly namesOf: NamesOf },
   sight: Sight,
-  { q, limit = defaultLimit }: SearchLogsInput,
+  { q, limit = defaultLimit, ...filter }: SearchLogsInput,
 ): Promise<LogSearch> {
+  const among = await amongOf(on, sight, filter);
   const terms = on.searchText.terms(q).slice(0, maxTerms);
   const found: Found[] = [];
   for (const term of terms) {
-    const one = await findTerm(on, sight, term);
+    const one = await findTerm(on, among, term);
     if (one === null) return { hits: [], hasMore: false, partial: false };
     found.push(one);
   }
@@ -56,18 +61,18 @@ export async function searchLogs(
   const ranked = [...candidates.values()].toSorted(
     (one, other) => other.score - one.score || other.newest - one.newest,
   );
-  return showHits(on, { sight, terms, ranked, limit, cut: first.cut });
+  return showHits(on, { among, terms, ranked, limit, cut: first.cut });
 }
 
 /** The pieces of a term's rarest word; null when one of its words occurs nowhere. */
-async function findTerm(on: LogsDatabase, sight: Sight, term: SearchTerm): Promise<Found | null> {
+async function findTerm(on: LogsDatabase, among: Among, term: SearchTerm): Promise<Found | null> {
   const words: (readonly number[])[] = [];
   let best: Pick<Found, "pieces" | "cut"> | null = null;
   for (const [at, word] of term.words.entries()) {
-    const ids = await wordIds(on, sight, { word, prefix: term.prefix && at === term.words.length - 1 });
+    const ids = await wordIds(on, among, { word, prefix: term.prefix && at === term.words.length - 1 });
     if (ids.length === 0) return null;
     words.push(ids);
-    const pieces = await piecesOf(on, sight, ids);
+    const pieces = await piecesOf(on, among, ids);
     if (best === null || pieces.pieces.size < best.pieces.size) best = pieces;
   }
   return best === null ? null : { term, words, ...best };
@@ -75,16 +80,16 @@ async function findTerm(on: LogsDatabase, sight: Sight, term: SearchTerm): Promi
 
 async function wordIds(
   on: LogsDatabase,
-  sight: Sight,
+  among: Among,
   { word, prefix }: { readonly word: string; readonly prefix: boolean },
 ): Promise<readonly number[]> {
   const rows = await on.db
     .selectFrom("log_words")
     .select("word_id")
-    .where("account_id", "=", sight.accountId)
-    .$if(prefix && sight.dirs !== null, (query) =>
+    .where("account_id", "=", among.accountId)
+    .$if(prefix && !isAll(among), (query) =>
       query.where(sql<boolean>`exists (select 1 from log_postings as p where p.word_id = log_words.word_id
-        and ${isPieceSeen(on, sight)})`),
+        and ${isPieceAmong(on, among)})`),
     )
     .$if(!prefix, (query) => query.where("word", "=", word))
     .$if(prefix, (query) => query.where("word", ">=", word).where("word", "<", `${word}\u{10ffff}`))
@@ -94,15 +99,9 @@ async function wordIds(
   return rows.map(({ word_id }) => word_id);
 }
 
-/** Of a posting `p`: that the entry is seen whose text it is of. */
-function isPieceSeen(on: LogsDatabase, sight: Sight): RawBuilder<SqlBool> {
-  return sql`exists (select 1 from log_chunks as c join log_entries as e on e.log_id = c.log_id
-    where c.chunk_id = p.chunk_id and ${isSeen(on, sight, "e")})`;
-}
-
 async function piecesOf(
   on: LogsDatabase,
-  sight: Sight,
+  among: Among,
   ids: readonly number[],
 ): Promise<Pick<Found, "pieces" | "cut">> {
   const pieces = new Map<number, number>();
@@ -111,7 +110,7 @@ async function piecesOf(
       .selectFrom("log_postings as p")
       .select(["chunk_id", "occurrences"])
       .where("word_id", "=", id)
-      .$if(sight.dirs !== null, (query) => query.where(isPieceSeen(on, sight)))
+      .$if(!isAll(among), (query) => query.where(isPieceAmong(on, among)))
       .orderBy("chunk_id", "desc")
       .limit(maxPieces + 1)
       .execute();
@@ -176,14 +175,14 @@ function wordList(ids: readonly number[]): RawBuilder<unknown> {
 async function showHits(
   on: LogsDatabase & { readonly searchText: SearchText },
   asked: {
-    readonly sight: Sight;
+    readonly among: Among;
     readonly terms: readonly SearchTerm[];
     readonly ranked: readonly Candidate[];
     readonly limit: number;
     readonly cut: boolean;
   },
 ): Promise<LogSearch> {
-  const { sight, terms, ranked, limit } = asked;
+  const { among, terms, ranked, limit } = asked;
   const hasPhrase = terms.some(({ words }) => words.length > 1);
   const hits: LogHit[] = [];
   let read = 0;
@@ -191,7 +190,7 @@ async function showHits(
   while (at < ranked.length && hits.length <= limit && read < maxReadCharacters) {
     const some = ranked.slice(at, at + limit + 1);
     at += some.length;
-    const shown = await readEntries(on, sight, some);
+    const shown = await readEntries(on, among, some);
     for (const { row, text } of shown) {
       read += text.length;
       const places = on.searchText.places(text, terms);
@@ -207,7 +206,7 @@ async function showHits(
 /** Entries with their text, in the order in which they are given. */
 async function readEntries(
   on: LogsDatabase,
-  sight: Sight,
+  among: Among,
   some: readonly Candidate[],
 ): Promise<readonly { readonly row: EntryRow; readonly text: string }[]> {
   const { db, dialect } = on;
@@ -215,8 +214,8 @@ async function readEntries(
   const rows = await db
     .selectFrom("log_entries")
     .select(entryColumns)
-    .where(isOf(sight.accountId))
-    .where(isSeen(on, sight))
+    .where(isOf(among.accountId))
+    .where(isAmong(on, among))
     .where("log_id", "in", textsOf(dialect, ids))
     .execute();
   const chunks = await db

@@ -133,7 +133,13 @@ export const logPageSchema = z
   .meta({ id: "LogPage" });
 
 export const searchLogsInputSchema = z
-  .strictObject({ q: z.string().min(1).max(1_000), limit: limitSchema.optional().describe("20 by default.") })
+  .strictObject({
+    q: z.string().min(1).max(1_000),
+    limit: limitSchema.optional().describe("20 by default."),
+    source: logSourceSchema.optional(),
+    status: logStatusSchema.optional(),
+    sessionId: logSessionIdSchema.optional(),
+  })
   .meta({ id: "SearchLogsInput" });
 
 export const logHitSchema = z.object({
