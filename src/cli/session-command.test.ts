@@ -45,6 +45,9 @@ test("forgetting a session says what would go and asks; only a yes removes it", 
   const yes = await forget([], { answer: "Y\n" });
   expect(yes).toMatchObject({ code: 0, requests: [asked, removed] });
   expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c would be gone for good");
+  expect(yes.stderr).toContain(
+    "but for what the memory recorded (`postern logs purge --session` deletes that). Remove?",
+  );
   expect(yes.stdout).toBe("Removed 2 recordings (2.5 MB) of 0b0c.\nThe transcript stays at /code/t.jsonl. Pending.\n");
 });
 

@@ -114,8 +114,8 @@ async function openWorld(): Promise<World> {
   };
   const catalog = {
     async forget({ agent, sessionId }: { readonly agent: string; readonly sessionId: string }) {
-      forgotten.push(`${agent} ${sessionId}`);
-      return "done" as const;
+      forgotten.push(`${agent} ${sessionId} ${(await store.find(sessionId))?.title ?? "without a title"}`);
+      return { finished: Promise.resolve("done" as const) };
     },
   };
   const erasure = {
@@ -305,8 +305,8 @@ test("forgetting removes recordings, inbox and memo, but not of a terminal that 
   expect(await db.selectFrom("queued_prompts").select(["prompt", "state"]).execute()).toEqual([
     { prompt: "", state: "lost" },
   ]);
-  // What is erased must have been written before.
-  expect(forgotten).toEqual(["first", "written", "codex first", "erased"]);
+  // Noted while all is there; and what is erased must have been written before.
+  expect(forgotten).toEqual(["codex first secret", "first", "written", "erased"]);
   expect(await recordings.info("first", caller)).toEqual({ terminals: [] });
   await expect(
     recordings.play("first", { from: undefined, signal: new AbortController().signal }, caller),

@@ -32,8 +32,8 @@ export interface Recordings {
   ): Promise<AsyncGenerator<string, void>>;
   /**
    * Removes it all, with the session's title, its prompts and the catalog's text of it, so that on the embedded store nothing that was said in it
-   * is in any file of the state folder. The transcript is the agent's and stays: the catalog reads it without what was said until now.
-   * What the memory recorded stays.
+   * is in any file of the state folder, but for what the memory recorded: that stays. So does the transcript, which is the agent's: the catalog
+   * reads it without what was said until now. An agent that goes on with the session shows it again in a terminal, which is recorded.
    * @throws PosternError `session_not_found` | `session_busy` while its agent runs
    */
   forget(sessionId: string, caller: Caller): Promise<ForgottenTraces>;
@@ -115,15 +115,14 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
             `The agent of session ${record.sessionId} is running and goes on being recorded. Close the session first.`,
           );
         }
+        // Noted first: what is broken off in between does not come back, and is erased by the next gateway.
+        const catalog = session.template.transcriptFormat === null ? null : await deps.catalog.forget(record);
         const shown = await removeRecordings(record.sessionId);
         const inboxes = await removeInbox(session);
         if (session.stored) await deps.queue.loseAll(record.sessionId);
         deps.publisher.publish({ events: [], memos: new Map([[record.sessionId, null]]) });
         await deps.publisher.flush();
-        const inFiles = await Promise.all([
-          session.template.transcriptFormat === null ? "done" : deps.catalog.forget(record),
-          deps.erasure.finish(),
-        ]);
+        const inFiles = await Promise.all([catalog?.finished ?? "done", deps.erasure.finish()]);
         const gone = {
           sessionId: record.sessionId,
           recordings: shown.sizes.length,
@@ -188,7 +187,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
 function messageOf({ sessionId, kept, transcript, pending }: Omit<ForgottenTraces, "message">): string {
   const said = [
     pending
-      ? "What was kept of the session is removed, and being erased from the files of the state folder: a reader is in the way, or the catalog is large. It is done by itself, at the latest after the next start."
+      ? "What was kept of the session is removed, and being erased from the files of the state folder: a reader is in the way, the catalog is large, or there is no room. It is done by itself, at the latest after the next start."
       : "What was kept of the session is gone.",
   ];
   if (kept > 0) {

@@ -29,10 +29,11 @@ later, with the screen of that moment. Each time that the agent was resumed begi
 (clipboard, files, questions to it) is left out. Of a live session it ends with what came until now.`;
 
 const forgetDescription = `Recordings of its terminals, what its hooks told, its title, prompts that waited, and the text by which it
-was found. With the embedded store nothing that was said in the session is in any file of the state folder afterwards, or \`pending\` says
-that it will be so by itself: when a reader of a file lets go of it, or after the next start. PostgreSQL promises only that the rows are
-gone. The session is still listed, without a title, for the agent's own transcript stays: what was said until now is not read from it into
-the search again, what is said after that is. What the memory recorded of the session stays, see \`DELETE /api/v1/logs?sessionId=\`.`;
+was found. With the embedded store nothing that was said in the session is in any file of the state folder afterwards, but for what the
+memory recorded (\`DELETE /api/v1/logs?sessionId=\` deletes that), or \`pending\` says that it will be so by itself: when a reader of a file
+lets go of it, when there is room, or after the next start. PostgreSQL promises only that the rows are gone. The session is still listed,
+without a title, for the agent's own transcript stays: what was said until now is not read from it into the search again, what is said
+after that is. When it is resumed, its agent shows the old conversation in its terminal, which is recorded: forget it again afterwards.`;
 
 /** `/api/coding/sessions/{id}/recording` and `/traces`: what the terminals of a session showed. */
 export function recordingRoutes({ recordings, log, clock = systemClock }: RecordingRoutesDeps): RouteModule {

@@ -96,7 +96,7 @@ describeOnBothStores("the catalog in its process", (openStore) => {
       new Map((await rows(catalog)).map(({ session_id, title }) => [session_id, title]));
     const title = (await titles(first)).get(two);
     expect(title).not.toBeNull();
-    expect(await first.forget({ agent: "claude-code", sessionId: one })).toBe("done");
+    expect(await (await first.forget({ agent: "claude-code", sessionId: one })).finished).toBe("done");
     expect(await titles(first)).toEqual(
       new Map([
         [one, null],
@@ -144,13 +144,46 @@ test("forgetting is pending while somebody reads, and done by itself when nobody
   const reader = new DatabaseSync(join(dirname(world.store.place.path), "catalog.db"), { readOnly: true });
   reader.exec("begin");
   reader.prepare("select count(*) from transcripts").all();
-  expect(await catalog.forget({ agent: "claude-code", sessionId: id })).toBe("pending");
+  expect(await (await catalog.forget({ agent: "claude-code", sessionId: id })).finished).toBe("pending");
   const forgotten = createForgottenSessions(world.store.db);
   expect(await forgotten.all()).toMatchObject([{ erased: false }]);
   expect((await rows(catalog))[0]?.title).toBeNull();
   reader.close();
   await expect.poll(() => forgotten.all(), patience).toMatchObject([{ erased: true }]);
-  expect(await catalog.forget({ agent: "claude-code", sessionId: id })).toBe("done");
+  expect(await (await catalog.forget({ agent: "claude-code", sessionId: id })).finished).toBe("done");
+});
+
+test("what cannot be erased keeps nothing from being indexed, also after a restart, and is erased when it can be", async () => {
+  const world = await makeWorld(await openSqliteTestStore());
+  const [one, two, three] = [newUuid(), newUuid(), newUuid()];
+  const old = await add(world.path("one", one));
+  const first = world.open();
+  first.start();
+  await expect.poll(() => first.indexing(), patience).toBeNull();
+  // An index by a function that only this connection has: everything can be written but a vacuum, which makes it anew.
+  const foreign = new DatabaseSync(join(dirname(world.store.place.path), "catalog.db"), { timeout: 10_000 });
+  foreign.function("only_here", { deterministic: true }, (value) => value);
+  foreign.exec("create table odd (it); create index odd_index on odd (only_here(it))");
+  const begun = performance.now();
+  const { finished } = await first.forget({ agent: "claude-code", sessionId: one });
+  expect(await finished).toBe("pending");
+  expect(performance.now() - begun).toBeLessThan(4_000); // rather than wait for a reader
+  const other = await add(world.path("one", two));
+  await expect.poll(() => paths(first), patience).toEqual([old, other].toSorted());
+  await first.close();
+
+  const told: string[] = [];
+  const next = world.open({ ...silentLog, error: (_, message) => void told.push(message) });
+  next.start();
+  await expect.poll(() => next.indexing(), patience).toBeNull();
+  const third = await add(world.path("one", three));
+  await expect.poll(() => paths(next), patience).toEqual([old, other, third].toSorted());
+  expect(new Set(told)).toEqual(new Set([expect.stringContaining("could not be erased")]));
+  const forgotten = createForgottenSessions(world.store.db);
+  expect(await forgotten.all()).toMatchObject([{ erased: false }]);
+  foreign.exec("drop table odd");
+  foreign.close();
+  await expect.poll(() => forgotten.all(), patience).toMatchObject([{ sessionId: one, erased: true }]);
 });
 
 test("an agent that writes its first transcript after the start is noticed", async () => {

@@ -27,12 +27,18 @@ export interface Catalog {
   /**
    * Forgets what was said in this session until now, for good: a transcript that is still there is read without it. In the file of the
    * embedded store no trace is left.
-   * @returns `pending` when that takes longer than five seconds, or a reader is in the way; then it is done by itself, also by the next gateway
+   * @returns when it is noted in the store: from then on it is done by itself, also by the next gateway
    */
-  forget(session: Omit<ForgottenSession, "at">): Promise<"done" | "pending">;
+  forget(session: Omit<ForgottenSession, "at">): Promise<UnderWay>;
   /** Forgets everything and indexes again. Resolves when all is there. */
   rebuild(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A session that is being forgotten. */
+export interface UnderWay {
+  /** Never rejects. `pending` after five seconds, while a reader is in the way, or when there is no room: it is tried again. */
+  readonly finished: Promise<"done" | "pending">;
 }
 
 /** What {@link createCatalog} needs. */
@@ -131,28 +137,17 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       if (closed || !(isDue || forgetting.isDue)) break;
       due = null;
       changes.clear();
-      const startedAt = performance.now();
-      let gone: readonly ForgottenSession[] = [];
       try {
-        // Another connection must not find the catalog half made.
+        // Another connection must not find the catalog half made, and the process must know what was forgotten.
         await database();
         await forgetting.load();
-        gone = forgetting.take();
-        if (gone.length > 0) progress = await worker.run({ kind: "forget", sessions: gone });
-        forgetting.rewritten(gone);
-        gone = [];
-        if (forgetting.isJournalDue) await emptyJournal();
-        if (isDue) {
-          const report = await worker.run(kind === null ? { kind: "look", paths } : { kind });
-          progress = report;
-          if (kind !== null) finished(kind, report, performance.now() - startedAt);
-        }
+        if (forgetting.isDue) await forgetDue();
+        if (isDue) await index(kind, paths);
         retryMs = retryMinMs;
       } catch (error) {
         if (closed) break;
         log.error({ reason: messageOf(error) }, "indexing transcripts failed and begins again later");
         due = kind ?? "sweep";
-        forgetting.putBack(gone);
         cancelSettle?.();
         cancelSettle = clock.after(retryMs, () => {
           cancelSettle = null;
@@ -166,10 +161,33 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     working = false; // at once, so that nothing that comes due now is overlooked
   }
 
-  async function emptyJournal(): Promise<void> {
-    const { isHeldUp } = await worker.run({ kind: "empty" });
-    if (isHeldUp) forgetting.heldUp();
-    else await forgetting.emptied();
+  /** Never throws, and tries again by itself: where there is no room for it, transcripts are still looked at. */
+  async function forgetDue(): Promise<void> {
+    const gone = forgetting.take();
+    try {
+      if (gone.length > 0) {
+        progress = await worker.run({ kind: "forget", sessions: gone });
+        forgetting.rewritten(gone);
+      }
+      if (!forgetting.isJournalDue) return;
+      const { isHeldUp } = await worker.run({ kind: "empty" });
+      if (isHeldUp) forgetting.heldUp();
+      else await forgetting.emptied();
+    } catch (error) {
+      if (closed) return;
+      log.error(
+        { reason: messageOf(error) },
+        "what was forgotten could not be erased from the catalog and is tried again later",
+      );
+      forgetting.failed(gone);
+    }
+  }
+
+  async function index(kind: "sweep" | "rebuild" | null, paths: readonly string[]): Promise<void> {
+    const startedAt = performance.now();
+    const report = await worker.run(kind === null ? { kind: "look", paths } : { kind });
+    progress = report;
+    if (kind !== null) finished(kind, report, performance.now() - startedAt);
   }
 
   function finished(kind: "sweep" | "rebuild", report: IndexingReport, durationMs: number): void {
@@ -239,7 +257,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       const forgotten = await forgetting.add(session);
       const finished = forgetting.finished(forgotten);
       work();
-      return finished;
+      return { finished };
     },
     rebuild() {
       started = true;

@@ -11,13 +11,13 @@ export interface Forgetting {
   all(): readonly ForgottenSession[];
   /** Remembered in the store when it resolves; the rest is due. @returns what {@link Forgetting.finished} waits for */
   add(session: Omit<ForgottenSession, "at">): Promise<ForgottenSession>;
-  /** Resolves with `done` when nothing of it is in the catalog's files, with `pending` after five seconds. */
+  /** Resolves with `done` when nothing of it is in the catalog's files, with `pending` after five seconds, or when that failed. */
   finished(session: ForgottenSession): Promise<"done" | "pending">;
 
   /** Those to be taken out of the catalog now. */
   take(): readonly ForgottenSession[];
-  /** They could not be. */
-  putBack(sessions: readonly ForgottenSession[]): void;
+  /** What was tried with those that were taken, or with the journal: all of it is due again later, when `wake` is called. */
+  failed(taken: readonly ForgottenSession[]): void;
   /** They are out of it, but for its journal. */
   rewritten(sessions: readonly ForgottenSession[]): void;
   /** Whether to try to empty the journal now. */
@@ -36,6 +36,9 @@ export interface Forgetting {
 const patienceMs = 5_000;
 const heldUpMinMs = 100;
 const heldUpMaxMs = 2_000;
+/** A full disk, say: each attempt writes the catalog once more. */
+const failedMinMs = 1_000;
+const failedMaxMs = 10 * 60_000;
 
 /** Nothing is read yet. */
 export function createForgetting(deps: {
@@ -51,6 +54,9 @@ export function createForgetting(deps: {
   let inJournal: readonly ForgottenSession[] = [];
   let isJournalDue = false;
   let waitMs = heldUpMinMs;
+  let retryMs = failedMinMs;
+  /** After a failure nothing is due for a while, unless something is forgotten anew. */
+  let isResting = false;
   let cancelTimer: (() => void) | null = null;
   let waiters: { readonly session: ForgottenSession; end(how: "done" | "pending"): void }[] = [];
   let loading: Promise<void> | null = null;
@@ -62,6 +68,15 @@ export function createForgetting(deps: {
       known.set(key, session);
       if (!erased) due.set(key, session);
     }
+  }
+
+  function tryAgainIn(ms: number): void {
+    cancelTimer?.();
+    cancelTimer = clock.after(ms, () => {
+      isResting = false;
+      isJournalDue = inJournal.length > 0;
+      wake();
+    });
   }
 
   return {
@@ -78,6 +93,7 @@ export function createForgetting(deps: {
       await store.put(session);
       known.set(forgottenKey(session), session);
       due.set(forgottenKey(session), session);
+      isResting = false; // somebody waits
       return session;
     },
     finished(session) {
@@ -100,13 +116,19 @@ export function createForgetting(deps: {
       due.clear();
       return taken;
     },
-    putBack(sessions) {
-      for (const session of sessions) {
+    failed(taken) {
+      for (const session of taken) {
         const key = forgottenKey(session);
         if (!due.has(key)) due.set(key, session);
       }
+      isJournalDue = false;
+      isResting = true;
+      tryAgainIn(retryMs);
+      retryMs = Math.min(failedMaxMs, retryMs * 2);
+      for (const waiter of waiters) waiter.end("pending");
     },
     rewritten(sessions) {
+      retryMs = failedMinMs;
       inJournal = [...inJournal, ...sessions];
       isJournalDue = inJournal.length > 0;
     },
@@ -114,7 +136,7 @@ export function createForgetting(deps: {
       return isJournalDue;
     },
     get isDue() {
-      return isJournalDue || due.size > 0;
+      return isJournalDue || (due.size > 0 && !isResting);
     },
     async emptied() {
       const finished = inJournal;
@@ -129,11 +151,7 @@ export function createForgetting(deps: {
     },
     heldUp() {
       isJournalDue = false;
-      cancelTimer?.();
-      cancelTimer = clock.after(waitMs, () => {
-        isJournalDue = inJournal.length > 0;
-        wake();
-      });
+      tryAgainIn(waitMs);
       waitMs = Math.min(heldUpMaxMs, waitMs * 2);
     },
     close() {

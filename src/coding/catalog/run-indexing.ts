@@ -69,7 +69,11 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
         return indexer.look(task.paths);
       case "forget":
         await indexer.forget(task.sessions);
-        return rewriteCatalog(database);
+        return rewriteCatalog(database).catch(async (error: unknown) => {
+          // What it wrote to the journal takes the room that others need.
+          await emptyCatalogJournal(database).catch(() => false);
+          throw error;
+        });
       case "stop":
         await store.close();
         return database.close();
