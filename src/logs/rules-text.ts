@@ -12,9 +12,9 @@ export interface Said {
 const maxTextCharacters = 200_000;
 
 /** Behind a list's mark, a quotation's or a heading's. */
-const marked = /^[ \t>#*-]{0,12}\**(Decision|Remember)\**(?:[ \t]{0,4}\(([^()\n]{1,80})\))?:\**[ \t]*(\S.*)$/i;
+const marked = /^[ \t>#*-]{0,12}\**(Decision|Remember)\**(?:[ \t]{0,4}\(([^()\n]{1,80})\))?:\**[ \t]*(\S[^\n]*)$/i;
 /** `the timeout = 30 s`, `timeout: 30 s`: what it is about, in a few words, and what was decided. */
-const topicAndValue = /^([^\n=:]{1,60}?)[ \t]{0,8}(?:=|:[ \t]|→|->)[ \t]{0,8}(\S.*)$/;
+const topicAndValue = /^([^\n=:]{1,60}?)[ \t]{0,8}(?:=|:[ \t]|→|->)[ \t]{0,8}(\S[^\n]*)$/;
 const maxTopicWords = 6;
 
 const urls = /https?:\/\/[^\s<>"'`)\]}|\\^]{1,400}/g;
@@ -49,11 +49,18 @@ function mentions(object: EntityRef, { session, at }: Said): Assertion {
 function ofLine(line: string, said: Said): readonly Assertion[] {
   const [, word = "", inBrackets, rest = ""] = marked.exec(line.slice(0, 4 * maxValueCharacters)) ?? [];
   if (word === "") return [];
-  const text = cut(rest.replace(/[\s*]+$/, ""), maxValueCharacters);
+  const text = cut(withoutEnd(rest), maxValueCharacters);
   if (word.toLowerCase() === "remember") {
     return [{ subject: said.session, predicate: "remembered", object: text, at: said.at }];
   }
   return ofDecision(text, inBrackets ?? null, said);
+}
+
+/** Without white space and stars at its end. By a loop: an expression would begin anew at every star of a long row in the middle. */
+function withoutEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && /[\s*]/.test(text.charAt(end - 1))) end--;
+  return text.slice(0, end);
 }
 
 /** A decision about a topic holds until the next about it; one without says itself. */
