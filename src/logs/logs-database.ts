@@ -53,7 +53,9 @@ export function writeFor<T>(
   accountId: string,
   task: (tx: LogsDatabase) => Promise<T>,
 ): Promise<T> {
-  return db.transaction().execute(async (tx) => {
+  // By default PostgreSQL may be set to show what was there before the wait for others: the lock would be for nothing.
+  const transaction = dialect === "postgres" ? db.transaction().setIsolationLevel("read committed") : db.transaction();
+  return transaction.execute(async (tx) => {
     if (dialect === "postgres") {
       await sql`select pg_advisory_xact_lock(hashtextextended(${accountId}, ${sql.lit(lockSpace)}))`.execute(tx);
     }
