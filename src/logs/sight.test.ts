@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
@@ -6,6 +7,7 @@ import { checkSight, corpora, createWorld } from "../../test/support/log-oracle.
 import { addAccount, callOf, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
 import { suiteSeed } from "../../test/support/suite-seed.ts";
 import type { LogsCaller } from "./index.ts";
+import { sightOf } from "./sight.ts";
 
 describeOnBothStores("who is limited to folders", (openStore) => {
   test("is told what a store tells that has only what is of them, whatever else there is", {
@@ -88,5 +90,34 @@ describeOnBothStores("while a folder is registered", (openStore) => {
     expect((await titles()).length).toBe(3 + 4);
     expect(await held({})).toHaveLength(4);
     expect((await logs.deleteSession(whole(me), "y", tester)).deleted.logs).toBe(1);
+  });
+});
+
+describeOnBothStores("of very many directories", (openStore) => {
+  test("nothing is hidden while no folder is registered, and else what the rule hides", {
+    timeout: 60_000,
+  }, async () => {
+    const store = await openStore();
+    const me = await addAccount(store);
+    const dirs = Array.from({ length: 20_003 }, (_, n) => [`/code/${String(n).padStart(6, "0")}`]);
+    const json = JSON.stringify(dirs);
+    const rows =
+      store.dialect === "sqlite"
+        ? sql`json_each(${json}) as item`
+        : sql`json_array_elements(${json}::json) as item(value)`;
+    await sql`insert into log_entries (log_id, account_id, source, dir, form, content, context, observed_at, recorded_at, status)
+      select item.value->>0, ${me}, 'api', item.value->>0, 'text', '', '{}', 1, 1, 'ready' from ${rows}`.execute(
+      store.db,
+    );
+    const sight = (visible: (dir: string) => boolean, folders: readonly string[] | null = null) =>
+      sightOf({ ...store, visibleAmong: async (some) => new Set(some.filter(visible)) }, { accountId: me, folders });
+    expect(await sight(() => true)).toEqual({ accountId: me, dirs: null, placeless: true });
+    expect((await sight((dir) => dir !== "/code/020002")).dirs).toHaveLength(10_000);
+    expect((await sight((dir) => dir >= "/code/020000")).dirs).toEqual([
+      "/code/020000",
+      "/code/020001",
+      "/code/020002",
+    ]);
+    expect((await sight((dir) => dir >= "/code/020000", ["/code"])).placeless).toBe(false);
   });
 });

@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { type LogsDatabase, textsOf } from "./logs-database.ts";
 import type { LogsCaller, VisibleAmong } from "./ports.ts";
 
-/** Directories of an account that are looked at. Sessions of so many places nobody has; entries of what lies behind are hidden where a rule is in force. */
+/** Directories that are looked at together, and so many are seen at most where a rule hides some. Sessions of so many places nobody has. */
 const maxDirs = 10_000;
 
 /** What a caller sees of an account's entries. */
@@ -27,21 +27,28 @@ export async function sightOf(
   on: LogsDatabase & { readonly visibleAmong: VisibleAmong },
   { accountId, folders }: LogsCaller,
 ): Promise<Sight> {
-  const dirs = await dirsOf(on, accountId);
-  const visible = dirs.length === 0 ? new Set<string>() : await on.visibleAmong(dirs, folders);
-  const seen = dirs.filter((dir) => visible.has(dir));
+  const seen: string[] = [];
+  let isAll = true;
+  let after = "";
+  for (;;) {
+    const dirs = await dirsOf(on, accountId, after);
+    const visible = dirs.length === 0 ? new Set<string>() : await on.visibleAmong(dirs, folders);
+    for (const dir of dirs) if (visible.has(dir) && seen.length < maxDirs) seen.push(dir);
+    isAll &&= dirs.every((dir) => visible.has(dir));
+    after = dirs.at(-1) ?? "";
+    if (dirs.length < maxDirs || (seen.length >= maxDirs && (folders !== null || !isAll))) break;
+  }
   if (folders !== null) return { accountId, dirs: seen, placeless: false };
-  const isAll = seen.length === dirs.length && dirs.length <= maxDirs;
-  return { accountId, dirs: isAll ? null : seen.slice(0, maxDirs), placeless: true };
+  return { accountId, dirs: isAll ? null : seen, placeless: true };
 }
 
-/** Each directory once: from one to the next along the index, however many entries it has. */
-async function dirsOf({ db }: LogsDatabase, accountId: string): Promise<readonly string[]> {
+/** The directories behind one, each once: from one to the next along the index, however many entries it has. */
+async function dirsOf({ db }: LogsDatabase, accountId: string, after: string): Promise<readonly string[]> {
   const { rows } = await sql<{ dir: string }>`with recursive d(dir) as (
-      select min(dir) from log_entries where account_id = ${accountId} and dir is not null
+      select min(dir) from log_entries where account_id = ${accountId} and dir > ${after}
       union all select (select min(e.dir) from log_entries as e where e.account_id = ${accountId} and e.dir > d.dir)
       from d where d.dir is not null)
-    select dir from d where dir is not null limit ${sql.lit(maxDirs + 1)}`.execute(db);
+    select dir from d where dir is not null limit ${sql.lit(maxDirs)}`.execute(db);
   return rows.map(({ dir }) => dir);
 }
 
