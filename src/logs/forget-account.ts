@@ -1,7 +1,8 @@
-import { type Kysely, sql } from "kysely";
+import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
+import { removeAllLogs } from "./delete-logs.ts";
 import { type Erasure, openErasure } from "./erasure.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 
@@ -27,7 +28,7 @@ export function createAccountForgetting(
       erasure ??= openErasure(deps);
       const opened = await erasure; // before anything is deleted: what goes is overwritten
       await writeFor(deps, accountId, async (tx) => {
-        await removeMemory(tx, accountId);
+        await removeAllLogs(tx, { accountId, at: deps.clock.now() });
         await removeAccount(tx.db);
       });
       if ((await opened.finish()) === "pending") {
@@ -38,16 +39,4 @@ export function createAccountForgetting(
       await (await erasure)?.close();
     },
   };
-}
-
-/** In the order of the references. */
-async function removeMemory({ db }: LogsDatabase, accountId: string): Promise<void> {
-  const words = sql`select word_id from log_words where account_id = ${accountId}`;
-  await sql`delete from log_postings where word_id in (${words})`.execute(db);
-  for (const table of ["log_words", "log_chunks", "facts", "statements", "entities"] as const) {
-    await sql`delete from ${sql.table(table)} where account_id = ${accountId}`.execute(db);
-  }
-  for (const table of ["episodes", "log_turns", "log_suppressions", "log_entries"] as const) {
-    await sql`delete from ${sql.table(table)} where account_id = ${accountId}`.execute(db);
-  }
 }
