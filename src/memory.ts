@@ -53,7 +53,8 @@ export async function openMemory(deps: MemoryDeps): Promise<Memory> {
     mode: config.memory.record,
     record: (accountId, recording) => logs.record(accountId, recording),
     follow: ({ after, signal }) => events.stream({ after, sessionIds: null, within: null, signal }),
-    changedSince: (epochMs) => coding.changedSince(epochMs),
+    changedSince: (epochMs, after) => coding.changedSince(epochMs, after),
+    namesOf: (sessionId) => coding.namesOf(sessionId),
     forgottenAt: (sessionId) => coding.forgottenAt(sessionId),
     owner: async () => (await accounts.owner()).accountId,
     async read(sessionId, { after, limit }, { caller, signal }) {

@@ -51,7 +51,7 @@ import { createSessionPages } from "./session-pages.ts";
 import { createLiveSessions } from "./sessions/live-sessions.ts";
 import { createPromptQueue } from "./sessions/prompt-queue.ts";
 import { createSessionEvents } from "./sessions/session-events.ts";
-import { createSessionStore } from "./sessions/session-store.ts";
+import { type ChangedSession, createSessionStore } from "./sessions/session-store.ts";
 import { createSpawn } from "./spawn.ts";
 import { createStarter } from "./start.ts";
 import { createTerminalViews, type FindTerminal } from "./terminals/terminal-views.ts";
@@ -92,8 +92,11 @@ export interface Coding {
   isVisibleDir(dir: string, within: readonly string[] | null): Promise<boolean>;
   /** @see placeOf */
   placeOf(dir: string): Promise<SessionPlace>;
-  /** The ids of sessions that changed since then, or have a terminal: of those that the gateway runs or ran, the latest first, at most 1,000. */
-  changedSince(epochMs: number): Promise<readonly string[]>;
+  /**
+   * Sessions that changed since then, or have a terminal: of those that the gateway runs or ran, the earliest first.
+   * @param after the last one of the page before, null for the first page; behind the last page is an empty one
+   */
+  changedSince(epochMs: number, after: ChangedSession | null): Promise<readonly ChangedSession[]>;
   /** Every name that a session ever had, the one that it goes by first; of one that the gateway never ran, this name alone. */
   namesOf(sessionId: string): Promise<readonly string[]>;
   /** Until when what was said in a session is forgotten (epoch milliseconds): it comes back by nobody's doing. Null when it is not. */
@@ -147,8 +150,8 @@ const nodeId = "local";
 /** Each reads a work tree with a process of git, and with the threads that read files. */
 const comparisons = { atOnce: 2, waiting: 32 };
 
-/** What anybody can go through who lost sight of events. */
-const maxChanged = 1_000;
+/** Of sessions that changed. */
+const changedAtOnce = 200;
 
 /** Wires the capability and takes up the sessions of an earlier gateway. */
 export async function createCoding(deps: CodingDeps): Promise<Coding> {
@@ -250,7 +253,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     logins,
     isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
     placeOf: (dir) => placeOf(worktrees, dir),
-    changedSince: (epochMs) => store.changedSince(epochMs, maxChanged),
+    changedSince: (epochMs, after) => store.changedSince(epochMs, { after, limit: changedAtOnce }),
     async namesOf(sessionId) {
       const record = await store.find(sessionId);
       return record === null ? [sessionId] : [record.sessionId, ...record.aliases];

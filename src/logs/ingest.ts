@@ -10,7 +10,7 @@ import type { LogsErrorCode } from "./errors.ts";
 import { bodyOf, maskedText } from "./log-body.ts";
 import { contentOf, insertEntry, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
-import type { LogsCaller, ResolveDir, SearchText } from "./ports.ts";
+import type { LogsCaller, NamesOf, ResolveDir, SearchText } from "./ports.ts";
 import { allowTurns, knownTurns, type TurnRange } from "./recorded-turns.ts";
 import { type LogBody, type LogContext, rules } from "./rules.ts";
 import type { SharedWrite } from "./shared-writes.ts";
@@ -19,6 +19,8 @@ const maxTitleCharacters = 500;
 /** A longer recording becomes several entries. */
 const turnsOfEntry = 50;
 const charactersOfEntry = 1_000_000;
+/** Of a path in UTF-8: what PostgreSQL's indexes take, with room for the account. */
+const maxDirBytes = 2_048;
 const nothingKnown: LogContext = { agent: null, repository: null, branch: null };
 
 /** What entries are made with. */
@@ -26,6 +28,7 @@ export interface IngestDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly searchText: SearchText;
   readonly resolveDir: ResolveDir;
+  readonly namesOf: NamesOf;
   readonly write: SharedWrite;
   readonly newId: (epochMs: number) => string;
   /** Whether entries wait for an extractor that takes its time. */
@@ -123,11 +126,26 @@ async function dirOf(
   { folders }: LogsCaller,
   dir: string | undefined,
 ): Promise<string | null> {
-  if (dir !== undefined) return resolveDir(dir, folders);
+  if (dir !== undefined) {
+    const resolved = await resolveDir(dir, folders);
+    if (!fits(resolved)) throw dirTooLong();
+    return resolved;
+  }
   if (folders === null) return null;
   throw new PosternError<LogsErrorCode>(
     "dir_not_allowed",
     "This token is limited to some folders: give the `dir` in one of them that the entry is about.",
+  );
+}
+
+function fits(dir: string): boolean {
+  return Buffer.byteLength(dir) <= maxDirBytes;
+}
+
+function dirTooLong(): PosternError<LogsErrorCode> {
+  return new PosternError(
+    "invalid_request",
+    `The path of this directory is too long to be remembered: at most ${maxDirBytes} bytes. Use one nearer to the root.`,
   );
 }
 
@@ -187,16 +205,24 @@ export interface Recorded {
   readonly turns: number;
 }
 
-/** Remembers turns of a session. Each turn is remembered once, however often it comes. */
+/**
+ * Remembers turns of a session. Each turn is remembered once, however often it comes, by whatever name of the session. What cannot be kept,
+ * for the path of its directory is too long, is left out.
+ * @throws PosternError `invalid_request` for that, when it is on purpose
+ */
 export async function recordSession(
   deps: IngestDeps,
   accountId: string,
   recording: SessionRecording,
 ): Promise<Recorded> {
-  const { sessionId, turns, onPurpose } = recording;
+  const { sessionId, dir, turns, onPurpose } = recording;
   const [first, last] = [turns.at(0)?.index, turns.at(-1)?.index];
   if (first === undefined || last === undefined) return { outcome: "known", logIds: [], turns: 0 };
-  const owner = { accountId, sessionId };
+  if (dir !== null && !fits(dir)) {
+    if (onPurpose) throw dirTooLong();
+    return { outcome: "known", logIds: [], turns: 0 };
+  }
+  const owner = { accountId, names: await deps.namesOf(sessionId) };
   const select = async (on: LogsDatabase) => {
     const known = await knownTurns(on, owner, { first, last });
     return selectTurns(turns, { ...known, suppressed: onPurpose ? [] : known.suppressed });

@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Turn } from "../wire/turn.ts";
 import type { Recorded, SessionRecording } from "./ingest.ts";
 import type { LogsDatabase } from "./logs-database.ts";
-import type { LogsCaller, ReadSession, SessionPart } from "./ports.ts";
+import type { LogsCaller, NamesOf, ReadSession, SessionPart } from "./ports.ts";
 import { nextTurn } from "./recording-marks.ts";
 
 /** What {@link recordTurns} needs. */
@@ -11,6 +11,7 @@ export interface RecordTurnsDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly read: ReadSession;
   readonly record: (accountId: string, recording: SessionRecording) => Promise<Recorded>;
+  readonly namesOf: NamesOf;
   /** Until when what was said in a session, by its own id, is forgotten (epoch milliseconds); null when it is not. */
   readonly forgottenAt: (sessionId: string) => Promise<number | null>;
 }
@@ -80,18 +81,19 @@ function beganAfter({ at }: Turn, epochMs: number): boolean {
   return at !== null && Date.parse(at) > epochMs;
 }
 
-/** Its own id is known when it was read, and what is recorded of it is known by that id. */
+/** Its own id is known when it was read, and all its names by that id. */
 async function firstPart(
   deps: RecordTurnsDeps,
   wanted: TurnsWanted,
 ): Promise<{ readonly after: number; readonly part: SessionPart }> {
   const { accountId } = wanted.caller;
-  const after = async (sessionId: string): Promise<number> =>
-    wanted.onPurpose ? -1 : (await nextTurn(deps, { accountId, sessionId })) - 1;
-  const first = await after(wanted.sessionId);
+  const after = async (names: readonly string[]): Promise<number> =>
+    wanted.onPurpose ? -1 : (await nextTurn(deps, { accountId, names })) - 1;
+  const names = await deps.namesOf(wanted.sessionId);
+  const first = await after(names);
   const part = await readWritten(deps, wanted, first);
-  if (part.sessionId === wanted.sessionId) return { after: first, part };
-  const own = await after(part.sessionId);
+  if (names.includes(part.sessionId)) return { after: first, part };
+  const own = await after(await deps.namesOf(part.sessionId));
   return { after: own, part: own === first ? part : await readWritten(deps, wanted, own) };
 }
 

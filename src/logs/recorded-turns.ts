@@ -9,6 +9,13 @@ export interface TurnRange {
 /** Whose turns. */
 export interface TurnOwner {
   readonly accountId: string;
+  /** All that the session ever had: they may lie under any of them. */
+  readonly names: readonly string[];
+}
+
+/** Turns that were deleted and shall not come back. */
+interface Suppressed extends TurnRange {
+  /** The name that they were recorded under. */
   readonly sessionId: string;
 }
 
@@ -26,35 +33,35 @@ export function rangesOf(indexes: readonly number[]): readonly TurnRange[] {
 /** Of these turns the ones that an entry holds already, and the ones that were deleted and shall not come back. */
 export async function knownTurns(
   { db }: LogsDatabase,
-  { accountId, sessionId }: TurnOwner,
+  { accountId, names }: TurnOwner,
   { first, last }: TurnRange,
-): Promise<{ readonly recorded: ReadonlyMap<number, string>; readonly suppressed: readonly TurnRange[] }> {
+): Promise<{ readonly recorded: ReadonlyMap<number, string>; readonly suppressed: readonly Suppressed[] }> {
   const recorded = await db
     .selectFrom("log_turns")
     .select(["turn_index", "log_id"])
     .where("account_id", "=", accountId)
-    .where("session_id", "=", sessionId)
+    .where("session_id", "in", names)
     .where("turn_index", ">=", first)
     .where("turn_index", "<=", last)
     .execute();
   const suppressed = await db
     .selectFrom("log_suppressions")
-    .select(["first_turn", "last_turn"])
+    .select(["session_id", "first_turn", "last_turn"])
     .where("account_id", "=", accountId)
-    .where("session_id", "=", sessionId)
+    .where("session_id", "in", names)
     .where("first_turn", "<=", last)
     .where("last_turn", ">=", first)
     .execute();
   return {
     recorded: new Map(recorded.map(({ turn_index, log_id }) => [turn_index, log_id])),
-    suppressed: suppressed.map(({ first_turn, last_turn }) => ({ first: first_turn, last: last_turn })),
+    suppressed: suppressed.map((row) => ({ sessionId: row.session_id, first: row.first_turn, last: row.last_turn })),
   };
 }
 
 /** From now on these turns are recorded only when somebody asks for it. */
 export async function suppressTurns(
   { db }: LogsDatabase,
-  { accountId, sessionId }: TurnOwner,
+  { accountId, sessionId }: { readonly accountId: string; readonly sessionId: string },
   { indexes, at }: { readonly indexes: readonly number[]; readonly at: number },
 ): Promise<void> {
   const owner = { account_id: accountId, session_id: sessionId };
@@ -79,7 +86,7 @@ export async function allowTurns(
       await on.db
         .deleteFrom("log_suppressions")
         .where("account_id", "=", owner.accountId)
-        .where("session_id", "=", owner.sessionId)
+        .where("session_id", "=", range.sessionId)
         .where("first_turn", "=", range.first)
         .where("last_turn", "=", range.last)
         .execute();
@@ -92,7 +99,7 @@ export async function allowTurns(
           .insertInto("log_suppressions")
           .values({
             account_id: owner.accountId,
-            session_id: owner.sessionId,
+            session_id: range.sessionId,
             first_turn: rest.first,
             last_turn: rest.last,
             created_at: at,

@@ -3,6 +3,9 @@ import { describeOnBothStores, openSqliteTestStore } from "../../test/support/da
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { addAccount, openTestLogs, tester, whole } from "../../test/support/logs.ts";
 import { createRecordedSessions, createTestRecorder } from "../../test/support/recorded-sessions.ts";
+import { PosternError } from "../core/errors.ts";
+import { silentLog } from "../core/log.ts";
+import type { RecorderDeps } from "./recorder.ts";
 import { recordingMark } from "./recording-marks.ts";
 
 async function setUp(openStore = openSqliteTestStore) {
@@ -28,6 +31,15 @@ async function setUp(openStore = openSqliteTestStore) {
 
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at);
 const signal = new AbortController().signal;
+
+/** Sessions that changed, each a second after the one before it, told two at a time. */
+function changed(...sessionIds: readonly string[]): RecorderDeps["changedSince"] {
+  const all = sessionIds.map((sessionId, at) => ({ sessionId, updatedAt: Date.now() + at * 1_000 }));
+  return async (since, after) => {
+    const left = all.filter(({ updatedAt }) => updatedAt >= since && updatedAt > (after?.updatedAt ?? 0));
+    return left.slice(0, 2);
+  };
+}
 
 describeOnBothStores("the recorder", (openStore) => {
   test("goes on where it stood when it was stopped, and what happened meanwhile is recorded, once", async () => {
@@ -222,10 +234,104 @@ describe("the recorder", () => {
     sessions.tell("session.exited", "ended");
     sessions.tell("session.activity", "runs");
     sessions.lose();
-    recorder({ mode: "close", changedSince: async () => ["ended", "runs", "gone"] }).start();
+    recorder({ mode: "close", changedSince: changed("ended", "runs", "gone") }).start();
     await markIs("2");
     expect(await turnsOf("ended")).toEqual([0, 1]);
     expect(await turnsOf("runs")).toEqual([]);
+  });
+
+  test("goes on to the others when one that may have changed cannot be read, and gives that one up for now", async () => {
+    const { sessions, turnsOf, markIs, recorder, store } = await setUp();
+    const first = recorder();
+    first.start();
+    await markIs("0");
+    await first.close();
+    const names = ["s1", "bad", "s2", "s3", "good"];
+    for (const id of names) sessions.say(id, 2);
+    sessions.tell("session.exited", "bad");
+    sessions.lose();
+    const clock = createFakeClock();
+    const logged: string[] = [];
+    const bad = async (...args: Parameters<typeof sessions.read>) => {
+      if (args[0] === "bad") throw new PosternError("transcript_unreadable", "cannot be read");
+      return sessions.read(...args);
+    };
+    const error = (details: unknown) => logged.push(JSON.stringify(details));
+    const log = { ...silentLog, error };
+    const second = recorder({ clock, log, read: bad, changedSince: changed(...names) });
+    second.start();
+    await vi.waitFor(async () => expect(await turnsOf("good")).toEqual([0, 1]), 5_000);
+    expect(logged, "it is tried some more times").toEqual([]);
+    await vi.waitFor(async () => {
+      if (clock.nextAt !== null) await clock.advance(clock.nextAt - clock.now());
+      expect((await recordingMark(store))?.eventId).toBe("1".padStart(26, "0"));
+    }, 10_000);
+    expect(logged).toHaveLength(1);
+    expect(logged[0]).toContain("bad");
+    // Its next event costs one more try, and no time.
+    sessions.tell("session.turn_ended", "bad");
+    sessions.say("s1", 2);
+    sessions.tell("session.turn_ended", "s1");
+    await markIs("3");
+    expect(clock.nextAt).toBeNull();
+    expect(await turnsOf("s1")).toEqual(upTo(4));
+    await second.close();
+    sessions.tell("session.turn_ended", "bad");
+    recorder().start();
+    await markIs("4");
+    expect(await turnsOf("bad"), "when it can be read again").toEqual([0, 1]);
+  });
+
+  test("goes on where it was among the sessions that may have changed, when it is stopped there", async () => {
+    const { sessions, markIs, recorder, logs, store } = await setUp();
+    const first = recorder();
+    first.start();
+    await markIs("0");
+    await first.close();
+    const names = upTo(200).map((n) => `s${n}`);
+    for (const id of names) sessions.say(id, 2);
+    sessions.tell("session.exited", "s0");
+    sessions.lose();
+    const changedSince = changed(...names);
+    const second = recorder({
+      changedSince,
+      record: async (accountId: string, recording: Parameters<typeof logs.record>[1]) => {
+        if (recording.sessionId === "s150") void second.close();
+        return logs.record(accountId, recording);
+      },
+    });
+    second.start();
+    await vi.waitFor(() => expect(sessions.reads.some(({ sessionId }) => sessionId === "s150")).toBe(true), 10_000);
+    await second.close();
+    expect((await recordingMark(store))?.eventId).toBe("0".padStart(26, "0"));
+    const readBefore = sessions.reads.length;
+    recorder({ changedSince }).start();
+    await markIs("1");
+    expect(sessions.reads.slice(readBefore).some(({ sessionId }) => sessionId === "s0")).toBe(false);
+    expect(sessions.reads.at(-1)?.sessionId).toBe("s199");
+  });
+
+  test("is closed when what somebody asked for has come to its end", async () => {
+    const { sessions, recorder, owner, logs } = await setUp();
+    sessions.say("s1", 25);
+    const writing = Promise.withResolvers<void>();
+    const mayWrite = Promise.withResolvers<void>();
+    let written = 0;
+    const one = recorder({
+      record: async (accountId: string, recording: Parameters<typeof logs.record>[1]) => {
+        writing.resolve();
+        await mayWrite.promise;
+        const recorded = await logs.record(accountId, recording);
+        written += 1;
+        return recorded;
+      },
+    });
+    const asked = one.record("s1", whole(owner), signal).catch(() => "stopped");
+    await writing.promise;
+    const closed = one.close().then(() => written);
+    mayWrite.resolve();
+    expect(await closed, "the entry that is being written, and no more").toBe(1);
+    expect(await asked).toBe("stopped");
   });
 
   test("stops in the middle of a long session, and goes on there", async () => {

@@ -21,6 +21,12 @@ export interface Recorder {
   close(): Promise<void>;
 }
 
+/** That a session changed, in milliseconds since the epoch. */
+interface ChangedSession {
+  readonly sessionId: string;
+  readonly updatedAt: number;
+}
+
 /** What {@link createRecorder} needs. */
 export interface RecorderDeps extends RecordTurnsDeps {
   readonly log: Log;
@@ -28,8 +34,8 @@ export interface RecorderDeps extends RecordTurnsDeps {
   readonly mode: "off" | "close" | "turn";
   /** The sessions that this gateway runs or ran, and how they fare. */
   readonly follow: FollowSessions;
-  /** Those of these sessions that changed since, or run now: for when events are lost. */
-  readonly changedSince: (epochMs: number) => Promise<readonly string[]>;
+  /** Those of these sessions that changed since, or run now, the earliest first, page by page; an empty one is the end: for when events are lost. */
+  readonly changedSince: (epochMs: number, after: ChangedSession | null) => Promise<readonly ChangedSession[]>;
   /** Whose memory it is that is recorded into by itself. */
   readonly owner: () => Promise<string>;
 }
@@ -40,6 +46,8 @@ const firstRetryMs = 1_000;
 const maxRetryMs = 60_000;
 /** About three minutes: then a session is left out that cannot be recorded, unless the store is what fails. */
 const maxAttempts = 8;
+/** Sessions that failed and are remembered as such; the one that failed longest ago is the first to be tried anew. */
+const maxFailing = 1_000;
 /** Events that say nothing to the recorder are read again when it is killed, rather than each written down. */
 const passedAtOnce = 500;
 /** Of clocks, and of events that waited to be written. */
@@ -54,7 +62,9 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const stop = new AbortController();
   const gate = createGate(onPurposeAtOnce);
   let running: Promise<void> | null = null;
-  const failing = { eventId: "", attempts: 0 };
+  const onPurpose = new Set<Promise<Recorded>>();
+  /** How often each session failed since it was last recorded. */
+  const failing = new Map<string, number>();
 
   async function run(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures += 1) {
@@ -66,19 +76,19 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       } catch (error) {
         if (signal.aborted) return;
         log.warn({ reason: messageOf(error) }, "cannot record sessions; trying again");
-        await clock.sleep(Math.min(maxRetryMs, firstRetryMs * 2 ** failures), signal).catch(() => undefined);
+        await clock.sleep(retryMs(failures), signal).catch(() => undefined); // ended by the signal
       }
     }
   }
 
   async function follow(signal: AbortSignal, succeeded: () => void): Promise<void> {
     const mark = await recordingMark(deps);
-    let saved = mark?.eventId ?? "";
+    let saved = mark ?? { eventId: "", at: clock.now() };
     let passed = 0;
-    const save = async (eventId: string): Promise<void> => {
-      if (eventId === saved) return;
-      await saveRecordingMark(deps, { eventId, at: clock.now() });
-      saved = eventId;
+    const save = async (eventId: string, at = clock.now()): Promise<void> => {
+      if (eventId === saved.eventId && at <= saved.at) return;
+      saved = { eventId, at };
+      await saveRecordingMark(deps, saved);
       passed = 0;
     };
     for await (const message of deps.follow({ after: mark?.eventId ?? null, signal })) {
@@ -86,8 +96,10 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         await save(message.id);
         succeeded();
       } else if (message.kind === "reset") {
-        await catchUp((mark?.at ?? clock.now()) - marginMs, signal);
+        const { eventId, at } = saved;
+        await catchUp(at - marginMs, { signal, doneUntil: (epochMs) => save(eventId, epochMs) });
         await save(message.reset.id);
+        succeeded();
       } else {
         const { event } = message;
         if (saysEnough(event, mode)) {
@@ -99,23 +111,66 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     }
   }
 
-  /** Fails so that it is tried again; after some times the event is let go, for what follows it. */
-  async function attempt({ id, sessionId }: SessionEvent, signal: AbortSignal): Promise<void> {
+  /** Fails so that it is tried again; after some times the session is left out: from then on each of its events is one try. */
+  async function attempt({ sessionId }: SessionEvent, signal: AbortSignal): Promise<void> {
+    const error = await failureOf(sessionId, { signal });
+    if (error !== null && !isLeftOut(sessionId)) throw error;
+  }
+
+  function isLeftOut(sessionId: string): boolean {
+    return (failing.get(sessionId) ?? 0) >= maxAttempts;
+  }
+
+  /** Counts it by session: one that cannot be read does not keep the others waiting for long. */
+  async function failureOf(
+    sessionId: string,
+    options: { readonly signal: AbortSignal; readonly onlyIfOver?: boolean },
+  ): Promise<Error | null> {
+    const before = failing.get(sessionId) ?? 0;
     try {
-      await recordByItself(sessionId, { signal });
+      await recordByItself(sessionId, options);
+      failing.delete(sessionId);
+      return null;
     } catch (error) {
-      if (signal.aborted) throw error;
-      failing.attempts = failing.eventId === id ? failing.attempts + 1 : 1;
-      failing.eventId = id;
-      if (failing.attempts < maxAttempts) throw error;
-      log.error({ sessionId, reason: messageOf(error) }, "a session cannot be recorded; it is left out for now");
+      if (options.signal.aborted) throw error;
+      failing.delete(sessionId);
+      failing.set(sessionId, before + 1);
+      const [oldest] = failing.keys();
+      if (failing.size > maxFailing && oldest !== undefined) failing.delete(oldest);
+      const reason = messageOf(error);
+      if (isLeftOut(sessionId))
+        log.error({ sessionId, reason }, "a session cannot be recorded; it is left out for now");
+      return error instanceof Error ? error : new Error(reason);
     }
   }
 
-  /** Events were lost: looks at every session that may have said something. */
-  async function catchUp(since: number, signal: AbortSignal): Promise<void> {
-    for (const sessionId of await deps.changedSince(since)) {
-      await recordByItself(sessionId, { signal, onlyIfOver: mode === "close" });
+  /**
+   * Events were lost: looks at every session that may have said something, then again at those that failed, and goes on without those that
+   * still do. What is done is told, so that it is not done again after a stop.
+   */
+  async function catchUp(
+    since: number,
+    { signal, doneUntil }: { readonly signal: AbortSignal; readonly doneUntil: (epochMs: number) => Promise<void> },
+  ): Promise<void> {
+    const options = { signal, onlyIfOver: mode === "close" };
+    const seen = new Set<string>();
+    const failed = new Set<string>();
+    for (let page = await deps.changedSince(since, null); ; ) {
+      const news = page.filter(({ sessionId }) => !seen.has(sessionId));
+      const last = page.at(-1);
+      if (last === undefined || news.length === 0) break; // what goes on changing comes again and again
+      for (const { sessionId } of news) {
+        seen.add(sessionId);
+        if ((await failureOf(sessionId, options)) !== null) failed.add(sessionId);
+      }
+      if (failed.size === 0) await doneUntil(last.updatedAt);
+      page = await deps.changedSince(since, last);
+    }
+    for (let round = 0; failed.size > 0; round += 1) {
+      for (const sessionId of failed) if (isLeftOut(sessionId) || round >= maxAttempts) failed.delete(sessionId);
+      if (failed.size === 0) return;
+      await clock.sleep(retryMs(round), signal);
+      for (const sessionId of failed) if ((await failureOf(sessionId, options)) === null) failed.delete(sessionId);
     }
   }
 
@@ -134,18 +189,28 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   }
 
   return {
-    record: (sessionId, caller, signal) =>
-      gate.run(() =>
-        recordTurns(deps, { sessionId, caller, onPurpose: true, signal: AbortSignal.any([signal, stop.signal]) }),
-      ),
+    async record(sessionId, caller, signal) {
+      const wanted = { sessionId, caller, onPurpose: true, signal: AbortSignal.any([signal, stop.signal]) };
+      const recording = gate.run(() => recordTurns(deps, wanted));
+      onPurpose.add(recording);
+      try {
+        return await recording;
+      } finally {
+        onPurpose.delete(recording);
+      }
+    },
     start() {
       running ??= run(stop.signal);
     },
     async close() {
       stop.abort();
-      await running;
+      await Promise.allSettled([running, ...onPurpose]); // who asked is told what became of it
     },
   };
+}
+
+function retryMs(failures: number): number {
+  return Math.min(maxRetryMs, firstRetryMs * 2 ** failures);
 }
 
 /** Whether turns of this session are to be recorded now. One that goes on with another id is over. */

@@ -32,12 +32,12 @@ export async function saveRecordingMark({ db }: LogsDatabase, mark: RecordingMar
 }
 
 /** The turn behind the last one that was recorded, or deleted and shall not come back. */
-export async function nextTurn({ db }: LogsDatabase, { accountId, sessionId }: TurnOwner): Promise<number> {
+export async function nextTurn({ db }: LogsDatabase, { accountId, names }: TurnOwner): Promise<number> {
   const recorded = await db
     .selectFrom("log_turns")
     .select("turn_index")
     .where("account_id", "=", accountId)
-    .where("session_id", "=", sessionId)
+    .where("session_id", "in", names)
     .orderBy("turn_index", "desc")
     .limit(1)
     .executeTakeFirst();
@@ -45,7 +45,7 @@ export async function nextTurn({ db }: LogsDatabase, { accountId, sessionId }: T
     .selectFrom("log_suppressions")
     .select("last_turn")
     .where("account_id", "=", accountId)
-    .where("session_id", "=", sessionId)
+    .where("session_id", "in", names)
     .orderBy("last_turn", "desc")
     .limit(1)
     .executeTakeFirst();

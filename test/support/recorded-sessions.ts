@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { PosternError } from "../../src/core/errors.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { createRecorder, type Logs, type Recorder } from "../../src/logs/index.ts";
-import type { FollowSessions, ReadSession, SessionPart } from "../../src/logs/ports.ts";
+import type { FollowSessions, NamesOf, ReadSession, SessionPart } from "../../src/logs/ports.ts";
 import type { RecorderDeps } from "../../src/logs/recorder.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import type { Turn } from "../../src/wire/turn.ts";
@@ -30,6 +30,7 @@ export interface RecordedSessions {
   /** What is older than this is no longer kept. */
   lose(): void;
   readonly read: ReadSession;
+  readonly namesOf: NamesOf;
   readonly follow: FollowSessions;
   /** How often something was read. */
   readonly reads: readonly { readonly sessionId: string; readonly after: number }[];
@@ -81,6 +82,10 @@ export function createRecordedSessions(): RecordedSessions {
       events.length = 0;
     },
     reads,
+    async namesOf(name) {
+      const found = [...sessions].find(([id, { aliases }]) => id === name || aliases.includes(name));
+      return found === undefined ? [name] : [found[0], ...found[1].aliases];
+    },
     async read(name, { after, limit }) {
       const found = [...sessions].find(([id, { aliases }]) => id === name || aliases.includes(name));
       if (found === undefined) throw new PosternError("session_not_found", `There is no session ${name}.`);
@@ -147,6 +152,7 @@ export function createTestRecorder(
     read: sessions.read,
     follow: sessions.follow,
     changedSince: async () => [],
+    namesOf: sessions.namesOf,
     forgottenAt: async (sessionId) => sessions.session(sessionId).forgottenAt,
     record: (accountId, recording) => logs.record(accountId, recording),
     owner: async () => owner,

@@ -32,6 +32,13 @@ export interface SessionRecord {
 /** What may change in a record. */
 export type SessionPatch = Partial<Omit<SessionRecord, "sessionId" | "aliases" | "agent" | "createdAt">>;
 
+/** That a session changed. */
+export interface ChangedSession {
+  readonly sessionId: string;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+}
+
 /** Session records by id or alias. */
 export interface SessionStore {
   find(idOrAlias: string): Promise<SessionRecord | null>;
@@ -53,8 +60,11 @@ export interface SessionStore {
   ): Promise<void>;
   /** Every launch that a session names, of whatever gateway. */
   launchIds(): Promise<ReadonlySet<string>>;
-  /** Sessions of this gateway that were written to since then, or have a terminal; the latest first. */
-  changedSince(epochMs: number, limit: number): Promise<readonly string[]>;
+  /** Sessions of this gateway that were written to since then, or have a terminal; the earliest first, from the one behind `after` on. */
+  changedSince(
+    epochMs: number,
+    page: { readonly after: ChangedSession | null; readonly limit: number },
+  ): Promise<readonly ChangedSession[]>;
   /** The sessions of this gateway that have a terminal, as far as the store knows. */
   withTerminal(): Promise<readonly SessionRecord[]>;
 }
@@ -198,16 +208,21 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
       return new Set(rows.flatMap(({ launch_id }) => launch_id ?? []));
     },
 
-    async changedSince(epochMs, limit) {
+    async changedSince(epochMs, { after, limit }) {
+      const behind = after ?? { updatedAt: 0, sessionId: "" };
       const rows = await db
         .selectFrom("sessions")
-        .select("session_id")
+        .select(["session_id", "updated_at"])
         .where("node_id", "=", options.nodeId)
         .where(({ or, eb }) => or([eb("updated_at", ">=", epochMs), eb("terminal_id", "is not", null)]))
-        .orderBy("updated_at", "desc")
+        .where(({ eb, refTuple, tuple }) =>
+          eb(refTuple("updated_at", "session_id"), ">", tuple(behind.updatedAt, behind.sessionId)),
+        )
+        .orderBy("updated_at")
+        .orderBy("session_id")
         .limit(limit)
         .execute();
-      return rows.map(({ session_id }) => session_id);
+      return rows.map((row) => ({ sessionId: row.session_id, updatedAt: row.updated_at }));
     },
 
     async withTerminal() {
