@@ -53,6 +53,11 @@ export function errorOfAnswer(status: number, body: unknown): ApiError {
   return new ApiError(code, detail, { status, fields: errors, sessionId });
 }
 
+/** Whether an entry of the memory is not there, by the gateway's own word: one of a proxy says nothing. */
+export function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "log_not_found";
+}
+
 /** What to show of something that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

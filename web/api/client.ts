@@ -10,6 +10,7 @@ export interface ApiCall {
   /** Left out of the address where undefined. */
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -65,10 +66,7 @@ export function callTool<Answer extends z.ZodType>(
  * An answer as it comes, for what is not JSON.
  * @throws ApiError
  */
-export async function fetchApi(
-  path: string,
-  call: ApiCall & { readonly headers?: Record<string, string> },
-): Promise<Response> {
+export async function fetchApi(path: string, call: ApiCall): Promise<Response> {
   const { body, signal, query = {}, method = body === undefined ? "GET" : "POST" } = call;
   const key = storedKey();
   const headers = {

@@ -1,4 +1,12 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  hashKey,
+  keepPreviousData,
+  type QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { useEffect } from "react";
 import {
   deletionPreviewSchema,
@@ -31,10 +39,9 @@ const mostEntries = 200;
 const pendingPollMs = 2_000;
 
 /** Entries of the memory, the newest first, page by page. */
-export function useLogs(filters: LogFilters, { enabled = true } = {}) {
+export function useLogs(filters: LogFilters) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "logs", filters],
-    enabled,
     initialPageParam: "",
     placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }): Promise<LogPage> =>
@@ -48,22 +55,21 @@ export function useLogs(filters: LogFilters, { enabled = true } = {}) {
   });
 }
 
-/** Entries in which all words occur, the best first. */
-export function useLogSearch(query: string) {
+/** Of the entries that the filters leave those in which all words occur, the best first. */
+export function useLogSearch(query: string, filters: LogFilters) {
   return useQuery({
-    queryKey: [...queryKeys.memory, "search", query],
+    queryKey: [...queryKeys.memory, "search", query, filters],
     enabled: query !== "",
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) =>
-      callApi("/api/v1/search", logSearchSchema, { query: { q: query, limit: searchLimit }, signal }),
+      callApi("/api/v1/search", logSearchSchema, { query: { q: query, ...filters, limit: searchLimit }, signal }),
   });
 }
 
 /** An entry with what was derived from it. */
-export function useLog(logId: string, { enabled = true } = {}) {
+export function useLog(logId: string) {
   return useQuery({
-    queryKey: [...queryKeys.memory, "log", logId],
-    enabled,
+    queryKey: logKey(logId),
     queryFn: ({ signal }) => callApi(pathOf(logId), logDetailSchema, { signal }),
     refetchInterval: ({ state }) => (state.data?.status === "pending" ? pendingPollMs : false),
   });
@@ -72,7 +78,7 @@ export function useLog(logId: string, { enabled = true } = {}) {
 /** What deleting an entry would remove now, and what would stay. */
 export function useDeletionPreview(logId: string) {
   return useQuery({
-    queryKey: [...queryKeys.memory, "deletion-preview", logId],
+    queryKey: previewKey(logId),
     queryFn: ({ signal }) => callApi(`${pathOf(logId)}/deletion-preview`, deletionPreviewSchema, { signal }),
     refetchOnWindowFocus: false,
     staleTime: 0,
@@ -80,17 +86,30 @@ export function useDeletionPreview(logId: string) {
   });
 }
 
-/** Deletes an entry with everything that only it said. Whoever shows what came of it calls {@link useForgetting}. */
+/** Deletes an entry with everything that only it said. Its page stays as it is until it calls {@link useForgetting}. */
 export function useDeleteLog() {
+  const client = useQueryClient();
   return useMutation({
     mutationFn: (logId: string) => callApi(pathOf(logId), logDeletionSchema, { method: "DELETE", body: { id: logId } }),
+    // Also of a failure: it may be deleted, and the answer lost.
+    onSettled: (_deletion, _error, logId) => forget(client, logId),
   });
 }
 
-/** Lets go of all that pages keep of the memory: something of it was deleted. */
-export function useForgetting(): void {
+/** Lets go of all that is kept of the memory, once `forgets` is true: something of it was deleted. For pages that show nothing of it. */
+export function useForgetting(forgets: boolean): void {
   const client = useQueryClient();
-  useEffect(() => client.removeQueries({ queryKey: queryKeys.memory }), [client]);
+  useEffect(() => {
+    if (forgets) client.removeQueries({ queryKey: queryKeys.memory });
+  }, [client, forgets]);
+}
+
+/** Nothing is shown any more of what is kept of the memory; what a page needs is asked anew. @param butLogId whose page says itself what went */
+function forget(client: QueryClient, butLogId?: string): void {
+  client.removeQueries({ queryKey: queryKeys.memory, type: "inactive" });
+  const own = butLogId === undefined ? [] : [logKey(butLogId), previewKey(butLogId)].map(hashKey);
+  // Its failures are the pages' own, which show them.
+  void client.resetQueries({ queryKey: queryKeys.memory, predicate: ({ queryHash }) => !own.includes(queryHash) });
 }
 
 /** All that is remembered of a session; so many entries that one answer holds, and whether there are more. */
@@ -109,7 +128,8 @@ export function useDeleteSessionLogs() {
   return useMutation({
     mutationFn: (sessionId: string) =>
       callApi("/api/v1/logs", sessionLogDeletionSchema, { method: "DELETE", query: { sessionId, confirm: "true" } }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.memory }),
+    // Also of a failure: it may be deleted, and the answer lost.
+    onSettled: () => forget(client),
   });
 }
 
@@ -123,11 +143,12 @@ export function useRecordSession() {
   });
 }
 
-/** Writes a note into the memory. */
+/** Writes a note into the memory; with the same key once, however often it is sent. */
 export function useSubmitLog() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: SubmitLogInput) => callApi("/api/v1/logs", logEntrySchema, { body }),
+    mutationFn: ({ note, key }: { readonly note: SubmitLogInput; readonly key: string }) =>
+      callApi("/api/v1/logs", logEntrySchema, { body: note, headers: { "idempotency-key": key } }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.memory }),
   });
 }
@@ -188,6 +209,14 @@ function titlesOf(logs: LogPage["logs"]): ReadonlyMap<string, string> {
   );
   // The newest entry of a session comes first, and its title counts.
   return new Map(named.toReversed());
+}
+
+function logKey(logId: string): readonly string[] {
+  return [...queryKeys.memory, "log", logId];
+}
+
+function previewKey(logId: string): readonly string[] {
+  return [...queryKeys.memory, "deletion-preview", logId];
 }
 
 function pathOf(logId: string): string {

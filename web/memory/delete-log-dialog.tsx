@@ -1,5 +1,6 @@
+import { useEffect } from "react";
 import type { LogDeletion } from "../../src/wire/logs.ts";
-import { ApiError } from "../api/api-error.ts";
+import { isGone } from "../api/api-error.ts";
 import { useDeleteLog, useDeletionPreview } from "../api/logs.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -12,15 +13,23 @@ export function DeleteLogDialog({
   ofSession,
   onClose,
   onDeleted,
+  onGone,
 }: {
   readonly logId: string;
   readonly ofSession: boolean;
   readonly onClose: () => void;
   readonly onDeleted: (deletion: LogDeletion) => void;
+  /** It was deleted before, here or elsewhere. */
+  readonly onGone: () => void;
 }) {
   const preview = useDeletionPreview(logId);
   const remove = useDeleteLog();
-  const gone = remove.error instanceof ApiError && remove.error.status === 404;
+  const gone = isGone(preview.error);
+  useEffect(() => {
+    if (gone) onGone();
+  }, [gone, onGone]);
+  const deleteIt = (): void =>
+    remove.mutate(logId, { onSuccess: onDeleted, onError: (error) => isGone(error) && onGone() });
   const { goes = [], stays = [] } = preview.data === undefined ? {} : previewWords(preview.data);
   return (
     <Dialog open onClose={onClose} title="Delete this entry?" description="It cannot be undone.">
@@ -35,17 +44,12 @@ export function DeleteLogDialog({
       )}
       {remove.error !== null && (
         <div className="mt-3">
-          <ErrorNotice error={gone ? new Error("It is gone already.") : remove.error} />
+          <ErrorNotice error={remove.error} />
         </div>
       )}
       <div className="mt-5 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
-        <Button
-          variant="danger"
-          busy={remove.isPending}
-          disabled={preview.data === undefined || gone}
-          onClick={() => remove.mutate(logId, { onSuccess: onDeleted })}
-        >
+        <Button variant="danger" busy={remove.isPending} disabled={preview.data === undefined} onClick={deleteIt}>
           Delete for good
         </Button>
       </div>

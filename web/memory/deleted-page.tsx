@@ -1,14 +1,12 @@
 import { useEffect, useRef } from "react";
 import { Link } from "react-router";
 import type { LogDeletion } from "../../src/wire/logs.ts";
-import { useForgetting } from "../api/logs.ts";
 import { buttonClass } from "../ui/button.tsx";
 import { Page } from "../ui/page.tsx";
 import { derivedWords } from "./deletion-words.ts";
 
 /** In the place of an entry that was deleted: what went with it, in numbers. */
 export function DeletedPage({ deletion }: { readonly deletion: LogDeletion }) {
-  useForgetting();
   const said = useRef<HTMLDivElement>(null);
   useEffect(() => said.current?.focus(), []);
   const rows = derivedWords(deletion.deleted);

@@ -2,6 +2,7 @@ import { useState } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import type { LogEntity, LogFact } from "../../src/wire/logs.ts";
 import { useSessionTitles, useTimeline } from "../api/logs.ts";
+import { useMay } from "../api/me.ts";
 import { BackLink } from "../ui/back-link.tsx";
 import { Button } from "../ui/button.tsx";
 import { plainName } from "../ui/claimed-name.tsx";
@@ -18,6 +19,7 @@ import { backLabel, entityName, isCode, predicateLabel, typeWords } from "./fact
 import { FoundBy, Holds } from "./holds.tsx";
 import { lanesOf } from "./lanes.ts";
 import { localTime, timeOfLocal } from "./local-time.ts";
+import { SessionLink } from "./session-link.tsx";
 import { TimeLanes } from "./time-lanes.tsx";
 
 /** Everything that is known about a file, a branch, a command: when it was so, and where it was said. */
@@ -85,6 +87,7 @@ function entityOf(facts: readonly LogFact[], entityId: string): LogEntity | null
 
 function WholeName({ entity: { type, key } }: { readonly entity: LogEntity }) {
   const name = plainName(key);
+  const mayReadSessions = useMay("coding:read");
   return (
     <span className="flex flex-wrap items-center gap-x-2">
       <EntityIcon type={type} />
@@ -92,10 +95,8 @@ function WholeName({ entity: { type, key } }: { readonly entity: LogEntity }) {
       <span aria-hidden>·</span>
       <bdi className={classNames("min-w-0 break-all", isCode(type) && "font-mono text-xs")}>{name}</bdi>
       <CopyButton text={name} label="Copy the name" className="-my-1" />
-      {type === "Session" && key !== "api" && (
-        <Link to={`/sessions/${encodeURIComponent(key)}`} className="text-accent underline underline-offset-2">
-          Open the session
-        </Link>
+      {type === "Session" && key !== "api" && mayReadSessions && (
+        <SessionLink sessionId={key}>Open the session</SessionLink>
       )}
     </span>
   );

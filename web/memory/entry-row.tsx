@@ -6,6 +6,7 @@ import { Badge } from "../ui/badge.tsx";
 import { plainName } from "../ui/claimed-name.tsx";
 import { shortPath } from "../ui/session-state.ts";
 import { exactTime, shortDate } from "../ui/time.ts";
+import { SessionLink } from "./session-link.tsx";
 
 /** What to call an entry. Untrusted: it comes from a log. */
 export function entryTitle({ title, source }: Pick<LogEntry, "title" | "source">): string {
@@ -33,13 +34,13 @@ export function EntryRow({ entry, found }: { readonly entry: LogEntry; readonly 
           {sessionId === null ? (
             <span>{source === "session" ? "Session" : "Note"}</span>
           ) : (
-            <Link
-              to={`/sessions/${encodeURIComponent(sessionId)}`}
+            <SessionLink
+              sessionId={sessionId}
               className="relative underline decoration-line-strong underline-offset-2 hover:text-ink"
-              aria-label={`Session of “${entryTitle(entry)}”`}
+              label={`Session of “${entryTitle(entry)}”`}
             >
               Session
-            </Link>
+            </SessionLink>
           )}
           {dir !== null && (
             <>

@@ -76,6 +76,7 @@ test("the picture has what held as spans up to now and what happened as moments,
   const nowMs = Date.parse("2026-03-05T00:00:00.000Z");
   const lanes = lanesOf(facts, { entityId: command.entityId, nowMs, titles });
   expect(lanes?.toMs).toBe(nowMs);
+  expect([lanes?.firstMs, lanes?.lastMs]).toEqual([Date.parse("2026-03-01T00:00:00.000Z"), null]);
   expect(lanes?.lanes.map(({ label }) => label)).toEqual(["Ended with", "Run in"]);
   const [ended, run] = lanes?.lanes ?? [];
   expect(ended?.marks.map(({ words, tone }) => [words, tone])).toEqual([
@@ -91,7 +92,9 @@ test("the picture has what held as spans up to now and what happened as moments,
 });
 
 test("one moment alone is within the picture, and nothing makes none", () => {
-  const lanes = lanesOf([fact([session, "edited", file])], { entityId: file.entityId, nowMs: Date.now(), titles });
+  const edited = fact([session, "edited", file]);
+  const lanes = lanesOf([edited], { entityId: file.entityId, nowMs: Date.now(), titles });
+  expect([lanes?.firstMs, lanes?.lastMs]).toEqual([Date.parse(edited.validFrom), Date.parse(edited.validFrom)]);
   const [mark] = lanes?.lanes[0]?.marks ?? [];
   expect(mark?.start).toBeGreaterThan(0);
   expect(mark?.end).toBeLessThan(1);

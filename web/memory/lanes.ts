@@ -20,6 +20,9 @@ export interface Lane {
 export interface Lanes {
   readonly fromMs: number;
   readonly toMs: number;
+  /** When the first of it happened, and the last; null for the last where something still holds: that is now. */
+  readonly firstMs: number;
+  readonly lastMs: number | null;
   readonly lanes: readonly Lane[];
 }
 
@@ -73,7 +76,13 @@ export function lanesOf(
       })
       .toSorted((one, other) => one.start - other.start),
   }));
-  return { fromMs, toMs, lanes: lanes.slice(0, maxLanes) };
+  return {
+    fromMs,
+    toMs,
+    firstMs: first,
+    lastMs: holds && last === nowMs ? null : last,
+    lanes: lanes.slice(0, maxLanes),
+  };
 }
 
 function laneOf(

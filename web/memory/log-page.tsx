@@ -1,9 +1,9 @@
 import { Trash2 } from "lucide-react";
-import { type ReactNode, useState } from "react";
-import { Link, useParams } from "react-router";
+import { type ReactNode, useCallback, useEffect, useState } from "react";
+import { useParams } from "react-router";
 import type { LogDeletion, LogDetail } from "../../src/wire/logs.ts";
-import { ApiError } from "../api/api-error.ts";
-import { useLog } from "../api/logs.ts";
+import { isGone } from "../api/api-error.ts";
+import { useForgetting, useLog } from "../api/logs.ts";
 import { useMay } from "../api/me.ts";
 import { counted } from "../session/session-words.ts";
 import { BackLink } from "../ui/back-link.tsx";
@@ -18,28 +18,47 @@ import { DeletedPage } from "./deleted-page.tsx";
 import { EntryContent } from "./entry-content.tsx";
 import { EntryFacts } from "./entry-facts.tsx";
 import { EntryStatus, entryTitle } from "./entry-row.tsx";
+import { SessionLink } from "./session-link.tsx";
 
 /** An entry of the memory: what was said, and what was drawn from it. */
 export function LogPage() {
   const { logId = "" } = useParams();
-  const [deleted, setDeleted] = useState<LogDeletion | null>(null);
-  if (deleted !== null) return <DeletedPage deletion={deleted} />;
-  return <OneLog key={logId} logId={logId} onDeleted={setDeleted} />;
+  return <OneLog key={logId} logId={logId} />;
 }
 
-function OneLog({ logId, onDeleted }: { readonly logId: string; readonly onDeleted: (deletion: LogDeletion) => void }) {
+/** Until it is gone; then nothing of it is kept either. */
+function OneLog({ logId }: { readonly logId: string }) {
+  const [left, setLeft] = useState<LogDeletion | "gone" | null>(null);
+  const onGone = useCallback(() => setLeft("gone"), []);
+  useForgetting(left !== null);
+  if (left === "gone") return <GonePage />;
+  if (left !== null) return <DeletedPage deletion={left} />;
+  return <Entry logId={logId} onDeleted={setLeft} onGone={onGone} />;
+}
+
+function Entry({
+  logId,
+  onDeleted,
+  onGone,
+}: {
+  readonly logId: string;
+  readonly onDeleted: (deletion: LogDeletion) => void;
+  readonly onGone: () => void;
+}) {
   const { data: log, error, refetch } = useLog(logId);
+  const gone = isGone(error);
+  useEffect(() => {
+    if (gone) onGone();
+  }, [gone, onGone]);
   const mayWrite = useMay("logs:write");
   const [deleting, setDeleting] = useState(false);
+  // First, whatever is still there of it from before.
+  if (gone) return <GonePage />;
   if (log === undefined) {
-    const gone = error instanceof ApiError && error.status === 404;
     return (
       <Page title="Memory" back={<BackLink to="/memory" label="Memory" />}>
         {error === null && <LoadingRows label="Loading the entry" />}
-        {gone && (
-          <EmptyState title="There is no such entry.">It was deleted, or it was never one of your account.</EmptyState>
-        )}
-        {error !== null && !gone && <ErrorNotice error={error} onRetry={() => void refetch()} />}
+        {error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />}
       </Page>
     );
   }
@@ -77,8 +96,17 @@ function OneLog({ logId, onDeleted }: { readonly logId: string; readonly onDelet
           ofSession={log.source === "session"}
           onClose={() => setDeleting(false)}
           onDeleted={onDeleted}
+          onGone={onGone}
         />
       )}
+    </Page>
+  );
+}
+
+function GonePage() {
+  return (
+    <Page title="Memory" back={<BackLink to="/memory" label="Memory" />}>
+      <EmptyState title="There is no such entry.">It was deleted, or it was never one of your account.</EmptyState>
     </Page>
   );
 }
@@ -93,9 +121,7 @@ function Origin({ log }: { readonly log: LogDetail }) {
       {sessionId === null ? (
         <span>{source === "session" ? "a session" : "a note"}</span>
       ) : (
-        <Link to={`/sessions/${encodeURIComponent(sessionId)}`} className="text-accent underline underline-offset-2">
-          its session
-        </Link>
+        <SessionLink sessionId={sessionId}>its session</SessionLink>
       )}
       {dir !== null && (
         <>

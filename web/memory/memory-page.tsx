@@ -1,6 +1,5 @@
 import { NotebookPen } from "lucide-react";
 import { useState } from "react";
-import type { LogEntry } from "../../src/wire/logs.ts";
 import { type LogFilters, useLogSearch, useLogs, useSessionTitles } from "../api/logs.ts";
 import { useMay } from "../api/me.ts";
 import { listShortcuts } from "../app/list-shortcuts.ts";
@@ -100,8 +99,8 @@ function Nothing({ filters, filtered }: { readonly filters: LogFilters; readonly
 }
 
 function Found({ query, filters }: { readonly query: string; readonly filters: LogFilters }) {
-  const search = useLogSearch(query);
-  const hits = (search.data?.hits ?? []).filter(({ log }) => fits(log, filters));
+  const search = useLogSearch(query, filters);
+  const hits = search.data?.hits ?? [];
   return (
     <>
       {search.isPending && <LoadingRows label="Searching" />}
@@ -130,14 +129,6 @@ function Found({ query, filters }: { readonly query: string; readonly filters: L
         </div>
       )}
     </>
-  );
-}
-
-function fits(log: LogEntry, { source, status, sessionId }: LogFilters): boolean {
-  return (
-    (source === undefined || log.source === source) &&
-    (status === undefined || log.status === status) &&
-    (sessionId === undefined || log.sessionId === sessionId)
   );
 }
 

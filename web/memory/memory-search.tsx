@@ -1,11 +1,33 @@
 import { Search, X } from "lucide-react";
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
 import type { useMemoryAsked } from "./memory-asked.ts";
 
 /** Between the last key and the search: as long as nobody notices. */
 const typingMs = 180;
+
+/** What stands in the box: what is typed, until it is asked for elsewhere (a link, the way back). */
+function useTyped(query: string, onQuery: (query: string) => void) {
+  const [typed, setTyped] = useState(query);
+  /** What was asked from here and did not come back as `query` yet. */
+  const sent = useRef<string[]>([]);
+  useEffect(() => {
+    const at = sent.current.indexOf(query);
+    sent.current = at === -1 ? [] : sent.current.slice(at + 1);
+    if (at === -1) setTyped((now) => (now.trim() === query ? now : query));
+  }, [query]);
+  useEffect(() => {
+    const next = typed.trim();
+    if (next === query) return;
+    const timer = setTimeout(() => {
+      sent.current = [...sent.current, next];
+      onQuery(next);
+    }, typingMs);
+    return () => clearTimeout(timer);
+  }, [typed, query, onQuery]);
+  return [typed, setTyped] as const;
+}
 
 /** A box to search in as one types. */
 export function SearchBox({
@@ -17,13 +39,7 @@ export function SearchBox({
   readonly query: string;
   readonly onQuery: (query: string) => void;
 }) {
-  const [typed, setTyped] = useState(query);
-  useEffect(() => {
-    const next = typed.trim();
-    if (next === query) return;
-    const timer = setTimeout(() => onQuery(next), typingMs);
-    return () => clearTimeout(timer);
-  }, [typed, query, onQuery]);
+  const [typed, setTyped] = useTyped(query, onQuery);
   return (
     <div className="relative">
       <Search aria-hidden className="pointer-events-none absolute top-2.5 left-3 size-4 text-ink-faint" />
@@ -53,9 +69,10 @@ export function MemorySearch({
   /** Of the session that the list is limited to. */
   readonly sessionTitle: string | null;
 }) {
+  const onQuery = useCallback((q: string) => change({ q }), [change]);
   return (
     <search className="mb-4 flex flex-col gap-2">
-      <SearchBox label="Search what is remembered" query={query} onQuery={(q) => change({ q })} />
+      <SearchBox label="Search what is remembered" query={query} onQuery={onQuery} />
       <div className="grid grid-cols-2 items-center gap-2 sm:flex sm:flex-wrap">
         <SelectFilter
           label="Source"

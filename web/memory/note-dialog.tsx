@@ -1,30 +1,52 @@
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useNavigate } from "react-router";
 import { maxLogCharacters } from "../../src/wire/logs.ts";
 import { fieldError } from "../api/api-error.ts";
 import { useSubmitLog } from "../api/logs.ts";
+import { useMe } from "../api/me.ts";
+import { idempotencyKey } from "../session/idempotency-key.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { TextArea, TextField } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
+import { keepNoteDraft, type NoteDraft, noteDraftOf } from "./note-draft.ts";
 
-/** Remembers what somebody writes. */
+/** Remembers what somebody writes. What is neither kept nor discarded is there again as long as the tab is. */
 export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
   const submit = useSubmitLog();
-  const [title, setTitle] = useState("");
-  const [content, setContent] = useState("");
+  const accountId = useMe().data?.account.accountId ?? "";
+  const [draft, setDraft] = useState(() => noteDraftOf(sessionStorage, accountId));
+  const { title, content } = draft;
+  const written = title.trim() !== "" || content.trim() !== "";
+  /** The same note that is sent again, as its answer was lost, is the same: it is kept once. */
+  const sending = useRef({ draft, key: "" });
+  const change = (next: NoteDraft): void => {
+    setDraft(next);
+    keepNoteDraft(sessionStorage, accountId, next);
+  };
+  const forgetDraft = (): void => keepNoteDraft(sessionStorage, accountId, { title: "", content: "" });
   const keep = (): void => {
+    if (submit.isPending || content.trim() === "") return;
+    if (sending.current.draft !== draft || sending.current.key === "") {
+      sending.current = { draft, key: idempotencyKey() };
+    }
     const named = title.trim() === "" ? {} : { title: title.trim() };
     submit.mutate(
-      { ...named, content },
-      { onSuccess: ({ logId }) => void navigate(`/memory/${encodeURIComponent(logId)}`) },
+      { note: { ...named, content }, key: sending.current.key },
+      {
+        onSuccess: ({ logId }) => {
+          forgetDraft();
+          void navigate(`/memory/${encodeURIComponent(logId)}`);
+        },
+      },
     );
   };
   return (
     <Dialog
       open
       onClose={onClose}
+      holds={written}
       title="Write a note"
       description="It is kept beside what is remembered of sessions, for your account alone."
     >
@@ -39,7 +61,7 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
           label="Title"
           value={title}
           maxLength={500}
-          onChange={(event) => setTitle(event.target.value)}
+          onChange={(event) => change({ title: event.target.value, content })}
           error={fieldError(submit.error, "title")}
         />
         <TextArea
@@ -48,7 +70,7 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
           required
           value={content}
           maxLength={maxLogCharacters}
-          onChange={(event) => setContent(event.target.value)}
+          onChange={(event) => change({ title, content: event.target.value })}
           error={fieldError(submit.error, "content")}
           hint={
             <>
@@ -60,7 +82,14 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
         />
         {submit.error !== null && <ErrorNotice error={submit.error} />}
         <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            onClick={() => {
+              forgetDraft();
+              onClose();
+            }}
+          >
+            {written ? "Discard" : "Cancel"}
+          </Button>
           <Button variant="primary" type="submit" busy={submit.isPending} disabled={content.trim() === ""}>
             Remember it
           </Button>

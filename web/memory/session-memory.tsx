@@ -1,6 +1,7 @@
 import { BookMarked, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { SessionLogDeletion, SessionRecorded } from "../../src/wire/logs.ts";
+import { isGone } from "../api/api-error.ts";
 import { useDeleteSessionLogs, useRecordSession, useSessionEntries } from "../api/logs.ts";
 import { useMay } from "../api/me.ts";
 import { counted } from "../session/session-words.ts";
@@ -12,12 +13,19 @@ import { OwnTranscript } from "./delete-log-dialog.tsx";
 /** What is remembered of one session, with what can be done about it: remember it now, or forget it all. */
 export function SessionMemory({ sessionId, title }: { readonly sessionId: string; readonly title: string }) {
   const mayWrite = useMay("logs:write");
+  const mayReadSessions = useMay("coding:read");
   const entries = useSessionEntries(sessionId);
   const record = useRecordSession();
-  const [deleting, setDeleting] = useState(false);
+  /** How much the dialog speaks of; null while it is closed. */
+  const [deleting, setDeleting] = useState<string | null>(null);
   const [deleted, setDeleted] = useState<SessionLogDeletion | null>(null);
   const count = entriesWords(entries.data);
-  const said = deleted !== null ? deleted.message : record.data === undefined ? null : recordedWords(record.data);
+  const said =
+    deleted !== null
+      ? deleted.message
+      : record.data === undefined
+        ? null
+        : recordedWords(record.data, count?.none === true);
   return (
     <section aria-label="Memory of the session" className="mb-4 flex flex-col gap-2">
       <div className="flex flex-wrap items-center justify-between gap-2">
@@ -30,15 +38,22 @@ export function SessionMemory({ sessionId, title }: { readonly sessionId: string
         </p>
         {mayWrite && (
           <div className="flex flex-wrap gap-2">
+            {mayReadSessions && (
+              <Button
+                size="sm"
+                icon={BookMarked}
+                busy={record.isPending}
+                onClick={() => record.mutate(sessionId, { onSuccess: () => setDeleted(null) })}
+              >
+                Remember this session now
+              </Button>
+            )}
             <Button
               size="sm"
-              icon={BookMarked}
-              busy={record.isPending}
-              onClick={() => record.mutate(sessionId, { onSuccess: () => setDeleted(null) })}
+              icon={Trash2}
+              disabled={count === null || count.none}
+              onClick={() => setDeleting(count?.words ?? null)}
             >
-              Remember this session now
-            </Button>
-            <Button size="sm" icon={Trash2} disabled={count === null || count.none} onClick={() => setDeleting(true)}>
               Delete all of it…
             </Button>
           </div>
@@ -47,14 +62,14 @@ export function SessionMemory({ sessionId, title }: { readonly sessionId: string
       {entries.error !== null && <ErrorNotice error={entries.error} onRetry={() => void entries.refetch()} />}
       {record.error !== null && <ErrorNotice error={record.error} />}
       <div role="status">{said !== null && <Notice>{said}</Notice>}</div>
-      {deleting && count !== null && (
+      {deleting !== null && (
         <DeleteSessionDialog
           sessionId={sessionId}
           title={title}
-          count={count.words}
-          onClose={() => setDeleting(false)}
+          count={deleting}
+          onClose={() => setDeleting(null)}
           onDeleted={(deletion) => {
-            setDeleting(false);
+            setDeleting(null);
             record.reset();
             setDeleted(deletion);
           }}
@@ -91,7 +106,10 @@ function DeleteSessionDialog({
       }
       confirm="Delete all of it for good"
       busy={remove.isPending}
-      onConfirm={() => remove.mutate(sessionId, { onSuccess: onDeleted })}
+      // Where nothing is left the answer of an earlier try was lost: the number beside it says so.
+      onConfirm={() =>
+        remove.mutate(sessionId, { onSuccess: onDeleted, onError: (error) => isGone(error) && onClose() })
+      }
     >
       <OwnTranscript ofSession />
       {remove.error !== null && <ErrorNotice error={remove.error} />}
@@ -108,9 +126,7 @@ function entriesWords(
   return { none: length === 0, words: `${number} ${length === 1 ? "entry" : "entries"}` };
 }
 
-function recordedWords({ outcome, turns }: SessionRecorded): string {
-  if (outcome === "recorded") return `Remembered ${counted(turns, "turn")}.`;
-  return outcome === "known"
-    ? "All of it was remembered already."
-    : "What was not there was deleted before, and stays deleted.";
+function recordedWords({ turns }: SessionRecorded, none: boolean): string {
+  if (turns > 0) return `Remembered ${counted(turns, "turn")}.`;
+  return none ? "There is nothing in it to remember yet." : "All of it was remembered already.";
 }

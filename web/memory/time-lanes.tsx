@@ -11,7 +11,7 @@ const tones: Readonly<Record<LaneMark["tone"], string>> = {
 
 /** When what held and happened, as a picture. The list that it stands above says all of it in words. */
 export function TimeLanes({
-  lanes: { fromMs, toMs, lanes },
+  lanes: { fromMs, toMs, firstMs, lastMs, lanes },
   atMs,
 }: {
   readonly lanes: Lanes;
@@ -36,8 +36,10 @@ export function TimeLanes({
         ))}
       </div>
       <div className="mt-1.5 flex justify-between gap-4 text-2xs text-ink-faint tabular-nums">
-        <span>{exactTime(new Date(fromMs).toISOString())}</span>
-        <span className="text-right">{exactTime(new Date(toMs).toISOString())}</span>
+        <span>{exactTime(new Date(firstMs).toISOString())}</span>
+        {lastMs !== firstMs && (
+          <span className="text-right">{lastMs === null ? "now" : exactTime(new Date(lastMs).toISOString())}</span>
+        )}
       </div>
     </div>
   );

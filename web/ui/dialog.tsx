@@ -4,13 +4,14 @@ import type { ReactNode } from "react";
 import { Button, IconButton } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 
-/** A window over the page, which waits. Escape and a click beside it close it. */
+/** A window over the page, which waits. Escape and, unless it `holds` something, a click beside it close it. */
 export function Dialog({
   open,
   onClose,
   title,
   description,
   wide = false,
+  holds = false,
   children,
 }: {
   readonly open: boolean;
@@ -18,6 +19,8 @@ export function Dialog({
   readonly title: ReactNode;
   readonly description?: ReactNode;
   readonly wide?: boolean;
+  /** Whether something was written in it that a slip must not take away. */
+  readonly holds?: boolean;
   readonly children?: ReactNode;
 }) {
   return (
@@ -26,6 +29,7 @@ export function Dialog({
         <Radix.Overlay className="fixed inset-0 z-40 bg-veil" />
         <Radix.Content
           {...(description === undefined ? { "aria-describedby": undefined } : {})}
+          onInteractOutside={(event) => holds && event.preventDefault()}
           onEscapeKeyDown={(event) => {
             // In a terminal it is the program's key.
             if (event.target instanceof Element && event.target.closest(".xterm") !== null) event.preventDefault();

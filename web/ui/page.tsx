@@ -25,7 +25,9 @@ export function Page({
         {back}
         <header className="mb-5 flex flex-wrap items-end justify-between gap-3">
           <div className="min-w-0">
-            <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+            <h1 title={title} className="line-clamp-3 text-xl font-semibold tracking-tight break-words">
+              {title}
+            </h1>
             {description !== undefined && <p className="mt-0.5 max-w-2xl text-sm text-ink-faint">{description}</p>}
           </div>
           {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
