@@ -98,6 +98,23 @@ describeOnBothStores("session records", (openStore) => {
     await createSessionStore(db, { nodeId: "elsewhere" }).insert({ ...record, sessionId: "other", terminalId: "t2" });
     expect((await store.withTerminal()).map(({ sessionId }) => sessionId)).toEqual(["provisional"]);
   });
+
+  test("those that changed are told page by page, the earliest first, each once", async () => {
+    const store = createSessionStore((await openStore()).db, { nodeId: "local" });
+    const at = (sessionId: string, updatedAt: number, terminalId: string | null = null) =>
+      store.insert({ ...record, sessionId, updatedAt, terminalId, launchId: null });
+    await at("old", 5);
+    await at("runs", 6, "terminal");
+    await at("c", 30);
+    for (const sessionId of ["b", "a"]) await at(sessionId, 20);
+    const page = async (after: string | null, updatedAt = 0) =>
+      (await store.changedSince(20, { after: after === null ? null : { sessionId: after, updatedAt }, limit: 2 })).map(
+        ({ sessionId }) => sessionId,
+      );
+    expect(await page(null)).toEqual(["runs", "a"]);
+    expect(await page("a", 20)).toEqual(["b", "c"]);
+    expect(await page("c", 30)).toEqual([]);
+  });
 });
 
 describeOnBothStores("the prompt queue", (openStore) => {
