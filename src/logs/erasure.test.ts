@@ -1,40 +1,24 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
 import { countsOf } from "../../test/support/log-oracle.ts";
 import { addAccount, callOf, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
+import { newSentinel, tracesOf } from "../../test/support/traces.ts";
 import { systemClock } from "../core/clock.ts";
 
 const nothing = { agent: null, repository: null, branch: null };
-/** What stands in the place of nothing else: so much of it is a trace. */
-const traceLength = 9;
-
-function newSentinel(): string {
-  return Array.from({ length: 24 }, () => "bcdfghjklmnpqrstvwxz"[randomInt(20)]).join("");
+/** Which of these words are in any file of the state folder. */
+async function tracedIn(store: TestStore, words: readonly string[]): Promise<readonly string[]> {
+  const traces = await tracesOf(dirname(store.place.path), words);
+  return words.filter((word) => traces.some((trace) => trace.word === word));
 }
 
-/** All bytes of all files of the state folder. */
-async function filesOf(store: TestStore): Promise<Buffer> {
-  const folder = dirname(store.place.path);
-  const names = await readdir(folder);
-  return Buffer.concat(await Promise.all(names.map((name) => readFile(join(folder, name)))));
-}
-
-/** Whether a piece of the sentinel is there, in any case: as it was written, and in the form of the words that are searched. */
-function isTraced(files: string, sentinel: string): boolean {
-  for (let at = 0; at + traceLength <= sentinel.length; at++) {
-    if (files.includes(sentinel.slice(at, at + traceLength))) return true;
-  }
-  return false;
-}
-
-const lower = (files: Buffer): string => files.toString("latin1").toLowerCase();
+const isTraced = async (store: TestStore, word: string): Promise<boolean> => (await tracedIn(store, [word])).length > 0;
 
 describe("what was deleted, on SQLite", () => {
   async function setUp() {
@@ -59,11 +43,11 @@ describe("what was deleted, on SQLite", () => {
       key,
     );
     for (let n = 0; n < 20; n++) await logs.submit(whole(me), saying(newSentinel()));
-    expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(true);
+    expect(await isTraced(store, sentinel)).toBe(true);
     expect((await logs.search(whole(me), { q: sentinel })).hits).toHaveLength(1);
     const { message } = await logs.delete(whole(me), log.logId, tester);
     expect(message).not.toContain("pending");
-    expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(false);
+    expect(await isTraced(store, sentinel)).toBe(false);
   });
 
   test("is in no file afterwards either when it came from a session", async () => {
@@ -83,9 +67,9 @@ describe("what was deleted, on SQLite", () => {
       turns: [turnOf(0, blocks)],
     };
     await logs.record(me, recording);
-    expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(true);
+    expect(await isTraced(store, sentinel)).toBe(true);
     await logs.deleteSession(whole(me), "s1", tester);
-    expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(false);
+    expect(await isTraced(store, sentinel)).toBe(false);
     expect((await logs.record(me, recording)).outcome).toBe("suppressed");
   });
 
@@ -104,11 +88,9 @@ describe("what was deleted, on SQLite", () => {
       kept.delete(sentinel);
       gone.push(sentinel);
     }
-    const before = lower(await filesOf(store));
-    expect([...kept.keys()].every((sentinel) => isTraced(before, sentinel))).toBe(true);
+    expect(await tracedIn(store, [...kept.keys()])).toEqual([...kept.keys()]);
     await logs.compact();
-    const after = lower(await filesOf(store));
-    expect(gone.filter((sentinel) => isTraced(after, sentinel))).toEqual([]);
+    expect(await tracedIn(store, gone)).toEqual([]);
   });
 
   /** Holds on to the pages as they are now. */
@@ -133,10 +115,10 @@ describe("what was deleted, on SQLite", () => {
     expect(message).toContain("is pending");
     expect(deleted.episode).toBe(true);
     expect(logs.isErasurePending).toBe(true);
-    expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(true);
+    expect(await isTraced(store, sentinel)).toBe(true);
     reader.close();
     while (logs.isErasurePending) await systemClock.sleep(20);
-    expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(false);
+    expect(await isTraced(store, sentinel)).toBe(false);
   });
 
   test("goes at the next start when the gateway ended before", async () => {
@@ -149,10 +131,10 @@ describe("what was deleted, on SQLite", () => {
     await logs.close();
     expect((await deleting).message).toContain("is pending");
     reader.close();
-    expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(true);
+    expect(await isTraced(store, sentinel)).toBe(true);
     const again = await openTestLogs(store);
     while (again.isErasurePending) await systemClock.sleep(20);
-    expect(isTraced(lower(await filesOf(store)), sentinel)).toBe(false);
+    expect(await isTraced(store, sentinel)).toBe(false);
   });
 });
 

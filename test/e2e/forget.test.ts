@@ -1,5 +1,3 @@
-import { execFile } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -11,17 +9,12 @@ import type { ListOutput, SearchOutput } from "../../src/wire/session-lists.ts";
 import type { ForgottenTraces } from "../../src/wire/terminal.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { createTestDatabaseUrl } from "../support/postgres.ts";
+import { newSentinel, tracesOf as wordsIn } from "../support/traces.ts";
 
 const waitMs = 30_000;
 const patience = { timeout: 30_000, interval: 100 };
-/** What stands in the place of nothing else: so much of it is a trace. */
-const traceLength = 9;
 const said = ["prompt", "thinking", "permission", "output", "answer", "second"] as const;
 type Said = Readonly<Record<(typeof said)[number], string>>;
-
-function newSentinel(): string {
-  return Array.from({ length: 20 }, () => "bcdfghjklmnpqrstvwxz"[randomInt(20)]).join("");
-}
 
 function newSentinels(): Said {
   const [prompt, thinking, permission, output, answer, second] = said.map(newSentinel);
@@ -29,32 +22,13 @@ function newSentinels(): Said {
   return { prompt, thinking, permission, output, answer, second };
 }
 
-/**
- * What is traced in which files of the state folder, in any case: as it was written, and in the form of the words that are searched. Another
- * process reads them, all in one pass: a file of SQLite that this one closes loses the locks that the gateway has on it.
- */
+/** What is traced in which files of the state folder. */
 async function tracesOf(world: World, sentinels: Said): Promise<readonly string[]> {
-  const pieces = said.flatMap((what) =>
-    Array.from({ length: sentinels[what].length - traceLength + 1 }, (_, at) => ({
-      what,
-      text: sentinels[what].slice(at, at + traceLength),
-    })),
+  const traces = await wordsIn(
+    world.home,
+    said.map((what) => sentinels[what]),
   );
-  const argv = ["-rZaoiFs", ...pieces.map(({ text }) => `-e${text}`), world.home];
-  const stdout = await outputOf("grep", argv);
-  const traces = stdout.split("\n").flatMap((line) => {
-    const [path, match = ""] = line.split("\0");
-    const piece = pieces.find(({ text }) => text === match.toLowerCase());
-    return path === undefined || piece === undefined ? [] : `${piece.what} in ${path.slice(world.home.length + 1)}`;
-  });
-  return [...new Set(traces)];
-}
-
-/** Also of a command that found nothing, or that lost a file meanwhile. */
-async function outputOf(file: string, argv: readonly string[]): Promise<string> {
-  return new Promise((resolve) => {
-    execFile(file, argv, { env: { LC_ALL: "C" }, maxBuffer: 64 * 1024 * 1024 }, (_, stdout) => resolve(stdout));
-  });
+  return traces.map(({ word, file }) => `${said.find((what) => sentinels[what] === word)} in ${file}`);
 }
 
 /** The files with traces, whatever it is that they hold. */
@@ -182,6 +156,8 @@ describe("a session that is forgotten", () => {
 
       const later = newSentinel();
       await say(later, { sessionId });
+      // Its agent has shown the old conversation again, and that is recorded.
+      expect((await tracedFiles(world, sentinels)).filter((file) => !file.endsWith(".raw"))).toEqual([]);
       for (const what of said) expect(await search(sentinels[what])).toEqual([]);
       expect(await listed(sessionId)).toMatchObject({ title: `say ${later}` });
     },

@@ -1,8 +1,6 @@
-import { readdir, readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { foldText } from "../../src/coding/catalog/text-index-words.ts";
 import { sha256 } from "../../src/core/ids.ts";
 import type { Scope } from "../../src/wire/access.ts";
 import type { AuditPage } from "../../src/wire/accounts.ts";
@@ -30,6 +28,7 @@ import {
 import { createOAuthPeer, decidingToken, manyAddresses } from "../support/oauth-client.ts";
 import { signInBrowser } from "../support/signed-in-browser.ts";
 import { startTokenIssuer, type TokenIssuer } from "../support/token-issuer.ts";
+import { newSentinel, tracesOf } from "../support/traces.ts";
 
 // The memory over HTTP: one gateway, each test with entries of its own.
 
@@ -102,24 +101,11 @@ async function forget(logId: string, token?: string) {
   return send<LogDeletion>("DELETE", `/api/v1/logs/${logId}`, { body, ...(token !== undefined && { token }) });
 }
 
-/** Files of the state folder that hold any of these texts. */
-async function filesWith(texts: readonly string[]): Promise<readonly string[]> {
-  const needles = texts.map((text) => Buffer.from(text));
-  const found: string[] = [];
-  for (const entry of await readdir(world.home, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name);
-    if (!entry.isFile() || path.includes("compile-cache")) continue;
-    const content = await readFile(path);
-    if (needles.some((needle) => content.includes(needle))) found.push(path);
-  }
-  return found;
-}
-
 describe("an entry", () => {
   test("is found by its words and facts, and gone from all of it and every file, with each kind of bearer", async () => {
-    for (const [at, [name, token]] of [...bearers].entries()) {
-      const word = `Wächter${at}Zqk`;
-      const sentinels = [word, word.toLowerCase(), foldText(word)];
+    for (const [name, token] of bearers) {
+      const sentinel = newSentinel();
+      const word = `Wächter${sentinel}`;
       const client = createApiClient(gateway.url, token);
       const { logId } = await remember(`Decision: guard = ${word}\nsee https://${word.toLowerCase()}.example/x`);
       const search = await client.get<LogSearch>(`/api/v1/search?q=${encodeURIComponent(word.toUpperCase())}`);
@@ -132,11 +118,11 @@ describe("an entry", () => {
       const detail = await client.get<LogDetail>(`/api/v1/logs/${logId}`);
       expect(detail.body).toMatchObject({ status: "ready", source: "api", content: expect.stringContaining(word) });
       const preview = await client.get<DeletionPreview>(`/api/v1/logs/${logId}/deletion-preview`);
-      expect(await filesWith(sentinels), name).not.toEqual([]);
+      expect(await tracesOf(world.home, [sentinel]), name).not.toEqual([]);
       const { status, body } = await forget(logId, token);
       expect([status, body.success, body.deleted], name).toEqual([200, true, preview.body.removed]);
       expect(body.message, name).not.toContain("pending");
-      expect(await filesWith(sentinels), name).toEqual([]);
+      expect(await tracesOf(world.home, [sentinel]), name).toEqual([]);
       expect((await client.get(`/api/v1/logs/${logId}`)).status).toBe(404);
       expect((await forget(logId, token)).status).toBe(404);
       expect((await client.get<LogSearch>(`/api/v1/search?q=${encodeURIComponent(word)}`)).body.hits).toEqual([]);
