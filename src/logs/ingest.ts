@@ -10,6 +10,7 @@ import type { LogsErrorCode } from "./errors.ts";
 import { bodyOf, maskedText } from "./log-body.ts";
 import { contentOf, insertEntry, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
+import { maskSecrets } from "./mask-secrets.ts";
 import type { LogsCaller, NamesOf, ResolveDir, SearchText } from "./ports.ts";
 import { allowTurns, knownTurns, type TurnRange } from "./recorded-turns.ts";
 import { type LogBody, type LogContext, rules } from "./rules.ts";
@@ -79,8 +80,8 @@ export interface Submitted {
 
 /**
  * Remembers what a caller submits. The same with the same key is remembered once.
- * @throws PosternError `idempotency_conflict` for something else with a key that was used, `dir_not_allowed` without a directory by who is
- *   limited to some, and those of {@link ResolveDir}
+ * @throws PosternError `invalid_request` for a session's id that looks like a secret, `idempotency_conflict` for something else with a key
+ *   that was used, `dir_not_allowed` without a directory by who is limited to some, and those of {@link ResolveDir}
  */
 export async function submitLog(
   deps: IngestDeps,
@@ -91,6 +92,7 @@ export async function submitLog(
   const dir = await dirOf(deps, caller, input.dir);
   const now = deps.clock.now();
   const { content, turns, title, sessionId, observedAt } = input;
+  if (sessionId !== undefined) refuseSecret(sessionId);
   const of: Derivable = {
     accountId,
     logId: deps.newId(now),
@@ -118,6 +120,12 @@ export async function submitLog(
     "idempotency_conflict",
     "This idempotency key came with another entry before. Use a new key for a new entry.",
   );
+}
+
+/** A session's id names a thing, and is looked for as it is written: it cannot be masked. */
+function refuseSecret(sessionId: string): void {
+  if (maskSecrets(sessionId) === sessionId) return;
+  throw new PosternError<LogsErrorCode>("invalid_request", "`sessionId` looks like a key or a token. Use another id.");
 }
 
 /** Where an entry is of: what is of no place could not be seen by who is limited to some. */

@@ -12,6 +12,8 @@ const maxInputCharacters = 4_000;
 const maskedAhead = 2_000;
 const maxInputDepth = 16;
 const maxInputMembers = 200;
+const maxModelCharacters = 200;
+const maxTimeCharacters = 40;
 /** Of one text of a turn. */
 const maxTextCharacters = 250_000;
 
@@ -29,7 +31,23 @@ export function maskedText(text: string, limit: number): string {
 function keptTurn(turn: Turn): Turn {
   const blocks = turn.blocks.flatMap(keptBlock);
   const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  return { ...turn, text: texts.join("\n\n"), blocks, usage: null };
+  const { index, role, at, endedAt, model } = turn;
+  return {
+    index,
+    role,
+    at: keptTime(at),
+    endedAt: keptTime(endedAt),
+    text: texts.join("\n\n"),
+    blocks,
+    model: model === null ? null : maskedText(model, maxModelCharacters),
+    usage: null,
+  };
+}
+
+/** A time as we write it: of what is no time nothing is kept. */
+function keptTime(given: string | null): string | null {
+  const time = given === null || given.length > maxTimeCharacters ? Number.NaN : Date.parse(given);
+  return Number.isNaN(time) ? null : new Date(time).toISOString();
 }
 
 /** What an agent thought is not what was said or done. */

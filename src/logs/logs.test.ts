@@ -22,6 +22,12 @@ describeOnBothStores("the memory", (openStore) => {
     };
   }
 
+  test("refuses a session's id that looks like a secret: it would be the name of a thing", async () => {
+    const { logs, me } = await setUp();
+    const submitted = logs.submit(whole(me), { content: "a", sessionId: "ghp_Zq7Rk2Vw9Xb4Nm6Tc1Lp8Hs3" });
+    expect(await errorCode(submitted)).toBe("invalid_request");
+  });
+
   test("gives back what was submitted, with what was derived from it", async () => {
     const { logs, me } = await setUp();
     const { log, created } = await logs.submit(whole(me), {

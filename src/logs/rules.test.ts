@@ -129,6 +129,49 @@ describe("rules@1", () => {
     expect(ofCall(call("Bash", { command: "cat notes" }, commit))).not.toContain("committed Commit:1a2b3c4");
   });
 
+  test("take a code only from the head of what failed, never from what a command printed", () => {
+    const exit = (ok: boolean, text: string) => ofCall(call("Bash", { command: "cat ci.log" }, { ok, text })).at(-1);
+    expect(exit(true, "Exit code: 137\nall")).toBe("Command:cat ci.log last_exit 0");
+    expect(exit(true, "all\nProcess exited with code 9")).toBe("Command:cat ci.log last_exit 0");
+    expect(exit(false, "no\nExit code 9")).toBe("Command:cat ci.log last_exit failed");
+    expect(exit(false, "Error: Exit code 9\nno")).toBe("Command:cat ci.log last_exit 9");
+    expect(exit(false, "Chunk ID: 1\nWall time: 1 s\nProcess exited with code 4\nOutput:\n")).toContain("last_exit 4");
+  });
+
+  test.each([
+    "git show HEAD:notes.md",
+    "git log -1",
+    "git switch x && cat notes.md",
+    "git status; git show HEAD",
+    "echo 'On branch evil' && git status",
+    "cat notes.md | git commit -F -",
+  ])("take no branch from what may be a file: %s", (command) => {
+    const all = ofCall(call("Bash", { command }, { ok: true, text: "On branch evil\n[evil 1a2b3c4] x" }));
+    expect(all.join("\n")).not.toMatch(/current_branch|committed/);
+  });
+
+  test.each(["git status", "git -C /code/app status", "cd web && git add . && git status", "npm test; git status"])(
+    "take the branch from git: %s",
+    (command) =>
+      expect(ofCall(call("Bash", { command }, { ok: true, text: "On branch feat\n" }))).toContain(
+        "current_branch Branch:feat",
+      ),
+  );
+
+  test("cut a script between its commands, not within quotations", () => {
+    const ran = (command: string) => ofCall(call("Bash", { command }, null)).at(-1);
+    expect(ran(`node -e "a; b && c"; ls`)).toBe(`ran Command:node -e "a; b && c" && ls`);
+    expect(ran(`echo 'a;\nb' "it's \\" ;"\nls`)).toBe(`ran Command:echo 'a; b' "it's \\" ;" && ls`);
+    expect(ran("# don't\nls; pwd # it's\ndate")).toBe("ran Command:ls && pwd # it's && date");
+  });
+
+  test("know no package where an installer is told a file", () => {
+    const packages = (command: string) =>
+      ofCall(call("Bash", { command })).filter((one) => one.startsWith("installed"));
+    expect(packages("pip install -r requirements.txt")).toEqual([]);
+    expect(packages("pip install -c constraints.txt -e . -r dev.txt requests")).toEqual(["installed Package:requests"]);
+  });
+
   test("know packages without versions and options", () => {
     const ran = call("Bash", { command: "cd web && npm i -D react@19 @types/node@24 ./local > log" });
     expect(ofCall(ran).filter((one) => one.startsWith("installed"))).toEqual([
@@ -268,5 +311,20 @@ describe("rules@1", () => {
     found({ content: hostile });
     expect(performance.now() - began).toBeLessThan(15_000);
     expect(all.length).toBeLessThanOrEqual(1_000);
+  });
+
+  test("keep of a turn only what a turn has, times that are times, and no secret", () => {
+    const secret = "sk-Zq7Rk2Vw9Xb4Nm6Tc1Lp8Hs3";
+    const given = {
+      ...turn([]),
+      model: `gpt ${secret} ${"x".repeat(900)}`,
+      at: `${secret}`,
+      endedAt: "2025-05-05T12:00:00+02:00",
+    };
+    const kept = bodyOf({ turns: [Object.assign(given, { extra: secret })] });
+    expect(JSON.stringify(kept)).not.toContain("Zq7R");
+    const [first] = kept.form === "turns" ? kept.turns : [];
+    expect(first).toMatchObject({ at: null, endedAt: "2025-05-05T10:00:00.000Z" });
+    expect(first?.model?.length).toBe(200);
   });
 });
