@@ -83,7 +83,7 @@ export function seedEntries(path: string, { from, to }: { readonly from: number;
   const newWord = file.prepare("insert into log_words (account_id, word) values ('bench', ?)");
   const entity = file.prepare("insert or ignore into entities values (?, 'bench', ?, ?)");
   const statement = file.prepare("insert into statements values (?, 'bench', ?, 'mentioned', ?, null)");
-  const fact = file.prepare("insert into facts values (?, 0, 'bench', ?, ?, 1, 'rules@1')");
+  const fact = file.prepare("insert into facts values (?, 0, 'bench', ?, ?, 'mentioned', ?, 1, 'rules@1')");
   const postings: (readonly [number, number, number])[] = [];
   entity.run("seeded-session", "Session", "seeded");
   for (let n = from; n < to; n++) {
@@ -99,7 +99,7 @@ export function seedEntries(path: string, { from, to }: { readonly from: number;
     }
     entity.run(`e${id}`, "Url", `https://example.com/${n}`);
     statement.run(`t${id}`, `e${id}`, null);
-    fact.run(id, `t${id}`, n);
+    fact.run(id, `t${id}`, `e${id}`, n);
   }
   const posting = file.prepare("insert into log_postings values (?, ?, ?)");
   // In the order of the key: a million seeks are what takes the time.

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { PosternError } from "../core/errors.ts";
 import type { LogsErrorCode } from "./errors.ts";
 
-const cursorSchema = z.tuple([z.int()], z.string());
+/** A text in a cursor: of the caller's making, perhaps, and PostgreSQL takes no NUL. */
+export const cursorText = z.string().refine((text) => !text.includes("\0"));
 
 /** Where a page ended, for the next one. */
 export function cursorOf(parts: readonly (string | number)[]): string {
@@ -10,10 +11,11 @@ export function cursorOf(parts: readonly (string | number)[]): string {
 }
 
 /**
- * What {@link cursorOf} was given: a number, then texts.
+ * What {@link cursorOf} was given.
+ * @param schema what a store can take without an error
  * @throws PosternError `invalid_request` when it is no cursor of ours
  */
-export function readCursor(cursor: string, texts: number): readonly [number, ...string[]] {
+export function readCursor<T>(cursor: string, schema: z.ZodType<T>): T {
   const wrong = new PosternError<LogsErrorCode>("invalid_request", "This cursor is not one that a page gave.");
   let parts: unknown;
   try {
@@ -21,7 +23,7 @@ export function readCursor(cursor: string, texts: number): readonly [number, ...
   } catch {
     throw wrong; // not JSON: nothing of ours
   }
-  const read = cursorSchema.safeParse(parts);
-  if (!read.success || read.data.length !== texts + 1) throw wrong;
+  const read = schema.safeParse(parts);
+  if (!read.success) throw wrong;
   return read.data;
 }

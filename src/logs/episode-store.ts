@@ -112,8 +112,9 @@ async function insertAssertions(
     const { subject, predicate, object, at, extractor } = one;
     const id = statementIdOf(accountId, one);
     const about = typeof object === "string" ? [null, object] : [idOf(object), null];
-    statements.set(id, [id, idOf(subject), predicate, ...about]);
-    return [position, id, at, extractor] as const;
+    const subjectId = idOf(subject);
+    statements.set(id, [id, subjectId, predicate, ...about]);
+    return [position, id, subjectId, predicate, at, extractor] as const;
   });
   await sql`insert into entities (entity_id, account_id, type, key)
     select item.value->>0, ${accountId}, item.value->>1, item.value->>2
@@ -124,8 +125,8 @@ async function insertAssertions(
   await sql`insert into statements (statement_id, account_id, subject_id, predicate, object_id, value)
     select item.value->>0, ${accountId}, item.value->>1, item.value->>2, item.value->>3, item.value->>4
     from ${itemsOf(dialect, [...statements.values()])} where true on conflict do nothing`.execute(db);
-  await sql`insert into facts (log_id, position, account_id, statement_id, valid_from, recorded_at, extractor)
-    select ${logId}, cast(item.value->>0 as integer), ${accountId}, item.value->>1, cast(item.value->>2 as bigint),
-      cast(${recordedAt} as bigint), item.value->>3
+  await sql`insert into facts (log_id, position, account_id, statement_id, subject_id, predicate, valid_from, recorded_at, extractor)
+    select ${logId}, cast(item.value->>0 as integer), ${accountId}, item.value->>1, item.value->>2, item.value->>3,
+      cast(item.value->>4 as bigint), cast(${recordedAt} as bigint), item.value->>5
     from ${itemsOf(dialect, facts)}`.execute(db);
 }

@@ -1,24 +1,26 @@
 import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { z } from "zod";
 import { isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import {
-  type EntitiesInput,
-  type EntityPage,
   entityTypeSchema,
   type FactPage,
   type FactsInput,
-  type LogEntity,
   type LogFact,
   singleValuedPredicates,
 } from "../wire/logs.ts";
-import { entityIdOf } from "./assertion.ts";
-import { cursorOf, readCursor } from "./cursor.ts";
+import { entityIdOf, isSingleValued } from "./assertion.ts";
+import { cursorOf, cursorText, readCursor } from "./cursor.ts";
+import { toEntity } from "./entities.ts";
 import type { LogsErrorCode } from "./errors.ts";
 import { isOf, type LogsDatabase } from "./logs-database.ts";
 import { isOfSeen, type Sight } from "./sight.ts";
 
 const defaultLimit = 100;
-const defaultEntityLimit = 50;
+/** An extractor may bring its own; of so many the rest is not shown. */
+const maxPredicates = 100;
+/** When the last fact began, its entry and its position there. */
+const placeSchema = z.tuple([z.int(), cursorText, z.int().min(0).max(2_147_483_647)]);
 
 interface FactRow {
   readonly log_id: string;
@@ -53,74 +55,150 @@ export interface FactFilter {
 }
 
 const single = sql.join(singleValuedPredicates.map((one) => sql.lit(one)));
-/** Of facts at the same time the one that was recorded last holds. */
-const order = sql`f.valid_from, f.recorded_at, f.log_id, f.position`;
+/** Of facts at the same time the one that was recorded last holds: ids of entries sort as they were made. */
+const newestFirst = sql`valid_from desc, log_id desc, position desc`;
+
+/** What is asked of every fact that is looked at. */
+interface Question {
+  readonly on: LogsDatabase;
+  readonly sight: Sight;
+  readonly filter: FactFilter;
+  readonly before: z.infer<typeof placeSchema> | null;
+  /** One more than a page has. */
+  readonly limit: number;
+}
 
 /**
  * Facts with the time that they hold, the newest first. When a fact ends is computed here: where the next one about its subject
- * begins, for what has one value at a time.
+ * begins, for what has one value at a time. First the page is found, along an index for each predicate, then what it shows.
+ * @throws PosternError `invalid_request` for a cursor that is none
  */
 export async function findFacts(on: LogsDatabase, sight: Sight, filter: FactFilter): Promise<FactPage> {
-  const { accountId } = sight;
-  const { limit = defaultLimit, cursor, asOf } = filter;
-  const isNarrow = [filter.subject, filter.object, filter.about, filter.logId].some((one) => one !== undefined);
-  const inner = all([
-    // Found by what is asked for, or else along the account's facts.
-    isNarrow ? isOf(accountId, "f.account_id") : sql`f.account_id = ${accountId}`,
-    isOfSeen(on, sight, "f.log_id"),
-    when(filter.subject, (id) => sql`s.subject_id = ${id}`),
-    when(filter.about, (id) => sql`(s.subject_id = ${id} or s.object_id = ${id})`),
-    when(filter.predicate, (predicate) => sql`s.predicate = ${predicate}`),
-    when(filter.knownAt, (time) => sql`f.recorded_at <= ${time}`),
-    // A window has to see what ends a fact; the other way looks for it.
-    when(filter.subject === undefined ? filter.object : undefined, (id) => sql`s.object_id = ${id}`),
-    when(filter.logId, (id) => sql`f.log_id = ${id}`),
-  ]);
-  const before = cursor === undefined ? undefined : readCursor(cursor, 2);
-  const outer = all([
-    sql`true`,
-    when(filter.object, (id) => sql`told.object_id = ${id}`),
-    when(asOf, (time) => sql`told.valid_from <= ${time} and (told.valid_to is null or told.valid_to > ${time})`),
-    when(
-      before,
-      ([time, logId, position]) =>
-        sql`(told.valid_from, told.log_id, told.position) < (cast(${time} as bigint), ${logId}, cast(${position} as integer))`,
-    ),
-  ]);
+  const { limit = defaultLimit, cursor } = filter;
+  const before = cursor === undefined ? null : readCursor(cursor, placeSchema);
+  const question: Question = { on, sight, filter, before, limit: limit + 1 };
+  const parts = await partsOf(question);
+  if (parts.length === 0) return { facts: [], nextCursor: null };
   const { rows } = await sql<FactRow>`
-    select told.*, subject.type as subject_type, subject.key as subject_key, object.type as object_type, object.key as object_key
+    select f.log_id, f.position, f.statement_id, f.valid_from, f.recorded_at, f.extractor, f.subject_id, f.predicate,
+      s.object_id, s.value, case when f.predicate in (${single}) then ${nextOf(question)} end as valid_to,
+      subject.type as subject_type, subject.key as subject_key, object.type as object_type, object.key as object_key
     from (
-      select f.log_id, f.position, f.statement_id, f.valid_from, f.recorded_at, f.extractor, s.subject_id, s.predicate,
-        s.object_id, s.value, ${filter.subject === undefined ? nextLookedFor(on, sight, filter) : nextInWindow} as valid_to
-      from facts as f join statements as s on s.statement_id = f.statement_id
-      where ${inner}
-    ) as told
-    join entities as subject on subject.entity_id = told.subject_id
-    left join entities as object on object.entity_id = told.object_id
-    where ${outer}
-    order by told.valid_from desc, told.log_id desc, told.position desc limit ${sql.lit(limit + 1)}`.execute(on.db);
+      select * from (${sql.join(parts, sql` union `)}) as found order by ${newestFirst} limit ${sql.lit(limit + 1)}
+    ) as page
+    cross join facts as f
+    join statements as s on s.statement_id = f.statement_id
+    join entities as subject on subject.entity_id = f.subject_id
+    left join entities as object on object.entity_id = s.object_id
+    where f.log_id = page.log_id and f.position = page.position
+    order by f.valid_from desc, f.log_id desc, f.position desc`.execute(on.db);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   const more = rows.length > limit && last !== undefined;
   return {
     facts: page.map(toFact),
-    nextCursor: more ? cursorOf([last.valid_from, last.log_id, String(last.position)]) : null,
+    nextCursor: more ? cursorOf([last.valid_from, last.log_id, last.position]) : null,
   };
 }
 
-/** All facts of the subject are there: one pass over them. */
-const nextInWindow = sql`case when s.predicate in (${single})
-  then lead(f.valid_from) over (partition by s.subject_id, s.predicate order by ${order}) end`;
+/** Queries that each find the first of what is asked for in their part of the facts. */
+async function partsOf(question: Question): Promise<readonly RawBuilder<unknown>[]> {
+  const { subject, object, about, logId } = question.filter;
+  if (logId !== undefined) return [firstOf(question, sql`facts as f`, sql`f.log_id = ${logId}`)];
+  if (object !== undefined) return [ofObject(question, object)];
+  const owner = subject ?? about;
+  const own = await ofPredicates(question, owner);
+  return about === undefined ? own : [...own, ofObject(question, about)];
+}
 
-/** For few facts of many subjects. */
-function nextLookedFor(on: LogsDatabase, sight: Sight, { knownAt }: FactFilter): RawBuilder<unknown> {
-  const known = when(knownAt, (time) => sql`n.recorded_at <= ${time}`) ?? sql`true`;
-  return sql`case when s.predicate in (${single}) then (
-    select min(n.valid_from) from statements as m join facts as n on n.statement_id = m.statement_id
-    where m.subject_id = s.subject_id and m.predicate = s.predicate and ${isOf(sight.accountId, "n.account_id")} and ${known}
-      and ${isOfSeen(on, sight, "n.log_id")}
-      and n.valid_from >= f.valid_from
-      and (n.valid_from, n.recorded_at, n.log_id, n.position) > (${order})) end`;
+function ofObject(question: Question, object: string): RawBuilder<unknown> {
+  const { subject, predicate } = question.filter;
+  return firstOf(
+    question,
+    sql`statements as s cross join facts as f`,
+    all([
+      sql`s.object_id = ${object} and f.statement_id = s.statement_id`,
+      when(subject, (id) => sql`s.subject_id = ${id}`),
+      when(predicate, (one) => sql`s.predicate = ${one}`),
+    ]),
+  );
+}
+
+/** Of a subject, or of the account: each predicate has its facts in the order of time. */
+async function ofPredicates(question: Question, subject: string | undefined): Promise<readonly RawBuilder<unknown>[]> {
+  const { sight, filter } = question;
+  const owner = subject === undefined ? sql`f.account_id = ${sight.accountId}` : sql`f.subject_id = ${subject}`;
+  const known = filter.predicate === undefined ? await predicatesOf(question, owner) : [filter.predicate];
+  return known.map((predicate) => {
+    const isOne = sql`${owner} and f.predicate = ${predicate}`;
+    const isLatest = subject !== undefined && filter.asOf !== undefined && isSingleValued(predicate);
+    return isLatest ? latestOf(question, isOne) : firstOf(question, sql`facts as f`, isOne, predicate);
+  });
+}
+
+/** Each predicate once: from one to the next along the index, however many facts it has. */
+async function predicatesOf({ on }: Question, owner: RawBuilder<unknown>): Promise<readonly string[]> {
+  const { rows } = await sql<{ predicate: string }>`with recursive p(predicate) as (
+      select min(f.predicate) from facts as f where ${owner}
+      union all select (select min(f.predicate) from facts as f where ${owner} and f.predicate > p.predicate)
+      from p where p.predicate is not null)
+    select predicate from p where predicate is not null limit ${sql.lit(maxPredicates)}`.execute(on.db);
+  return rows.map(({ predicate }) => predicate);
+}
+
+/** The newest facts of one part, as far as they are seen, were known and hold. */
+function firstOf(
+  question: Question,
+  from: RawBuilder<unknown>,
+  where: RawBuilder<unknown>,
+  predicate?: string,
+): RawBuilder<unknown> {
+  const { filter, limit } = question;
+  const ends = when(filter.asOf, (time) => sql`coalesce(${nextOf(question)} > ${time}, true)`);
+  // Of what has many values at a time nothing ends.
+  const holds = predicate === undefined ? ends && sql`(f.predicate not in (${single}) or ${ends})` : ends;
+  return sql`select * from (select f.log_id, f.position, f.valid_from from ${from} where ${all([
+    where,
+    isAsked(question),
+    isBefore(question, "f"),
+    predicate === undefined || isSingleValued(predicate) ? holds : undefined,
+  ])} order by f.valid_from desc, f.log_id desc, f.position desc limit ${sql.lit(limit)}) as part`;
+}
+
+/** The one fact that held: the last that had begun. */
+function latestOf(question: Question, where: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`select * from (select f.log_id, f.position, f.valid_from from facts as f where ${all([
+    where,
+    isAsked(question),
+  ])} order by f.valid_from desc, f.log_id desc, f.position desc limit 1) as part
+    where ${isBefore(question, "part") ?? sql`true`}`;
+}
+
+function isAsked({ on, sight, filter }: Question): RawBuilder<SqlBool> {
+  return all([
+    when(filter.asOf, (time) => sql`f.valid_from <= ${time}`),
+    when(filter.knownAt, (time) => sql`f.recorded_at <= ${time}`),
+    isOf(sight.accountId, "f.account_id"),
+    isOfSeen(on, sight, "f.log_id"),
+  ]);
+}
+
+/** Behind the page before. */
+function isBefore({ before }: Question, table: "f" | "part"): RawBuilder<unknown> | undefined {
+  if (before === null) return undefined;
+  const [time, logId, position] = before;
+  const place = sql.join(["valid_from", "log_id", "position"].map((column) => sql.ref(`${table}.${column}`)));
+  return sql`(${place}) < (cast(${time} as bigint), ${logId}, cast(${position} as integer))`;
+}
+
+/** When the next fact of the same subject and predicate begins that is seen and was known; an entity is one account's. */
+function nextOf({ on, sight, filter }: Question): RawBuilder<unknown> {
+  return sql`(select n.valid_from from facts as n where ${all([
+    sql`n.subject_id = f.subject_id and n.predicate = f.predicate`,
+    sql`(n.valid_from, n.log_id, n.position) > (f.valid_from, f.log_id, f.position)`,
+    when(filter.knownAt, (time) => sql`n.recorded_at <= ${time}`),
+    isOfSeen(on, sight, "n.log_id"),
+  ])} order by n.valid_from, n.log_id, n.position limit 1)`;
 }
 
 function when<T>(given: T | undefined, condition: (given: T) => RawBuilder<unknown>): RawBuilder<unknown> | undefined {
@@ -154,10 +232,6 @@ function toFact(row: FactRow): LogFact {
   };
 }
 
-function toEntity(row: { readonly entity_id: string; readonly type: string; readonly key: string }): LogEntity {
-  return { entityId: row.entity_id, type: entityTypeSchema.parse(row.type), key: row.key };
-}
-
 /** The question of a caller as a filter. @throws PosternError `invalid_request` for what names no entity */
 export function factFilter(accountId: string, { subject, object, asOf, knownAt, ...rest }: FactsInput): FactFilter {
   const idOf = (ref: string | undefined) => (ref === undefined ? undefined : entityIdOfRef(accountId, ref));
@@ -175,37 +249,4 @@ function entityIdOfRef(accountId: string, ref: string): string {
     "invalid_request",
     `No entity is called like this: give its id, or \`Type:key\`, such as \`File:/work/a.ts\`. Types: ${entityTypeSchema.options.join(", ")}.`,
   );
-}
-
-/** Entities that what is seen speaks of, by their names. @throws PosternError `invalid_request` for a cursor that is none */
-export async function findEntities(on: LogsDatabase, sight: Sight, input: EntitiesInput): Promise<EntityPage> {
-  const { type, q, limit = defaultEntityLimit, cursor } = input;
-  const after = cursor === undefined ? undefined : readCursor(cursor, 2);
-  const pattern = q === undefined ? undefined : `%${q.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
-  const rows = await on.db
-    .selectFrom("entities")
-    .select(["entity_id", "type", "key"])
-    .where("account_id", "=", sight.accountId)
-    .where(isNamedInSeen(on, sight))
-    .$if(type !== undefined, (query) => query.where("type", "=", type ?? ""))
-    .$if(pattern !== undefined, (query) => query.where(sql<boolean>`lower(key) like ${pattern} escape '\\'`))
-    .$if(after !== undefined, (query) => query.where(sql<boolean>`(key, entity_id) > (${after?.[1]}, ${after?.[2]})`))
-    .orderBy("key")
-    .orderBy("entity_id")
-    .limit(limit + 1)
-    .execute();
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  return { entities: page.map(toEntity), nextCursor: more ? cursorOf([0, last.key, last.entity_id]) : null };
-}
-
-/** That something which is seen speaks of an entity. */
-function isNamedInSeen(on: LogsDatabase, sight: Sight): RawBuilder<SqlBool> {
-  if (sight.dirs === null) return sql`true`;
-  const isNamedAs = (
-    column: string,
-  ) => sql`exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id
-    where ${sql.ref(`s.${column}`)} = entities.entity_id and ${isOfSeen(on, sight, "f.log_id")})`;
-  return sql`(${isNamedAs("subject_id")} or ${isNamedAs("object_id")})`;
 }

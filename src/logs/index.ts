@@ -19,9 +19,10 @@ import type {
   TimelineInput,
 } from "../wire/logs.ts";
 import { createDeletion } from "./deletion.ts";
+import { findEntities } from "./entities.ts";
 import { openErasure } from "./erasure.ts";
 import { createExtraction } from "./extraction.ts";
-import { factFilter, findEntities, findFacts } from "./facts.ts";
+import { factFilter, findFacts } from "./facts.ts";
 import { type Recorded, recordSession, type SessionRecording, type Submitted, submitLog } from "./ingest.ts";
 import { readLog } from "./log-detail.ts";
 import { listLogs } from "./log-list.ts";

@@ -1,13 +1,16 @@
 import { sql } from "kysely";
+import { z } from "zod";
 import type { ListLogsInput, LogPage } from "../wire/logs.ts";
 import { amongOf, isAmong } from "./among.ts";
-import { cursorOf, readCursor } from "./cursor.ts";
+import { cursorOf, cursorText, readCursor } from "./cursor.ts";
 import { entryColumns, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
 import type { NamesOf } from "./ports.ts";
 import type { Sight } from "./sight.ts";
 
 const defaultLimit = 50;
+/** When the last entry was, and its id. */
+const placeSchema = z.tuple([z.int(), cursorText]);
 
 /**
  * The entries that are seen, the newest first.
@@ -19,7 +22,7 @@ export async function listLogs(
   { limit = defaultLimit, cursor, ...filter }: ListLogsInput,
 ): Promise<LogPage> {
   const among = await amongOf(on, sight, filter);
-  const before = cursor === undefined ? null : readCursor(cursor, 1);
+  const before = cursor === undefined ? null : readCursor(cursor, placeSchema);
   const rows = await on.db
     .selectFrom("log_entries")
     .select(entryColumns)

@@ -281,6 +281,9 @@ export interface Tables {
     position: number;
     account_id: string;
     statement_id: string;
+    /** As its statement has them. */
+    subject_id: string;
+    predicate: string;
     valid_from: number;
     recorded_at: number;
     extractor: string;

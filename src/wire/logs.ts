@@ -43,6 +43,8 @@ export const logSessionIdSchema = z.string().regex(/^[\w.:@-]{1,200}$/);
 const timeSchema = z.iso.datetime({ offset: true });
 const limitSchema = z.int().min(1).max(200);
 const cursorSchema = z.string().min(1).max(300);
+/** Holds the key of an entity, where a character may take six, and four for three. */
+const entityCursorSchema = z.string().min(1).max(5_000);
 
 /** `POST /api/v1/logs`: text or turns. */
 export const submitLogInputSchema = z
@@ -176,7 +178,7 @@ export const entitiesInputSchema = z
     type: entityTypeSchema.optional(),
     q: textSchema(200).optional().describe("What its key holds, in any case."),
     limit: limitSchema.optional().describe("50 by default."),
-    cursor: cursorSchema.optional(),
+    cursor: entityCursorSchema.optional(),
   })
   .meta({ id: "EntitiesInput" });
 

@@ -134,23 +134,33 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
     .addColumn("object_id", "text", (c) => c.references("entities.entity_id"))
     .addColumn("value", "text")
     .execute();
-  await schema.createIndex("statements_by_subject").on("statements").columns(["subject_id", "predicate"]).execute();
-  await schema.createIndex("statements_by_object").on("statements").column("object_id").execute();
-  await schema.createIndex("statements_by_predicate").on("statements").columns(["account_id", "predicate"]).execute();
+  await schema.createIndex("statements_by_subject").on("statements").column("subject_id").execute();
+  await schema.createIndex("statements_by_object").on("statements").columns(["object_id", "subject_id"]).execute();
   await schema
     .createTable("facts")
     .addColumn("log_id", "text", (c) => c.notNull().references("episodes.log_id"))
     .addColumn("position", "integer", (c) => c.notNull())
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("statement_id", "text", (c) => c.notNull().references("statements.statement_id"))
+    // As its statement has them: what is asked for lies together, in the order of time.
+    .addColumn("subject_id", "text", (c) => c.notNull())
+    .addColumn("predicate", "text", (c) => c.notNull())
     .addColumn("valid_from", "bigint", (c) => c.notNull())
     .addColumn("recorded_at", "bigint", (c) => c.notNull())
     .addColumn("extractor", "text", (c) => c.notNull())
     .addPrimaryKeyConstraint("facts_key", ["log_id", "position"])
     .$call((table) => (isSqlite(db) ? table.modifyEnd(sql`without rowid`) : table))
     .execute();
-  await schema.createIndex("facts_by_statement").on("facts").columns(["statement_id", "valid_from"]).execute();
-  await schema.createIndex("facts_by_time").on("facts").columns(["account_id", "valid_from"]).execute();
+  const inTime = ["valid_from", "log_id", "position"] as const;
+  const index = (name: string, columns: readonly ("statement_id" | "account_id" | "subject_id" | "predicate")[]) =>
+    schema
+      .createIndex(name)
+      .on("facts")
+      .columns([...columns, ...inTime])
+      .execute();
+  await index("facts_by_statement", ["statement_id"]);
+  await index("facts_by_subject", ["subject_id", "predicate"]);
+  await index("facts_by_predicate", ["account_id", "predicate"]);
 }
 
 /** Without content: they outlive what they speak of. */
