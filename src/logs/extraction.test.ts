@@ -66,6 +66,31 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
     expect(status).toMatchObject([{ value: "never", extractor: "rules@1", validTo: null }]);
   });
 
+  test("what the rules said in another entry is not ended by a model", async () => {
+    const { extractor, next } = slowExtractor();
+    const { logs, me } = await setUp({ extractor });
+    await logs.submit(whole(me), { content: "Decision: by a model = never", observedAt: "2025-05-05T10:00:00Z" });
+    (await next(1))?.answer();
+    const { log } = await logs.submit(whole(me), { content: "a page", observedAt: "2025-05-06T10:00:00Z" });
+    (await next(2))?.answer();
+    await logs.settled();
+    expect((await logs.get(whole(me), log.logId)).status).toBe("ready");
+    const { facts } = await logs.facts(whole(me), { predicate: "status" });
+    expect(facts).toMatchObject([{ value: "never", validTo: null }]);
+  });
+
+  test("accounts take turns: many entries of one do not hold up the other's", async () => {
+    const { extractor, asked, next } = slowExtractor();
+    const { store, logs, me } = await setUp({ extractor });
+    const other = await addAccount(store);
+    for (const content of ["one", "two", "three", "four"]) await logs.submit(whole(me), { content });
+    await logs.submit(whole(other), { content: "other" });
+    for (let count = 1; count <= 5; count++) (await next(count))?.answer();
+    await logs.settled();
+    expect(asked.map(({ text }) => text).toSorted()).toEqual(["four", "one", "other", "three", "two"]);
+    expect(asked.findIndex(({ text }) => text === "other")).toBeLessThan(3);
+  });
+
   test("nothing is begun any more when the memory closes", async () => {
     const { extractor, asked } = slowExtractor();
     const { logs, me } = await setUp({ extractor });

@@ -3,8 +3,8 @@ import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { allowedAssertions } from "./allowed-assertions.ts";
-import type { TaggedAssertion } from "./assertion.ts";
-import { insertEpisode } from "./episode-store.ts";
+import { entityIdOf, type TaggedAssertion } from "./assertion.ts";
+import { type Episode, insertEpisode } from "./episode-store.ts";
 import { episodeText } from "./episode-text.ts";
 import { type Derivable, episodeOf } from "./ingest.ts";
 import { maskedText } from "./log-body.ts";
@@ -23,7 +23,7 @@ interface Asked {
   readonly failure: string | null;
 }
 
-/** Derives from entries that are pending, one after another, the oldest first. */
+/** Derives from entries that are pending, one after another: of each account in turn its oldest. */
 export interface Extraction {
   /** There may be something to do. Resolves when nothing is left. */
   wake(): Promise<void>;
@@ -46,19 +46,27 @@ export function createExtraction(
   let running: { readonly logId: string; readonly controller: AbortController } | null = null;
   let closed = false;
 
+  const pending = () => db.selectFrom("log_entries").where("status", "=", "pending");
+
   const work = oneAtATime(async () => {
-    for (let after = ""; !closed; ) {
-      const next = await db
-        .selectFrom("log_entries")
-        .select(["log_id", "account_id"])
-        .where("status", "=", "pending")
-        .where("log_id", ">", after)
-        .orderBy("log_id")
-        .limit(1)
-        .executeTakeFirst();
-      if (next === undefined || closed) return;
-      after = next.log_id;
-      await derive(next.account_id, next.log_id);
+    const done = new Map<string, string>();
+    for (let some = true; some; ) {
+      some = false;
+      const accounts = await pending().select("account_id").distinct().orderBy("account_id").execute();
+      for (const { account_id } of accounts) {
+        const next = await pending()
+          .select("log_id")
+          .where("account_id", "=", account_id)
+          .where("log_id", ">", done.get(account_id) ?? "")
+          .orderBy("log_id")
+          .limit(1)
+          .executeTakeFirst();
+        if (closed) return;
+        if (next === undefined) continue;
+        done.set(account_id, next.log_id);
+        some = true;
+        await derive(account_id, next.log_id);
+      }
     }
   });
 
@@ -96,7 +104,10 @@ export function createExtraction(
         .where("account_id", "=", accountId)
         .where("status", "=", "pending")
         .executeTakeFirstOrThrow();
-      if (numUpdatedRows > 0n) await insertEpisode(tx, episode); // else it went, or another process was first
+      if (numUpdatedRows === 0n) return; // it went, or another process was first
+      const ruled = await subjectsWithRules(tx, episode);
+      const assertions = episode.assertions.filter((one) => !ruled.has(statusOf(accountId, one) ?? ""));
+      await insertEpisode(tx, { ...episode, assertions });
     });
   }
 
@@ -129,4 +140,29 @@ export function createExtraction(
       await work().catch(() => undefined); // whoever woke it was told
     },
   };
+}
+
+/** Whose `status` a model says, as an id; null for whatever else is said. */
+function statusOf(accountId: string, { subject, predicate, extractor }: TaggedAssertion): string | null {
+  return predicate === "status" && !extractor.startsWith("rules@") ? entityIdOf(accountId, subject) : null;
+}
+
+/** Those whose `status` the rules found in some entry: a model, led astray by a page perhaps, must not end it. */
+async function subjectsWithRules(
+  { db }: LogsDatabase,
+  { accountId, assertions }: Episode,
+): Promise<ReadonlySet<string>> {
+  const asked = [...new Set(assertions.flatMap((one) => statusOf(accountId, one) ?? []))];
+  if (asked.length === 0) return new Set();
+  const rows = await db
+    .selectFrom("statements")
+    .innerJoin("facts", "facts.statement_id", "statements.statement_id")
+    .select("statements.subject_id")
+    .distinct()
+    .where("statements.account_id", "=", accountId)
+    .where("statements.subject_id", "in", asked)
+    .where("statements.predicate", "=", "status")
+    .where("facts.extractor", "like", "rules@%")
+    .execute();
+  return new Set(rows.map(({ subject_id }) => subject_id));
 }

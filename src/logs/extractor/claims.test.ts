@@ -47,6 +47,12 @@ test("a decision is about the same as one that the rules find", () => {
   ]);
 });
 
+test("what was decided is taken only with the decision", () => {
+  expect(
+    said(["Decision", "timeout", "status", null, "60 s"], ["Session", "this", "decided", "Decision", "colour"]),
+  ).toEqual([{ subject: session, predicate: "decided", object: { type: "Decision", key: "colour" }, at: 7 }]);
+});
+
 test.each<readonly [string, Row]>([
   ["another session", ["Session", "s-2", "remembered", null, "a"]],
   ["this session by its id", ["Session", "s-1", "remembered", null, "a"]],

@@ -77,10 +77,15 @@ export function assertionsOf(answer: unknown, piece: Piece): readonly Assertion[
   const parsed = anyAnswerSchema.safeParse(answer);
   if (!parsed.success) return null;
   const text = folded(piece.text);
-  return parsed.data.facts.slice(0, maxClaims).flatMap((given) => {
+  const all = parsed.data.facts.slice(0, maxClaims).flatMap((given) => {
     const claim = claimSchema.safeParse(given);
     return claim.success ? ofClaim(claim.data, { ...piece, text }) : [];
   });
+  const decided = new Set(
+    all.flatMap(({ predicate, object }) => (predicate === "decided" && typeof object !== "string" ? [object.key] : [])),
+  );
+  // What was decided about it is said only by the piece that decided it.
+  return all.filter(({ subject }) => subject.type !== "Decision" || decided.has(subject.key));
 }
 
 function ofClaim(claim: z.infer<typeof claimSchema>, piece: Piece): readonly Assertion[] {
