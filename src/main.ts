@@ -17,7 +17,9 @@ const { packageVersion } = await import("./version.ts");
 const ports: CliPorts = {
   async startGateway(overrides) {
     const { loadConfig } = await import("./config.ts");
+    const { refuseReadableNetwork } = await import("./exposure.ts");
     const config = loadConfig(undefined, overrides);
+    refuseReadableNetwork(config);
     const [{ createLog }, { linkTerminalHost }] = await Promise.all([
       import("./log.ts"),
       import("./terminal-host-link.ts"),

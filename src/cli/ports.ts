@@ -11,6 +11,7 @@ export interface GatewayOverrides {
   readonly host?: string;
   readonly port?: number;
   readonly baseUrl?: string;
+  readonly insecureHttp?: boolean;
 }
 
 /** A gateway of this process. */

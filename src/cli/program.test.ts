@@ -87,6 +87,16 @@ test("setup without flags names them, with a terminal and without one", async ()
   expect(typed.stderr).toContain("not built yet");
 });
 
+test("serve hands its flags on", async () => {
+  let given: unknown;
+  const startGateway = (overrides: unknown) => {
+    given = overrides;
+    return Promise.reject(new PosternError("unsafe_configuration", "no"));
+  };
+  await runCommand(["serve", "--host", "0.0.0.0", "--insecure-http"], { ports: { startGateway } });
+  expect(given).toEqual({ host: "0.0.0.0", insecureHttp: true });
+});
+
 test("an error of the inside is one line, whatever its message holds", async () => {
   const openStores = () => Promise.reject(new PosternError("store_unavailable", "Cannot\nopen \u001b[31mit."));
   const run = await runCommand(["folder", "list"], { ports: { openStores } });
