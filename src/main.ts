@@ -53,6 +53,11 @@ const ports: CliPorts = {
     return openCommandStores();
   },
 
+  async diagnose(options) {
+    const [{ diagnose }, { loadConfig }] = await Promise.all([import("./diagnose.ts"), import("./config.ts")]);
+    return diagnose(loadConfig(), options);
+  },
+
   async token() {
     const { loadConfig } = await import("./config.ts");
     return loadConfig().token;

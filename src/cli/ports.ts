@@ -2,6 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput, AddedAccount } from "../wire/accounts.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
+import type { Finding } from "../wire/doctor.ts";
 import type { AddClientInput, AddedClient, OAuthClient } from "../wire/oauth.ts";
 import type { BrowserSession, SignInLink } from "../wire/sign-in.ts";
 import type { UserTerminal } from "./attach/user-terminal.ts";
@@ -85,6 +86,8 @@ export interface CliPorts {
   openStores(): Promise<CliStores>;
   /** Path of the Unix socket on which the gateway takes the owner's requests. */
   socketPath(): Promise<string>;
+  /** Looks at everything that Postern needs. `smoke` starts each agent once. */
+  diagnose(options: { readonly smoke: boolean }): Promise<readonly Finding[]>;
   /** `POSTERN_TOKEN`; null when it is not set. */
   token(): Promise<string | null>;
 }

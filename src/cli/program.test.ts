@@ -25,6 +25,7 @@ const commands = [
   ["client", "add"],
   ["client", "list"],
   ["client", "remove"],
+  ["doctor"],
 ] as const;
 
 test.each(commands.map((command) => [command.join(" "), command] as const))(

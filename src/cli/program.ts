@@ -3,6 +3,7 @@ import { addAccountCommands } from "./account-command.ts";
 import { addAttachCommand } from "./attach-command.ts";
 import { addClientCommands } from "./client-command.ts";
 import { addCodingCommands } from "./coding-command.ts";
+import { addDoctorCommand } from "./doctor-command.ts";
 import { addEventsCommand } from "./events-command.ts";
 import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
@@ -53,9 +54,11 @@ export async function runCli(
     .addHelpText("after", manual);
   let exitCode: number = exitCodes.ok;
   addServeCommand(program, context);
-  addAttachCommand(program, context, (code) => {
+  const onExit = (code: number): void => {
     exitCode = code;
-  });
+  };
+  addDoctorCommand(program, context, onExit);
+  addAttachCommand(program, context, onExit);
   addCodingCommands(program, context);
   addSessionCommands(program, context);
   addLogsCommands(program, context);

@@ -18,6 +18,7 @@ export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
     startGateway: unexpected("startGateway"),
     openStores: unexpected("openStores"),
     socketPath: unexpected("socketPath"),
+    diagnose: unexpected("diagnose"),
     token: unexpected("token"),
     ...ports,
   };
