@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { CliPorts } from "./cli/ports.ts";
 
 // A third of a start is compiling. What is imported below is compiled once for each version of it; a folder that cannot be
@@ -56,6 +57,11 @@ const ports: CliPorts = {
   async diagnose(options) {
     const [{ diagnose }, { loadConfig }] = await Promise.all([import("./diagnose.ts"), import("./config.ts")]);
     return diagnose(loadConfig(), options);
+  },
+
+  async service() {
+    const { createService } = await import("./service.ts");
+    return createService(fileURLToPath(new URL("../bin/postern.js", import.meta.url)));
   },
 
   async token() {

@@ -79,6 +79,30 @@ export interface NewToken {
   readonly folders: readonly string[] | null;
 }
 
+/** The gateway as a service of this user. */
+export interface CliService {
+  /** The file that the system's service manager reads, and what is or would be in it. */
+  readonly path: string;
+  readonly text: string;
+  /** Variables of the gateway (0600), which the service reads at each start. */
+  readonly environmentFile: string;
+  /** @throws PosternError `service_manager_missing` */
+  requireManager(): Promise<void>;
+  /** Writes the agents' key variables of this process into the environment file. @returns their names */
+  keepKeys(): Promise<readonly string[]>;
+  /** @throws PosternError `service_manager_missing` | `service_failed` */
+  install(): Promise<{ readonly changed: boolean; readonly hints: readonly string[] }>;
+  uninstall(): Promise<{ readonly removed: boolean }>;
+  status(): Promise<{
+    readonly manager: "systemd" | "launchd";
+    readonly path: string;
+    readonly installed: boolean;
+    readonly enabled: boolean;
+    readonly running: boolean;
+    readonly pid: number | null;
+  }>;
+}
+
 /** What the command line needs of the house; `main.ts` passes it in. */
 export interface CliPorts {
   /** @throws PosternError when the configuration does not fit or the port is taken */
@@ -88,6 +112,8 @@ export interface CliPorts {
   socketPath(): Promise<string>;
   /** Looks at everything that Postern needs. `smoke` starts each agent once. */
   diagnose(options: { readonly smoke: boolean }): Promise<readonly Finding[]>;
+  /** @throws PosternError `service_manager_missing` on a system without one that we know */
+  service(): Promise<CliService>;
   /** `POSTERN_TOKEN`; null when it is not set. */
   token(): Promise<string | null>;
 }

@@ -26,6 +26,9 @@ const commands = [
   ["client", "list"],
   ["client", "remove"],
   ["doctor"],
+  ["service", "install"],
+  ["service", "uninstall"],
+  ["service", "status"],
 ] as const;
 
 test.each(commands.map((command) => [command.join(" "), command] as const))(

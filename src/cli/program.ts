@@ -14,6 +14,7 @@ import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addRescueCommands } from "./rescue-command.ts";
 import { addServeCommand } from "./serve-command.ts";
+import { addServiceCommands } from "./service-command.ts";
 import { addSessionCommands } from "./session-command.ts";
 import { addTokenCommands } from "./token-command.ts";
 import { addWebhookCommands } from "./webhook-command.ts";
@@ -58,6 +59,7 @@ export async function runCli(
     exitCode = code;
   };
   addDoctorCommand(program, context, onExit);
+  addServiceCommands(program, context, onExit);
   addAttachCommand(program, context, onExit);
   addCodingCommands(program, context);
   addSessionCommands(program, context);

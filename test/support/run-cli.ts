@@ -19,6 +19,7 @@ export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
     openStores: unexpected("openStores"),
     socketPath: unexpected("socketPath"),
     diagnose: unexpected("diagnose"),
+    service: unexpected("service"),
     token: unexpected("token"),
     ...ports,
   };
