@@ -28,7 +28,7 @@ async function makeMachine(): Promise<Machine> {
   await program(bin, "git", "echo git version 2.50.1");
   await program(bin, "claude", `[ "$1" = --version ] && echo 2.1.0 || echo '{"loggedIn":true}'`);
   const stores = await openCommandStores(config());
-  await stores.agents.configure("claude-code", { binary: null });
+  await stores.agents.configure([{ name: "claude-code", binary: null }], null);
   await stores.close();
   return { home, bin, config };
 }
@@ -174,7 +174,7 @@ test("several agents without a default are told how to choose one", async () => 
   const { bin, config } = await makeMachine();
   await program(bin, "codex", "echo codex 0.1.0");
   const stores = await openCommandStores(config());
-  await stores.agents.configure("codex", { binary: null });
+  await stores.agents.configure([{ name: "codex", binary: null }], null);
   await stores.close();
   expect(await troubles(config())).toMatchObject([
     { check: "agents", level: "warning", fix: "postern coding setup --default claude-code" },

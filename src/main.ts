@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { homedir } from "node:os";
@@ -64,6 +65,8 @@ const ports: CliPorts = {
     return createService(fileURLToPath(new URL("../bin/postern.js", import.meta.url)));
   },
 
+  runProgram: (argv, env) => runProgram(argv, env ?? process.env),
+
   async token() {
     const { loadConfig } = await import("./config.ts");
     return loadConfig().token;
@@ -78,6 +81,22 @@ const ports: CliPorts = {
     return gatewaySocketPath(config);
   },
 };
+
+function runProgram(
+  [program, ...args]: readonly [string, ...string[]],
+  env: NodeJS.ProcessEnv,
+): Promise<number | null> {
+  return new Promise((resolve) => {
+    const ignore = (): void => undefined;
+    process.on("SIGINT", ignore); // the terminal sends it to both
+    const end = (code: number | null): void => {
+      process.off("SIGINT", ignore);
+      resolve(code);
+    };
+    const child = spawn(program, args, { env, stdio: ["inherit", 2, 2] });
+    child.once("error", () => end(null)).once("exit", end);
+  });
+}
 
 process.stdout.on("error", (error) => {
   // Whoever read this (`| head`) has seen enough.

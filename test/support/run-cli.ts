@@ -20,6 +20,7 @@ export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
     socketPath: unexpected("socketPath"),
     diagnose: unexpected("diagnose"),
     service: unexpected("service"),
+    runProgram: unexpected("runProgram"),
     token: unexpected("token"),
     ...ports,
   };
