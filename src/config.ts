@@ -36,6 +36,11 @@ export const configFileSchema = z
       .url({ protocol: /^https?$/ })
       .optional()
       .describe("The address that browsers use, when a proxy is in front."),
+    insecureHttp: z
+      .stringbool()
+      .or(z.boolean())
+      .default(false)
+      .describe("Listen beyond loopback without an https base URL: tokens and terminals cross the network readable."),
     auth: z.enum(["on", "none"]).default("on").describe("`none` is for a trial on loopback only."),
     databaseUrl: z.string().min(1).optional().describe("PostgreSQL address. The embedded store when left out."),
     bodyLimitBytes: z
@@ -152,6 +157,7 @@ export interface ConfigOverrides {
   readonly host?: string;
   readonly port?: number;
   readonly baseUrl?: string;
+  readonly insecureHttp?: boolean;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -173,6 +179,7 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
     host: set("POSTERN_HOST"),
     port: toNumber(set("POSTERN_PORT")),
     baseUrl: set("POSTERN_BASE_URL"),
+    insecureHttp: set("POSTERN_INSECURE_HTTP"),
     auth: set("POSTERN_AUTH"),
     databaseUrl: set("POSTERN_DATABASE_URL"),
     bodyLimitBytes: toNumber(set("POSTERN_BODY_LIMIT_BYTES")),

@@ -48,6 +48,13 @@ async function installPrograms(...names: readonly string[]): Promise<string> {
   return folder;
 }
 
+test("a network is not listened on over http, and no terminal host is left by the attempt", async () => {
+  const run = await postern("serve", "--host", "0.0.0.0", "--port", "0");
+  expect(run).toMatchObject({ code: 1, stdout: "" });
+  expect(run.stderr).toMatch(/^postern: unsafe_configuration: Listening on 0\.0\.0\.0 .*--insecure-http\.\n$/);
+  await expect(access(join(home, "run"))).rejects.toThrow();
+});
+
 describe("an older Node", () => {
   const older = olderNode();
 

@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { CliPorts } from "./cli/ports.ts";
 
 // A third of a start is compiling. What is imported below is compiled once for each version of it; a folder that cannot be
@@ -17,7 +19,9 @@ const { packageVersion } = await import("./version.ts");
 const ports: CliPorts = {
   async startGateway(overrides) {
     const { loadConfig } = await import("./config.ts");
+    const { refuseReadableNetwork } = await import("./exposure.ts");
     const config = loadConfig(undefined, overrides);
+    refuseReadableNetwork(config);
     const [{ createLog }, { linkTerminalHost }] = await Promise.all([
       import("./log.ts"),
       import("./terminal-host-link.ts"),
@@ -51,6 +55,18 @@ const ports: CliPorts = {
     return openCommandStores();
   },
 
+  async diagnose(options) {
+    const [{ diagnose }, { loadConfig }] = await Promise.all([import("./diagnose.ts"), import("./config.ts")]);
+    return diagnose(loadConfig(), options);
+  },
+
+  async service() {
+    const { createService } = await import("./service.ts");
+    return createService(fileURLToPath(new URL("../bin/postern.js", import.meta.url)));
+  },
+
+  runProgram: (argv, env) => runProgram(argv, env ?? process.env),
+
   async token() {
     const { loadConfig } = await import("./config.ts");
     return loadConfig().token;
@@ -65,6 +81,22 @@ const ports: CliPorts = {
     return gatewaySocketPath(config);
   },
 };
+
+function runProgram(
+  [program, ...args]: readonly [string, ...string[]],
+  env: NodeJS.ProcessEnv,
+): Promise<number | null> {
+  return new Promise((resolve) => {
+    const ignore = (): void => undefined;
+    process.on("SIGINT", ignore); // the terminal sends it to both
+    const end = (code: number | null): void => {
+      process.off("SIGINT", ignore);
+      resolve(code);
+    };
+    const child = spawn(program, args, { env, stdio: ["inherit", 2, 2] });
+    child.once("error", () => end(null)).once("exit", end);
+  });
+}
 
 process.stdout.on("error", (error) => {
   // Whoever read this (`| head`) has seen enough.

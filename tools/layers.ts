@@ -10,6 +10,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   platform: ["core"],
   storage: ["core"],
   "terminal-host": ["core", "platform"],
+  service: ["core", "platform"],
+  doctor: ["core", "wire", "platform", "storage"],
   ...Object.fromEntries(capabilities.map((name) => [name, ["core", "wire", "platform", "storage"]])),
   http: ["core", "wire"],
   mcp: ["core", "wire"],

@@ -1,6 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { errorCode } from "../../test/support/error-code.ts";
 import { runCommand } from "../../test/support/run-cli.ts";
+import { loadConfig } from "../config.ts";
+import { refuseReadableNetwork } from "../exposure.ts";
 
 test("the way to add a client is as the documentation for apps says", async () => {
   const text = await readFile(new URL("../../docs/oauth.md", import.meta.url), "utf8");
@@ -14,6 +17,26 @@ test("the way to add a client is as the documentation for apps says", async () =
   const { code } = await runCommand(argv, { ports: { openStores } });
   expect(code).not.toBe(2);
   expect(opened).toBe(true);
+});
+
+test("every way to serve in the documentation of remote access is one, and is refused only where it says so", async () => {
+  const text = await readFile(new URL("../../docs/remote-access.md", import.meta.url), "utf8");
+  const commands = [...text.matchAll(/^(\$ )?postern (serve .*)$/gm)];
+  expect(commands.length).toBeGreaterThan(4);
+  for (const [, shown, command = ""] of commands) {
+    let code: string | null = null;
+    await runCommand(command.split(" "), {
+      ports: {
+        async startGateway(overrides) {
+          code = await errorCode(
+            (async () => refuseReadableNetwork(loadConfig({ POSTERN_HOME: "/none" }, overrides)))(),
+          );
+          throw new Error("It got as far as the gateway.");
+        },
+      },
+    });
+    expect(code, command).toBe(shown === undefined ? null : "unsafe_configuration");
+  }
 });
 
 test("every command of the memory's documentation is one, with options that it has", async () => {

@@ -12,6 +12,9 @@ export type CliErrorCode =
   | "agent_needs_you"
   | "agent_failed"
   | "webhook_failed"
+  | "cancelled"
+  | "service_manager_missing"
+  | "service_failed"
   | "not_a_terminal";
 
 /** The exit code for anything that ended the command. */

@@ -1,7 +1,8 @@
 import type { Clock } from "../core/clock.ts";
 import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput, AddedAccount } from "../wire/accounts.ts";
-import type { ListAgentsOutput } from "../wire/coding.ts";
+import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
+import type { Finding } from "../wire/doctor.ts";
 import type { AddClientInput, AddedClient, OAuthClient } from "../wire/oauth.ts";
 import type { BrowserSession, SignInLink } from "../wire/sign-in.ts";
 import type { UserTerminal } from "./attach/user-terminal.ts";
@@ -11,6 +12,7 @@ export interface GatewayOverrides {
   readonly host?: string;
   readonly port?: number;
   readonly baseUrl?: string;
+  readonly insecureHttp?: boolean;
 }
 
 /** A gateway of this process. */
@@ -60,11 +62,40 @@ export interface CliStores {
   };
   readonly agents: {
     list(): Promise<ListAgentsOutput>;
-    /** Makes a found agent a configured one. A null `binary` is looked up on PATH at each start. */
-    configure(name: string, options: { readonly binary: string | null }): Promise<void>;
-    setDefault(name: string): Promise<void>;
+    /** Every agent that Postern knows, found or not. */
+    known(): Promise<readonly KnownAgent[]>;
+    /** The same of one agent, with its program at `binary`, or with null where PATH finds it by now. */
+    locate(name: string, binary: string | null): Promise<KnownAgent>;
+    /** How to run its log-in. */
+    logIn(name: string, binary: string): { readonly argv: readonly [string, ...string[]]; readonly env: Environment };
+    /** Configures agents and sets the default, all or nothing. A null `binary` is looked up on PATH at each start. */
+    configure(
+      choices: readonly { readonly name: string; readonly binary: string | null }[],
+      defaultAgent: string | null,
+    ): Promise<void>;
   };
   close(): Promise<void>;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** What set-up has to know of an agent. */
+export interface KnownAgent {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  /** As its vendor calls it. */
+  readonly title: string;
+  readonly isConfigured: boolean;
+  readonly isDefault: boolean;
+  /** Absolute path of its program; null when it is not found. */
+  readonly binary: string | null;
+  readonly version: string | null;
+  readonly login: AgentEntry["login"];
+  readonly npmPackage: string | null;
+  /** Whether it has a log-in of its own. */
+  readonly hasLogin: boolean;
+  /** The vendor's key variable that is set; null when none is. */
+  readonly keyVariable: string | null;
 }
 
 /** A personal token to be made for the owner. */
@@ -77,6 +108,30 @@ export interface NewToken {
   readonly folders: readonly string[] | null;
 }
 
+/** The gateway as a service of this user. */
+export interface CliService {
+  /** The file that the system's service manager reads, and what is or would be in it. */
+  readonly path: string;
+  readonly text: string;
+  /** Variables of the gateway (0600), which the service reads at each start. */
+  readonly environmentFile: string;
+  /** @throws PosternError `service_manager_missing` */
+  requireManager(): Promise<void>;
+  /** Writes the agents' key variables of this process into the environment file. @returns their names */
+  keepKeys(): Promise<readonly string[]>;
+  /** @throws PosternError `service_manager_missing` | `service_failed` */
+  install(): Promise<{ readonly changed: boolean; readonly hints: readonly string[] }>;
+  uninstall(): Promise<{ readonly removed: boolean }>;
+  status(): Promise<{
+    readonly manager: "systemd" | "launchd";
+    readonly path: string;
+    readonly installed: boolean;
+    readonly enabled: boolean;
+    readonly running: boolean;
+    readonly pid: number | null;
+  }>;
+}
+
 /** What the command line needs of the house; `main.ts` passes it in. */
 export interface CliPorts {
   /** @throws PosternError when the configuration does not fit or the port is taken */
@@ -84,6 +139,15 @@ export interface CliPorts {
   openStores(): Promise<CliStores>;
   /** Path of the Unix socket on which the gateway takes the owner's requests. */
   socketPath(): Promise<string>;
+  /** Looks at everything that Postern needs. `smoke` starts each agent once. */
+  diagnose(options: { readonly smoke: boolean }): Promise<readonly Finding[]>;
+  /** @throws PosternError `service_manager_missing` on a system without one that we know */
+  service(): Promise<CliService>;
+  /**
+   * Runs a program in this terminal, by argv, until it ends; what it prints goes to standard error. Ctrl-C ends it, and not us.
+   * @returns its exit code; null when it could not be started or was ended by a signal
+   */
+  runProgram(argv: readonly [string, ...string[]], env: Environment | null): Promise<number | null>;
   /** `POSTERN_TOKEN`; null when it is not set. */
   token(): Promise<string | null>;
 }

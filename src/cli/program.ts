@@ -3,6 +3,7 @@ import { addAccountCommands } from "./account-command.ts";
 import { addAttachCommand } from "./attach-command.ts";
 import { addClientCommands } from "./client-command.ts";
 import { addCodingCommands } from "./coding-command.ts";
+import { addDoctorCommand } from "./doctor-command.ts";
 import { addEventsCommand } from "./events-command.ts";
 import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
@@ -13,6 +14,7 @@ import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addRescueCommands } from "./rescue-command.ts";
 import { addServeCommand } from "./serve-command.ts";
+import { addServiceCommands } from "./service-command.ts";
 import { addSessionCommands } from "./session-command.ts";
 import { addTokenCommands } from "./token-command.ts";
 import { addWebhookCommands } from "./webhook-command.ts";
@@ -53,9 +55,12 @@ export async function runCli(
     .addHelpText("after", manual);
   let exitCode: number = exitCodes.ok;
   addServeCommand(program, context);
-  addAttachCommand(program, context, (code) => {
+  const onExit = (code: number): void => {
     exitCode = code;
-  });
+  };
+  addDoctorCommand(program, context, onExit);
+  addServiceCommands(program, context, onExit);
+  addAttachCommand(program, context, onExit);
   addCodingCommands(program, context);
   addSessionCommands(program, context);
   addLogsCommands(program, context);

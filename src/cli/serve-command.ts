@@ -18,6 +18,7 @@ export function addServeCommand(program: Command, context: CliContext): void {
     .option("--host <address>", "listen on this address (default: 127.0.0.1 and ::1)")
     .option("--port <port>", "listen on this port (default: 7177)", wholeNumber(0, 65_535))
     .option("--base-url <url>", "the address that people use, when a proxy stands before the gateway")
+    .option("--insecure-http", "listen beyond loopback although the base URL is not https: others can read along")
     .action((options: GatewayOverrides & CommonOptions) => serve(options, context));
 }
 

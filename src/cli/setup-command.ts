@@ -1,31 +1,40 @@
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
-import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
 import { agentTable } from "./agent-table.ts";
 import { absolutePath, type CommonOptions, describe } from "./options.ts";
 import { printableJson } from "./plain-text.ts";
-import type { CliContext, CliStores } from "./ports.ts";
+import type { CliContext, CliStores, KnownAgent } from "./ports.ts";
+import { installAgent, logInAgent, type SetupPlan } from "./setup-steps.ts";
 import { withStores } from "./with-stores.ts";
 
+/** The flags of `postern coding setup`. */
 interface SetupOptions extends CommonOptions {
   readonly yes?: true;
   readonly default?: string;
   readonly agent?: string;
   readonly binary?: string;
+  readonly install?: true;
+  /** Undefined: asked, or not done where nothing is asked. */
+  readonly login?: boolean;
 }
 
-/** `postern coding setup`: turns agents found on this machine into configured ones. */
+/** `postern coding setup`: turns agents of this machine into configured ones, by questions or by flags. */
 export function addSetupCommand(group: Command, context: CliContext): void {
   describe(group.command("setup"), [
+    "postern coding setup",
     "postern coding setup --yes",
     "postern coding setup --yes --default claude-code",
+    "postern coding setup --agent codex --install --login",
     "postern coding setup --agent codex --binary /opt/codex/bin/codex",
   ])
-    .description("configure the agents of this machine")
+    .description("choose agents, install them, log in and set the default; asks in a terminal, unless flags say it all")
     .option("--yes", "ask nothing: configure every agent that is found")
     .option("--default <agent>", "the agent for requests that name none")
-    .option("--agent <name>", "configure this agent only")
+    .option("--agent <name>", "configure this agent only, and ask nothing")
     .option("--binary <path>", "with --agent: its program, where PATH does not find it")
+    .option("--install", "install what is missing from npm (of --agent; with --yes of all that npm has)")
+    .option("--login", "log in, in this terminal, where neither a log-in nor the vendor's key variable is there")
+    .option("--no-login", "do not log in, and do not ask")
     .action((options: SetupOptions) => setUp(options, context));
 }
 
@@ -33,14 +42,30 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
   if (options.binary !== undefined && options.agent === undefined) {
     throw new PosternError("usage", "--binary needs --agent: which agent's program is it?");
   }
-  if (!options.yes && options.agent === undefined && options.default === undefined) {
-    const reason = context.interactive ? "The questions are not built yet" : "There is no terminal to ask questions on";
+  if (options.install && options.agent === undefined && !options.yes) {
+    throw new PosternError("usage", "--install needs --agent, or --yes for all agents that npm has.");
+  }
+  if (options.login && !context.interactive) {
+    throw new PosternError("usage", "--login needs a terminal: a person logs in there.");
+  }
+  const saysAll = options.yes || options.agent !== undefined;
+  if (!saysAll && options.default === undefined && (!context.interactive || options.json)) {
     throw new PosternError(
       "usage",
-      `${reason}: add --yes to configure every agent that is found, or --agent <name> [--binary <path>], and --default <agent>.`,
+      "There is no terminal to ask questions on: add --yes to configure every agent that is found, or --agent <name> [--binary <path>], and --default <agent>.",
     );
   }
-  const agents = await withStores(context, (stores) => configure(options, { stores, cwd: context.cwd }));
+  const agents = await withStores(context, async (stores) => {
+    const known = await stores.agents.known();
+    const asks = !saysAll && context.interactive && !options.json && !setsDefaultOnly(options, known);
+    const plan = asks
+      ? await (await import("./setup-questions.ts")).askForPlan(known, options, { stores, context })
+      : await planByFlags(known, options, { stores, context });
+    if (plan === null) return null;
+    await stores.agents.configure(plan.agents, plan.defaultAgent);
+    return stores.agents.list();
+  });
+  if (agents === null) throw new PosternError("cancelled", "Nothing was configured.");
   if (options.json) return context.stdout(`${printableJson(agents)}\n`);
   context.stdout(`${agentTable(agents)}\n`);
   if (agents.default === null && agents.agents.length > 1) {
@@ -48,33 +73,52 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
   }
 }
 
-async function configure(
-  options: SetupOptions,
-  { stores, cwd }: { stores: CliStores; cwd: string },
-): Promise<ListAgentsOutput> {
-  const found = await stores.agents.list();
-  if (options.agent !== undefined) {
-    const binary = options.binary === undefined ? null : absolutePath(options.binary, cwd);
-    await stores.agents.configure(options.agent, { binary });
-  } else if (options.yes) {
-    const detected = [...found.availableAgents, ...found.agents].filter((agent) => agent.binary !== null);
-    if (detected.length === 0) {
-      throw new PosternError(
-        "agent_binary_missing",
-        "No agent found on PATH. Install one (`npm i -g @anthropic-ai/claude-code`, `npm i -g @openai/codex`) or name it with --agent and --binary.",
-      );
-    }
-    for (const agent of found.availableAgents) await stores.agents.configure(agent.name, { binary: null });
-  }
-  if (options.default !== undefined) {
-    const name = options.default;
-    const waiting = (await stores.agents.list()).availableAgents.find((agent) => isNamed(agent, name));
-    if (waiting !== undefined) await stores.agents.configure(waiting.name, { binary: null });
-    await stores.agents.setDefault(name);
-  }
-  return stores.agents.list();
+/** `--default` of an agent that is configured needs no question. */
+function setsDefaultOnly({ default: name }: SetupOptions, known: readonly KnownAgent[]): boolean {
+  return name !== undefined && known.some((agent) => agent.isConfigured && isNamed(agent, name));
 }
 
-function isNamed(agent: AgentEntry, name: string): boolean {
+async function planByFlags(
+  known: readonly KnownAgent[],
+  options: SetupOptions,
+  place: { readonly stores: CliStores; readonly context: CliContext },
+): Promise<SetupPlan> {
+  const { context, stores } = place;
+  const named = (name: string): KnownAgent | undefined => known.find((agent) => isNamed(agent, name));
+  const asked: { name: string; binary: string | null }[] = [];
+  if (options.agent !== undefined) {
+    const binary = options.binary === undefined ? null : absolutePath(options.binary, context.cwd);
+    asked.push({ name: options.agent, binary });
+  } else if (options.yes) {
+    const here = known.filter(({ binary, npmPackage }) => binary !== null || (options.install && npmPackage !== null));
+    if (here.length === 0) {
+      throw new PosternError(
+        "agent_binary_missing",
+        "No agent found on PATH. Install one (`npm i -g @anthropic-ai/claude-code`, `npm i -g @openai/codex`, or --install) or name it with --agent and --binary.",
+      );
+    }
+    asked.push(...here.filter(({ isConfigured }) => !isConfigured).map(({ name }) => ({ name, binary: null })));
+  }
+  const wanted = options.default === undefined ? undefined : named(options.default);
+  const isAsked = asked.some(({ name }) => wanted !== undefined && isNamed(wanted, name));
+  if (wanted !== undefined && wanted.binary !== null && !wanted.isConfigured && !isAsked) {
+    asked.push({ name: wanted.name, binary: null });
+  }
+  const agents: { name: string; binary: string | null }[] = [];
+  for (const choice of asked) {
+    let { binary } = choice;
+    const agent = named(choice.name);
+    if (options.install && binary === null && agent?.binary === null) {
+      binary = (await installAgent(agent, place)).binary;
+    }
+    agents.push({ name: choice.name, binary });
+    if (!options.login || agent === undefined) continue;
+    const now = await stores.agents.locate(agent.name, binary);
+    if (now.login === "logged_out" || now.login === "unknown") await logInAgent(now, place);
+  }
+  return { agents, defaultAgent: options.default ?? null };
+}
+
+function isNamed(agent: KnownAgent, name: string): boolean {
   return agent.name === name || agent.aliases.includes(name);
 }

@@ -1,7 +1,7 @@
 import { Kysely } from "kysely";
 import { messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import { migrate } from "./migrate.ts";
+import { describeUrl, migrate } from "./migrate.ts";
 import type { Tables } from "./schema.ts";
 
 /**
@@ -62,11 +62,4 @@ async function openSqlite(path: string): Promise<Kysely<Tables>> {
 async function openPostgres(url: string, log: Log): Promise<Kysely<Tables>> {
   const { createPostgresDialect } = await import("./postgres.ts");
   return new Kysely<Tables>({ dialect: await createPostgresDialect(url, log) });
-}
-
-/** Host and database of a PostgreSQL address, without user and password. */
-function describeUrl(url: string): string {
-  if (!URL.canParse(url)) return "POSTERN_DATABASE_URL (not a valid address)";
-  const { host, pathname } = new URL(url);
-  return `postgresql://${host}${pathname}`;
 }

@@ -23,6 +23,9 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0008-forgotten": forgottenMigration,
 };
 
+/** The name of every migration of this version. */
+export const migrationNames: readonly string[] = Object.keys(migrations);
+
 /** What Kysely's migrator writes down. */
 type MigrationLog = { kysely_migration: { name: string; timestamp: string } };
 
@@ -49,7 +52,8 @@ export async function migrate(db: Kysely<Tables>, place: string): Promise<void> 
   );
 }
 
-async function appliedMigrations(db: Kysely<Tables>): Promise<readonly string[]> {
+/** The names of those that this store has had; none when it is empty. */
+export async function appliedMigrations(db: Kysely<Tables>): Promise<readonly string[]> {
   try {
     const rows = await db.$extendTables<MigrationLog>().selectFrom("kysely_migration").select("name").execute();
     return rows.map((row) => row.name);
@@ -71,4 +75,11 @@ function refuseNewer(applied: readonly string[], place: string): void {
     "store_newer",
     `The store at ${place} was written by a newer Postern (it has ${unknown.join(", ")}). Run that version, or restore a backup.`,
   );
+}
+
+/** Host and database of a PostgreSQL address, without user and password. */
+export function describeUrl(url: string): string {
+  if (!URL.canParse(url)) return "POSTERN_DATABASE_URL (not a valid address)";
+  const { host, pathname } = new URL(url);
+  return `postgresql://${host}${pathname}`;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { hasCode, isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+
 import { type Fields, objectField, textField } from "./fields.ts";
 import type { HostStatus } from "./host.ts";
 import { type HostConnection, openHostConnection, unavailable } from "./host-connection.ts";
@@ -16,6 +17,8 @@ import { readExit, readInfo, readInfos, readSnapshot, readStatus } from "./repli
 import { startHost } from "./start-host.ts";
 import type { TerminalExit, TerminalHostClient } from "./terminal-info.ts";
 import { openTerminalStream } from "./terminal-stream.ts";
+
+export { probeTerminalHost } from "./probe.ts";
 
 /** Where the host is and how to start it. */
 export interface TerminalHostOptions {

@@ -18,6 +18,9 @@ export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
     startGateway: unexpected("startGateway"),
     openStores: unexpected("openStores"),
     socketPath: unexpected("socketPath"),
+    diagnose: unexpected("diagnose"),
+    service: unexpected("service"),
+    runProgram: unexpected("runProgram"),
     token: unexpected("token"),
     ...ports,
   };

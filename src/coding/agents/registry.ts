@@ -27,6 +27,8 @@ export interface AgentRegistry {
   resolve(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
   /** The environment that this agent gets, as of now. */
   environmentOf(template: AgentTemplate): Environment;
+  /** What the program at `binary` calls its version; null when it tells none. */
+  versionOf(template: AgentTemplate, binary: string): Promise<string | null>;
   list(): Promise<ListAgentsOutput>;
   /** Somebody may have logged this agent in or out: the next list asks it. */
   loginChanged(name: string): void;
@@ -35,10 +37,21 @@ export interface AgentRegistry {
    * @throws PosternError `agent_unknown` | `agent_binary_missing`
    */
   configure(nameOrAlias: string, options?: { readonly binary?: string; readonly isDefault?: boolean }): Promise<void>;
+  /**
+   * Configures several and sets the default, all or nothing.
+   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_not_configured`
+   */
+  configureAll(choices: readonly AgentChoice[], defaultAgent: string | null): Promise<void>;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` */
   setDefault(nameOrAlias: string): Promise<void>;
   /** Idempotent. @throws PosternError `agent_unknown` */
   remove(nameOrAlias: string): Promise<void>;
+}
+
+/** An agent to be configured. A null `binary` is looked up on PATH at each start. */
+export interface AgentChoice {
+  readonly name: string;
+  readonly binary: string | null;
 }
 
 /** What a registry works with. */
@@ -111,6 +124,26 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
     return { name: agent.name, aliases: [...agent.aliases], isDefault, binary, version, login };
   }
 
+  async function configureAll(choices: readonly AgentChoice[], defaultAgent: string | null): Promise<void> {
+    const chosen = choices.map(({ name, binary }) => ({ agent: template(name), binary }));
+    for (const { agent, binary } of chosen) {
+      if (binary !== null && !(await isExecutableFile(binary))) throw binaryMissing(agent, binary);
+      if ((await facts.binary(agent, binary, environmentOf(agent))) === null) throw binaryMissing(agent, binary);
+    }
+    const first = defaultAgent === null ? null : template(defaultAgent).name;
+    if (first !== null && !chosen.some(({ agent }) => agent.name === first)) await pick(first);
+    await db.transaction().execute(async (tx) => {
+      for (const { agent, binary } of chosen) {
+        await tx
+          .insertInto("configured_agents")
+          .values({ name: agent.name, binary, is_default: 0, configured_at: clock.now() })
+          .onConflict((conflict) => conflict.column("name").doUpdateSet({ binary }))
+          .execute();
+      }
+      if (first !== null) await makeDefault(tx, first);
+    });
+  }
+
   return {
     templates,
     template,
@@ -143,23 +176,14 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
       };
     },
 
+    versionOf: (agent, binary) => facts.version(binary, environmentOf(agent)),
+
     loginChanged: (name) => facts.forgetLogin(name),
 
-    async configure(nameOrAlias, options = {}) {
-      const agent = template(nameOrAlias);
-      const given = options.binary ?? null;
-      if (given !== null && !(await isExecutableFile(given))) throw binaryMissing(agent, given);
-      if ((await facts.binary(agent, given, environmentOf(agent))) === null) throw binaryMissing(agent, given);
-      await db.transaction().execute(async (tx) => {
-        const row = { name: agent.name, binary: given, is_default: 0, configured_at: clock.now() };
-        await tx
-          .insertInto("configured_agents")
-          .values(row)
-          .onConflict((conflict) => conflict.column("name").doUpdateSet({ binary: given }))
-          .execute();
-        if (options.isDefault === true) await makeDefault(tx, agent.name);
-      });
-    },
+    configure: (nameOrAlias, { binary = null, isDefault = false } = {}) =>
+      configureAll([{ name: nameOrAlias, binary }], isDefault ? nameOrAlias : null),
+
+    configureAll,
 
     async setDefault(nameOrAlias) {
       const { template: agent } = await pick(template(nameOrAlias).name);

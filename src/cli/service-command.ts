@@ -1,0 +1,89 @@
+import type { Command } from "commander";
+import { hasCode } from "../core/errors.ts";
+import { meSchema } from "../wire/sign-in.ts";
+import { exitCodes } from "./exit-code.ts";
+import { createGatewayClient } from "./gateway-client.ts";
+import { type CommonOptions, describe } from "./options.ts";
+import { printableJson } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
+
+interface InstallOptions extends CommonOptions {
+  readonly dryRun?: true;
+  readonly keys?: true;
+}
+
+/** `postern service`: the gateway as a service of this user, by systemd or launchd. */
+export function addServiceCommands(program: Command, context: CliContext, onExit: (code: number) => void): void {
+  const group = program.command("service").description("keep the gateway running: systemd on Linux, launchd on macOS");
+  describe(group.command("install"), [
+    "postern service install",
+    "postern service install --dry-run",
+    "postern service install --keys",
+  ])
+    .description("let the gateway start by itself, now and from now on; again after an upgrade")
+    .option("--dry-run", "print the file that would be written, and do nothing")
+    .option("--keys", "keep the agents' key variables of this shell in the service's environment file (0600)")
+    .action((options: InstallOptions) => install(options, context));
+  describe(group.command("uninstall"), ["postern service uninstall"])
+    .description("stop the gateway and let it start by itself no more; agents live on")
+    .action((options: CommonOptions) => uninstall(options, context));
+  describe(group.command("status"), ["postern service status", "postern service status --json"])
+    .description("whether it is installed, starts by itself, and runs; ends with 1 when it does not run")
+    .action(async (options: CommonOptions) => onExit(await status(options, context)));
+}
+
+async function install({ json, dryRun, keys }: InstallOptions, context: CliContext): Promise<void> {
+  const service = await context.ports.service();
+  const { path, text, environmentFile } = service;
+  if (dryRun) return context.stdout(json ? `${printableJson({ path, text, environmentFile })}\n` : text);
+  await service.requireManager();
+  const kept = keys ? await service.keepKeys() : [];
+  const { changed, hints } = await service.install();
+  if (json) return context.stdout(`${printableJson({ path, changed, environmentFile, keys: kept, hints })}\n`);
+  const lines = [
+    changed ? `Installed ${path}; the gateway runs.` : `${path} is as it should be; the gateway runs.`,
+    ...(kept.length > 0 ? [`Kept in ${environmentFile}: ${kept.join(", ")}.`] : []),
+    ...hints,
+    "Browsers sign in with the link of: postern login-link",
+  ];
+  context.stdout(`${lines.join("\n")}\n`);
+}
+
+async function uninstall({ json }: CommonOptions, context: CliContext): Promise<void> {
+  const service = await context.ports.service();
+  await service.requireManager();
+  const { removed } = await service.uninstall();
+  if (json) return context.stdout(`${printableJson({ path: service.path, removed })}\n`);
+  const words = removed ? `Removed ${service.path}. Agents live on.` : "No service was installed.";
+  context.stdout(`${words}\n`);
+}
+
+async function status({ json }: CommonOptions, context: CliContext): Promise<number> {
+  const service = await context.ports.service();
+  await service.requireManager();
+  const told = await service.status();
+  const version = await runningVersion(context);
+  if (json) context.stdout(`${printableJson({ ...told, version })}\n`);
+  else {
+    const runs = told.running
+      ? `runs (pid ${told.pid ?? "unknown"}${version === null ? "" : `, version ${version}`})`
+      : "does not run";
+    const starts = told.enabled ? "starts by itself" : "does not start by itself";
+    const words = told.installed
+      ? `${told.path}: ${runs}, ${starts}.`
+      : "No service is installed: postern service install";
+    context.stdout(`${words}\n`);
+  }
+  return told.running ? exitCodes.ok : exitCodes.error;
+}
+
+/** Null when no gateway answers. */
+async function runningVersion(context: CliContext): Promise<string | null> {
+  try {
+    const client = createGatewayClient(await context.ports.socketPath());
+    return (await client.send({ method: "GET", path: "/api/me" }, meSchema)).gateway.version;
+  } catch (error) {
+    if (hasCode(error, "gateway_not_running")) return null;
+    throw error;
+  }
+}

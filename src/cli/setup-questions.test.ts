@@ -1,0 +1,247 @@
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { posternEnvironment, runPostern } from "../../test/support/postern-process.ts";
+import { type ShellTerminal, startInShell } from "../../test/support/shell-terminal.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { openCommandStores } from "../command-stores.ts";
+import { loadConfig } from "../config.ts";
+import type { ListAgentsOutput } from "../wire/coding.ts";
+
+// Each starts processes of Node, on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 90_000 });
+
+const enter = "\r";
+const down = "\x1b[B";
+const ctrlC = "\x03";
+
+/** A person's machine: programs that behave as the agents do when asked for version and log-in, and an npm that installs them. */
+async function makeMachine(installed: readonly ("claude" | "codex")[] = ["claude", "codex"]) {
+  const root = await makeTempFolder();
+  const bin = join(root, "bin");
+  await mkdir(bin);
+  const state = (name: string): string => join(root, `${name}-login`);
+  const agents = { claude: claudeScript(state("claude")), codex: codexScript(state("codex")) };
+  for (const name of installed) await program(join(bin, name), agents[name]);
+  await program(join(root, "codex.sh"), agents.codex);
+  await program(join(root, "elsewhere", "codex"), agents.codex);
+  const fails = join(root, "npm-fails");
+  await program(
+    join(bin, "npm"),
+    `echo "npm $*" >>"${root}/npm-calls"\n[ -e "${fails}" ] && { echo "npm error E404"; exit 1; }\n/bin/cp "${root}/codex.sh" "${bin}/codex"`,
+  );
+  const env = posternEnvironment(join(root, "home"), { PATH: `${bin}:/usr/bin:/bin`, HOME: root });
+  return {
+    root,
+    fails,
+    env,
+    logIn: (name: "claude" | "codex") => writeFile(state(name), ""),
+    fileText: (name: string) => readFile(join(root, name), "utf8").catch(() => ""),
+    async start(...flags: readonly string[]): Promise<ShellTerminal> {
+      const terminal = await startInShell(["coding", "setup", ...flags], { env, cols: 120, rows: 40 });
+      onTestFinished(() => terminal.close());
+      return terminal;
+    },
+    async agents(): Promise<ListAgentsOutput> {
+      const stores = await openCommandStores(loadConfig(env));
+      const list = await stores.agents.list();
+      await stores.close();
+      return list;
+    },
+  };
+}
+
+async function program(path: string, script: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `#!/bin/sh\n${script}\n`);
+  await chmod(path, 0o755);
+}
+
+const logInScript = (state: string): string =>
+  `printf 'Code from the browser: '; read code; [ "$code" = 1234 ] && : >"${state}" && echo "Welcome." || exit 1`;
+
+function claudeScript(state: string): string {
+  return `case "$*" in
+--version) echo 2.9.9 ;;
+"auth status") [ -e "${state}" ] && echo '{"loggedIn":true}' || { echo '{"loggedIn":false}'; exit 1; } ;;
+"auth login") ${logInScript(state)} ;;
+esac`;
+}
+
+function codexScript(state: string): string {
+  return `case "$*" in
+--version) echo codex-cli 0.9.9 ;;
+"login status") [ -e "${state}" ] ;;
+login) ${logInScript(state)} ;;
+esac`;
+}
+
+/** Waits for a question on the screen, then answers it. */
+async function answer(terminal: ShellTerminal, question: string | RegExp, keys: string): Promise<void> {
+  await expect.poll(() => terminal.screen(), { timeout: 20_000 }).toMatch(question);
+  terminal.write(keys);
+}
+
+test("both agents are found, one is logged in, the other is logged in here, and the default is chosen", async () => {
+  const machine = await makeMachine();
+  await machine.logIn("claude");
+  const terminal = await machine.start();
+  await answer(terminal, /Agents \(space chooses/, enter);
+  await answer(terminal, /Claude Code is logged in\.[^]*Log in to Codex CLI now/, enter);
+  await answer(terminal, /Code from the browser:$/m, "1234\r");
+  await answer(terminal, /Codex CLI is logged in\.[^]*when a request names none/, `${down}${enter}`);
+  const { code, before, after } = await terminal.ended();
+  expect([code, after]).toEqual([0, before]);
+  expect(terminal.screen()).toMatch(/codex +default +logged_in/);
+  expect(await machine.agents()).toMatchObject({
+    default: "codex",
+    agents: [{ name: "claude-code" }, { name: "codex" }],
+  });
+});
+
+test("answered once more with what is there, nothing differs", async () => {
+  const machine = await makeMachine();
+  await machine.logIn("claude");
+  await machine.logIn("codex");
+  const elsewhere = join(machine.root, "elsewhere", "codex");
+  await rm(join(machine.root, "bin", "codex"));
+  expect(
+    (
+      await runPostern(["coding", "setup", "--agent", "codex", "--binary", elsewhere, "--default", "codex"], {
+        env: machine.env,
+      })
+    ).code,
+  ).toBe(0);
+  await runPostern(["coding", "setup", "--agent", "claude-code"], { env: machine.env });
+  const before = await machine.agents();
+  expect(before).toMatchObject({ default: "codex", agents: [{}, { binary: elsewhere }] });
+  const terminal = await machine.start();
+  await answer(terminal, /Agents \(space/, enter);
+  await answer(terminal, /names none/, enter);
+  expect((await terminal.ended()).code).toBe(0);
+  expect(await machine.agents()).toEqual(before);
+});
+
+test("a missing agent is installed from npm by the command that is shown; a refusal asks again", async () => {
+  const machine = await makeMachine([]);
+  await writeFile(machine.fails, "");
+  const terminal = await machine.start("--no-login");
+  await answer(terminal, /Agents \(space/, `${down} ${enter}`);
+  await answer(terminal, /Codex CLI is not on PATH\.[^]*Install it: npm install --global @openai\/codex/, enter);
+  await expect.poll(() => terminal.output(), { timeout: 30_000 }).toContain("npm error E404");
+  await rm(machine.fails);
+  await answer(terminal, /did not work[^]*Codex CLI is not on PATH\.[^]*Leave it out/, enter);
+  expect((await terminal.ended()).code).toBe(0);
+  expect(await machine.fileText("npm-calls")).toBe("npm install --global @openai/codex\n".repeat(2));
+  expect(await machine.agents()).toMatchObject({ default: "codex", agents: [{ name: "codex", version: "0.9.9" }] });
+});
+
+test("a program elsewhere is taken by its path, and a wrong path is asked for again", async () => {
+  const machine = await makeMachine([]);
+  const terminal = await machine.start("--no-login");
+  await answer(terminal, /Agents \(space/, `${down} ${enter}`);
+  await answer(terminal, /Leave it out/, `${down}${enter}`);
+  await answer(terminal, /The program of Codex CLI/, `/no/such/program${enter}`);
+  await answer(terminal, /tells its version\.[^]*Leave it out/, `${down}${enter}`);
+  await answer(
+    terminal,
+    /version\.[^]*The program of Codex CLI/,
+    `${join(machine.root, "elsewhere", "codex")}${enter}`,
+  );
+  expect((await terminal.ended()).code).toBe(0);
+  expect(await machine.agents()).toMatchObject({
+    agents: [{ name: "codex", binary: join(machine.root, "elsewhere/codex") }],
+  });
+});
+
+test("what is left out is not configured, and a log-in that fails or is not wanted stops nothing", async () => {
+  const machine = await makeMachine(["claude"]);
+  const terminal = await machine.start();
+  await answer(terminal, /Agents \(space/, `${down} ${enter}`);
+  await answer(terminal, /Log in to Claude Code now/, enter);
+  await answer(terminal, /Code from the browser:$/m, "wrong\r");
+  await answer(terminal, /is not logged in yet[^]*Codex CLI is not on PATH/, `${down}${down}${enter}`);
+  expect((await terminal.ended()).code).toBe(0);
+  expect(await machine.agents()).toMatchObject({
+    default: "claude-code",
+    agents: [{ name: "claude-code", login: "logged_out" }],
+  });
+});
+
+test("with the vendor's key no log-in is asked for", async () => {
+  const machine = await makeMachine(["claude"]);
+  machine.env["ANTHROPIC_API_KEY"] = "sk-scripted";
+  const terminal = await machine.start();
+  await answer(terminal, /Agents \(space/, enter);
+  expect((await terminal.ended()).code).toBe(0);
+  expect(terminal.output()).toMatch(/works with the key in ANTHROPIC_API_KEY/);
+  expect(terminal.output()).not.toContain("Log in to");
+});
+
+const questions = [
+  /Agents \(space/,
+  /Log in to Claude Code now/,
+  /Codex CLI is not on PATH/,
+  /The program of Codex/,
+  /Log in to Codex CLI now/,
+  /names none/,
+];
+
+test.each(questions.map((question, index) => [question, index] as const))(
+  "Ctrl-C at %s leaves nothing half done",
+  async (_question, index) => {
+    const machine = await makeMachine(["claude"]);
+    const keys = [
+      `${down} ${enter}`,
+      `n`,
+      `${down}${enter}`,
+      `${join(machine.root, "elsewhere", "codex")}${enter}`,
+      "n",
+    ];
+    const terminal = await machine.start();
+    for (const [asked, question] of questions.slice(0, index).entries())
+      await answer(terminal, question, keys[asked] ?? "");
+    await answer(terminal, questions[index] ?? "", ctrlC);
+    const { code, before, after } = await terminal.ended();
+    expect([code, after]).toEqual([1, before]);
+    expect(terminal.output()).toContain("postern: cancelled: Nothing was configured.");
+    expect(await machine.agents()).toMatchObject({ agents: [], default: null });
+  },
+);
+
+test("Ctrl-C in the agent's own log-in ends that alone", async () => {
+  const machine = await makeMachine(["claude"]);
+  const terminal = await machine.start();
+  await answer(terminal, /Agents \(space/, enter);
+  await answer(terminal, /Log in to Claude Code now/, enter);
+  await answer(terminal, /Code from the browser:$/m, ctrlC);
+  // The shell around it leaves on Ctrl-C as well, so that it does not tell how the command ended.
+  await answer(terminal, /is not logged in yet[^]*claude-code +default +logged_out/, "");
+  expect(await machine.agents()).toMatchObject({ agents: [{ name: "claude-code" }] });
+});
+
+test("every step goes by flags too, and a second time changes nothing", async () => {
+  const machine = await makeMachine(["claude"]);
+  const setup = (...flags: readonly string[]) => runPostern(["coding", "setup", ...flags], { env: machine.env });
+  await writeFile(machine.fails, "");
+  expect(await setup("--agent", "codex", "--install")).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringContaining("$ npm install --global @openai/codex\n"),
+  });
+  expect(await machine.agents()).toMatchObject({ agents: [] });
+  await rm(machine.fails);
+  const first = await setup("--agent", "agent_b", "--install", "--default", "codex", "--json");
+  expect(JSON.parse(first.stdout)).toMatchObject({ default: "codex", agents: [{ name: "codex" }] });
+  expect(await setup("--agent", "agent_b", "--install", "--default", "codex", "--json")).toEqual({
+    ...first,
+    stderr: "",
+  });
+  const terminal = await machine.start("--agent", "claude-code", "--login");
+  await answer(terminal, /Code from the browser:$/m, "1234\r");
+  expect((await terminal.ended()).code).toBe(0);
+  expect(await machine.agents()).toMatchObject({ default: "codex", agents: [{ login: "logged_in" }, {}] });
+  // With a log-in that is there none is begun.
+  const again = await machine.start("--yes", "--login");
+  expect((await again.ended()).code).toBe(0);
+});

@@ -1,0 +1,131 @@
+import { confirm, intro, isCancel, log, multiselect, outro, select, text } from "@clack/prompts";
+import { hasCode, messageOf } from "../core/errors.ts";
+import { absolutePath } from "./options.ts";
+import { plainLine } from "./plain-text.ts";
+import type { KnownAgent } from "./ports.ts";
+import { installAgent, installCommand, logInAgent, type SetupPlace, type SetupPlan } from "./setup-steps.ts";
+
+/** What flags have answered already. */
+interface Answered {
+  readonly default?: string;
+  readonly login?: boolean;
+}
+
+/** Asks on this terminal. Nothing is written before the last answer. @returns null when the person left with Ctrl-C */
+export async function askForPlan(
+  known: readonly KnownAgent[],
+  answered: Answered,
+  place: SetupPlace,
+): Promise<SetupPlan | null> {
+  intro("Postern: which agents may be started here?");
+  const names = await multiselect({
+    message: "Agents (space chooses, enter goes on)",
+    options: known.map((agent) => ({ value: agent.name, label: plainLine(agent.title), hint: hintOf(agent) })),
+    initialValues: known.filter(({ binary, isConfigured }) => isConfigured || binary !== null).map(({ name }) => name),
+    required: true,
+  });
+  if (isCancel(names)) return null;
+  const chosen: { readonly name: string; readonly binary: string | null; readonly title: string }[] = [];
+  for (const agent of known.filter(({ name }) => names.includes(name))) {
+    const binary = await askForProgram(agent, place);
+    if (binary === cancelled) return null;
+    if (binary === skipped) continue;
+    const now = await place.stores.agents.locate(agent.name, binary ?? agent.binary);
+    if ((await askForLogin(now, answered, place)) === cancelled) return null;
+    chosen.push({ name: agent.name, binary, title: agent.title });
+  }
+  if (chosen.length === 0) {
+    outro("No agent is left to configure.");
+    return null;
+  }
+  const defaultAgent = answered.default ?? (await askForDefault(chosen, known));
+  if (defaultAgent === cancelled) return null;
+  outro("That is all.");
+  return { agents: chosen.map(({ name, binary }) => ({ name, binary })), defaultAgent };
+}
+
+const cancelled = Symbol("cancelled");
+const skipped = Symbol("skipped");
+
+function hintOf({ binary, version, npmPackage }: KnownAgent): string {
+  if (binary !== null) return plainLine(`${version ?? "no version"}, ${binary}`);
+  return npmPackage === null ? "not found" : "not found, can be installed from npm";
+}
+
+/** @returns null for a program that PATH finds */
+async function askForProgram(
+  agent: KnownAgent,
+  place: SetupPlace,
+): Promise<string | null | typeof cancelled | typeof skipped> {
+  if (agent.binary !== null) {
+    // A path that was said before stays.
+    const onPath = await place.stores.agents.locate(agent.name, null);
+    return onPath.binary === agent.binary ? null : agent.binary;
+  }
+  const title = plainLine(agent.title);
+  const install = installCommand(agent);
+  for (;;) {
+    const way = await select<"install" | "path" | "skip">({
+      message: `${title} is not on PATH.`,
+      options: [
+        ...(install === null ? [] : [{ value: "install" as const, label: `Install it: ${install.join(" ")}` }]),
+        { value: "path", label: "Say where its program is" },
+        { value: "skip", label: "Leave it out" },
+      ],
+    });
+    if (isCancel(way)) return cancelled;
+    if (way === "skip") return skipped;
+    try {
+      if (way === "install") return (await installAgent(agent, place)).binary;
+      const path = await text({
+        message: `The program of ${title}`,
+        placeholder: "/usr/local/bin/…",
+        validate: required,
+      });
+      if (isCancel(path)) return cancelled;
+      const binary = absolutePath(path.trim(), place.context.cwd);
+      if ((await place.stores.agents.locate(agent.name, binary)).version !== null) return binary;
+      log.error(`${binary} is no program that tells its version.`);
+    } catch (error) {
+      if (!hasCode(error, "agent_binary_missing")) throw error;
+      log.error(messageOf(error));
+    }
+  }
+}
+
+function required(value: string | undefined): string | undefined {
+  return (value ?? "").trim() === "" ? "A path is needed." : undefined;
+}
+
+async function askForLogin(
+  agent: KnownAgent,
+  { login }: Answered,
+  place: SetupPlace,
+): Promise<typeof cancelled | undefined> {
+  const title = plainLine(agent.title);
+  if (agent.login === "logged_in") log.info(`${title} is logged in.`);
+  else if (agent.keyVariable !== null)
+    log.info(`${title} works with the key in ${agent.keyVariable}: no log-in is needed.`);
+  else if (agent.hasLogin && login !== false) {
+    const wanted = login ?? (await confirm({ message: `Log in to ${title} now, in this terminal?` }));
+    if (isCancel(wanted)) return cancelled;
+    if (!wanted) return undefined;
+    if (await logInAgent(agent, place)) log.success(`${title} is logged in.`);
+    else log.warn(`${title} is not logged in yet. Later: postern coding setup --agent ${agent.name} --login`);
+  }
+  return undefined;
+}
+
+async function askForDefault(
+  chosen: readonly { readonly name: string; readonly title: string }[],
+  known: readonly KnownAgent[],
+): Promise<string | null | typeof cancelled> {
+  const [first] = chosen;
+  if (first === undefined || chosen.length === 1) return first?.name ?? null;
+  const name = await select({
+    message: "Which one, when a request names none?",
+    options: chosen.map((agent) => ({ value: agent.name, label: plainLine(agent.title) })),
+    initialValue: known.find(({ isDefault }) => isDefault)?.name ?? first.name,
+  });
+  return isCancel(name) ? cancelled : name;
+}

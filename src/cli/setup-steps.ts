@@ -1,0 +1,56 @@
+import { PosternError } from "../core/errors.ts";
+import { plainLine } from "./plain-text.ts";
+import type { CliContext, CliStores, KnownAgent } from "./ports.ts";
+
+/** What is configured at the end, all at once. */
+export interface SetupPlan {
+  readonly agents: readonly { readonly name: string; readonly binary: string | null }[];
+  readonly defaultAgent: string | null;
+}
+
+/** Where set-up acts. */
+export interface SetupPlace {
+  readonly stores: CliStores;
+  readonly context: CliContext;
+}
+
+/** The command that installs an agent; null for one that npm does not have. */
+export function installCommand({ npmPackage }: KnownAgent): readonly [string, ...string[]] | null {
+  return npmPackage === null ? null : ["npm", "install", "--global", npmPackage];
+}
+
+/**
+ * Installs an agent from npm, with its output in this terminal.
+ * @returns its program: null when PATH finds it
+ * @throws PosternError `agent_binary_missing` when that did not bring a program
+ */
+export async function installAgent(
+  agent: KnownAgent,
+  { stores, context }: SetupPlace,
+): Promise<{ readonly binary: string | null }> {
+  const command = installCommand(agent);
+  if (command === null)
+    throw missing(`npm does not have ${agent.name}. Install it, and name its program with --binary.`);
+  context.stderr(`$ ${command.join(" ")}\n`);
+  const exitCode = await context.ports.runProgram(command, null);
+  if (exitCode !== 0)
+    throw missing(`\`${command.join(" ")}\` did not work; what it printed says why. Nothing was configured.`);
+  if ((await stores.agents.locate(agent.name, null)).binary !== null) return { binary: null };
+  throw missing(
+    `${plainLine(agent.title)} is installed, but the folder for npm's programs is not on PATH. \`npm prefix --global\` says where it is; name the program in its \`bin\` with --agent ${agent.name} --binary <path>.`,
+  );
+}
+
+/** Runs the agent's own log-in in this terminal. @returns whether the agent is logged in now */
+export async function logInAgent(agent: KnownAgent, { stores, context }: SetupPlace): Promise<boolean> {
+  const { binary, hasLogin, name } = agent;
+  if (binary === null || !hasLogin) return false;
+  const { argv, env } = stores.agents.logIn(name, binary);
+  context.stderr(`$ ${argv.join(" ")}\n`);
+  await context.ports.runProgram(argv, env);
+  return (await stores.agents.locate(name, binary)).login === "logged_in";
+}
+
+function missing(message: string): PosternError {
+  return new PosternError("agent_binary_missing", message);
+}

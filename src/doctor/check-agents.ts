@@ -1,0 +1,67 @@
+import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
+import type { Finding } from "../wire/doctor.ts";
+import { failure, ok, warning } from "./finding.ts";
+
+/** What a fix needs to know of an agent beside its entry. */
+export interface AgentFixes {
+  /** The command that installs it; null when it comes from nowhere that we know. */
+  readonly install: string | null;
+  /** The command that logs it in; null for an agent without a log-in. */
+  readonly logIn: string | null;
+}
+
+/** How a start in a terminal went. */
+export type SmokeResult =
+  | { readonly started: true; readonly afterMs: number }
+  | { readonly started: false; readonly reason: string };
+
+/** Binary, version and log-in of each agent, and which one is the default. */
+export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => AgentFixes): readonly Finding[] {
+  const { agents, availableAgents } = list;
+  const found = availableAgents.map(({ name }) => name);
+  if (agents.length === 0) {
+    const message =
+      found.length === 0
+        ? "No agent is configured, and none is on PATH."
+        : `${found.join(" and ")} is here but not configured.`;
+    return [failure("agents", message, "postern coding setup")];
+  }
+  const [first] = agents;
+  const choice =
+    agents.length > 1 && list.default === null && first !== undefined
+      ? [
+          warning(
+            "agents",
+            "Several agents and no default: each request must name one.",
+            `postern coding setup --default ${first.name}`,
+          ),
+        ]
+      : [];
+  return [...choice, ...agents.map((agent) => checkAgent(agent, fixesOf(agent.name)))];
+}
+
+function checkAgent({ name, binary, version, login }: AgentEntry, { install, logIn }: AgentFixes): Finding {
+  const check = `agent ${name}`;
+  if (binary === null) return failure(check, "Its program is not where it should be.", install);
+  if (version === null) return failure(check, `${binary} does not run: it tells no version.`, install);
+  const what = `${version} (${binary})`;
+  switch (login) {
+    case "logged_in":
+      return ok(check, `${what}, logged in.`);
+    case "key_variable":
+      return ok(check, `${what}, with the key of its variable.`);
+    case "logged_out":
+      return failure(check, `${what} is not logged in.`, logIn);
+    case "unknown":
+      return logIn === null
+        ? ok(check, `${what}.`)
+        : warning(check, `${what} does not tell whether it is logged in.`, logIn);
+  }
+}
+
+/** What a start in a terminal shows, beside what the agent says of itself. */
+export function checkSmoke(name: string, result: SmokeResult, { install }: AgentFixes): Finding {
+  const check = `start of ${name}`;
+  if (result.started) return ok(check, `Ready for a prompt after ${(result.afterMs / 1000).toFixed(1)} s.`);
+  return failure(check, result.reason, install);
+}

@@ -1,0 +1,21 @@
+import type { Finding } from "../wire/doctor.ts";
+
+/** All is well. */
+export function ok(check: string, message: string): Finding {
+  return { check, level: "ok", message, fix: null };
+}
+
+/** It works, and not as one would want. */
+export function warning(check: string, message: string, fix: string | null): Finding {
+  return { check, level: "warning", message, fix };
+}
+
+/** It does not work, or is not safe. */
+export function failure(check: string, message: string, fix: string | null): Finding {
+  return { check, level: "failure", message, fix };
+}
+
+/** `text` as one word of a command that a person copies into a shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
+import { runCommand } from "./run-command.ts";
+
+/** The program that listens on a TCP port. */
+export interface PortOwner {
+  readonly pid: number;
+  readonly name: string;
+}
+
+const listening = "0A";
+const timeoutMs = 5_000;
+
+/** Which process of this user listens on `port`; null when none does, or when the system does not tell. */
+export async function portOwner(port: number, pathVariable: string): Promise<PortOwner | null> {
+  return process.platform === "linux" ? linuxOwner(port) : lsofOwner(port, pathVariable);
+}
+
+function linuxOwner(port: number): PortOwner | null {
+  const sockets = new Set(["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => inodesOf(file, port)));
+  if (sockets.size === 0) return null;
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    const holds = unlessGone(() => readdirSync(`/proc/${pid}/fd`))?.some((fd) => {
+      const target = unlessGone(() => readlinkSync(`/proc/${pid}/fd/${fd}`));
+      return target !== null && sockets.has(target);
+    });
+    if (holds) return { pid, name: programOf(pid) };
+  }
+  return null;
+}
+
+/** The kernel's own name for it is that of a thread, with Node. */
+function programOf(pid: number): string {
+  const [program = ""] = (unlessGone(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "").split("\0", 1);
+  return program === "" ? "a program" : basename(program);
+}
+
+function inodesOf(file: string, port: number): readonly string[] {
+  const rows = (unlessGone(() => readFileSync(file, "utf8")) ?? "").trim().split("\n").slice(1);
+  const wanted = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  return rows.flatMap((row) => {
+    const [, local = "", , state, , , , , , inode] = row.trim().split(/\s+/);
+    return state === listening && local.endsWith(wanted) ? [`socket:[${inode}]`] : [];
+  });
+}
+
+async function lsofOwner(port: number, pathVariable: string): Promise<PortOwner | null> {
+  const argv = ["lsof", "-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fpc"] as const;
+  const { stdout } = await runCommand(argv, { env: { PATH: `${pathVariable}:/usr/sbin` }, timeoutMs });
+  const pid = Number(/^p(\d+)$/m.exec(stdout)?.[1]);
+  return Number.isInteger(pid) ? { pid, name: /^c(.+)$/m.exec(stdout)?.[1] ?? "a program" } : null;
+}
+
+/** Null for what ended meanwhile, or belongs to another user. */
+function unlessGone<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null; // whatever the reason is, this process tells nothing
+  }
+}
