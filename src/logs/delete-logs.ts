@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
+import { sha256 } from "../core/ids.ts";
+import { isOf, itemsOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import { suppressTurns } from "./recorded-turns.ts";
 
 /** Rows that were removed. */
@@ -31,9 +32,18 @@ export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<Re
   const episodes = await sql`delete from episodes where ${isOf(accountId)} and log_id in ${ids}
     returning log_id`.execute(db);
   await suppressRecorded(on, removal);
+  await buryLogs(on, removal);
   const logs = await sql`delete from log_entries where ${isOf(accountId)} and log_id in ${ids}
     returning log_id`.execute(db);
   return { logs: logs.rows.length, episodes: episodes.rows.length, ...derived };
+}
+
+/** Notes that they are deleted, for a store that is restored from a time when they were not. */
+async function buryLogs({ db, dialect }: LogsDatabase, { logIds, at }: Pick<Removal, "logIds" | "at">): Promise<void> {
+  const rows = logIds.map((logId) => [sha256(logId), at]);
+  await sql`insert into log_tombstones (log_hash, deleted_at)
+    select item.value->>0, cast(item.value->>1 as bigint) from ${itemsOf(dialect, rows)} where true
+    on conflict (log_hash) do nothing`.execute(db);
 }
 
 async function removeFacts(

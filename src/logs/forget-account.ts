@@ -40,8 +40,8 @@ export function createAccountForgetting(
   };
 }
 
-/** In the order of the references. */
-async function removeMemory({ db }: LogsDatabase, accountId: string): Promise<void> {
+/** All of an account's memory, in the order of the references, inside of a transaction. */
+export async function removeMemory({ db }: Pick<LogsDatabase, "db">, accountId: string): Promise<void> {
   const words = sql`select word_id from log_words where account_id = ${accountId}`;
   await sql`delete from log_postings where word_id in (${words})`.execute(db);
   for (const table of ["log_words", "log_chunks", "facts", "statements", "entities"] as const) {

@@ -40,9 +40,10 @@ import { searchLogs } from "./search.ts";
 import { sightOf } from "./sight.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
+export { type RemovedRows, removeLogs } from "./delete-logs.ts";
 export type { LogsErrorCode } from "./errors.ts";
 export { createModelExtractor } from "./extractor/model-extractor.ts";
-export { type AccountForgetting, createAccountForgetting } from "./forget-account.ts";
+export { type AccountForgetting, createAccountForgetting, removeMemory } from "./forget-account.ts";
 export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
 export type {
   DeletionNote,

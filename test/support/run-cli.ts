@@ -19,6 +19,8 @@ export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
     openStores: unexpected("openStores"),
     socketPath: unexpected("socketPath"),
     token: unexpected("token"),
+    backUp: unexpected("backUp"),
+    restore: unexpected("restore"),
     ...ports,
   };
 }
