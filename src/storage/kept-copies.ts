@@ -45,7 +45,7 @@ export async function keepStoreCopy(options: {
     await removeOldCopies(copies, Date.now());
     return file;
   } catch (error) {
-    await rm(draft, { force: true });
+    await rm(draft, { force: true }).catch(() => undefined); // where it cannot be removed it could not be made
     throw new PosternError(
       "store_unavailable",
       `The store at ${path} has to be brought to this version, and no copy of it could be made in ${copies} before: ${messageOf(error)}. Nothing was changed.`,
