@@ -61,12 +61,16 @@ function tableOf({ schema }: PresentStore, table: string): RawBuilder<unknown> {
   return schema === null ? sql.table(table) : sql.table(`${schema}.${table}`);
 }
 
-/** All rows of a table, in the order of a unique column, piece by piece. */
-async function* pagesOf(db: Kysely<Tables>, table: RawBuilder<unknown>, key: string): AsyncGenerator<readonly Row[]> {
+/** All rows of a table, in the order of a unique column, piece by piece; the other columns only where they are named. */
+async function* pagesOf(
+  db: Kysely<Tables>,
+  table: RawBuilder<unknown>,
+  { key, columns = sql`*` }: { readonly key: string; readonly columns?: RawBuilder<unknown> },
+): AsyncGenerator<readonly Row[]> {
   let last: string | number | null = null;
   for (;;) {
     const after = last === null ? sql`` : sql`where ${sql.ref(key)} > ${last}`;
-    const page: RawBuilder<Row> = sql`select * from ${table} ${after} order by ${sql.ref(key)} limit ${sql.lit(pageRows)}`;
+    const page: RawBuilder<Row> = sql`select ${columns} from ${table} ${after} order by ${sql.ref(key)} limit ${sql.lit(pageRows)}`;
     const { rows } = await page.execute(db);
     if (rows.length === 0) return;
     yield rows;
@@ -75,7 +79,7 @@ async function* pagesOf(db: Kysely<Tables>, table: RawBuilder<unknown>, key: str
 }
 
 async function* presentPages(present: PresentStore, table: string, key: string): AsyncGenerator<readonly Row[]> {
-  if (present.tables.has(table)) yield* pagesOf(present.db, tableOf(present, table), key);
+  if (present.tables.has(table)) yield* pagesOf(present.db, tableOf(present, table), { key });
 }
 
 /** Those of a table that has few. */
@@ -130,7 +134,8 @@ async function removeBuried(restored: RestoredStore, ports: ReplayPorts): Promis
   const { db } = restored;
   const at = Date.now();
   let removed = 0;
-  for await (const rows of pagesOf(db, sql.table("log_entries"), "log_id")) {
+  const ids = { key: "log_id", columns: sql`log_id, account_id` }; // contents are large
+  for await (const rows of pagesOf(db, sql.table("log_entries"), ids)) {
     const byHash = new Map(rows.map((row) => [sha256(String(row["log_id"])), row]));
     const buried = await db
       .selectFrom("log_tombstones")
@@ -244,7 +249,7 @@ async function absentIn(
 ): Promise<readonly string[]> {
   if (!present.tables.has(table)) return [];
   const absent: string[] = [];
-  for await (const rows of pagesOf(db, sql.table(table), key)) {
+  for await (const rows of pagesOf(db, sql.table(table), { key, columns: sql.ref(key) })) {
     const ids = rows.map((row) => String(row[key]));
     const { rows: there } = await sql<{ id: string }>`select ${sql.ref(key)} as id from ${tableOf(present, table)}
       where ${sql.ref(key)} in (${sql.join(ids)})`.execute(present.db);
