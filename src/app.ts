@@ -55,6 +55,7 @@ import { createMcp } from "./mcp/index.ts";
 import { openMemory } from "./memory.ts";
 import { writeFileAtomic } from "./platform/files.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
+import { keepCopiesYoung } from "./storage/kept-copies.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
 import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
@@ -252,6 +253,7 @@ async function start(
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
   memory.start();
+  disposer.add(keepCopiesYoung(join(config.home, "backups"), { clock, log }));
   return {
     addresses,
     baseUrl: place.baseUrl,

@@ -168,6 +168,18 @@ export const processEnvironment: Environment = process.env;
 // The path of a Unix socket, with its end mark, has 108 bytes on Linux and 104 on macOS; the longest name of ours has 12.
 const longestRunDirBytes = 90;
 
+/** What a restore goes into: the state folder, and the store that the environment names, without what `config.json` says. */
+export function stateFolder(env: Environment = processEnvironment): {
+  readonly home: string;
+  readonly databaseUrl: string | null;
+} {
+  const set = (name: string): string | null => env[name] || null;
+  return {
+    home: resolve(set("POSTERN_HOME") ?? join(homedir(), ".postern")),
+    databaseUrl: set("POSTERN_DATABASE_URL"),
+  };
+}
+
 /**
  * The configuration of this process. An empty variable is as an unset one.
  * @throws PosternError `invalid_configuration`, naming the setting

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, readdirSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -15,9 +16,20 @@ const { systemClock } = await import("./core/clock.ts");
 const { isErrno, messageOf } = await import("./core/errors.ts");
 const { packageVersion } = await import("./version.ts");
 
+// Of a restore that was cut off the rest is done before anything is read.
+async function settleState(): Promise<void> {
+  const { stateFolder } = await import("./config.ts");
+  const { home } = stateFolder();
+  const names = existsSync(home) ? readdirSync(home) : [];
+  if (!names.some((name) => name.startsWith("restor"))) return;
+  const { finishRestore } = await import("./backup/index.ts");
+  await finishRestore(home);
+}
+
 // Each part of the house is loaded by the command that needs it: `--help` is not kept waiting by a web server.
 const ports: CliPorts = {
   async startGateway(overrides) {
+    await settleState();
     const { loadConfig } = await import("./config.ts");
     const { refuseReadableNetwork } = await import("./exposure.ts");
     const config = loadConfig(undefined, overrides);
@@ -50,7 +62,19 @@ const ports: CliPorts = {
     };
   },
 
+  async backUp(options) {
+    await settleState();
+    const { backUp } = await import("./backup-commands.ts");
+    return backUp(options);
+  },
+
+  async restore(options) {
+    const { restore } = await import("./backup-commands.ts");
+    return restore(options);
+  },
+
   async openStores() {
+    await settleState();
     const { openCommandStores } = await import("./command-stores.ts");
     return openCommandStores();
   },

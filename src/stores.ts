@@ -48,6 +48,7 @@ export async function openStores(config: Config, { log, clock, place }: StoresDe
   const { db, dialect, close } = await openDatabase({
     url: config.databaseUrl,
     path: join(config.home, "postern.db"),
+    copies: join(config.home, "backups"),
     log,
   });
   const secrets = await openSecretBox(join(config.home, "key"), ({ message }) =>

@@ -43,7 +43,9 @@ export function addForgetCommands(group: Command, context: CliContext): void {
     "postern logs purge --before 2026-01-01",
     "postern logs purge --all --yes",
   ])
-    .description("delete many entries for good: of a session, before a time, or all of your account")
+    .description(
+      "delete many entries for good: of a session, before a time, or all of your account; backups keep them, and copies of before an upgrade for up to 30 days",
+    )
     .option("--session <id>", "of this session, in one transaction")
     .option("--before <time>", "what happened before this date or time (ISO 8601)", moment)
     .option("--all", "all")

@@ -1,3 +1,4 @@
+import type { MadeBackup, RestoredBackup } from "../backup/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput, AddedAccount } from "../wire/accounts.ts";
@@ -132,11 +133,33 @@ export interface CliService {
   }>;
 }
 
+/** What `backup` is asked for. */
+export interface BackupOptions {
+  /** Absolute. */
+  readonly file: string;
+  readonly withKey: boolean;
+  readonly withRecordings: boolean;
+  readonly progress: (words: string) => void;
+}
+
+/** What `restore` is asked for. */
+export interface RestoreOptions {
+  /** Absolute. */
+  readonly file: string;
+  readonly replace: boolean;
+  readonly replay: boolean;
+  readonly progress: (words: string) => void;
+}
+
 /** What the command line needs of the house; `main.ts` passes it in. */
 export interface CliPorts {
   /** @throws PosternError when the configuration does not fit or the port is taken */
   startGateway(overrides: GatewayOverrides): Promise<RunningGateway>;
   openStores(): Promise<CliStores>;
+  /** @throws PosternError `backup_exists` | `store_unavailable` | `store_newer` */
+  backUp(options: BackupOptions): Promise<MadeBackup>;
+  /** @throws PosternError see `restoreBackup` */
+  restore(options: RestoreOptions): Promise<RestoredBackup>;
   /** Path of the Unix socket on which the gateway takes the owner's requests. */
   socketPath(): Promise<string>;
   /** Looks at everything that Postern needs. `smoke` starts each agent once. */

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { addAccountCommands } from "./account-command.ts";
 import { addAttachCommand } from "./attach-command.ts";
+import { addBackupCommands } from "./backup-command.ts";
 import { addClientCommands } from "./client-command.ts";
 import { addCodingCommands } from "./coding-command.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
@@ -73,6 +74,7 @@ export async function runCli(
   addEventsCommand(program, context);
   addWebhookCommands(program, context);
   addMcpCommand(program, context);
+  addBackupCommands(program, context);
   try {
     await program.parseAsync(argv, { from: "user" });
     return exitCode;

@@ -1,6 +1,7 @@
 import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
-import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
+import { sha256 } from "../core/ids.ts";
+import { isOf, itemsOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import { suppressTurns } from "./recorded-turns.ts";
 
 /** Rows that were removed. */
@@ -44,6 +45,7 @@ export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<Re
       returning log_id`.execute(db);
     episodes += gone.rows.length;
     await suppressRecorded(on, { ...removal, logIds: some });
+    await buryLogs(on, { ...removal, logIds: some });
     const entries = await sql`delete from log_entries where ${isOf(accountId)} and log_id in ${ids}
       returning log_id`.execute(db);
     logs += entries.rows.length;
@@ -74,6 +76,14 @@ async function inPieces<T>(
     if (from > 0) await nextTask();
     await task(all.slice(from, from + atOnce));
   }
+}
+
+/** Notes that they are deleted, for a store that is restored from a time when they were not. */
+async function buryLogs({ db, dialect }: LogsDatabase, { logIds, at }: Pick<Removal, "logIds" | "at">): Promise<void> {
+  const rows = logIds.map((logId) => [sha256(logId), at]);
+  await sql`insert into log_tombstones (log_hash, deleted_at)
+    select item.value->>0, cast(item.value->>1 as bigint) from ${itemsOf(dialect, rows)} where true
+    on conflict (log_hash) do nothing`.execute(db);
 }
 
 async function removeFacts(

@@ -43,6 +43,7 @@ import { createSharedWrites } from "./shared-writes.ts";
 import { sightOf } from "./sight.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
+export { type RemovedRows, removeAllLogs, removeLogs } from "./delete-logs.ts";
 export type { LogsErrorCode } from "./errors.ts";
 export { createModelExtractor } from "./extractor/model-extractor.ts";
 export { type AccountForgetting, createAccountForgetting } from "./forget-account.ts";

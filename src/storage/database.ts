@@ -1,6 +1,6 @@
 import { Kysely } from "kysely";
 import { messageOf, PosternError } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
+import { type Log, silentLog } from "../core/log.ts";
 import { describeUrl, migrate } from "./migrate.ts";
 import type { Tables } from "./schema.ts";
 
@@ -19,10 +19,16 @@ export interface Database {
 }
 
 /** Where the store is: PostgreSQL at `url`, or with null the SQLite file at `path`. */
-export interface DatabaseOptions {
+export interface DatabasePlace {
   readonly url: string | null;
   readonly path: string;
+}
+
+/** What {@link openDatabase} needs. */
+export interface DatabaseOptions extends DatabasePlace {
   readonly log: Log;
+  /** Where copies of the SQLite file go, of before it is brought to this version. None are made when left out. */
+  readonly copies?: string;
 }
 
 /**
@@ -36,7 +42,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   let db: Kysely<Tables> | undefined;
   try {
     db = url === null ? await openSqlite(path) : await openPostgres(url, log);
-    await migrate(db, place);
+    await migrate(db, place, (applied) => keepCopy(options, applied));
   } catch (error) {
     await db?.destroy();
     if (error instanceof PosternError) throw error;
@@ -51,6 +57,41 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     dialect: url === null ? "sqlite" : "postgres",
     close: () => (closing ??= opened.destroy()),
   };
+}
+
+/**
+ * Runs `task` on a store as it is, whatever its version, and closes it.
+ * @throws PosternError `store_unavailable`
+ */
+export async function withRawDatabase<T>(
+  { url, path }: DatabasePlace,
+  task: (database: Pick<Database, "db" | "dialect">) => Promise<T>,
+): Promise<T> {
+  const place = url === null ? path : describeUrl(url);
+  const db = await (url === null ? openSqlite(path) : openPostgres(url, silentLog)).catch((error: unknown) => {
+    throw new PosternError("store_unavailable", `Cannot open the store at ${place}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  });
+  try {
+    return await task({ db, dialect: url === null ? "sqlite" : "postgres" });
+  } finally {
+    await db.destroy();
+  }
+}
+
+async function keepCopy({ url, path, copies, log }: DatabaseOptions, applied: readonly string[]): Promise<void> {
+  if (url !== null) {
+    log.info(
+      { from: applied.at(-1) },
+      "bringing the store to this version; a backup of PostgreSQL is its administrator's",
+    );
+    return;
+  }
+  if (copies === undefined) return;
+  const { keepStoreCopy } = await import("./kept-copies.ts");
+  const file = await keepStoreCopy({ path, copies, applied });
+  if (file !== null) log.info({ file }, "the store as it was before it is brought to this version");
 }
 
 // Each dialect is loaded when it is used: `pg` costs a start 30 ms that SQLite does not need.

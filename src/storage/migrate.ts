@@ -1,5 +1,6 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import type { Migration } from "kysely/migration";
+import { isoTime } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { firstMigration } from "./migrations/0001-first.ts";
 import { worktreesMigration } from "./migrations/0002-worktrees.ts";
@@ -9,6 +10,7 @@ import { recordingsMigration } from "./migrations/0005-recordings.ts";
 import { oauthMigration } from "./migrations/0006-oauth.ts";
 import { logsMigration } from "./migrations/0007-logs.ts";
 import { forgottenMigration } from "./migrations/0008-forgotten.ts";
+import { tombstonesMigration } from "./migrations/0009-tombstones.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
@@ -21,6 +23,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0006-oauth": oauthMigration,
   "0007-logs": logsMigration,
   "0008-forgotten": forgottenMigration,
+  "0009-tombstones": tombstonesMigration,
 };
 
 /** The name of every migration of this version. */
@@ -34,12 +37,18 @@ type MigrationLog = { kysely_migration: { name: string; timestamp: string } };
  * together take turns, so that each migration runs once.
  *
  * @param place where the store is, for messages
+ * @param beforeChange called before a store that is there already is changed, with the migrations that it has
  * @throws PosternError `store_newer` | `store_unavailable`
  */
-export async function migrate(db: Kysely<Tables>, place: string): Promise<void> {
+export async function migrate(
+  db: Kysely<Tables>,
+  place: string,
+  beforeChange: (applied: readonly string[]) => Promise<void> = async () => {},
+): Promise<void> {
   const applied = await appliedMigrations(db);
   refuseNewer(applied, place);
-  if (applied.length === Object.keys(migrations).length) return;
+  if (applied.length === migrationNames.length) return;
+  if (applied.length > 0) await beforeChange(applied);
   const { Migrator } = await import("kysely/migration");
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } });
   const { error } = await migrator.migrateToLatest();
@@ -52,10 +61,33 @@ export async function migrate(db: Kysely<Tables>, place: string): Promise<void> 
   );
 }
 
-/** The names of those that this store has had; none when it is empty. */
+/**
+ * Makes tables inside of a transaction on PostgreSQL: those of the migrations `names`, which the store does not have yet. Kysely's own
+ * migrator looks at the tables of all schemas, and would take those that were moved aside for the store's.
+ */
+export async function applyMigrations(trx: Transaction<Tables>, names: readonly string[]): Promise<void> {
+  await sql`create table if not exists kysely_migration (name varchar(255) primary key, timestamp varchar(255) not null)`.execute(
+    trx,
+  );
+  await sql`create table if not exists kysely_migration_lock (id varchar(255) primary key, is_locked integer default 0 not null)`.execute(
+    trx,
+  );
+  await sql`insert into kysely_migration_lock (id) values ('migration_lock') on conflict do nothing`.execute(trx);
+  for (const name of names) {
+    await migrations[name]?.up(trx);
+    await sql`insert into kysely_migration (name, timestamp) values (${name}, ${isoTime(Date.now())})`.execute(trx);
+  }
+}
+
+/** The migrations that a store has, in order; none for a place without one. */
 export async function appliedMigrations(db: Kysely<Tables>): Promise<readonly string[]> {
   try {
-    const rows = await db.$extendTables<MigrationLog>().selectFrom("kysely_migration").select("name").execute();
+    const rows = await db
+      .$extendTables<MigrationLog>()
+      .selectFrom("kysely_migration")
+      .select("name")
+      .orderBy("name")
+      .execute();
     return rows.map((row) => row.name);
   } catch (error) {
     if (isMissingTable(error)) return [];
@@ -68,7 +100,8 @@ function isMissingTable(error: unknown): boolean {
   return ("code" in error && error.code === "42P01") || error.message.startsWith("no such table");
 }
 
-function refuseNewer(applied: readonly string[], place: string): void {
+/** @throws PosternError `store_newer` for migrations that this version does not know */
+export function refuseNewer(applied: readonly string[], place: string): void {
   const unknown = applied.filter((name) => !(name in migrations));
   if (unknown.length === 0) return;
   throw new PosternError(

@@ -298,4 +298,10 @@ export interface Tables {
     last_turn: number;
     created_at: number;
   };
+  /** Entries that were deleted, without anything of them: a restored backup that still has one loses it again. */
+  log_tombstones: {
+    /** SHA-256 of the entry's id, hex. */
+    log_hash: string;
+    deleted_at: number;
+  };
 }

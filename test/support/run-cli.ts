@@ -22,6 +22,8 @@ export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
     service: unexpected("service"),
     runProgram: unexpected("runProgram"),
     token: unexpected("token"),
+    backUp: unexpected("backUp"),
+    restore: unexpected("restore"),
     ...ports,
   };
 }

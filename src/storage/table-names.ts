@@ -1,0 +1,42 @@
+import type { Tables } from "./schema.ts";
+
+const tables: Readonly<Record<keyof Tables, true>> = {
+  accounts: true,
+  passkeys: true,
+  audit_entries: true,
+  oauth_clients: true,
+  oauth_records: true,
+  oauth_keys: true,
+  personal_tokens: true,
+  sign_in_links: true,
+  browser_sessions: true,
+  folders: true,
+  configured_agents: true,
+  sessions: true,
+  recordings: true,
+  session_aliases: true,
+  forgotten_sessions: true,
+  worktrees: true,
+  queued_prompts: true,
+  idempotency_keys: true,
+  session_events: true,
+  session_event_memos: true,
+  event_marks: true,
+  webhooks: true,
+  webhook_deliveries: true,
+  log_entries: true,
+  log_turns: true,
+  episodes: true,
+  log_chunks: true,
+  log_words: true,
+  log_postings: true,
+  entities: true,
+  statements: true,
+  facts: true,
+  log_marks: true,
+  log_suppressions: true,
+  log_tombstones: true,
+};
+
+/** Every table of the store. */
+export const tableNames: readonly string[] = Object.keys(tables);
