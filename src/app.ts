@@ -56,6 +56,7 @@ import { writeFileAtomic } from "./platform/files.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
+import { openTelegramChat } from "./telegram-chat.ts";
 import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
 import { linkTerminalHost } from "./terminal-host-link.ts";
 import { packageVersion } from "./version.ts";
@@ -256,6 +257,19 @@ async function start(
   oauth.start();
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
+  const chat = await openTelegramChat({
+    config,
+    db,
+    accounts,
+    folders,
+    tools,
+    events: (options) => events.stream(options),
+    problemOf: (error, requestId) => toProblem(error, requestId).problem,
+    baseUrl: () => place.baseUrl,
+    clock,
+    log,
+  });
+  disposer.add(async () => chat?.close());
   return {
     addresses,
     baseUrl: place.baseUrl,

@@ -8,6 +8,7 @@ import { browserSessionsMigration } from "./migrations/0004-browser-sessions.ts"
 import { recordingsMigration } from "./migrations/0005-recordings.ts";
 import { oauthMigration } from "./migrations/0006-oauth.ts";
 import { logsMigration } from "./migrations/0007-logs.ts";
+import { chatMigration } from "./migrations/0010-chat.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
@@ -19,6 +20,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0005-recordings": recordingsMigration,
   "0006-oauth": oauthMigration,
   "0007-logs": logsMigration,
+  "0010-chat": chatMigration,
 };
 
 /** What Kysely's migrator writes down. */
