@@ -264,7 +264,7 @@ test("too many requests, broken connections and a server that is gone hold messa
 
 test("a very long answer is a file, a long one several messages in order", async () => {
   const scene = await openChatScene(openStore);
-  scene.sessions.onAsk = (session, prompt) => endTurn(session, `${"a line of words\n".repeat(Number(prompt))}`);
+  scene.sessions.onAsk = (session, prompt) => endTurn(session, "a line of words\n".repeat(Number(prompt)));
   scene.bot.write(me, "/ask 600");
   await expect.poll(() => said(scene, "a line of words").length, patience).toBe(3);
   scene.bot.write(me, "/ask 5000");

@@ -15,6 +15,7 @@ const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
 // A wrong token does not become right; who replaced it restarts the gateway, or waits so long.
 const refusedPauseMs = 60_000;
+const emptyPauseMs = 250;
 const maxStrangers = 1_000;
 
 /** @see Intake */
@@ -34,6 +35,7 @@ export function createIntake(
     let pauseMs = firstPauseMs;
     while (!signal.aborted) {
       try {
+        const asked = clock.now();
         const received = await channel.receive(after, signal);
         if (signal.aborted) return;
         if (received.kind === "updates") {
@@ -43,6 +45,8 @@ export function createIntake(
             if (incoming !== null) await take(updateId, incoming);
             after = updateId;
           }
+          // A server that does not wait when it has nothing would be asked without end.
+          if (received.updates.length === 0 && clock.now() - asked < emptyPauseMs) await pause(emptyPauseMs);
           continue;
         }
         if (received.kind !== "limited") told(received.reason, received.kind === "refused");

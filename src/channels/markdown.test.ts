@@ -66,7 +66,7 @@ test("a hostile answer, as long as one is styled, takes no time", () => {
 });
 
 test("no escape sequence, control character or reversing mark is left in what is shown", () => {
-  expect(plainWords("a\u001b[31mred\u001b[0m\u0007\u202eb\r\nc\td\u0000")).toBe("ared" + "b\nc\td");
+  expect(plainWords("a\u001b[31mred\u001b[0m\u0007\u202eb\r\nc\td\u0000")).toBe("aredb\nc\td");
   expect(plainLine("a\n\n b\u001b]0;t\u0007", 100)).toBe("a b");
   expect(shortened("ab🦊cd", 4)).toBe("ab…");
   expect(plainWords("\ud800x").isWellFormed()).toBe(true);

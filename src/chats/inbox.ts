@@ -80,7 +80,7 @@ export function createInbox(deps: {
       .where("chat_id", "=", chatId)
       .where("state", "=", "waiting")
       .executeTakeFirstOrThrow();
-    return Number(count);
+    return count;
   }
 
   return {

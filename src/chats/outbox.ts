@@ -88,7 +88,7 @@ export function createOutbox(deps: {
       .where("chat_id", "=", chatId)
       .where("state", "in", ["waiting", "sending", "repeat"])
       .executeTakeFirstOrThrow();
-    return Number(count) >= maxWaitingInChat;
+    return count >= maxWaitingInChat;
   }
 
   return {

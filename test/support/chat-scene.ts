@@ -30,7 +30,8 @@ import { readOutput, sessionSummary, turn } from "./scripted-gateway.ts";
 
 /** The one on the list. */
 export const me = { id: 1001, username: "owner" };
-const token = "1:scene";
+/** The bot's. */
+export const sceneToken = "1:scene";
 const patience = { timeout: 15_000, interval: 20 };
 
 /** A session that a test plays. */
@@ -176,12 +177,17 @@ export interface ChatScene {
 /** Opens a scene; everything ends with the test. */
 export async function openChatScene(
   openStore: OpenTestStore,
-  options: { readonly scopes?: readonly Scope[]; readonly folders?: readonly string[]; readonly log?: Log } = {},
+  options: {
+    readonly scopes?: readonly Scope[];
+    readonly folders?: readonly string[];
+    readonly log?: Log;
+    readonly apiRoot?: string;
+  } = {},
 ): Promise<ChatScene> {
   const { folders = ["/code/project"], log = silentLog } = options;
   const granted = new Set(options.scopes ?? scopes);
   const store = await openStore();
-  const bot = await startFakeBotApi({ token });
+  const bot = await startFakeBotApi({ token: sceneToken });
   const clock = systemClock;
   const sessions = createPlayedSessions();
   const events = await createEventLog({
@@ -190,7 +196,7 @@ export async function openChatScene(
     log,
     beside: async () => async () => undefined,
   });
-  const channel = await createTelegram({ token, apiRoot: bot.url, pollSeconds: 2 });
+  const channel = await createTelegram({ token: sceneToken, apiRoot: options.apiRoot ?? bot.url, pollSeconds: 2 });
   const quick = { ...channel, limits: { ...channel.limits, betweenMessagesMs: 5, maxMessagesPerSecond: 1_000 } };
   const principal: Principal = {
     accountId: "owner",

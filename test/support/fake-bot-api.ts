@@ -105,7 +105,7 @@ export async function startFakeBotApi(
     getMe: () => ({ id: 1, is_bot: true, first_name: "Postern", username: "postern_test_bot" }),
     setMyCommands: () => true,
     sendChatAction: () => true,
-    answerCallbackQuery: ({ text }) => notices.push(String(text ?? "")) > 0,
+    answerCallbackQuery: ({ text }) => notices.push(z.string().parse(text ?? "")) > 0,
     sendMessage: (body) => shown(body, text(body, "text", 4_096), null),
     sendDocument: (body) => shown(body, text(body, "caption", 1_024), documentSchema.parse(body["document"])),
     editMessageText: edit,
@@ -118,13 +118,13 @@ export async function startFakeBotApi(
       reply_parameters: reply,
       message_thread_id: topic,
     } = commonSchema.parse(body);
-    const last = messages.findLast((message) => message.chatId === String(chatId));
+    const last = messages.findLast((message) => message.chatId === chatId);
     if (options.paced === true && last !== undefined && Date.now() - last.at < 1_000) {
       throw new BadRequest("Too Many Requests: retry after 1", 429, 1);
     }
     const message: ShownMessage = {
       messageId: nextMessageId,
-      chatId: String(chatId),
+      chatId,
       ...said,
       buttons: buttonsOf(markup),
       document,
@@ -140,7 +140,7 @@ export async function startFakeBotApi(
 
   function edit(body: Record<string, unknown>): unknown {
     const { chat_id: chatId, message_id: messageId, reply_markup: markup } = editSchema.parse(body);
-    const at = messages.findIndex((message) => message.messageId === messageId && message.chatId === String(chatId));
+    const at = messages.findIndex((message) => message.messageId === messageId && message.chatId === chatId);
     const before = messages[at];
     if (before === undefined) throw new BadRequest("Bad Request: message to edit not found");
     const after = { ...before, ...text(body, "text", 4_096), buttons: buttonsOf(markup), edits: before.edits + 1 };
