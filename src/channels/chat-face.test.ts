@@ -1,7 +1,7 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { type ChatScene, endTurn, me, openChatScene } from "../../test/support/chat-scene.ts";
 import { describeOnBothStores, openSqliteTestStore } from "../../test/support/database.ts";
-import type { ShownMessage } from "../../test/support/fake-bot-api.ts";
+import { type ShownMessage, startFakeBotApi } from "../../test/support/fake-bot-api.ts";
 import { pendingPermission, turn } from "../../test/support/scripted-gateway.ts";
 import { type Log, silentLog } from "../core/log.ts";
 
@@ -260,6 +260,38 @@ test("too many requests, broken connections and a server that is gone hold messa
   const repeated = await scene.shown("↻ Perhaps said before:\nECHO broken");
   expect(repeated).toBeDefined();
   expect(said(scene, "ECHO broken")).toHaveLength(2);
+});
+
+test("a style that Telegram does not like is left out, and the words arrive", async () => {
+  const scene = await openChatScene(openStore);
+  scene.bot.intercept = (method, { entities }) =>
+    method === "sendMessage" && JSON.stringify(entities).includes("bold")
+      ? { status: 400, description: "Bad Request: can't parse entities" }
+      : null;
+  scene.bot.write(me, "/ask a **bold** word");
+  expect(await scene.shown("ECHO a bold word")).toMatchObject({ entities: [] });
+});
+
+test("when Telegram is not there the chat's side opens and ends all the same, and says so once", async () => {
+  const lines: string[] = [];
+  const log: Log = { ...silentLog, warn: (_fields, message) => void lines.push(message) };
+  const scene = await openChatScene(openStore, { log, apiRoot: "http://127.0.0.1:9" });
+  await expect.poll(() => lines, patience).toEqual(["the chat program cannot be reached; trying again"]);
+  await scene.end();
+});
+
+test("a wrong token is told to the log, without the token", async () => {
+  const lines: string[] = [];
+  const log: Log = {
+    ...silentLog,
+    error: (fields, message) => void lines.push(`${message} ${JSON.stringify(fields)}`),
+  };
+  const other = await startFakeBotApi({ token: "2:another" });
+  onTestFinished(() => other.close());
+  await openChatScene(openStore, { log, apiRoot: other.url });
+  await expect.poll(() => lines.length, patience).toBe(1);
+  expect(lines[0]).toMatch(/refuses us.*getMe: 401 Unauthorized/);
+  expect(lines[0]).not.toContain("1:scene");
 });
 
 test("a very long answer is a file, a long one several messages in order", async () => {

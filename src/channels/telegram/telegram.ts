@@ -61,6 +61,20 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
     }
   }
 
+  /** Better bare than not at all, should Telegram ever not like a style. */
+  async function withoutStylesIfRefused(
+    body: MessageBody,
+    task: (body: MessageBody) => Promise<string>,
+  ): Promise<string> {
+    try {
+      return await task(body);
+    } catch (error) {
+      const isStyle = error instanceof RefusalOf && error.error_code === 400 && body.spans.length > 0;
+      if (!isStyle) throw error;
+      return task({ ...body, spans: [] });
+    }
+  }
+
   /** For what nothing depends on. */
   async function attempt(task: () => Promise<unknown>): Promise<void> {
     try {
@@ -90,26 +104,28 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
       }
     },
 
-    send: (chatId, body) =>
-      handOver(async () => {
-        const { chat, topic } = placeOf(chatId);
-        const common = {
-          ...(topic === null ? {} : { message_thread_id: topic }),
-          ...(body.replyTo === null
-            ? {}
-            : { reply_parameters: { message_id: Number(body.replyTo), allow_sending_without_reply: true } }),
-          ...(body.buttons.length === 0 ? {} : { reply_markup: keyboardOf(body) }),
-          disable_notification: body.silent,
-        };
-        const entities = body.spans.map(entityOf);
-        if (body.document === null) {
-          const plain = { ...common, entities, link_preview_options: { is_disabled: true } };
-          return String((await api.sendMessage(chat, body.text, plain)).message_id);
-        }
-        const file = new InputFile(new TextEncoder().encode(body.document.content), body.document.name);
-        const caption = { ...common, caption: body.text, caption_entities: entities };
-        return String((await api.sendDocument(chat, file, caption)).message_id);
-      }),
+    send: (chatId, whole) =>
+      handOver(() =>
+        withoutStylesIfRefused(whole, async (body) => {
+          const { chat, topic } = placeOf(chatId);
+          const common = {
+            ...(topic === null ? {} : { message_thread_id: topic }),
+            ...(body.replyTo === null
+              ? {}
+              : { reply_parameters: { message_id: Number(body.replyTo), allow_sending_without_reply: true } }),
+            ...(body.buttons.length === 0 ? {} : { reply_markup: keyboardOf(body) }),
+            disable_notification: body.silent,
+          };
+          const entities = body.spans.map(entityOf);
+          if (body.document === null) {
+            const plain = { ...common, entities, link_preview_options: { is_disabled: true } };
+            return String((await api.sendMessage(chat, body.text, plain)).message_id);
+          }
+          const file = new InputFile(new TextEncoder().encode(body.document.content), body.document.name);
+          const caption = { ...common, caption: body.text, caption_entities: entities };
+          return String((await api.sendDocument(chat, file, caption)).message_id);
+        }),
+      ),
 
     edit: ({ chatId, messageId }, body) =>
       handOver(async () => {
