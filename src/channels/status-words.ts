@@ -50,7 +50,9 @@ function toolWords({ turns }: ReadOutput): string {
   if (last?.role !== "assistant") return "";
   const calls = last.blocks.filter((block) => block.type === "tool_call");
   const current = calls.at(-1);
-  return current === undefined ? "" : ` · ${calls.length} tool calls, now ${plainLine(current.name, 60)}`;
+  return current === undefined
+    ? ""
+    : ` · ${calls.length} tool ${calls.length === 1 ? "call" : "calls"}, now ${plainLine(current.name, 60)}`;
 }
 
 /** In steps that get larger: a message is not changed every second. */

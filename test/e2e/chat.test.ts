@@ -23,7 +23,7 @@ async function createChatWorld(): Promise<{ bot: FakeBotApi; world: World; apiTo
   };
   const world = await createWorld({ agents: true, config: { telegram }, env: { POSTERN_TELEGRAM_TOKEN: token } });
   onTestFinished(() => world.close());
-  return { bot, world, apiToken: await prepareStore(world, ["claude-code"]) };
+  return { bot, world, apiToken: await prepareStore(world) };
 }
 
 async function shown(bot: FakeBotApi, isIt: (message: ShownMessage) => boolean): Promise<ShownMessage> {
@@ -68,8 +68,13 @@ test("a chat message starts a session, a button allows its permission, the answe
   bot.write(me, plain);
   await shown(bot, says(echoOf(plain)));
 
+  bot.write(me, "/agent codex");
+  await shown(bot, says("are of codex"));
+  bot.write(me, "/ask say the other agent");
+  await shown(bot, says("the other agent"));
+
   await expect.poll(() => bot.messages.filter(says("✓ claude-code is done")).length, patience).toBe(3);
-  for (const words of ["RESULT 1 ok", "and on it goes", echoOf(plain), "✅ Allowed by"]) {
+  for (const words of ["RESULT 1 ok", "and on it goes", echoOf(plain), "✅ Allowed by", "the other agent"]) {
     expect(bot.messages.filter(says(words)), `"${words}" is said once`).toHaveLength(1);
   }
   expect(

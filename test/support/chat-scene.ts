@@ -53,6 +53,8 @@ export interface PlayedSessions {
   onAsk: (session: PlayedSession, prompt: string) => void;
   /** Called before a prompt is taken. */
   beforeAsk: () => Promise<void>;
+  /** Called when it was taken, before the caller is told. */
+  afterAsk: () => Promise<void>;
 }
 
 function createPlayedSessions(): PlayedSessions {
@@ -61,8 +63,9 @@ function createPlayedSessions(): PlayedSessions {
   const answered: AnswerPermissionInput[] = [];
   const remembered = new Map<string, { readonly sessionId: string; readonly hash: string }>();
   const effects = { readOnly: false, destructive: false, idempotent: false, openWorld: false };
-  const played: Pick<PlayedSessions, "onAsk" | "beforeAsk"> = {
+  const played: Pick<PlayedSessions, "onAsk" | "beforeAsk" | "afterAsk"> = {
     beforeAsk: async () => undefined,
+    afterAsk: async () => undefined,
     onAsk: (session, prompt) => endTurn(session, `ECHO ${prompt}`),
   };
 
@@ -100,6 +103,7 @@ function createPlayedSessions(): PlayedSessions {
       session.activity = "working";
       played.onAsk(session, input.prompt);
     }
+    await played.afterAsk();
     return { ...summaryOf(session), started: "new", delivered: true, ignored: [] };
   }
 
