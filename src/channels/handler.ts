@@ -2,6 +2,7 @@ import type { ChatUpdate, ChatWork, NewMessage } from "../chats/index.ts";
 import { hasCode, messageOf as wordsOf } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
+import type { Problem } from "../wire/problem.ts";
 import { type Incoming, incomingSchema } from "./channel.ts";
 import { say } from "./choices.ts";
 import { command, text } from "./commands.ts";
@@ -24,6 +25,14 @@ export interface Handler {
 // What fails so often is a mistake of ours: it would fail forever, and hold up the chat.
 const maxAttempts = 5;
 const retryMs = 1_000;
+
+/** What a chat can do about it. */
+const hints: Readonly<Partial<Record<Problem["code"], string>>> = {
+  agent_not_configured: "\nHere: /agent",
+  dir_not_allowed: "\nHere: /folder",
+  dir_not_found: "\nHere: /folder",
+  permission_pending: "\nAnswer the question first, or /interrupt the turn.",
+};
 
 /** @see Handler */
 export function createHandler(
@@ -89,7 +98,8 @@ export function createHandler(
     if (status >= 500) {
       log.error({ channel: channel.name, requestId, code, reason: wordsOf(error) }, "a tool failed for a chat");
     }
-    return say(`⚠️ ${shortened(plainWords(detail), 2_000)} (${code})`);
+    const hint = hints[code] ?? "";
+    return say(`⚠️ ${shortened(plainWords(detail), 2_000)} (${code})${hint}`);
   }
 
   async function settle(update: ChatUpdate, incoming: Incoming, outcome: Outcome): Promise<void> {

@@ -44,10 +44,16 @@ test("a chat message starts a session, a button allows its permission, the answe
   bot.write(me, `/folder ${world.repository}`);
   await shown(bot, says("New sessions of this chat start in"));
 
+  bot.write(me, "/agent");
+  bot.press(me, await shown(bot, asks("Which agent")), "claude-code");
+  await shown(bot, says("are of claude-code"));
+
   const prompt = bot.write(me, "/ask write from-chat.txt with by leave");
   const question = await shown(bot, asks("from-chat.txt"));
   expect(question).toMatchObject({ replyTo: prompt, buttons: [{ text: "✅ Allow" }, { text: "❌ Deny" }] });
   expect(existsSync(file)).toBe(false);
+  // Changes come after new messages: what was said before it is known to have arrived, and will not be repeated.
+  await shown(bot, says("waits for your answer"));
 
   // What is sent while no gateway runs waits, at Telegram; what was taken in and not dealt with waits in the store.
   await first.server.end("SIGKILL");
@@ -58,6 +64,7 @@ test("a chat message starts a session, a button allows its permission, the answe
   expect(existsSync(file)).toBe(true);
   await shown(bot, (message) => message.text.includes("✅ Allowed by @owner") && message.buttons.length === 0);
 
+  await shown(bot, says("✓ claude-code is done"));
   await second.server.end("SIGKILL");
   bot.repeatAll();
   const next = bot.write(me, "say and **on** it goes", { replyTo: answer.messageId });
