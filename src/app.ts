@@ -58,6 +58,7 @@ import { makePrivateFolder } from "./platform/private-folders.ts";
 import { keepCopiesYoung } from "./storage/kept-copies.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
+import { openTelegramChat } from "./telegram-chat.ts";
 import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
 import { linkTerminalHost } from "./terminal-host-link.ts";
 import { packageVersion } from "./version.ts";
@@ -254,6 +255,19 @@ async function start(
   coding.startIndexing();
   memory.start();
   disposer.add(keepCopiesYoung(join(config.home, "backups"), { clock, log }));
+  const chat = await openTelegramChat({
+    config,
+    db,
+    accounts,
+    folders,
+    tools,
+    events: (options) => events.stream(options),
+    problemOf: (error, requestId) => toProblem(error, requestId).problem,
+    baseUrl: () => place.baseUrl,
+    clock,
+    log,
+  });
+  disposer.add(async () => chat?.close());
   return {
     addresses,
     baseUrl: place.baseUrl,

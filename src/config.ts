@@ -132,6 +132,36 @@ export const configFileSchema = z
           ),
       })
       .prefault({}),
+    telegram: z
+      .strictObject({
+        allowedUserIds: z
+          .array(z.int().positive())
+          .min(1)
+          .max(100)
+          .describe("Whom the bot listens to, by Telegram's number of each person. All others get no answer."),
+        scopes: z
+          .array(z.enum(["coding:read", "coding:write", "coding:drive"]))
+          .min(1)
+          .default(["coding:read", "coding:write"])
+          .describe("What may be done from chats. With coding:drive permissions are answered there, by buttons."),
+        folders: z
+          .array(z.string().min(1).max(4096))
+          .min(1)
+          .max(100)
+          .optional()
+          .describe("Limits chats to these directories, absolute paths."),
+        tokenVariable: z
+          .string()
+          .regex(/^POSTERN_[A-Z0-9_]+$/)
+          .default("POSTERN_TELEGRAM_TOKEN")
+          .describe("The variable of the gateway that holds the bot's token; agents do not get it."),
+        apiRoot: z
+          .url({ protocol: /^https?$/ })
+          .default("https://api.telegram.org")
+          .describe("A Bot API server of one's own."),
+      })
+      .optional()
+      .describe("A Telegram bot by which the owner reaches sessions."),
     logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
     agents: z.array(customAgentSchema).default([]).describe("Agents beside the built-in ones."),
   })

@@ -1,7 +1,7 @@
 import type { IFlattenedRuleSet, IRegularForbiddenRuleType } from "dependency-cruiser";
 
 /** Each names one thing that Postern can do; none of them knows another. Where two meet, `src/app.ts` passes a function. */
-const capabilities = ["folders", "accounts", "coding", "events", "oauth", "logs", "backup"] as const;
+const capabilities = ["folders", "accounts", "coding", "events", "oauth", "logs", "backup", "chats"] as const;
 
 /** What the folders under `src/` may import of the house. Their own files, packages and Node's modules are told apart below. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {

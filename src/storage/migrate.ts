@@ -11,6 +11,7 @@ import { oauthMigration } from "./migrations/0006-oauth.ts";
 import { logsMigration } from "./migrations/0007-logs.ts";
 import { forgottenMigration } from "./migrations/0008-forgotten.ts";
 import { tombstonesMigration } from "./migrations/0009-tombstones.ts";
+import { chatMigration } from "./migrations/0010-chat.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
@@ -24,6 +25,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0007-logs": logsMigration,
   "0008-forgotten": forgottenMigration,
   "0009-tombstones": tombstonesMigration,
+  "0010-chat": chatMigration,
 };
 
 /** The name of every migration of this version. */

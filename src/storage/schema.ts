@@ -304,4 +304,65 @@ export interface Tables {
     log_hash: string;
     deleted_at: number;
   };
+  /** What a chat is set to. */
+  chats: {
+    channel: string;
+    chat_id: string;
+    dir: string | null;
+    agent: string | null;
+    /** The session that a message without a reply goes on with. */
+    session_id: string | null;
+    created_at: number;
+  };
+  /** The sessions that a chat hears of, and how far it has heard. */
+  chat_sessions: {
+    channel: string;
+    chat_id: string;
+    session_id: string;
+    /** The newest turn that was told, and how much of its text. */
+    turn_index: number;
+    turn_length: number;
+    /** The chat's message with the newest prompt. */
+    prompt_message_id: string | null;
+    /** The message that says how the turn stands, while it runs. */
+    status_key: string | null;
+    bound_at: number;
+  };
+  /** The newest event that every chat of a channel was told of. */
+  chat_marks: { channel: string; event_id: string };
+  /** What came from chats. Body and request are emptied when it is done. */
+  chat_updates: {
+    channel: string;
+    update_id: number;
+    chat_id: string;
+    message_id: string | null;
+    /** The session that it went to. */
+    session_id: string | null;
+    body: string;
+    /** What is asked of a tool for it, from before it is asked. */
+    request: string | null;
+    state: "waiting" | "done" | "refused";
+    attempts: number;
+    received_at: number;
+  };
+  /** What is said in chats: as it shall read (`version`), and what was told of it (`delivered`). */
+  chat_messages: {
+    ordinal: Generated<number>;
+    channel: string;
+    /** What it says and where: the same is never said twice. */
+    message_key: string;
+    chat_id: string;
+    session_id: string | null;
+    /** Of a question that is open: what it asks for. */
+    permission_id: string | null;
+    /** Emptied when nothing of it will change any more and it was told. */
+    body: string;
+    final: number;
+    version: number;
+    delivered: number;
+    message_id: string | null;
+    /** `sending` from just before it is sent; `repeat` when nobody knows whether it was. */
+    state: "waiting" | "sending" | "repeat" | "sent" | "failed";
+    created_at: number;
+  };
 }

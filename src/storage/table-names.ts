@@ -36,6 +36,11 @@ const tables: Readonly<Record<keyof Tables, true>> = {
   log_marks: true,
   log_suppressions: true,
   log_tombstones: true,
+  chats: true,
+  chat_sessions: true,
+  chat_marks: true,
+  chat_updates: true,
+  chat_messages: true,
 };
 
 /** Every table of the store. */

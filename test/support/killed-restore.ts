@@ -20,8 +20,8 @@ promises.rm = async (...args) => {
 };
 syncBuiltinESMExports();
 const { restoreBackup } = await import("../../src/backup/index.ts");
-const { removeLogs, removeMemory } = await import("../../src/logs/index.ts");
+const { removeLogs, removeAllLogs } = await import("../../src/logs/index.ts");
 await restoreBackup({
   ...{ file, home, databaseUrl: null, replace: true, replay: true, progress: () => undefined },
-  ports: { removeLogs, removeMemory },
+  ports: { removeLogs, removeAllLogs },
 });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { withRawDatabase } from "../../src/storage/database.ts";
-import { applyMigrations, knownSchema } from "../../src/storage/migrate.ts";
+import { applyMigrations, migrationNames } from "../../src/storage/migrate.ts";
 import { storeRows } from "./store-rows.ts";
 
 const separator = ";\n";
@@ -47,7 +47,7 @@ export async function tablesUpTo(name: string): Promise<readonly string[]> {
 
 /** The migrations up to `name`, in order. */
 export function schemaUpTo(name: string): readonly string[] {
-  return knownSchema.slice(0, knownSchema.indexOf(name) + 1);
+  return migrationNames.slice(0, migrationNames.indexOf(name) + 1);
 }
 
 /** Writes the fixture of the newest migration. Those of released versions are never made again. */

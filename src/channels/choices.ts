@@ -1,0 +1,154 @@
+import { sha256 } from "../core/ids.ts";
+import type { ReadOutput, SessionSummary } from "../wire/coding.ts";
+import type { Button, MessageBody } from "./channel.ts";
+import type { Dealing, Dealt, Outcome } from "./dealing.ts";
+import { fromMarkdown } from "./markdown.ts";
+import { splitText } from "./split.ts";
+import { activityWords } from "./status-words.ts";
+import { bold, code, messageOf, plainLine, plainWords, type Styled, shortened, styled } from "./styled.ts";
+
+/** A message of these words. */
+export function say(...pieces: readonly (string | Styled)[]): Outcome {
+  return { say: [messageOf(styled(...pieces))] };
+}
+
+/** Names what is too long for a button's 64 bytes. */
+export function shortHash(text: string): string {
+  return sha256(text).slice(0, 24);
+}
+
+/** New sessions of the chat start there. */
+export async function chooseFolder({ deps }: Dealing, isWanted: (dir: string) => boolean): Promise<Outcome> {
+  const dir = (await deps.folders()).find(isWanted);
+  if (dir === undefined) return say("This folder is not registered any more. /folder lists those that are.");
+  return { ...say("New sessions of this chat start in ", code(plainLine(dir, 1_000))), chat: { dir } };
+}
+
+/** New sessions of the chat are of this agent. */
+export async function chooseAgent(
+  { sessions, signal }: Dealing,
+  isWanted: (name: string) => boolean,
+): Promise<Outcome> {
+  const { agents } = await sessions.agents(signal);
+  const agent = agents.find(({ name, aliases }) => isWanted(name) || aliases.some(isWanted));
+  if (agent === undefined) return say("This agent is not configured. /agent lists those that are.");
+  return { ...say("New sessions of this chat are of ", bold(agent.name)), chat: { agent: agent.name } };
+}
+
+// The end of the last answer, to know where it was left.
+const maxGlanceLength = 1_500;
+
+/** The chat goes on with this session, and hears of it from now on. */
+export async function chooseSession(
+  { sessions, deps, signal }: Dealing,
+  { incoming }: Dealt,
+  id: string,
+): Promise<Outcome> {
+  const session = await sessions.read({ sessionId: id, last: 2, blocks: false }, signal);
+  const { sessionId } = session;
+  const { chatId } = incoming;
+  const known = await deps.chats.store.bound(chatId, sessionId);
+  const last = session.turns.at(-1);
+  const glance = plainWords(session.turns.findLast(({ role }) => role === "assistant")?.text ?? "").trim();
+  const shown = glance.length <= maxGlanceLength ? glance : `…${glance.slice(-maxGlanceLength).toWellFormed()}`;
+  const words = styled(
+    bold(plainLine(session.title ?? "(no title)", 100)),
+    `\n${activityWords(session)}\n`,
+    code(plainLine(session.dir, 1_000)),
+    shown === "" ? "" : styled("\n\n", fromMarkdown(shown)),
+    "\n\nWrite to go on with it.",
+  );
+  return {
+    sessionId,
+    chat: { sessionId },
+    say: [messageOf(words, { buttons: [sessionButtons(session)] })],
+    bind: known ?? {
+      chatId,
+      sessionId,
+      turnIndex: last?.index ?? -1,
+      turnLength: last?.text.length ?? 0,
+      promptMessageId: null,
+      statusKey: null,
+    },
+  };
+}
+
+// A button holds 64 bytes with its kind; all ids of sessions that we know have 36.
+const maxIdBytes = 60;
+
+function sessionButtons({ sessionId, activity }: SessionSummary): Button[] {
+  if (activity === null || Buffer.byteLength(sessionId) > maxIdBytes) return [];
+  return [
+    ...(activity === "idle" ? [] : [{ label: "Interrupt", data: `i:${sessionId}` }]),
+    { label: "Close", data: `c:${sessionId}` },
+  ];
+}
+
+const listedSessions = 8;
+
+/** The newest sessions, each with a button. */
+export async function listSessions({ sessions, deps, signal }: Dealing, { incoming }: Dealt): Promise<Outcome> {
+  const { dir, sessionId } = await deps.chats.store.chat(incoming.chatId);
+  const list = await sessions.list({ limit: listedSessions, ...(dir === null ? {} : { dir }) }, signal);
+  if (list.sessions.length === 0)
+    return say(`There are no sessions${dir === null ? "" : " in the chat's folder"} yet.`);
+  const buttons = list.sessions
+    .filter((session) => Buffer.byteLength(session.sessionId) <= maxIdBytes)
+    .map((session) => {
+      const mark = session.sessionId === sessionId ? "▸ " : "";
+      const title = plainLine(session.title ?? session.sessionId, 40);
+      return [{ label: `${mark}${title} · ${session.activity ?? session.status}`, data: `s:${session.sessionId}` }];
+    });
+  const where = dir === null ? "" : " in the chat's folder";
+  return {
+    say: [
+      messageOf(styled(`${list.total} sessions${where}, the newest first. Choose one to go on with.`), { buttons }),
+    ],
+  };
+}
+
+/** The newest turns of a session. */
+export async function readSession(
+  { sessions, deps, signal }: Dealing,
+  { sessionId, last }: { readonly sessionId: string; readonly last: number },
+): Promise<Outcome> {
+  const session = await sessions.read({ sessionId, last, blocks: false }, signal);
+  return { sessionId: session.sessionId, say: conversation(session, deps.channel.limits) };
+}
+
+const maxReadPieces = 5;
+const maxReadLength = 16_000;
+
+function conversation(session: ReadOutput, limits: Dealing["deps"]["channel"]["limits"]): MessageBody[] {
+  const turns = session.turns.map((turn) =>
+    styled(
+      bold(turn.role === "user" ? "You" : session.agent),
+      "\n",
+      fromMarkdown(shortened(plainWords(turn.text).trim(), maxReadLength)),
+    ),
+  );
+  const all = styled(
+    ...turns.flatMap((turn) => [turn, "\n\n"]),
+    activityWords(session),
+    session.turns.length === 0 ? "\nNothing was said yet." : "",
+  );
+  const pieces = splitText(all, limits);
+  const kept = pieces.slice(-maxReadPieces);
+  const left = pieces.length - kept.length;
+  const notice = left === 0 ? [] : [messageOf(styled(`(The beginning is left out: ${left} messages more.)`))];
+  return [...notice, ...kept.map((piece) => messageOf(piece))];
+}
+
+/** Stops the turn, keeps the session. */
+export async function interruptSession({ sessions, signal }: Dealing, id: string): Promise<Outcome> {
+  const { sessionId, interrupted, agent } = await sessions.interrupt(id, signal);
+  return { ...say(interrupted ? `⏹ ${agent} was interrupted.` : `No turn of ${agent} was running.`), sessionId };
+}
+
+/** Ends the session; what was not committed in its worktree is kept. */
+export async function closeSession({ sessions, signal }: Dealing, id: string): Promise<Outcome> {
+  const { sessionId, agent, worktree } = await sessions.close(id, signal);
+  const rescue = worktree?.rescue ?? null;
+  const kept = rescue === null ? "" : ` Uncommitted work is kept: ${rescue.files} files in ${rescue.ref}.`;
+  return { ...say(`■ ${agent} was closed. Writing to it resumes it.${kept}`), sessionId };
+}

@@ -1,0 +1,153 @@
+import type { Incoming } from "./channel.ts";
+import {
+  chooseAgent,
+  chooseFolder,
+  closeSession,
+  interruptSession,
+  listSessions,
+  readSession,
+  say,
+  shortHash,
+} from "./choices.ts";
+import { type Dealing, type Dealt, keptRequestSchema, type Outcome } from "./dealing.ts";
+import { answerInWords, continueSession, startSession } from "./prompts.ts";
+import { bold, code, messageOf, plainLine, styled } from "./styled.ts";
+
+/** The commands, with words for the chat program's menu. */
+export const commands = [
+  { name: "ask", words: "Start a session: /ask <prompt>" },
+  { name: "folder", words: "Choose where new sessions start" },
+  { name: "agent", words: "Choose the agent of new sessions" },
+  { name: "sessions", words: "List sessions, choose one" },
+  { name: "read", words: "Read the newest turns" },
+  { name: "interrupt", words: "Stop the running turn" },
+  { name: "close", words: "Close the session" },
+  { name: "help", words: "What can be done here" },
+] as const;
+
+/** A command, with what follows it. */
+export async function command(
+  dealing: Dealing,
+  dealt: Dealt,
+  { name, rest, replyTo }: Extract<Incoming["content"], { readonly kind: "command" }>,
+): Promise<Outcome> {
+  switch (name) {
+    case "start":
+    case "help":
+      return help(dealing, dealt);
+    case "ask":
+      return startSession(dealing, dealt, rest);
+    case "folder":
+      return folder(dealing, dealt, rest.trim());
+    case "agent":
+      return agent(dealing, rest.trim());
+    case "sessions":
+      return listSessions(dealing, dealt);
+  }
+  if (name !== "read" && name !== "interrupt" && name !== "close") {
+    return say(`There is no command /${plainLine(name, 32)}. /help lists them.`);
+  }
+  const sessionId = await sessionMeant(dealing, dealt, replyTo);
+  if (sessionId === null) return say("This chat has no session yet. /ask starts one, /sessions lists them.");
+  if (name === "interrupt") return interruptSession(dealing, sessionId);
+  if (name === "close") return closeSession(dealing, sessionId);
+  const wanted = Number.parseInt(rest, 10);
+  return readSession(dealing, { sessionId, last: Number.isNaN(wanted) ? 2 : Math.min(20, Math.max(1, wanted)) });
+}
+
+/** A text without a command: goes on with the session that it replies to, or with the chat's own. */
+export async function text(
+  dealing: Dealing,
+  dealt: Dealt,
+  { text: prompt, replyTo }: Extract<Incoming["content"], { readonly kind: "text" }>,
+): Promise<Outcome> {
+  const { isPrivate, chatId } = dealt.incoming;
+  const { store } = dealing.deps.chats;
+  if (wasAsked(dealt)) return continueSession(dealing, dealt, { sessionId: "", prompt });
+  if (replyTo !== null) {
+    const sessionId = await sessionOfMessage(dealing, chatId, replyTo);
+    if (sessionId === null) {
+      return isPrivate ? say("That message belongs to no session. /sessions lists them.") : {};
+    }
+    const answer = await answerInWords(dealing, dealt, { sessionId, replyTo, text: prompt });
+    return answer ?? continueSession(dealing, dealt, { sessionId, prompt });
+  }
+  // In a group people talk with each other.
+  if (!isPrivate) return {};
+  const { sessionId } = await store.chat(chatId);
+  if (sessionId === null)
+    return say("This chat has no session yet. Start one with /ask <prompt>, or choose one: /sessions");
+  return continueSession(dealing, dealt, { sessionId, prompt });
+}
+
+/** Whether the prompt of this message was on its way to a session when the gateway ended: it goes to the same one. */
+function wasAsked({ update }: Dealt): boolean {
+  return update.request !== null && keptRequestSchema.safeParse(JSON.parse(update.request)).success;
+}
+
+async function sessionMeant({ deps }: Dealing, { incoming }: Dealt, replyTo: string | null): Promise<string | null> {
+  const replied = replyTo === null ? null : await deps.chats.outbox.sessionOf(incoming.chatId, replyTo);
+  return replied ?? (await deps.chats.store.chat(incoming.chatId)).sessionId;
+}
+
+/** The session that a message speaks of, or that a person's message went to. */
+async function sessionOfMessage({ deps }: Dealing, chatId: string, messageId: string): Promise<string | null> {
+  const { outbox, inbox } = deps.chats;
+  return (await outbox.sessionOf(chatId, messageId)) ?? (await inbox.sessionOf(chatId, messageId));
+}
+
+async function help({ deps, sessions }: Dealing, { incoming }: Dealt): Promise<Outcome> {
+  const { dir, agent: chosen } = await deps.chats.store.chat(incoming.chatId);
+  const answers = (await sessions.canAnswer())
+    ? "Questions of agents come with buttons."
+    : "Questions of agents are shown here, and answered in their terminal or in the web application.";
+  return say(
+    bold("Postern"),
+    "\n\n/ask <prompt> starts a session.\n",
+    "A reply to a message of a session goes on with it",
+    incoming.isPrivate ? "; so does a text without a command, with the chat's current session.\n\n" : ".\n\n",
+    commands.map(({ name, words }) => `/${name}: ${words}`).join("\n"),
+    `\n\n${answers}\n\nFolder: `,
+    dir === null ? "none yet, /folder" : code(plainLine(dir, 1_000)),
+    `\nAgent: ${plainLine(chosen ?? "the default", 100)}`,
+  );
+}
+
+const maxButtons = 30;
+
+async function folder(dealing: Dealing, dealt: Dealt, wanted: string): Promise<Outcome> {
+  const { folders, allowedDir } = dealing.deps;
+  const known = await folders();
+  if (wanted !== "") {
+    if (known.includes(wanted)) return chooseFolder(dealing, (dir) => dir === wanted);
+    const dir = await allowedDir(wanted);
+    return { ...say("New sessions of this chat start in ", code(plainLine(dir, 1_000))), chat: { dir } };
+  }
+  if (known.length === 0) return say("No folder is registered. Name one: /folder /home/me/project");
+  const { dir: current } = await dealing.deps.chats.store.chat(dealt.incoming.chatId);
+  const buttons = known
+    .slice(0, maxButtons)
+    .map((dir) => [{ label: `${dir === current ? "▸ " : ""}${shortPath(dir)}`, data: `f:${shortHash(dir)}` }]);
+  const more = known.length > maxButtons ? ` ${known.length - maxButtons} more: name one with /folder <path>.` : "";
+  return { say: [messageOf(styled(`Where shall new sessions start?${more}`), { buttons })] };
+}
+
+/** The end of a path says more than its beginning. */
+function shortPath(dir: string): string {
+  const path = plainLine(dir, 4_096);
+  return path.length <= 50 ? path : `…${path.slice(-49).toWellFormed()}`;
+}
+
+async function agent(dealing: Dealing, wanted: string): Promise<Outcome> {
+  if (wanted === "default")
+    return { ...say("New sessions of this chat are of the default agent."), chat: { agent: null } };
+  if (wanted !== "") return chooseAgent(dealing, (name) => name === wanted);
+  const { agents } = await dealing.sessions.agents(dealing.signal);
+  if (agents.length === 0) return say("No agent is configured: run ", code("postern coding setup"));
+  const buttons = agents
+    .slice(0, maxButtons)
+    .map(({ name, isDefault }) => [
+      { label: `${plainLine(name, 50)}${isDefault ? " (default)" : ""}`, data: `a:${shortHash(name)}` },
+    ]);
+  return { say: [messageOf(styled("Which agent shall new sessions be of?"), { buttons })] };
+}

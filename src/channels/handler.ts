@@ -1,0 +1,147 @@
+import type { ChatUpdate, ChatWork, NewMessage } from "../chats/index.ts";
+import { hasCode, messageOf as wordsOf } from "../core/errors.ts";
+import { newUuid } from "../core/ids.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
+import type { Problem } from "../wire/problem.ts";
+import { type Incoming, incomingSchema } from "./channel.ts";
+import { say } from "./choices.ts";
+import { command, text } from "./commands.ts";
+import type { Dealing, Outcome } from "./dealing.ts";
+import type { Deliveries } from "./deliveries.ts";
+import type { ChatDeps } from "./ports.ts";
+import { press } from "./presses.ts";
+import type { Reports } from "./reports.ts";
+import type { Sessions } from "./sessions.ts";
+import { plainWords, shortened } from "./styled.ts";
+
+/** Deals with what came from chats: in each chat in order, presses of buttons beside the messages. */
+export interface Handler {
+  /** Resolves when it was dealt with, or the gateway stops: then the next one does. */
+  handle(update: ChatUpdate): Promise<void>;
+  /** Waits for what is being dealt with, and begins nothing more. Idempotent. */
+  close(): Promise<void>;
+}
+
+// What fails so often is a mistake of ours: it would fail forever, and hold up the chat.
+const maxAttempts = 5;
+const retryMs = 1_000;
+
+/** What a chat can do about it. */
+const hints: Readonly<Partial<Record<Problem["code"], string>>> = {
+  agent_not_configured: "\nHere: /agent",
+  dir_not_allowed: "\nHere: /folder",
+  dir_not_found: "\nHere: /folder",
+  permission_pending: "\nAnswer the question first, or /interrupt the turn.",
+};
+
+/** @see Handler */
+export function createHandler(
+  deps: ChatDeps,
+  parts: { readonly sessions: Sessions; readonly reports: Reports; readonly deliveries: Deliveries },
+): Handler {
+  const { channel, chats, clock, log } = deps;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const dealing: Dealing = { deps, ...parts, signal };
+  const lanes = createKeyedLock();
+  const running = new Set<Promise<void>>();
+
+  async function deal(update: ChatUpdate, incoming: Incoming): Promise<void> {
+    for (let attempt = update.attempts; !signal.aborted; ) {
+      try {
+        attempt = await chats.inbox.noteAttempt(update.updateId);
+        const outcome =
+          attempt > maxAttempts ? say("This could not be dealt with.") : await outcomeOf(update, incoming);
+        if (outcome === "stopped") return;
+        await settle(update, incoming, outcome);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        const { updateId } = update;
+        log.error(
+          { channel: channel.name, updateId, reason: wordsOf(error) },
+          "cannot deal with what came from a chat",
+        );
+        await clock.sleep(retryMs * 2 ** Math.min(attempt, 5), signal).catch(() => undefined); // the signal: the loop sees it
+      }
+    }
+  }
+
+  async function outcomeOf(update: ChatUpdate, incoming: Incoming): Promise<Outcome | "stopped"> {
+    const { content } = incoming;
+    const dealt = { update, incoming };
+    try {
+      switch (content.kind) {
+        case "command":
+          return await command(dealing, dealt, content);
+        case "text":
+          return await text(dealing, dealt, content);
+        case "press": {
+          const pressed = await press(dealing, dealt, content.data);
+          void channel.acknowledge(content.pressId, pressed.notice);
+          return pressed;
+        }
+        case "unreadable":
+          return incoming.isPrivate ? say("Only text can be told to an agent.") : {};
+      }
+    } catch (error) {
+      if (signal.aborted || hasCode(error, "gateway_stopping")) return "stopped";
+      if (content.kind === "press") void channel.acknowledge(content.pressId, "");
+      return trouble(error);
+    }
+  }
+
+  /** What went wrong, in the words of every other face. */
+  function trouble(error: unknown): Outcome {
+    const requestId = newUuid();
+    const { code, detail, status } = deps.problemOf(error, requestId);
+    if (status >= 500) {
+      log.error({ channel: channel.name, requestId, code, reason: wordsOf(error) }, "a tool failed for a chat");
+    }
+    const hint = hints[code] ?? "";
+    return say(`⚠️ ${shortened(plainWords(detail), 2_000)} (${code})${hint}`);
+  }
+
+  async function settle(update: ChatUpdate, incoming: Incoming, outcome: Outcome): Promise<void> {
+    const { chatId } = incoming;
+    const { say: bodies = [], sessionId = null, chat, status, bind, change } = outcome;
+    const replies: readonly NewMessage[] = bodies.map((body, index) => ({
+      key: `reply:${update.updateId}:${index}`,
+      chatId,
+      sessionId,
+      body: JSON.stringify({ ...body, replyTo: body.replyTo ?? (incoming.isPrivate ? null : update.messageId) }),
+      final: true,
+    }));
+    const standing: readonly NewMessage[] =
+      status === undefined
+        ? []
+        : [{ key: status.key, chatId, sessionId, body: JSON.stringify(status.body), final: false }];
+    const work: ChatWork = {
+      done: { updateId: update.updateId, sessionId },
+      say: [...replies, ...standing],
+      ...(chat === undefined ? {} : { chat: { chatId, ...chat } }),
+      ...(bind === undefined ? {} : { bind }),
+      ...(change === undefined ? {} : { change }),
+    };
+    await chats.settle(work);
+    parts.deliveries.wake(chatId);
+    if (sessionId !== null) await parts.reports.look(sessionId);
+  }
+
+  return {
+    handle(update) {
+      if (signal.aborted) return Promise.resolve();
+      const { data: incoming } = incomingSchema.safeParse(JSON.parse(update.body));
+      // Kept by another version of ours, in words that this one does not know.
+      if (incoming === undefined) return chats.settle({ done: { updateId: update.updateId, sessionId: null } });
+      const lane = `${incoming.content.kind === "press"} ${incoming.chatId}`;
+      const dealt = lanes.run(lane, () => deal(update, incoming)).finally(() => running.delete(dealt));
+      running.add(dealt);
+      return dealt;
+    },
+    async close() {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}

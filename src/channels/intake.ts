@@ -1,0 +1,118 @@
+import type { ChatUpdate } from "../chats/index.ts";
+import { messageOf as wordsOf } from "../core/errors.ts";
+import type { Incoming } from "./channel.ts";
+import type { ChatDeps } from "./ports.ts";
+import { messageOf, styled } from "./styled.ts";
+
+/** Takes in what people send: kept first, then dealt with. */
+export interface Intake {
+  start(): void;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+const firstPauseMs = 1_000;
+const longestPauseMs = 60_000;
+// A wrong token does not become right; who replaced it restarts the gateway, or waits so long.
+const refusedPauseMs = 60_000;
+const emptyPauseMs = 250;
+const maxStrangers = 1_000;
+
+/** @see Intake */
+export function createIntake(
+  deps: Pick<ChatDeps, "channel" | "chats" | "allowedUserIds" | "clock" | "log">,
+  on: { readonly taken: (update: ChatUpdate) => void; readonly say: (chatId: string) => void },
+): Intake {
+  const { channel, chats, allowedUserIds, clock, log } = deps;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const strangers = new Set<string>();
+  let running: Promise<void> = Promise.resolve();
+  let trouble: string | null = null;
+
+  async function receive(): Promise<void> {
+    let after: number | null = null;
+    let pauseMs = firstPauseMs;
+    while (!signal.aborted) {
+      try {
+        const asked = clock.now();
+        const received = await channel.receive(after, signal);
+        if (signal.aborted) return;
+        if (received.kind === "updates") {
+          told(null);
+          pauseMs = firstPauseMs;
+          for (const { updateId, incoming } of received.updates) {
+            if (incoming !== null) await take(updateId, incoming);
+            after = updateId;
+          }
+          // A server that does not wait when it has nothing would be asked without end.
+          if (received.updates.length === 0 && clock.now() - asked < emptyPauseMs) await pause(emptyPauseMs);
+          continue;
+        }
+        if (received.kind !== "limited") told(received.reason, received.kind === "refused");
+        const { kind } = received;
+        await pause(kind === "limited" ? received.retryAfterMs : kind === "refused" ? refusedPauseMs : pauseMs);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.error({ channel: channel.name, reason: wordsOf(error) }, "cannot keep what came from a chat; trying again");
+        await pause(pauseMs);
+      }
+      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    }
+  }
+
+  function pause(ms: number): Promise<void> {
+    return clock.sleep(ms, signal).catch(() => undefined); // the signal: the loop sees it
+  }
+
+  /** Says each trouble once, and its end. */
+  function told(reason: string | null, lasting = false): void {
+    if (reason === trouble) return;
+    trouble = reason;
+    const fields = { channel: channel.name, ...(reason === null ? {} : { reason }) };
+    if (reason === null) log.info(fields, "the chat program is reached again");
+    else if (lasting) log.error(fields, "the chat program refuses us; trying again every minute");
+    else log.warn(fields, "the chat program cannot be reached; trying again");
+  }
+
+  async function take(updateId: number, incoming: Incoming): Promise<void> {
+    if (!allowedUserIds.has(incoming.userId)) return ignore(incoming.userId);
+    const { chatId, content } = incoming;
+    const messageId = content.kind === "press" ? null : incoming.messageId;
+    const update = { updateId, chatId, messageId, body: JSON.stringify(incoming) };
+    switch (await chats.inbox.add(update)) {
+      case "taken":
+        return on.taken({ ...update, request: null, attempts: 0 });
+      case "full":
+        return refuse(updateId, chatId);
+      case "too_many_chats":
+        return log.warn({ channel: channel.name }, "too many chats are known; what comes from new ones is not taken");
+      case "known":
+        return;
+    }
+  }
+
+  /** Nothing tells a stranger that there is anybody here. */
+  function ignore(userId: string): void {
+    if (strangers.has(userId) || strangers.size >= maxStrangers) return;
+    strangers.add(userId);
+    log.warn({ channel: channel.name, userId }, "somebody who is not on the list wrote to the bot; they get no answer");
+  }
+
+  async function refuse(updateId: number, chatId: string): Promise<void> {
+    const words = "⚠️ Too much waits in this chat: this message was not taken. Send it again later.";
+    const body = JSON.stringify(messageOf(styled(words)));
+    await chats.settle({ say: [{ key: `refused:${updateId}`, chatId, sessionId: null, body, final: true }] });
+    on.say(chatId);
+  }
+
+  return {
+    start() {
+      running = receive();
+    },
+    async close() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import type { ChatSession, ChatWork } from "../chats/index.ts";
+import { type Dealing, type Dealt, type KeptRequest, keptRequestSchema, type Outcome } from "./dealing.ts";
+import { settledQuestion, simpleQuestion } from "./questions.ts";
+import { activityWords } from "./status-words.ts";
+import { code, messageOf, plainLine, type Styled, styled } from "./styled.ts";
+
+/** Starts a session in the chat's folder. */
+export async function startSession(dealing: Dealing, dealt: Dealt, prompt: string): Promise<Outcome> {
+  const { chats, folders } = dealing.deps;
+  if (dealt.update.request !== null) return ask(dealing, dealt, null);
+  const chat = await chats.store.chat(dealt.incoming.chatId);
+  const known = await folders();
+  const dir = chat.dir ?? (known.length === 1 ? known[0] : undefined);
+  if (dir === undefined) return { say: [messageOf(styled("Choose a folder first: /folder"))] };
+  if (prompt.trim() === "") return { say: [messageOf(styled("Say what to do: /ask <prompt>"))] };
+  const agent = chat.agent === null ? {} : { agent: chat.agent };
+  return ask(dealing, dealt, { input: { dir, prompt, ...agent }, turnIndex: -1, turnLength: 0 });
+}
+
+/** Goes on with a session. */
+export async function continueSession(
+  dealing: Dealing,
+  dealt: Dealt,
+  { sessionId, prompt }: { readonly sessionId: string; readonly prompt: string },
+): Promise<Outcome> {
+  const { sessions, signal, deps } = dealing;
+  if (dealt.update.request !== null) return ask(dealing, dealt, null);
+  const session = await sessions.read({ sessionId, last: 1, blocks: false }, signal);
+  const bound = await deps.chats.store.bound(dealt.incoming.chatId, session.sessionId);
+  const last = session.turns.at(-1);
+  const { turnIndex, turnLength } = bound ?? { turnIndex: last?.index ?? -1, turnLength: last?.text.length ?? 0 };
+  const input = { dir: session.dir, sessionId: session.sessionId, prompt };
+  return ask(dealing, dealt, { input, turnIndex, turnLength });
+}
+
+async function ask(dealing: Dealing, dealt: Dealt, fresh: KeptRequest | null): Promise<Outcome> {
+  const { deps, sessions, signal } = dealing;
+  const { update, incoming } = dealt;
+  const { chats, channel } = deps;
+  const kept = update.request === null ? fresh : keptRequestSchema.parse(JSON.parse(update.request));
+  if (kept === null) return {};
+  if (update.request === null) await chats.inbox.keepRequest(update.updateId, JSON.stringify(kept));
+  await channel.showWorking(incoming.chatId);
+  const idempotencyKey = `${channel.name}:${incoming.chatId}:${incoming.messageId ?? update.updateId}`;
+  const asked = await sessions.ask({ ...kept.input, idempotencyKey }, signal);
+  const { sessionId } = asked;
+  const before = await chats.store.bound(incoming.chatId, sessionId);
+  const key = `status:${incoming.chatId}:${update.updateId}`;
+  const words = styled(activityWords(asked), placeWords(asked.title, kept.input.sessionId !== undefined), " in ");
+  const bind: ChatSession = {
+    chatId: incoming.chatId,
+    sessionId,
+    // What was told meanwhile stays told.
+    turnIndex: Math.max(before?.turnIndex ?? -1, kept.turnIndex),
+    turnLength: before !== null && before.turnIndex >= kept.turnIndex ? before.turnLength : kept.turnLength,
+    promptMessageId: incoming.messageId,
+    statusKey: key,
+  };
+  return {
+    sessionId,
+    bind,
+    chat: { sessionId },
+    status: { key, body: messageOf(styled(words, code(asked.dir)), { replyTo: incoming.messageId, silent: true }) },
+    change: endedStatus(before),
+  };
+}
+
+function placeWords(title: string | null, isContinued: boolean): string | Styled {
+  return isContinued && title !== null ? ` on “${plainLine(title, 60)}”` : "";
+}
+
+/** The message about the turn before stays behind. */
+function endedStatus(before: ChatSession | null): NonNullable<ChatWork["change"]> {
+  if (before?.statusKey == null) return [];
+  const body = JSON.stringify(messageOf(styled("⏩ It goes on below."), { silent: true }));
+  return [{ key: before.statusKey, body, final: true }];
+}
+
+/** Answers a question of an agent in the person's own words, when the reply is to one. @returns null when it is to something else */
+export async function answerInWords(
+  dealing: Dealing,
+  { update, incoming }: Dealt,
+  { sessionId, replyTo, text }: { readonly sessionId: string; readonly replyTo: string; readonly text: string },
+): Promise<Outcome | null> {
+  const { sessions, reports, signal, deps } = dealing;
+  // The gateway ended while this was dealt with: whatever was open then was answered, or is asked for again below.
+  const begunBefore = update.request !== null;
+  const open = await deps.chats.outbox.openQuestions(sessionId);
+  const question = open.find(({ messageId, chatId }) => messageId === replyTo && chatId === incoming.chatId);
+  if (question === undefined || !(await sessions.canAnswer())) return begunBefore ? { sessionId } : null;
+  return reports.exclusively(sessionId, async () => {
+    const session = await sessions.read({ sessionId, last: 1, blocks: false }, signal);
+    const pending = session.permissions.find(({ permissionId }) => permissionId === question.permissionId);
+    const simple = pending === undefined ? null : simpleQuestion(pending);
+    if (!begunBefore && (pending === undefined || simple === null)) return null;
+    await deps.chats.inbox.keepRequest(update.updateId, JSON.stringify({ decision: "allow" }));
+    if (pending !== undefined && simple !== null) {
+      const answers = { [simple.question]: text };
+      const { permissionId } = pending;
+      await sessions.answer({ sessionId, permissionId, decision: "allow", answers }, signal);
+    }
+    const words = `💬 ${plainLine(incoming.userName, 60)} answered in words.`;
+    const body = JSON.stringify(settledQuestion(question.body, words));
+    await deps.chats.settle({ change: [{ key: question.key, body, final: true }] });
+    return { sessionId };
+  });
+}

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import type { PendingPermission } from "../wire/coding.ts";
+import { type Button, type MessageBody, messageBodySchema } from "./channel.ts";
+import { bold, inStyle, messageOf, plainLine, plainWords, type Styled, shortened, styled } from "./styled.ts";
+
+/** What a question is asked with. */
+export interface QuestionContext {
+  /** Whether it can be answered here: the chat holds `coding:drive`, and the agent's hook waits. */
+  readonly canAnswer: boolean;
+  /** Where else it can be answered. */
+  readonly url: string;
+  readonly agent: string;
+  readonly replyTo: string | null;
+}
+
+// A message holds 4096 characters, and what is decided is written below it.
+const maxInputLength = 3_000;
+const maxOptions = 8;
+const maxLabelLength = 60;
+
+const questionsSchema = z.looseObject({
+  questions: z.array(
+    z.looseObject({
+      question: z.string(),
+      multiSelect: z.boolean().optional(),
+      options: z.array(z.looseObject({ label: z.string(), description: z.string().optional() })),
+    }),
+  ),
+});
+
+/** A question of an agent with options of which one is to be chosen: what buttons can answer. */
+export interface SimpleQuestion {
+  readonly question: string;
+  readonly options: readonly { readonly label: string; readonly description?: string | undefined }[];
+}
+
+/** @returns null when buttons cannot answer it: several questions, or several answers to one */
+export function simpleQuestion({ kind, input }: Pick<PendingPermission, "kind" | "input">): SimpleQuestion | null {
+  if (kind !== "question") return null;
+  const questions = questionsSchema.safeParse(input).data?.questions ?? [];
+  const [first] = questions;
+  if (first === undefined || questions.length > 1 || first.multiSelect === true) return null;
+  return first.options.length === 0 || first.options.length > maxOptions ? null : first;
+}
+
+/** What an agent waits for, as a message. What it wants to do is shown as it is, and where it was cut that is said. */
+export function questionMessage(permission: PendingPermission, context: QuestionContext): MessageBody {
+  const { canAnswer, url, replyTo } = context;
+  const simple = simpleQuestion(permission);
+  const isQuestion = permission.kind === "question";
+  const canHere = canAnswer && (!isQuestion || simple !== null);
+  const where = canHere ? "" : `\n\nAnswer it in the agent's terminal or at ${url}`;
+  const words = styled(...(simple === null ? wanted(permission, context) : asked(simple, context)), where);
+  return messageOf(words, { replyTo, buttons: canHere ? buttonsOf(permission, simple) : [] });
+}
+
+function buttonsOf({ permissionId, kind }: PendingPermission, simple: SimpleQuestion | null): Button[][] {
+  if (simple !== null) {
+    return simple.options.map(({ label }, index) => [
+      { label: plainLine(label, maxLabelLength) || String(index + 1), data: `q:${permissionId}:${index}` },
+    ]);
+  }
+  const [yes, no] = kind === "plan" ? ["Approve", "Keep planning"] : ["Allow", "Deny"];
+  return [
+    [
+      { label: `✅ ${yes}`, data: `p:${permissionId}:a` },
+      { label: `❌ ${no}`, data: `p:${permissionId}:d` },
+    ],
+  ];
+}
+
+function asked({ question, options }: SimpleQuestion, { agent }: QuestionContext): readonly (string | Styled)[] {
+  const lines = options.map(
+    ({ label, description }) =>
+      `\n• ${plainLine(label)}${description === undefined || description === "" ? "" : `: ${plainLine(description)}`}`,
+  );
+  return [bold(`${agent} asks`), "\n", shortened(plainWords(question), 1_000), shortened(lines.join(""), 2_000)];
+}
+
+const knownInputSchema = z.looseObject({
+  command: z.union([z.string(), z.array(z.string())]).optional(),
+  file_path: z.string().optional(),
+  plan: z.string().optional(),
+});
+
+function wanted({ kind, tool, input }: PendingPermission, { agent }: QuestionContext): readonly (string | Styled)[] {
+  const name = plainLine(tool, 100);
+  const head = kind === "plan" ? `${agent} has a plan` : kind === "question" ? `${agent} asks` : `${agent}: ${name}?`;
+  const { command, plan } = knownInputSchema.safeParse(input).data ?? {};
+  const single = onlyField(input);
+  const whole =
+    single === "plan" && plan !== undefined
+      ? plan
+      : single === "command" && command !== undefined
+        ? [command].flat().join(" ")
+        : readable(input);
+  const text = plainWords(whole);
+  const cut = text.length > maxInputLength;
+  const notice = `\n⚠️ Cut: ${text.length - maxInputLength} more characters. Look at all of it before you allow it.`;
+  return [bold(head), "\n", inStyle("pre", shortened(text, maxInputLength)), cut ? notice : ""];
+}
+
+/** The field that says it all; a description beside it is the agent's own and proves nothing. */
+function onlyField(input: unknown): string | null {
+  const keys = Object.keys(z.looseObject({}).safeParse(input).data ?? {}).filter((key) => key !== "description");
+  return keys.length === 1 ? (keys[0] ?? null) : null;
+}
+
+/** Each field under its name, texts with their own lines. */
+function readable(input: unknown): string {
+  const fields = z.looseObject({}).safeParse(input).data;
+  if (fields === undefined) return JSON.stringify(input, null, 1) ?? "";
+  return Object.entries(fields)
+    .map(([name, value]) => {
+      const text = typeof value === "string" ? value : (JSON.stringify(value, null, 1) ?? "");
+      return `${name}: ${text.includes("\n") ? "\n" : ""}${text}`;
+    })
+    .join("\n");
+}
+
+/** The same message when nothing is to be decided any more, with what became of it. */
+export function settledQuestion(body: string, outcome: string): MessageBody {
+  const before = messageBodySchema.parse(JSON.parse(body));
+  return { ...before, text: `${before.text}\n\n${outcome}`, buttons: [] };
+}

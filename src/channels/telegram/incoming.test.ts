@@ -1,0 +1,46 @@
+import type { Update } from "grammy/types";
+import { expect, test } from "vitest";
+import { fromTelegram, placeOf } from "./incoming.ts";
+
+const from = { id: 7, is_bot: false, first_name: "Ann" };
+const chat = { id: 7, type: "private", first_name: "Ann" } as const;
+const read = (message: object) => {
+  const whole: Update = { update_id: 1, message: { message_id: 5, date: 1, chat, from, text: "", ...message } };
+  return fromTelegram(whole, "My_Bot").incoming;
+};
+
+test("a command has a name and what follows it, on whatever line", () => {
+  expect(read({ text: "/ask fix it\n\nplease" })?.content).toEqual({
+    kind: "command",
+    name: "ask",
+    rest: "fix it\n\nplease",
+    replyTo: null,
+  });
+  expect(read({ text: "/ASK@my_bot\nfix" })?.content).toMatchObject({ name: "ask", rest: "fix" });
+  expect(read({ text: "/ask@other_bot fix" })).toBeNull();
+  expect(read({ text: "/etc/passwd is a file" })?.content).toMatchObject({ kind: "text" });
+});
+
+test("only people speak: no bots, no channels, nobody who hides behind a group", () => {
+  expect(read({ text: "/ask x", from: { ...from, is_bot: true } })).toBeNull();
+  expect(read({ text: "/ask x", from: undefined })).toBeNull();
+  expect(fromTelegram({ update_id: 3 }, "My_Bot")).toEqual({ updateId: 3, incoming: null });
+});
+
+test("a picture cannot be read; that somebody joined was not said to us", () => {
+  expect(read({ text: undefined, photo: [] })?.content).toEqual({ kind: "unreadable" });
+  expect(read({ text: undefined, new_chat_members: [from] })).toBeNull();
+});
+
+test("a topic is a place of its own, and its first message is not replied to", () => {
+  const group = { id: -9, type: "supergroup", title: "G" };
+  const topic = { is_topic_message: true, message_thread_id: 4, chat: group };
+  const start = { message_id: 4, date: 1, chat: group, forum_topic_created: { name: "T", icon_color: 1 } };
+  expect(read({ text: "hi", ...topic, reply_to_message: start })).toMatchObject({
+    chatId: "-9/4",
+    isPrivate: false,
+    content: { replyTo: null },
+  });
+  expect(placeOf("-9/4")).toEqual({ chat: "-9", topic: 4 });
+  expect(placeOf("-9")).toEqual({ chat: "-9", topic: null });
+});

@@ -1,0 +1,92 @@
+import type { CallbackQuery, Message, Update } from "grammy/types";
+import type { ChannelUpdate, Incoming } from "../channel.ts";
+
+/** A chat, and within a forum the topic: each topic is a chat of its own. */
+export interface TelegramPlace {
+  readonly chat: string;
+  readonly topic: number | null;
+}
+
+/** The place that a chat's id names. */
+export function placeOf(chatId: string): TelegramPlace {
+  const [chat = "", topic] = chatId.split("/");
+  return { chat, topic: topic === undefined ? null : Number(topic) };
+}
+
+/** An update of Telegram in the words of every channel. @param botName the bot's own, without `@` */
+export function fromTelegram(update: Update, botName: string): ChannelUpdate {
+  const { update_id: updateId, message, callback_query: query } = update;
+  if (message !== undefined) return { updateId, incoming: fromMessage(message, botName) };
+  if (query !== undefined) return { updateId, incoming: fromPress(query) };
+  return { updateId, incoming: null };
+}
+
+function fromPress({ id, from, message, data }: CallbackQuery): Incoming | null {
+  if (message === undefined || data === undefined || from.is_bot) return null;
+  const topic = "is_topic_message" in message && message.is_topic_message ? message.message_thread_id : undefined;
+  return {
+    userId: String(from.id),
+    userName: nameOf(from),
+    chatId: chatIdOf(message.chat.id, topic),
+    isPrivate: message.chat.type === "private",
+    messageId: String(message.message_id),
+    content: { kind: "press", pressId: id, data },
+  };
+}
+
+function fromMessage(message: Message, botName: string): Incoming | null {
+  const { from, chat } = message;
+  if (from === undefined || from.is_bot) return null;
+  const content = contentOf(message, botName);
+  if (content === null) return null;
+  return {
+    userId: String(from.id),
+    userName: nameOf(from),
+    chatId: chatIdOf(chat.id, message.is_topic_message === true ? message.message_thread_id : undefined),
+    isPrivate: chat.type === "private",
+    messageId: String(message.message_id),
+    content,
+  };
+}
+
+/** What holds no text, but was meant to say something. All else (who joined, what was pinned) was not. */
+const unreadable = [
+  "photo",
+  "document",
+  "voice",
+  "audio",
+  "video",
+  "video_note",
+  "animation",
+  "sticker",
+  "location",
+  "contact",
+  "poll",
+] as const;
+
+function contentOf(message: Message, botName: string): Incoming["content"] | null {
+  const { text } = message;
+  if (text === undefined) return unreadable.some((kind) => message[kind] !== undefined) ? { kind: "unreadable" } : null;
+  const replied = message.reply_to_message;
+  // In a topic every message replies to the topic's first one.
+  const replyTo =
+    replied === undefined || replied.forum_topic_created !== undefined ? null : String(replied.message_id);
+  const [, name, addressee, rest = ""] = /^\/([a-z0-9_]{1,32})(?:@(\w+))?(?:\s+([\s\S]*))?$/i.exec(text) ?? [];
+  if (name === undefined) return { kind: "text", text, replyTo };
+  if (addressee !== undefined && addressee.toLowerCase() !== botName.toLowerCase()) return null;
+  return { kind: "command", name: name.toLowerCase(), rest, replyTo };
+}
+
+function chatIdOf(chat: number, topic: number | undefined): string {
+  return topic === undefined ? String(chat) : `${chat}/${topic}`;
+}
+
+function nameOf({
+  username,
+  first_name: firstName,
+}: {
+  readonly username?: string;
+  readonly first_name: string;
+}): string {
+  return username === undefined ? firstName : `@${username}`;
+}

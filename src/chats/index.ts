@@ -1,0 +1,56 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import type { Tables } from "../storage/schema.ts";
+import { type Chat, type ChatSession, type ChatStore, createChatStore } from "./chat-store.ts";
+import { createInbox, type Inbox, type InboxLimits } from "./inbox.ts";
+import { createOutbox, type MessageChange, type NewMessage, type Outbox } from "./outbox.ts";
+
+export type { Chat, ChatSession, ChatStore } from "./chat-store.ts";
+export type { ChatUpdate, Inbox, InboxLimits, Intake, NewUpdate } from "./inbox.ts";
+export type { ChatMessage, MessageChange, NewMessage, Outbox } from "./outbox.ts";
+
+/** What is done all together or not at all. */
+export interface ChatWork {
+  /** The update that it deals with. */
+  readonly done?: { readonly updateId: number; readonly sessionId: string | null };
+  readonly chat?: { readonly chatId: string } & Partial<Omit<Chat, "chatId">>;
+  readonly bind?: ChatSession;
+  readonly told?: readonly ChatSession[];
+  readonly say?: readonly NewMessage[];
+  readonly change?: readonly MessageChange[];
+}
+
+/** The state of one channel's chats: a restart loses nothing of it. Chats are the gateway's, for whoever its owner lets in. */
+export interface Chats {
+  readonly store: ChatStore;
+  readonly inbox: Omit<Inbox, "done">;
+  readonly outbox: Omit<Outbox, "add" | "change">;
+  /** In one transaction: after it the update is dealt with and what is to be said of it is kept, or neither. */
+  settle(work: ChatWork): Promise<void>;
+}
+
+/** The chats of the channel of this name. */
+export function createChats(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly channel: string;
+  readonly limits?: InboxLimits;
+}): Chats {
+  const store = createChatStore(deps);
+  const inbox = createInbox(deps);
+  const outbox = createOutbox(deps);
+  return {
+    store,
+    inbox,
+    outbox,
+    settle: ({ done, chat, bind, told = [], say = [], change = [] }) =>
+      deps.db.transaction().execute(async (trx) => {
+        if (chat !== undefined) await store.set(chat.chatId, chat, trx);
+        if (bind !== undefined) await store.bind(bind, trx);
+        for (const session of told) await store.tell(session, trx);
+        await outbox.add(say, trx);
+        await outbox.change(change, trx);
+        if (done !== undefined) await inbox.done(done.updateId, done.sessionId, trx);
+      }),
+  };
+}

@@ -1,0 +1,231 @@
+import type { Kysely, Selectable } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import type { Tables } from "../storage/schema.ts";
+
+/** Something to say in a chat. */
+export interface NewMessage {
+  /** What it says and where: with a key that is there already nothing is said again. */
+  readonly key: string;
+  readonly chatId: string;
+  readonly sessionId: string | null;
+  /** Of a question: the permission that it asks for. */
+  readonly permissionId?: string;
+  readonly body: string;
+  /** Whether it stays as it is; false when it will be changed. */
+  readonly final: boolean;
+}
+
+/** How a message shall read from now on. */
+export interface MessageChange {
+  readonly key: string;
+  readonly body: string;
+  readonly final: boolean;
+}
+
+/** A message as the store has it. */
+export interface ChatMessage {
+  readonly ordinal: number;
+  readonly key: string;
+  readonly chatId: string;
+  readonly sessionId: string | null;
+  readonly permissionId: string | null;
+  readonly body: string;
+  readonly final: boolean;
+  readonly version: number;
+  /** The channel's id of it; null until it was sent. */
+  readonly messageId: string | null;
+  /** Whether it may have been sent already: the gateway ended, or the connection broke, before anybody knew. */
+  readonly mayRepeat: boolean;
+  readonly createdAt: number;
+}
+
+/** What shall be said in chats, kept until it was. Each message converges: what was told of it follows how it shall read. */
+export interface Outbox {
+  add(messages: readonly NewMessage[], on?: Kysely<Tables>): Promise<void>;
+  change(changes: readonly MessageChange[], on?: Kysely<Tables>): Promise<void>;
+  /** The next to be sent in this chat, or changed: new messages first, in order. */
+  next(chatId: string): Promise<ChatMessage | null>;
+  /** Chats in which something waits. */
+  chatsWaiting(): Promise<readonly string[]>;
+  /** Just before it is sent. */
+  sending(ordinal: number): Promise<void>;
+  /** Nobody knows whether it was sent; or, when `known`, it surely was not. */
+  notSent(ordinal: number, known: boolean): Promise<void>;
+  /** This version is in the chat. Its words are not kept when it stays as it is. */
+  delivered(message: Pick<ChatMessage, "ordinal" | "version">, messageId: string): Promise<void>;
+  /** It will not be: the channel refuses it for good. */
+  failed(ordinal: number): Promise<void>;
+  find(key: string): Promise<ChatMessage | null>;
+  /** Questions of a session that nobody answered yet. */
+  openQuestions(sessionId: string): Promise<readonly ChatMessage[]>;
+  /** The session that a message of ours speaks of. */
+  sessionOf(chatId: string, messageId: string): Promise<string | null>;
+  /** After a start: what was being sent when the gateway ended may have been sent. */
+  takeUp(): Promise<void>;
+  prune(): Promise<void>;
+}
+
+/** Ours: what waits in one chat while it cannot be reached. The newest beyond it are not kept. */
+export const maxWaitingInChat = 200;
+const keptMs = 30 * 86_400_000;
+
+/** An {@link Outbox} over `chat_messages`. */
+export function createOutbox(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly channel: string;
+}): Outbox {
+  const { db, clock, channel } = deps;
+  const ours = () => db.selectFrom("chat_messages").selectAll().where("channel", "=", channel);
+  const change = (ordinal: number) =>
+    db.updateTable("chat_messages").where("channel", "=", channel).where("ordinal", "=", ordinal);
+
+  async function isFull(on: Kysely<Tables>, chatId: string): Promise<boolean> {
+    const { count } = await on
+      .selectFrom("chat_messages")
+      .select((eb) => eb.fn.countAll<number>().as("count"))
+      .where("channel", "=", channel)
+      .where("chat_id", "=", chatId)
+      .where("state", "in", ["waiting", "sending", "repeat"])
+      .executeTakeFirstOrThrow();
+    return count >= maxWaitingInChat;
+  }
+
+  return {
+    async add(messages, on = db) {
+      for (const { key, chatId, sessionId, permissionId = null, body, final } of messages) {
+        if (await isFull(on, chatId)) continue;
+        await on
+          .insertInto("chat_messages")
+          .values({
+            channel,
+            message_key: key,
+            chat_id: chatId,
+            session_id: sessionId,
+            permission_id: permissionId,
+            body,
+            final: final ? 1 : 0,
+            version: 1,
+            delivered: 0,
+            message_id: null,
+            state: "waiting",
+            created_at: clock.now(),
+          })
+          .onConflict((conflict) => conflict.columns(["channel", "message_key"]).doNothing())
+          .execute();
+      }
+    },
+
+    async change(changes, on = db) {
+      for (const { key, body, final } of changes) {
+        await on
+          .updateTable("chat_messages")
+          .set((eb) => ({ body, version: eb("version", "+", 1), final: final ? 1 : 0 }))
+          .where("channel", "=", channel)
+          .where("message_key", "=", key)
+          .where("final", "=", 0)
+          .where("body", "!=", body)
+          .execute();
+      }
+    },
+
+    async next(chatId) {
+      const inChat = ours().where("chat_id", "=", chatId).orderBy("ordinal").limit(1);
+      const unsent = await inChat.where("state", "in", ["waiting", "repeat"]).executeTakeFirst();
+      if (unsent !== undefined) return toMessage(unsent);
+      const changed = await inChat.where("state", "=", "sent").whereRef("delivered", "<", "version").executeTakeFirst();
+      return changed === undefined ? null : toMessage(changed);
+    },
+
+    async chatsWaiting() {
+      const rows = await db
+        .selectFrom("chat_messages")
+        .select("chat_id")
+        .distinct()
+        .where("channel", "=", channel)
+        .where("state", "!=", "failed")
+        .whereRef("delivered", "<", "version")
+        .execute();
+      return rows.map((row) => row.chat_id);
+    },
+
+    sending: async (ordinal) => void (await change(ordinal).set({ state: "sending" }).execute()),
+    notSent: async (ordinal, known) =>
+      void (await change(ordinal)
+        .set({ state: known ? "waiting" : "repeat" })
+        .execute()),
+
+    async delivered({ ordinal, version }, messageId) {
+      await db.transaction().execute(async (trx) => {
+        await trx
+          .updateTable("chat_messages")
+          .set({ state: "sent", delivered: version, message_id: messageId })
+          .where("ordinal", "=", ordinal)
+          .execute();
+        await trx
+          .updateTable("chat_messages")
+          .set({ body: "", permission_id: null })
+          .where("ordinal", "=", ordinal)
+          .where("final", "=", 1)
+          .where("version", "=", version)
+          .execute();
+      });
+    },
+
+    failed: async (ordinal) => void (await change(ordinal).set({ state: "failed", body: "", final: 1 }).execute()),
+
+    async find(key) {
+      const row = await ours().where("message_key", "=", key).executeTakeFirst();
+      return row === undefined ? null : toMessage(row);
+    },
+
+    async openQuestions(sessionId) {
+      const rows = await ours()
+        .where("session_id", "=", sessionId)
+        .where("permission_id", "is not", null)
+        .where("final", "=", 0)
+        .where("state", "!=", "failed")
+        .execute();
+      return rows.map(toMessage);
+    },
+
+    async sessionOf(chatId, messageId) {
+      const row = await ours().where("chat_id", "=", chatId).where("message_id", "=", messageId).executeTakeFirst();
+      return row?.session_id ?? null;
+    },
+
+    async takeUp() {
+      await db
+        .updateTable("chat_messages")
+        .set({ state: "repeat" })
+        .where("channel", "=", channel)
+        .where("state", "=", "sending")
+        .execute();
+    },
+
+    async prune() {
+      await db
+        .deleteFrom("chat_messages")
+        .where("channel", "=", channel)
+        .where("state", "in", ["sent", "failed"])
+        .where("created_at", "<", clock.now() - keptMs)
+        .execute();
+    },
+  };
+}
+
+function toMessage(row: Selectable<Tables["chat_messages"]>): ChatMessage {
+  return {
+    ordinal: row.ordinal,
+    key: row.message_key,
+    chatId: row.chat_id,
+    sessionId: row.session_id,
+    permissionId: row.permission_id,
+    body: row.body,
+    final: row.final === 1,
+    version: row.version,
+    messageId: row.message_id,
+    mayRepeat: row.state === "repeat",
+    createdAt: row.created_at,
+  };
+}
