@@ -107,3 +107,20 @@ export function seedEntries(path: string, { from, to }: { readonly from: number;
   file.exec("commit; pragma wal_checkpoint(truncate)");
   file.close();
 }
+
+/** The thing of {@link seedBusySubject}. */
+export const busySubject = "b".repeat(32);
+
+/** As if one command had run that often: one thing with as many values, one after the other. */
+export function seedBusySubject(path: string, runs: number): void {
+  const file = new DatabaseSync(path, { timeout: 10_000 });
+  file.exec("pragma synchronous = off; pragma foreign_keys = off; begin");
+  file.exec(`insert into entities values ('${busySubject}', 'bench', 'Command', 'npm test')`);
+  file.exec(`insert into statements values ('passed', 'bench', '${busySubject}', 'last_exit', null, '0')`);
+  const fact = file.prepare(
+    `insert into facts values (?, 1, 'bench', 'passed', '${busySubject}', 'last_exit', ?, 1, 'rules@1')`,
+  );
+  for (let n = 0; n < runs; n++) fact.run(`s${String(n).padStart(12, "0")}`, n);
+  file.exec("commit; pragma wal_checkpoint(truncate)");
+  file.close();
+}

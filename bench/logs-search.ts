@@ -1,19 +1,21 @@
 /**
  * How long does a search take among 1,000,000 entries with as many statements: common words and rare ones, several, phrases, beginnings? And
- * facts about one thing, as of a time?
+ * facts about one thing, as of a time, also of a command that ran 20,000 times?
  *
  * `node bench/logs-search.ts [entries]`
  */
 import { performance } from "node:perf_hooks";
-import { seedEntries, sentence, withLogs, word } from "./logs-rig.ts";
+import { busySubject, seedBusySubject, seedEntries, sentence, withLogs, word } from "./logs-rig.ts";
 import { quantile } from "./measure.ts";
 
 const limitMs = 30;
 const rounds = 15;
+const runs = 20_000;
 
 await withLogs(async ({ logs, path, caller }) => {
   const entries = Number(process.argv[2] ?? 1_000_000);
   seedEntries(path, { from: 0, to: entries });
+  seedBusySubject(path, Math.min(runs, entries));
   const queries = [
     ...[word(0), word(1), word(20), word(300), word(4_000), word(40_000), "nothinglikethis"],
     ...[
@@ -48,6 +50,10 @@ await withLogs(async ({ logs, path, caller }) => {
     { predicate: "mentioned" },
     { asOf: "1970-01-01T00:05:00Z" },
     {},
+    { subject: busySubject },
+    { subject: busySubject, asOf: "1970-01-01T00:05:00Z" },
+    { predicate: "last_exit" },
+    { predicate: "last_exit", asOf: "1970-01-01T00:05:00Z" },
   ]) {
     const began = performance.now();
     const { facts } = await logs.facts(caller, input);

@@ -4,6 +4,7 @@ import { sha256 } from "../core/ids.ts";
 import type { LogEntry, SubmitLogInput } from "../wire/logs.ts";
 import type { Turn } from "../wire/turn.ts";
 import { distinct, isSingleValued, type TaggedAssertion } from "./assertion.ts";
+import { canKeepDir, dirTooLong } from "./dir-limit.ts";
 import { countChunks, type Episode, insertEpisode } from "./episode-store.ts";
 import { episodeText } from "./episode-text.ts";
 import type { LogsErrorCode } from "./errors.ts";
@@ -20,8 +21,6 @@ const maxTitleCharacters = 500;
 /** A longer recording becomes several entries. */
 const turnsOfEntry = 50;
 const charactersOfEntry = 1_000_000;
-/** Of a path in UTF-8: what PostgreSQL's indexes take, with room for the account. */
-const maxDirBytes = 2_048;
 const nothingKnown: LogContext = { agent: null, repository: null, branch: null };
 
 /** What entries are made with. */
@@ -136,24 +135,13 @@ async function dirOf(
 ): Promise<string | null> {
   if (dir !== undefined) {
     const resolved = await resolveDir(dir, folders);
-    if (!fits(resolved)) throw dirTooLong();
+    if (!canKeepDir(resolved)) throw dirTooLong();
     return resolved;
   }
   if (folders === null) return null;
   throw new PosternError<LogsErrorCode>(
     "dir_not_allowed",
     "This token is limited to some folders: give the `dir` in one of them that the entry is about.",
-  );
-}
-
-function fits(dir: string): boolean {
-  return Buffer.byteLength(dir) <= maxDirBytes;
-}
-
-function dirTooLong(): PosternError<LogsErrorCode> {
-  return new PosternError(
-    "invalid_request",
-    `The path of this directory is too long to be remembered: at most ${maxDirBytes} bytes. Use one nearer to the root.`,
   );
 }
 
@@ -226,7 +214,7 @@ export async function recordSession(
   const { sessionId, dir, turns, onPurpose } = recording;
   const [first, last] = [turns.at(0)?.index, turns.at(-1)?.index];
   if (first === undefined || last === undefined) return { outcome: "known", logIds: [], turns: 0 };
-  if (dir !== null && !fits(dir)) {
+  if (dir !== null && !canKeepDir(dir)) {
     if (onPurpose) throw dirTooLong();
     return { outcome: "known", logIds: [], turns: 0 };
   }

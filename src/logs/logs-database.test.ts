@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import { openPostgresTestStore } from "../../test/support/database.ts";
 import { writeFor } from "./logs-database.ts";
 
-test("who waits for another's write on PostgreSQL sees it, whatever isolation is the database's own", async () => {
+test("who waits for another's write on PostgreSQL sees it, whatever isolation is the database's own", {
+  timeout: 60_000,
+}, async () => {
   const { db, openAgain } = await openPostgresTestStore();
   const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(db);
   await sql`alter database ${sql.id(rows[0]?.name ?? "")} set default_transaction_isolation = 'repeatable read'`.execute(
@@ -23,7 +25,7 @@ test("who waits for another's write on PostgreSQL sees it, whatever isolation is
     const waiting = await sql`select 1 from pg_locks where locktype = 'advisory' and not granted`.execute(db);
     return waiting.rows.length;
   };
-  await expect.poll(isWaiting).toBe(1);
+  await expect.poll(isWaiting, { timeout: 10_000 }).toBe(1);
   mayEnd.resolve();
   await first;
   expect(await second).toEqual([{ name: "one" }]);

@@ -77,13 +77,13 @@ export function assertionsOfCommand({ command, result }: RanCommand, { session, 
 /** The commands of a script, without the environment that they are given. */
 function segmentsOf(command: string): readonly string[] {
   const written: string[] = [];
-  let segment = "";
+  let current = "";
   for (const [part] of command.slice(0, maxCommandCharacters).matchAll(partsOfScript)) {
-    if (!endsSegment.has(part)) segment += part;
-    else if (written.push(segment) < maxSegments) segment = "";
+    if (!endsSegment.has(part)) current += part;
+    else if (written.push(current) < maxSegments) current = "";
     else break;
   }
-  return [...written, segment]
+  return [...written, current]
     .slice(0, maxSegments)
     .map((segment) => withoutAssignments(segment.trim()))
     .filter((segment) => segment !== "" && !segment.startsWith("#") && !onlyAssignment.test(segment));

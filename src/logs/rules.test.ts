@@ -318,7 +318,7 @@ describe("rules@1", () => {
     const given = {
       ...turn([]),
       model: `gpt ${secret} ${"x".repeat(900)}`,
-      at: `${secret}`,
+      at: secret,
       endedAt: "2025-05-05T12:00:00+02:00",
     };
     const kept = bodyOf({ turns: [Object.assign(given, { extra: secret })] });

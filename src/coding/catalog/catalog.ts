@@ -187,10 +187,10 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     const startedAt = performance.now();
     const report = await worker.run(kind === null ? { kind: "look", paths } : { kind });
     progress = report;
-    if (kind !== null) finished(kind, report, performance.now() - startedAt);
+    if (kind !== null) onIndexed(kind, report, performance.now() - startedAt);
   }
 
-  function finished(kind: "sweep" | "rebuild", report: IndexingReport, durationMs: number): void {
+  function onIndexed(kind: "sweep" | "rebuild", report: IndexingReport, durationMs: number): void {
     const fields = { ...report, durationMs: Math.round(durationMs) };
     if (complete && kind === "sweep") log.debug(fields, "looked at all transcripts");
     else log.info(fields, "all transcripts are indexed");
