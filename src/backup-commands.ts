@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createBackup, type MadeBackup, type RestoredBackup, restoreBackup } from "./backup/index.ts";
 import type { BackupOptions, RestoreOptions } from "./cli/ports.ts";
 import { type Config, loadConfig, stateFolder } from "./config.ts";
-import { removeLogs, removeAllLogs } from "./logs/index.ts";
+import { removeAllLogs, removeLogs } from "./logs/index.ts";
 import { packageVersion } from "./version.ts";
 
 /** Backs up the state folder of this configuration. @see createBackup */
