@@ -63,7 +63,9 @@ export async function removeAllLogs(on: LogsDatabase, { accountId, at }: Omit<Re
     await removeLogs(on, { accountId, logIds: rows.map(({ log_id }) => log_id), at });
     await nextTask();
   }
-  await sql`delete from log_suppressions where account_id = ${accountId}`.execute(db);
+  for (const table of ["log_words", "log_suppressions"] as const) {
+    await sql`delete from ${sql.table(table)} where account_id = ${accountId}`.execute(db);
+  }
 }
 
 /** One piece after the other; who has something else to do does it in between. */
