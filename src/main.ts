@@ -89,7 +89,10 @@ const ports: CliPorts = {
     return createService(fileURLToPath(new URL("../bin/postern.js", import.meta.url)));
   },
 
-  runProgram: (argv, env) => runProgram(argv, env ?? process.env),
+  async runProgram(argv, env) {
+    const { processEnvironment } = await import("./config.ts");
+    return runProgram(argv, env ?? processEnvironment);
+  },
 
   async token() {
     const { loadConfig } = await import("./config.ts");

@@ -174,7 +174,7 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       "facts",
       {
         ...{ log_id: id(30), position: 0, account_id: id(1), statement_id: "s-timeout", valid_from: at },
-        ...{ recorded_at: at, extractor: "rules@1" },
+        ...{ subject_id: "e-timeout", predicate: "status", recorded_at: at, extractor: "rules@1" },
       },
     ],
     ["log_suppressions", { account_id: id(1), session_id: "s9", first_turn: 0, last_turn: 4, created_at: at }],
@@ -182,4 +182,32 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
   ],
   "0008-forgotten": [["forgotten_sessions", { agent: "codex", session_id: id(40), forgotten_at: at, erased_at: null }]],
   "0009-tombstones": [["log_tombstones", { log_hash: hash("2"), deleted_at: at }]],
+  "0010-chat": [
+    [
+      "chats",
+      { channel: "telegram", chat_id: "7", dir: "/code/a's", agent: "codex", session_id: id(3), created_at: at },
+    ],
+    [
+      "chat_sessions",
+      {
+        ...{ channel: "telegram", chat_id: "7", session_id: id(3), turn_index: 1, turn_length: 4 },
+        ...{ prompt_message_id: "11", status_key: null, bound_at: at },
+      },
+    ],
+    ["chat_marks", { channel: "telegram", event_id: "e1" }],
+    [
+      "chat_updates",
+      {
+        ...{ channel: "telegram", update_id: 5, chat_id: "7", message_id: "11", session_id: id(3), body: "{}" },
+        ...{ request: null, state: "done", attempts: 1, received_at: at },
+      },
+    ],
+    [
+      "chat_messages",
+      {
+        ...{ channel: "telegram", message_key: "k", chat_id: "7", session_id: id(3), permission_id: null },
+        ...{ body: "{}", final: 1, version: 1, delivered: 1, message_id: "12", state: "sent", created_at: at },
+      },
+    ],
+  ],
 };
