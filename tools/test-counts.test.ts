@@ -9,7 +9,7 @@ const first: TestCounts = {
   skipped: 1,
   skippedNames: ["a > skipped"],
   failedNames: ["a > one", "a > two"],
-  failedFiles: [{ path: "a", passed: 5, failed: 2, skipped: 1 }],
+  failedFiles: [{ path: "a", passedNames: ["a > three"], passed: 5, failed: 2, skipped: 1 }],
 };
 
 test("what the second run says of a file stands in place of what the first said, and a failure outside it stays", () => {
@@ -33,4 +33,9 @@ test("what the second run says of a file stands in place of what the first said,
 test("a second run that ran none of a file's tests loses none of its failures in silence", () => {
   const died: TestCounts = { ...none, failed: 1 };
   expect(withSecondRun(first, died).failed).toBe(2);
+});
+
+test("what passed the first time and not the second has passed once, as the other way round; what never ran has not", () => {
+  const again: TestCounts = { ...none, passed: 5, failed: 2, skipped: 1, failedNames: ["a > three", "a > new"] };
+  expect(withSecondRun(first, again)).toMatchObject({ passed: 101, failed: 2, failedNames: ["a > new"] });
 });

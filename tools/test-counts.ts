@@ -18,6 +18,8 @@ export interface TestCounts {
 /** A file of tests that did not all pass. */
 export interface FailedFile {
   readonly path: string;
+  /** Full names of its tests that passed. */
+  readonly passedNames: readonly string[];
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
@@ -32,7 +34,15 @@ const countsSchema = z.object({
   skipped: z.number(),
   skippedNames: z.array(z.string()),
   failedNames: z.array(z.string()),
-  failedFiles: z.array(z.object({ path: z.string(), passed: z.number(), failed: z.number(), skipped: z.number() })),
+  failedFiles: z.array(
+    z.object({
+      path: z.string(),
+      passedNames: z.array(z.string()),
+      passed: z.number(),
+      failed: z.number(),
+      skipped: z.number(),
+    }),
+  ),
 });
 
 /** What the reporter wrote; null when the run did not get to its end. */
@@ -49,15 +59,26 @@ export function closingLine({ passed, failed, skipped }: Pick<TestCounts, "passe
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
-/** The counts of a run some of whose files were run again: what `again` says of them in place of what `first` said. */
+/** Tests that failed in the second run of their file alone: in the first they passed. */
+export function failedOnlyThen(first: TestCounts, again: TestCounts): readonly string[] {
+  const passed = new Set(first.failedFiles.flatMap(({ passedNames }) => passedNames));
+  return again.failedNames.filter((name) => passed.has(name));
+}
+
+/**
+ * The counts of a run some of whose files were run again: what `again` says of them in place of what `first` said. What passed in either
+ * run has passed.
+ */
 export function withSecondRun(first: TestCounts, again: TestCounts): TestCounts {
+  const late = failedOnlyThen(first, again);
   const sum = (count: "passed" | "failed" | "skipped"): number =>
     first[count] + again[count] - first.failedFiles.reduce((total, file) => total + file[count], 0);
   return {
     ...again,
-    passed: sum("passed"),
-    failed: sum("failed"),
+    passed: sum("passed") + late.length,
+    failed: sum("failed") - late.length,
     skipped: sum("skipped"),
+    failedNames: again.failedNames.filter((name) => !late.includes(name)),
     skippedNames: [...new Set([...first.skippedNames, ...again.skippedNames])],
   };
 }
@@ -73,11 +94,14 @@ export class TestCountsReporter implements Reporter {
     const failedFiles: FailedFile[] = [];
     for (const module of modules) {
       const here = { passed: 0, failed: 0, skipped: 0 };
+      const passedNames: string[] = [];
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         const name = `${module.relativeModuleId} > ${test.fullName}`;
-        if (state === "passed") here.passed++;
-        else if (state === "failed") {
+        if (state === "passed") {
+          here.passed++;
+          passedNames.push(name);
+        } else if (state === "failed") {
           here.failed++;
           failedNames.push(name);
         } else {
@@ -87,7 +111,7 @@ export class TestCountsReporter implements Reporter {
       }
       // A hook or an import failed: no test of the file shows it.
       if (here.failed === 0 && module.state() === "failed") here.failed = 1;
-      if (here.failed > 0) failedFiles.push({ path: module.relativeModuleId, ...here });
+      if (here.failed > 0) failedFiles.push({ path: module.relativeModuleId, passedNames, ...here });
       total.passed += here.passed;
       total.failed += here.failed;
       total.skipped += here.skipped;

@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 /** As many agents as this may run at a time; the machine has to keep up with them and with two other files. */
-const atOnce = 4;
+const atOnce = 3;
 let running = 0;
 const waiting: (() => void)[] = [];
 
