@@ -174,7 +174,8 @@ export const codexSituations: readonly Situation[] = [
       { ask: "say $ first\nrun sleep 3" },
       { untilAsked: "$ first" },
       { says: working },
-      { paste: "say $ second\nslow 3000\nlines 8" },
+      // The command ends well before the answer does.
+      { paste: "say $ second\nslow 5000\nlines 8" },
       { untilAsked: "$ second" },
       { says: working },
       { forMs: 1_500 },
