@@ -247,6 +247,6 @@ function entityIdOfRef(accountId: string, ref: string): string {
   if (type.success) return entityIdOf(accountId, { type: type.data, key: ref.slice(colon + 1) });
   throw new PosternError<LogsErrorCode>(
     "invalid_request",
-    `No entity is called like this: give its id, or \`Type:key\`, such as \`File:/work/a.ts\`. Types: ${entityTypeSchema.options.join(", ")}.`,
+    `No entity is called like this: give its id, or \`Type:key\`, such as \`File:/code/a.ts\`. Types: ${entityTypeSchema.options.join(", ")}.`,
   );
 }
