@@ -7,7 +7,7 @@ export interface HostOptions {
   readonly version: string;
   /** Without terminals and connections the host leaves after this. */
   readonly idleExitMs: number;
-  /** Bound of each terminal's raw log. */
+  /** Bound of each terminal's raw log; at least {@link MIN_RAW_LOG_BYTES}. */
   readonly rawLogMaxBytes: number;
   /** Bound of what is kept of terminals that are gone, and of their number. */
   readonly recordingsMaxBytes: number;
@@ -17,6 +17,11 @@ export interface HostOptions {
 /** Ten minutes: longer than a gateway's upgrade takes. */
 export const DEFAULT_IDLE_EXIT_MS = 10 * 60_000;
 export const DEFAULT_RAW_LOG_MAX_BYTES = 64 * 1024 * 1024;
+/**
+ * The log must take one more read of output and the segment that begins with it, after the program was told to wait for the screen
+ * model: in a smaller one the model's place would be dropped, and its screen emptied.
+ */
+const MIN_RAW_LOG_BYTES = 1024 * 1024;
 export const DEFAULT_RECORDINGS_MAX_BYTES = 1024 * 1024 * 1024;
 export const DEFAULT_RECORDINGS_MAX_COUNT = 500;
 
@@ -32,7 +37,7 @@ export function parseHostOptions(text: string): HostOptions | undefined {
     stateDir,
     version: textField(fields, "version") ?? "unknown",
     idleExitMs: numberField(fields, "idleExitMs") ?? DEFAULT_IDLE_EXIT_MS,
-    rawLogMaxBytes: numberField(fields, "rawLogMaxBytes") ?? DEFAULT_RAW_LOG_MAX_BYTES,
+    rawLogMaxBytes: Math.max(numberField(fields, "rawLogMaxBytes") ?? DEFAULT_RAW_LOG_MAX_BYTES, MIN_RAW_LOG_BYTES),
     recordingsMaxBytes: numberField(fields, "recordingsMaxBytes") ?? DEFAULT_RECORDINGS_MAX_BYTES,
     recordingsMaxCount: numberField(fields, "recordingsMaxCount") ?? DEFAULT_RECORDINGS_MAX_COUNT,
   };

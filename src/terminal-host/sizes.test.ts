@@ -68,13 +68,15 @@ test("every reader hears of a new size at its place, also who attached late or g
   }
 });
 
-test("who goes on from what the raw log has dropped gets the screen", { timeout: 30_000 }, async () => {
+test("who goes on from what the raw log has dropped gets the screen, also with a log that is too small a bound", {
+  timeout: 30_000,
+}, async () => {
   const client = await (await makeHostFixture({ rawLogMaxBytes: 64 * 1024 })).connect();
-  const spec = specOf(["/usr/bin/seq", "100000"]);
+  const spec = specOf(["/usr/bin/seq", "300000"]);
   await client.spawn(spec);
   await ended(client, spec.terminalId);
   const stream = await client.attach(spec.terminalId, { from: 10 });
-  expect(stream.snapshot?.lines.at(-2)).toBe("100000");
+  expect(stream.snapshot?.lines.at(-2)).toBe("300000");
   stream.close();
 });
 
