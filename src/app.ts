@@ -1,14 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Accounts, Principal } from "./accounts/index.ts";
-import {
-  type AgentRegistry,
-  type Coding,
-  changeAgent,
-  createCoding,
-  createCodingTools,
-  hookCommand,
-} from "./coding/index.ts";
+import { type AgentRegistry, type Coding, createCoding, createCodingTools, hookCommand } from "./coding/index.ts";
 import { browserAddress, type Config, gatewayOrigins, gatewaySocketPath } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import { createDisposer, type Disposer } from "./core/disposal.ts";
@@ -17,44 +10,13 @@ import { newUuid } from "./core/ids.ts";
 import type { Log } from "./core/log.ts";
 import { createEvents } from "./events/index.ts";
 import type { Folders } from "./folders/index.ts";
-import { codingRoutes } from "./http/coding-routes.ts";
-import {
-  accountRoutes,
-  agentRoutes,
-  appRoutes,
-  auditRoutes,
-  changesRoutes,
-  clientRoutes,
-  createHttpServer,
-  decisionRoutes,
-  docsRoutes,
-  eventRoutes,
-  folderRoutes,
-  type HttpServer,
-  healthRoutes,
-  logRoutes,
-  manifestRoutes,
-  mcpRoutes,
-  oauthRoutes,
-  openApiRoutes,
-  passkeyRoutes,
-  placeRoutes,
-  recordingRoutes,
-  rescueRoutes,
-  signInRoutes,
-  terminalSocket,
-  ticketRoutes,
-  tokenRoutes,
-  toProblem,
-  webhookRoutes,
-  webRoutes,
-} from "./http/index.ts";
+import { createHttpServer, type HttpServer, toProblem } from "./http/index.ts";
 import { createMemoryTools } from "./logs/index.ts";
-import { createManifest } from "./manifest.ts";
 import { createMcp } from "./mcp/index.ts";
 import { openMemory } from "./memory.ts";
 import { writeFileAtomic } from "./platform/files.ts";
 import { makePrivateFolder } from "./platform/private-folders.ts";
+import { gatewayRoutes } from "./routes.ts";
 import { keepCopiesYoung } from "./storage/kept-copies.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
@@ -197,55 +159,21 @@ async function start(
     accounts,
     log,
     config: { ...config, socketPath: gatewaySocketPath(config) },
-    routes: [
-      healthRoutes,
-      manifestRoutes({ manifest: createManifestSource({ gateway, tools, folders, agents }) }),
-      openApiRoutes({ version: packageVersion }),
-      docsRoutes,
-      webRoutes(),
-      folderRoutes({ folders }),
-      tokenRoutes(accounts),
-      signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl: place.baseUrl }) }),
-      passkeyRoutes({ accounts, baseUrl: () => place.baseUrl }),
-      accountRoutes({ accounts, baseUrl: () => place.baseUrl }),
-      auditRoutes(accounts),
-      clientRoutes({ clients: oauth.clients, audit: accounts.audit }),
-      appRoutes(oauth),
-      ticketRoutes({ tickets: accounts.tickets }),
-      webhookRoutes({ webhooks: events.webhooks }),
-      eventRoutes({
-        log,
-        stream: (options) => events.stream(options),
-        async sessionIdsOf(sessionId, principal, signal) {
-          const session = await coding.read({ sessionId, last: 1, blocks: false }, principal, signal);
-          return [session.sessionId, ...session.sessionAliases];
-        },
-      }),
-      rescueRoutes({ rescues: coding.rescues }),
-      recordingRoutes({ recordings: coding.recordings, log }),
-      agentRoutes({
-        list: () => coding.listAgents(),
-        change: (name, input) => changeAgent(agents, name, input),
-        remove: (name) => agents.remove(name),
-        logins: coding.logins,
-      }),
-      changesRoutes(coding.changes),
-      logRoutes(memory),
-      placeRoutes({
-        complete: async (path, { accountId, folders: within }) => {
-          const isOwner = accountId === (await accounts.owner()).accountId && within === null;
-          const userHome = isOwner ? (config.env["HOME"] ?? null) : null;
-          return folders.complete(path, { within, anywhere: isOwner, userHome });
-        },
-        branches: (dir, principal) => coding.branches(dir, principal),
-        dirs: (principal) => coding.dirs(principal),
-      }),
-      terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
-      mcpRoutes({ handle: (request) => mcp.handle(request), log }),
-      decisionRoutes({ oauth, accounts, auth: config.auth }),
-      oauthRoutes({ oauth, baseUrl: () => place.baseUrl }),
-      codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
-    ],
+    routes: gatewayRoutes({
+      config,
+      log,
+      gateway,
+      place: () => place,
+      accounts,
+      folders,
+      agents,
+      oauth,
+      events,
+      coding,
+      memory,
+      mcp,
+      tools,
+    }),
   });
   disposer.add(() => server.close());
   const { port, addresses } = await server.listen();
@@ -277,27 +205,6 @@ async function start(
     routes: () => server.routes(),
     terminalHostPid: () => host.host()?.pid ?? null,
     close: () => disposer.close(),
-  };
-}
-
-function createManifestSource(deps: {
-  readonly gateway: { readonly id: string; readonly version: string };
-  readonly tools: readonly Tool<Principal>[];
-  readonly folders: Folders;
-  readonly agents: AgentRegistry;
-}): (principal: Principal) => Promise<Record<string, unknown>> {
-  const { gateway, tools, folders, agents } = deps;
-  return async (principal) => {
-    const registered = await folders.list();
-    const visible = await Promise.all(
-      registered.map(({ path }) => folders.isVisible(path, { scope: "coding", within: principal.folders })),
-    );
-    return createManifest({
-      gateway,
-      tools: tools.filter(({ scope }) => principal.scopes.has(scope)),
-      folders: registered.filter((_folder, index) => visible[index] === true),
-      agents: await agents.list(),
-    });
   };
 }
 
