@@ -39,6 +39,12 @@ export interface ModelServer {
   close(): Promise<void>;
 }
 
+export interface ModelServerOptions {
+  readonly port?: number;
+  /** Answers in place of the words of the prompt, for pictures; null leaves it to them. */
+  reply?(conversation: Conversation): Reply | null;
+}
+
 /** Bounds memory: an agent's request carries 100 to 200 KB of instructions and tools. */
 const keptRequests = 500;
 const maxBodyBytes = 32 * 1024 * 1024;
@@ -54,7 +60,7 @@ const decoders = new Map<string, (body: Buffer) => Promise<Buffer>>([
  * Starts the scripted model that both agents talk to in tests: the Anthropic Messages API and the OpenAI Responses API on one
  * port of the loopback. Words in the prompt drive it, see the README of this folder.
  */
-export async function startModelServer(options: { readonly port?: number } = {}): Promise<ModelServer> {
+export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
   const requests: RecordedRequest[] = [];
   const failures = new Map<string, number>();
   const countFailure: FailureCount = (prompt) => {
@@ -62,6 +68,8 @@ export async function startModelServer(options: { readonly port?: number } = {})
     failures.set(prompt, count);
     return count;
   };
+  const replyOf = (conversation: Conversation): Reply =>
+    options.reply?.(conversation) ?? replyTo(conversation, countFailure);
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
       if (!response.headersSent) writeMessagesError(response, 500, String(error));
@@ -98,7 +106,7 @@ export async function startModelServer(options: { readonly port?: number } = {})
         return;
       }
       const conversation = readMessages(parsed.data);
-      const reply = replyTo(conversation, countFailure);
+      const reply = replyOf(conversation);
       record({ conversation, reply });
       await writeMessages(response, parsed.data, reply);
     } else if (request.method === "POST" && path.endsWith("/responses")) {
@@ -109,7 +117,7 @@ export async function startModelServer(options: { readonly port?: number } = {})
         return;
       }
       const conversation = readResponses(parsed.data);
-      const reply = replyTo(conversation, countFailure);
+      const reply = replyOf(conversation);
       record({ conversation, reply });
       await writeResponses(response, parsed.data, reply);
     } else if (request.method === "POST" && path.endsWith("/chat/completions")) {
@@ -120,7 +128,7 @@ export async function startModelServer(options: { readonly port?: number } = {})
         return;
       }
       const conversation = readCompletions(parsed.data);
-      const reply = replyTo(conversation, countFailure);
+      const reply = replyOf(conversation);
       record({ conversation, reply });
       await writeCompletions(response, parsed.data, reply);
     } else {

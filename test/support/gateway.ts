@@ -15,7 +15,7 @@ import { connectTerminalHost } from "../../src/terminal-host/client.ts";
 import { type Scope, scopes } from "../../src/wire/access.ts";
 import type { AskInput, AskOutput, ReadInput, ReadOutput } from "../../src/wire/coding.ts";
 import { installAgents } from "../../tools/install-agents.ts";
-import { type ModelServer, startModelServer } from "../model-server/model-server.ts";
+import { type ModelServer, type ModelServerOptions, startModelServer } from "../model-server/model-server.ts";
 import { sharedCompileCache } from "./compile-cache.ts";
 
 const run = promisify(execFile);
@@ -33,11 +33,12 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** @param options `agents` puts both real agents on PATH, `config` goes into the config file */
+/** @param options `agents` puts both real agents on PATH, `config` goes into the config file, `reply` answers for the model */
 export async function createWorld(options: {
   readonly agents: boolean;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
+  readonly reply?: ModelServerOptions["reply"];
 }): Promise<World> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "postern-world-")));
   const home = join(root, "home");
@@ -49,7 +50,7 @@ export async function createWorld(options: {
   await mkdir(join(home, "terminal-host"), { mode: 0o700 });
   await symlink(sharedCompileCache(), join(home, "terminal-host", "compile-cache"));
   await makeRepository(repository);
-  const modelServer = await startModelServer();
+  const modelServer = await startModelServer(options.reply === undefined ? {} : { reply: options.reply });
   const agentDirs = options.agents ? [(await installAgents(() => undefined)).binDir] : [];
   const path = [...agentDirs, process.env["PATH"] ?? ""].join(":");
   return {
