@@ -17,7 +17,7 @@ interface Step {
 const steps: readonly Step[] = [
   { name: "lint", argv: [bin("oxlint")] },
   // With what only the build asks for (tsconfig.build.json), so that it is not the first to find it.
-  { name: "types", argv: [bin("tsc"), "--project", ".", "--declaration", "--rewriteRelativeImportExtensions"] },
+  { name: "types", argv: [bin("tsc"), "--project", ".", "--rewriteRelativeImportExtensions"] },
   { name: "web types", argv: [bin("tsc"), "--project", "web"] },
   { name: "dead code", argv: [bin("knip"), "--no-progress"] },
   { name: "layers", argv: [process.execPath, join(root, "tools/check-layers.ts"), root] },

@@ -1,10 +1,9 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
-import { mkdir, open, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { installDeadlineMs, runNpm } from "./npm.ts";
+import { oneAtATime } from "./one-at-a-time.ts";
 
 /** Where the pinned agents are. */
 export interface InstalledAgents {
@@ -21,9 +20,6 @@ const binDir = join(modulesDir, ".postern-bin");
 const stampFile = join(modulesDir, ".postern-stamp");
 const lockFile = join(agentsDir, ".cache", "install.lock");
 
-/** About 250 MB travel; a slow line takes minutes. */
-const installDeadlineMs = 15 * 60_000;
-
 /**
  * Installs the agents of `test/agents/package-lock.json` when they are not there yet; a second call costs a few milliseconds.
  * Calls of several processes at once wait for one another.
@@ -33,12 +29,10 @@ const installDeadlineMs = 15 * 60_000;
 export async function installAgents(say: (sentence: string) => void): Promise<InstalledAgents> {
   const stamp = await wantedStamp();
   if ((await installedStamp()) !== stamp) {
-    const unlock = await lock(say);
-    try {
+    const onWait = (): void => say("Another process is installing the agents; waiting for it …");
+    await oneAtATime(lockFile, { deadlineMs: installDeadlineMs, onWait }, async () => {
       if ((await installedStamp()) !== stamp) await install(stamp, say);
-    } finally {
-      await unlock();
-    }
+    });
   }
   return { claude: join(binDir, "claude"), codex: join(binDir, "codex"), binDir };
 }
@@ -56,7 +50,7 @@ async function install(stamp: string, say: (sentence: string) => void): Promise<
   say("Installing the pinned agents into test/agents (about 250 MB, once) …");
   const startedAt = performance.now();
   // The binaries come as packages of their own, so that no install script has to run.
-  await npm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"]);
+  await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd: agentsDir });
   const claude = findClaude();
   const codex = findCodex();
   await mkdir(binDir, { recursive: true });
@@ -64,23 +58,6 @@ async function install(stamp: string, say: (sentence: string) => void): Promise<
   await symlink(codex, join(binDir, "codex"));
   await writeFile(stampFile, stamp);
   say(`Installed the agents in ${Math.round((performance.now() - startedAt) / 1000)} s.`);
-}
-
-async function npm(args: readonly string[]): Promise<void> {
-  const npmScript = process.env["npm_execpath"];
-  const [file, ...first] = npmScript?.endsWith(".js") === true ? [process.execPath, npmScript] : ["npm"];
-  const child = spawn(file, [...first, ...args], {
-    cwd: agentsDir,
-    stdio: ["ignore", "ignore", "inherit"],
-    timeout: installDeadlineMs,
-    // Settings of the surrounding npm run must not leak into this one.
-    env: Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !/^npm_(?!config_(cache|registry|userconfig))/i.test(name)),
-    ),
-  });
-  await once(child, "exit");
-  const { exitCode } = child;
-  if (exitCode !== 0) throw new Error(`\`npm ci\` in test/agents ended with ${exitCode}. See its words above.`);
 }
 
 function findClaude(): string {
@@ -102,35 +79,6 @@ function firstExisting(agent: string, paths: readonly string[]): string {
   if (found === undefined)
     throw new Error(`There is no ${agent} for ${process.platform}-${process.arch} in test/agents.`);
   return found;
-}
-
-/** One installation at a time; a lock whose process is gone does not count. */
-async function lock(say: (sentence: string) => void): Promise<() => Promise<void>> {
-  await mkdir(join(agentsDir, ".cache"), { recursive: true });
-  const deadline = Date.now() + installDeadlineMs;
-  for (let waited = false; ; waited = true) {
-    try {
-      const file = await open(lockFile, "wx");
-      await file.writeFile(String(process.pid));
-      await file.close();
-      return () => rm(lockFile, { force: true });
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST") || Date.now() > deadline) throw error;
-      if (await isStale()) await rm(lockFile, { force: true });
-      else if (!waited) say("Another process is installing the agents; waiting for it …");
-    }
-    await sleep(500);
-  }
-}
-
-async function isStale(): Promise<boolean> {
-  const pid = Number(await readFile(lockFile, "utf8").catch(() => "")); // gone in the meantime: tried again
-  try {
-    if (pid > 0) process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ESRCH";
-  }
 }
 
 if (process.argv[1] === import.meta.filename) {

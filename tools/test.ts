@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { installAgents } from "./install-agents.ts";
+import { preparePackageInstall } from "./package-install.ts";
 import {
   closingLine,
   countsFileVariable,
@@ -188,7 +189,7 @@ async function main(): Promise<number> {
   }
   ensurePrograms();
   // The one waits for the network and the disk, the other computes.
-  const [checksFailed] = await Promise.all([failedChecks(), installAgents(say)]);
+  const [checksFailed] = await Promise.all([failedChecks(), installAgents(say), preparePackageInstall(say)]);
   const scratch = await mkdtemp(join(tmpdir(), "postern-test-"));
   const { counts, exitCode } = await runTests(scratch);
   await rm(scratch, { recursive: true, force: true });

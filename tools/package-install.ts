@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { z } from "zod";
+import { installDeadlineMs, npmEnvironment, npmScript, runNpm } from "./npm.ts";
+import { oneAtATime } from "./one-at-a-time.ts";
+
+// What it takes to install the packed package where no registry can be reached: the packages that it depends on, and the newest Node.
+
+const root = resolve(import.meta.dirname, "..");
+const nodesDir = join(root, "test", "nodes");
+/** Everything of the packed package that is kept between runs. */
+export const packageCache = join(root, ".cache", "package");
+const npmCache = join(packageCache, "npm");
+const stampFile = join(packageCache, "prepared");
+
+/** What `package.json` tells of the package. */
+export const packageSchema = z.looseObject({
+  name: z.string(),
+  version: z.string(),
+  dependencies: z.record(z.string(), z.string()),
+});
+
+/** The Nodes that the package is tried on, by their major versions. */
+export interface TriedNodes {
+  /** The oldest that runs it, which also runs the tests. */
+  readonly 24: string;
+  /** Of `test/nodes/package-lock.json`. */
+  readonly 26: string;
+}
+
+/**
+ * Fetches once what {@link installTarball} needs; a second call costs a few milliseconds. Calls of several processes at once wait for
+ * one another.
+ * @param say gets a sentence when something takes time
+ */
+export async function preparePackageInstall(say: (sentence: string) => void): Promise<TriedNodes> {
+  const stamp = await wantedStamp();
+  const isPrepared = async (): Promise<boolean> =>
+    existsSync(stampFile) && (await readFile(stampFile, "utf8")) === stamp && existsSync(newestNode());
+  if (!(await isPrepared())) {
+    const onWait = (): void => say("Another process fetches what the package depends on; waiting for it …");
+    const lockFile = join(packageCache, "prepare.lock");
+    await oneAtATime(lockFile, { deadlineMs: installDeadlineMs, onWait }, async () => {
+      if (!(await isPrepared())) await prepare(stamp, say);
+    });
+  }
+  return { 24: join(root, "node_modules", "node", "bin", "node"), 26: newestNode() };
+}
+
+async function prepare(stamp: string, say: (sentence: string) => void): Promise<void> {
+  say("Fetching the packages that Postern's package depends on, and the newest Node (about 60 MB, once) …");
+  await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd: nodesDir });
+  const stub = join(packageCache, "stub");
+  await rm(stub, { recursive: true, force: true });
+  await mkdir(stub, { recursive: true });
+  const { dependencies } = await ownPackage();
+  await writeFile(join(stub, "package.json"), JSON.stringify({ name: "stub", version: "0.0.0", dependencies }));
+  await runNpm(["install", ...installOptions], { cwd: stub });
+  await rm(stub, { recursive: true, force: true });
+  await writeFile(stampFile, stamp);
+}
+
+const installOptions = ["--omit=dev", "--no-fund", "--no-audit", "--no-package-lock", `--cache=${npmCache}`] as const;
+
+async function wantedStamp(): Promise<string> {
+  const { dependencies } = await ownPackage();
+  const nodes = await readFile(join(nodesDir, "package-lock.json"), "utf8");
+  const hash = createHash("sha256").update(JSON.stringify(dependencies)).update(nodes).update(npmScript());
+  return `${hash.digest("hex")} ${process.platform}-${process.arch}`;
+}
+
+async function ownPackage(): Promise<z.infer<typeof packageSchema>> {
+  return packageSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
+}
+
+function newestNode(): string {
+  const modules = join(nodesDir, "node_modules");
+  const name = existsSync(modules) ? readdirSync(modules).find((one) => one.startsWith("node-")) : undefined;
+  return join(modules, name ?? "node", "bin", "node");
+}
+
+/**
+ * `npm install <tarball>`, without its development dependencies, from what was fetched before: nothing is asked of a registry.
+ * @param options `folder` may be empty; `node` runs npm, and `path` is all that scripts of packages find
+ */
+export async function installTarball(
+  tarball: string,
+  { folder, node, path }: { readonly folder: string; readonly node: string; readonly path: string },
+): Promise<void> {
+  const env = { ...npmEnvironment(), PATH: path };
+  await runNpm(["install", tarball, "--offline", ...installOptions], { cwd: folder, node, env });
+}
