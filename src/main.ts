@@ -34,7 +34,7 @@ const ports: CliPorts = {
     const { refuseReadableNetwork } = await import("./exposure.ts");
     const config = loadConfig(undefined, overrides);
     refuseReadableNetwork(config);
-    const [{ createLog }, { linkTerminalHost }] = await Promise.all([
+    const [{ createLog }, { endTerminalHost, linkTerminalHost }] = await Promise.all([
       import("./log.ts"),
       import("./terminal-host-link.ts"),
     ]);
@@ -59,6 +59,9 @@ const ports: CliPorts = {
         return made;
       },
       close: () => app.close(),
+      async endTerminals() {
+        if (!(await endTerminalHost(config))) log.warn({}, "the terminal host has not ended; it is left as it is");
+      },
     };
   },
 

@@ -3,7 +3,8 @@ import type { Config } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import type { Log } from "./core/log.ts";
 import { makePrivateFolder, makeRunFolder } from "./platform/private-folders.ts";
-import { type ConnectedTerminalHost, connectTerminalHost } from "./terminal-host/client.ts";
+import { isAlive, sendSignal, startTimeOf } from "./platform/processes.ts";
+import { type ConnectedTerminalHost, connectTerminalHost, probeTerminalHost } from "./terminal-host/client.ts";
 import { packageVersion } from "./version.ts";
 
 /**
@@ -14,10 +15,35 @@ export async function linkTerminalHost(config: Config, log: Log): Promise<Connec
   await makePrivateFolder(config.home);
   await makeRunFolder(config.runDir);
   return connectTerminalHost({
-    socketPath: join(config.runDir, "host.sock"),
+    socketPath: hostSocketPath(config),
     stateDir: join(config.home, "terminal-host"),
     version: packageVersion,
     log,
     clock: systemClock,
   });
+}
+
+/** Longer than the host gives its programs to end by themselves, with what it takes to kill the others. */
+const hostEndMs = 10_000;
+const hostPollMs = 20;
+
+/**
+ * Tells this state folder's terminal host to end its programs and itself, and waits for that.
+ * @returns false when it has not ended within ten seconds
+ */
+export async function endTerminalHost(config: Pick<Config, "runDir">): Promise<boolean> {
+  const host = await probeTerminalHost(hostSocketPath(config), systemClock);
+  if (host === null) return true;
+  const startTime = startTimeOf(host.pid);
+  const deadline = systemClock.now() + hostEndMs;
+  sendSignal(host.pid, "SIGTERM");
+  while (isAlive(host.pid, startTime)) {
+    if (systemClock.now() > deadline) return false;
+    await systemClock.sleep(hostPollMs);
+  }
+  return true;
+}
+
+function hostSocketPath({ runDir }: Pick<Config, "runDir">): string {
+  return join(runDir, "host.sock");
 }

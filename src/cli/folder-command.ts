@@ -10,7 +10,7 @@ interface AddOptions extends CommonOptions {
 }
 
 /** What `coding` for a folder means: the agents obey what lies in it. */
-const trustNotice =
+export const trustNotice =
   "Agents now start here without asking whether they may trust it: hooks and settings that a repository in it brings for the agents will run as you.\n";
 
 /** `postern folder add|list|remove`: where agents may work, in the store, with or without a running gateway. */

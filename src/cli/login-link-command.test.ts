@@ -104,6 +104,7 @@ describe("postern serve", () => {
       return { url, expiresAt };
     },
     close: async () => undefined,
+    endTerminals: async () => undefined,
   });
 
   test("greets a person with a sign-in link and how long it is good, and leaves none in a log", async () => {

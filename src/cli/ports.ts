@@ -28,6 +28,8 @@ export interface RunningGateway {
   createSignInLink(): Promise<SignInLink>;
   /** Stops listening and lets go of the terminal host: agents live on. */
   close(): Promise<void>;
+  /** After the close: ends the terminal host and, before it, every program in its terminals. */
+  endTerminals(): Promise<void>;
 }
 
 /** The store, opened by this process, whether or not a gateway runs on it too. */

@@ -8,6 +8,10 @@ import type { CliContext, GatewayOverrides, RunningGateway } from "./ports.ts";
 /** Longer than open requests get to finish. What has not ended by then is cut off. */
 const closeTimeoutMs = 10_000;
 
+interface ServeOptions extends GatewayOverrides, CommonOptions {
+  readonly endAgents?: true;
+}
+
 /** `postern serve`: runs the gateway in this process until a signal. */
 export function addServeCommand(program: Command, context: CliContext): void {
   describe(program.command("serve"), [
@@ -19,19 +23,25 @@ export function addServeCommand(program: Command, context: CliContext): void {
     .option("--port <port>", "listen on this port (default: 7177)", wholeNumber(0, 65_535))
     .option("--base-url <url>", "the address that people use, when a proxy stands before the gateway")
     .option("--insecure-http", "listen beyond loopback although the base URL is not https: others can read along")
-    .action((options: GatewayOverrides & CommonOptions) => serve(options, context));
+    .option(
+      "--end-agents",
+      "end agents and terminals with the gateway, in good order: for a container, whose stop kills them",
+    )
+    .action((options: ServeOptions) => serve(options, context));
 }
 
-async function serve({ json, ...overrides }: GatewayOverrides & CommonOptions, context: CliContext): Promise<void> {
+async function serve({ json, endAgents, ...overrides }: ServeOptions, context: CliContext): Promise<void> {
   // Before the start: a signal during it must not leave half a gateway.
   const stopped = nextSignal();
   const gateway = await context.ports.startGateway(overrides);
   context.stdout(await greeting(gateway, { json: json === true, context }));
   const signal = await stopped;
-  context.stderr(
-    `${signal}: stopping the gateway. Agents live on in the terminal host; \`postern serve\` finds them again.\n`,
-  );
+  const fate = endAgents
+    ? "Agents end; their sessions can be gone on with after the next start."
+    : "Agents live on in the terminal host; `postern serve` finds them again.";
+  context.stderr(`${signal}: stopping the gateway. ${fate}\n`);
   await closeWithin(gateway);
+  if (endAgents) await gateway.endTerminals();
 }
 
 /** What `postern serve` says first. A link signs in whoever reads it first: without a person to read it, it is not for a log. */

@@ -1,8 +1,13 @@
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
+import type { Folder, FolderScope } from "../wire/access.ts";
+import type { ListAgentsOutput } from "../wire/coding.ts";
+import type { SignInLink } from "../wire/sign-in.ts";
 import { agentTable } from "./agent-table.ts";
+import { trustNotice } from "./folder-command.ts";
+import { minutesUntil, runningAddress } from "./login-link-command.ts";
 import { absolutePath, type CommonOptions, describe } from "./options.ts";
-import { printableJson } from "./plain-text.ts";
+import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext, CliStores, KnownAgent } from "./ports.ts";
 import { installAgent, logInAgent, type SetupPlan } from "./setup-steps.ts";
 import { withStores } from "./with-stores.ts";
@@ -16,6 +21,19 @@ interface SetupOptions extends CommonOptions {
   readonly install?: true;
   /** Undefined: asked, or not done where nothing is asked. */
   readonly login?: boolean;
+  readonly folder?: string;
+  readonly link?: true;
+  readonly once?: true;
+}
+
+/** What `coding` is for, and the diffs and paths of it: not to act without asking (`exec`), which is a decision of its own. */
+const folderScopes: readonly FolderScope[] = ["files", "coding"];
+
+/** What set-up came to. */
+interface SetUp {
+  readonly agents: ListAgentsOutput;
+  readonly folder: Folder | null;
+  readonly signIn: SignInLink | null;
 }
 
 /** `postern coding setup`: turns agents of this machine into configured ones, by questions or by flags. */
@@ -26,6 +44,7 @@ export function addSetupCommand(group: Command, context: CliContext): void {
     "postern coding setup --yes --default claude-code",
     "postern coding setup --agent codex --install --login",
     "postern coding setup --agent codex --binary /opt/codex/bin/codex",
+    "postern coding setup --yes --once --folder ~/code --link",
   ])
     .description("choose agents, install them, log in and set the default; asks in a terminal, unless flags say it all")
     .option("--yes", "ask nothing: configure every agent that is found")
@@ -35,6 +54,9 @@ export function addSetupCommand(group: Command, context: CliContext): void {
     .option("--install", "install what is missing from npm (of --agent; with --yes of all that npm has)")
     .option("--login", "log in, in this terminal, where neither a log-in nor the vendor's key variable is there")
     .option("--no-login", "do not log in, and do not ask")
+    .option("--folder <path>", `register this folder too, for ${folderScopes.join(" and ")}`)
+    .option("--link", "print a link that signs a browser in as you, good once")
+    .option("--once", "do nothing when an agent is configured: for what runs at every start of a machine")
     .action((options: SetupOptions) => setUp(options, context));
 }
 
@@ -55,21 +77,58 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
       "There is no terminal to ask questions on: add --yes to configure every agent that is found, or --agent <name> [--binary <path>], and --default <agent>.",
     );
   }
-  const agents = await withStores(context, async (stores) => {
+  const address = options.link ? await runningAddress(context) : null;
+  const done = await withStores(context, async (stores): Promise<SetUp | null> => {
     const known = await stores.agents.known();
+    if (options.once && known.some(({ isConfigured }) => isConfigured)) {
+      context.stderr("Set up already: nothing is changed.\n");
+      return { agents: await stores.agents.list(), folder: null, signIn: null };
+    }
     const asks = !saysAll && context.interactive && !options.json && !setsDefaultOnly(options, known);
     const plan = asks
       ? await (await import("./setup-questions.ts")).askForPlan(known, options, { stores, context })
       : await planByFlags(known, options, { stores, context });
     if (plan === null) return null;
+    // The agents come last but for the link: that one is configured says that all of the set-up was done.
+    const folder =
+      options.folder === undefined ? null : await addFolder(stores, absolutePath(options.folder, context.cwd));
     await stores.agents.configure(plan.agents, plan.defaultAgent);
-    return stores.agents.list();
+    const signIn = options.link ? await stores.browsers.createLink(address, null) : null;
+    return { agents: await stores.agents.list(), folder, signIn };
   });
-  if (agents === null) throw new PosternError("cancelled", "Nothing was configured.");
-  if (options.json) return context.stdout(`${printableJson(agents)}\n`);
+  if (done === null) throw new PosternError("cancelled", "Nothing was configured.");
+  report(done, options, context);
+}
+
+/** A folder that is registered keeps the scopes that it has. */
+async function addFolder(stores: CliStores, path: string): Promise<Folder> {
+  const registered = (await stores.folders.list()).find((folder) => folder.path === path);
+  return registered ?? (await stores.folders.add(path, folderScopes));
+}
+
+function report({ agents, folder, signIn }: SetUp, { json, once }: SetupOptions, context: CliContext): void {
+  if (json) {
+    const more = { ...(folder !== null && { folder }), ...(signIn !== null && { signIn }) };
+    return context.stdout(`${printableJson({ ...agents, ...more })}\n`);
+  }
   context.stdout(`${agentTable(agents)}\n`);
   if (agents.default === null && agents.agents.length > 1) {
     context.stderr("No default: requests must name an agent until `postern coding setup --default <agent>`.\n");
+  }
+  if (once) {
+    for (const { name } of agents.agents.filter(({ login }) => login === "logged_out")) {
+      context.stderr(
+        `${name} is not logged in: \`postern coding setup --agent ${name} --login\`, or its vendor's key variable.\n`,
+      );
+    }
+  }
+  if (folder !== null) {
+    context.stdout(`Registered ${plainLine(folder.path)} for ${folder.scopes.join(", ")}.\n`);
+    context.stderr(trustNotice);
+  }
+  if (signIn !== null) {
+    const minutes = minutesUntil(signIn.expiresAt, context.clock);
+    context.stdout(`Sign in, once and within ${minutes} minutes: ${signIn.url}\n`);
   }
 }
 

@@ -1,0 +1,35 @@
+# The gateway with Claude Code and Codex beside it. docs/container.md says how it is used; tools/container-root.ts does these steps without an engine.
+
+FROM node:24.21.0-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY test/agents/package.json test/agents/package-lock.json test/agents/
+COPY tools tools
+RUN node tools/install-agents.ts
+COPY . .
+RUN sh container/build.sh /image
+
+FROM node:24.21.0-bookworm-slim
+COPY container /opt/postern/container
+RUN sh /opt/postern/container/prepare-system.sh
+COPY --from=build /build/test/agents/node_modules/@anthropic-ai /opt/agents/@anthropic-ai
+COPY --from=build /build/test/agents/node_modules/@openai /opt/agents/@openai
+COPY --from=build /image/postern /opt/postern
+RUN sh /opt/postern/container/link-programs.sh
+
+# No POSTERN_INSECURE_HTTP here: whoever publishes the port says that it stays on this machine (compose.yaml), or gives an https base URL.
+ENV HOME=/home/postern \
+    POSTERN_HOME=/home/postern/.postern \
+    POSTERN_HOST=0.0.0.0 \
+    POSTERN_PORT=7177 \
+    LANG=C.UTF-8 \
+    SHELL=/bin/bash
+USER postern
+WORKDIR /code
+VOLUME ["/home/postern", "/code"]
+EXPOSE 7177
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --start-interval=2s CMD ["node", "/opt/postern/container/healthcheck.mjs"]
+ENTRYPOINT ["tini", "--", "/opt/postern/container/entrypoint.sh"]
+CMD ["serve"]

@@ -1,0 +1,7 @@
+#!/bin/sh
+# What a container begins with: set-up at its first boot, then the gateway in the place of this script. Another command runs instead.
+set -eu
+if [ "${1:-serve}" != serve ]; then exec "$@"; fi
+[ $# -eq 0 ] || shift
+postern coding setup --yes --once --folder /code --link ${POSTERN_DEFAULT_AGENT:+--default "$POSTERN_DEFAULT_AGENT"}
+exec postern serve --end-agents "$@"

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Runtime stage, as root: `postern` and the agents' own programs, without a launcher between, on PATH.
+set -eu
+link() {
+  [ $# -eq 2 ] && [ -x "$2" ] || { echo "One program is wanted for $1, there are: $*" >&2; exit 1; }
+  ln -sf "$2" "/usr/local/bin/$1"
+}
+link claude /opt/agents/@anthropic-ai/claude-code-linux-*/claude
+link codex /opt/agents/@openai/codex-linux-*/vendor/*/bin/codex
+link postern /opt/postern/container/postern
