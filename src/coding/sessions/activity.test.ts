@@ -31,6 +31,13 @@ test("an agent starts, works and is idle again", () => {
   expect(after(prompted, { kind: "turn_ended" })).toMatchObject({ activity: "idle", promptsTaken: 1, turnsEnded: 1 });
 });
 
+test("a command that ends after the turn that began it begins no other turn", () => {
+  const over = [prompted, { kind: "turn_ended" }] as const;
+  expect(after(...over, ended("Bash"))).toMatchObject({ activity: "idle", turnRuns: false, turnsEnded: 1 });
+  expect(after(...over, ended("Bash"), { kind: "turn_over" }), "it ended once").toMatchObject({ turnsEnded: 1 });
+  expect(after(...over, prompted, ended("Bash")), "the next turn goes on").toMatchObject({ activity: "working" });
+});
+
 test("a painted composer makes a starting agent idle, and never a working one", () => {
   expect(after({ kind: "composer_painted" }).activity).toBe("idle");
   expect(after(prompted, { kind: "composer_painted" }).activity).toBe("working");

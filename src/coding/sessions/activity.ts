@@ -95,7 +95,7 @@ export function nextActivity(
     case "tool_started":
       return inMode("working", { ...state, turnRuns: true });
     case "tool_ended":
-      return afterTool(withoutEnded(state, event.callKey), event.subagent);
+      return afterTool(withoutEnded(state, event.callKey));
     case "permission_answered":
       return withoutAnswered(state, event);
     case "dialog_closed":
@@ -139,9 +139,12 @@ function needsAnswer({ activity }: ActivityState): boolean {
   return activity === "needs_permission" || activity === "needs_answer";
 }
 
-/** The session's own calls belong to its turn; a sub-agent's say nothing of it, and may come after its end (measured). */
-function afterTool(state: ActivityState, subagent: string | null): ActivityState {
-  if (subagent === null || state.turnRuns) return inMode("working", { ...state, turnRuns: true });
+/**
+ * The end of a call begins no turn, for it may come after the end of its own (measured): a sub-agent's, or a command of Codex that went on
+ * while its turn was steered.
+ */
+function afterTool(state: ActivityState): ActivityState {
+  if (state.turnRuns) return inMode("working", state);
   return needsAnswer(state) ? inMode("idle", state) : state;
 }
 

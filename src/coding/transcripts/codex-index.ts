@@ -39,6 +39,8 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   let unanswered: { readonly form: CodexForm; readonly text: string } | null = from?.unanswered ?? null;
   /** Whether the file tells when turns begin and end; the older ones do not. */
   let tellsTurns = from?.tellsTurns ?? false;
+  /** Whether the file said that the last turn ended: a command that goes on longer is told of after that, and begins no turn. */
+  let turnIsOver = from?.turnIsOver ?? false;
   let hasMeta = from?.hasMeta ?? false;
   /** Lines since the last pause, not parsed: only the last readable one of each kind says something new. */
   let outputs: Buffer[] = [];
@@ -91,6 +93,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     usageStart = null;
     unanswered = { form: of, text };
     facts.lastTurn = { kind: "open" };
+    turnIsOver = false;
     seen(line);
     return true;
   }
@@ -115,7 +118,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     unanswered = null;
     usageStart = null;
     putOff(bytes);
-    facts.lastTurn = ends && !tellsTurns ? { kind: "ended" } : { kind: "open" };
+    if (!turnIsOver) facts.lastTurn = ends && !tellsTurns ? { kind: "ended" } : { kind: "open" };
     return true;
   }
 
@@ -148,6 +151,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     const line = ending === "error" ? parseLine(bytes) : null;
     if (ending === "error" && line === null) return false;
     tellsTurns = true;
+    turnIsOver = true;
     putOff(bytes);
     if (line !== null) facts.lastTurn = failure(codexPayload(line)["error"]);
     else if (facts.lastTurn.kind === "open") {
@@ -162,6 +166,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
 
   function mark(bytes: Buffer, kind: "open" | "aborted"): boolean {
     tellsTurns = true;
+    turnIsOver = kind === "aborted";
     putOff(bytes);
     if (marks.length > 0) facts.lastTurn = { kind };
     return true;
@@ -213,6 +218,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
       form,
       unanswered,
       tellsTurns,
+      turnIsOver,
       hasMeta,
       totalTokens,
       usageStart,

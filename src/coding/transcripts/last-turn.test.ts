@@ -28,6 +28,8 @@ describe("how the last turn stands while a file grows line by line", () => {
       "0:none 1:open 2:open 2:ended 3:open 4:open 4:ended 5:open 6:ended 7:open 8:open 8:ended 9:open 10:ended",
     "codex-0.169.0-interruptions":
       "0:none 1:open 1:aborted 1:open 2:open 2:failed 2:open 3:open 4:open 4:aborted 4:open 5:open 6:open 7:open 7:ended 7:open 8:open 9:open 9:ended",
+    // A command whose end is told of after the end of the turn.
+    "codex-0.169.0-steered": "0:none 1:open 2:open 3:open 4:open 4:ended",
     "codex-0.137.0-failed": "0:none 1:open 1:failed 1:open 2:open 3:open 3:ended",
     "codex-0.47.0-tools": "0:none 1:open 2:open 2:ended",
     "codex-0.20.0-tools": "0:none 1:open 2:open 2:ended",

@@ -53,6 +53,8 @@ const savedCodexSchema = baseSchema.extend({
   form: promptSchema.shape.form,
   unanswered: promptSchema.nullable(),
   tellsTurns: z.boolean(),
+  // What an older version put by does not say it.
+  turnIsOver: z.boolean().default(false),
   hasMeta: z.boolean(),
   totalTokens: z.number().nullable(),
   usageStart: z.int().nullable(),
