@@ -51,7 +51,7 @@ export async function startHttpServer(
   await mkdir(home);
   await mkdir(work);
   const { db } = await openSqliteTestStore();
-  const apps = createFakeAppTokens(systemClock);
+  const apps = createFakeAppTokens(more.clock ?? systemClock);
   const accounts = createAccounts({ db, clock: systemClock, appTokens: apps });
   const folders = createFolders({ db, clock: systemClock, home });
   const socketPath = join(home, "run/gateway.sock");

@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 import type { Viewer, ViewerLink, ViewRequest } from "../../src/coding/index.ts";
+import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { type HttpConfig, terminalSocket } from "../../src/http/index.ts";
 import { terminalSocketPath } from "../../src/http/terminal-socket.ts";
 import { startHttpServer } from "./http-server.ts";
@@ -14,7 +15,7 @@ interface Seen {
 }
 
 /** The socket's face on a real server, with viewers that only note what they are told. */
-export async function startTerminalSocket(config: Partial<HttpConfig> = {}) {
+export async function startTerminalSocket(config: Partial<HttpConfig> = {}, clock: Clock = systemClock) {
   const viewers: Seen[] = [];
   const view = (request: ViewRequest, _caller: unknown, link: ViewerLink): Viewer => {
     const seen: Seen = { request, link, received: [], drained: 0, left: false };
@@ -26,7 +27,7 @@ export async function startTerminalSocket(config: Partial<HttpConfig> = {}) {
       leave: () => void (seen.left = true),
     };
   };
-  const server = await startHttpServer(() => [terminalSocket({ viewTerminal: view })], config);
+  const server = await startHttpServer(() => [terminalSocket({ viewTerminal: view })], config, { clock });
   const open = (query: string, headers: Record<string, string> = {}, protocols: string[] = []): WebSocket => {
     const url = `${server.url.replace("http", "ws")}${terminalSocketPath}${query}`;
     const ws = new WebSocket(url, protocols, { headers });
