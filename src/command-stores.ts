@@ -1,11 +1,10 @@
 import type { Account, AuditNote } from "./accounts/index.ts";
-import type { CliStores, KnownAgent } from "./cli/ports.ts";
-import type { AgentTemplate } from "./coding/agents/index.ts";
+import type { CliStores } from "./cli/ports.ts";
+import { createKnownAgents, loginArguments } from "./coding/agents/index.ts";
 import { browserAddress, type Config, loadConfig } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import { PosternError } from "./core/errors.ts";
 import { silentLog } from "./core/log.ts";
-import { findExecutable, isExecutableFile } from "./platform/executables.ts";
 import { openStores, type Stores } from "./stores.ts";
 
 type Note = (entry: Pick<AuditNote, "action" | "subject" | "details">) => Promise<void>;
@@ -43,47 +42,34 @@ export async function openCommandStores(config: Config = loadConfig()): Promise<
     },
     agents: {
       list: () => agents.list(),
-      ...setupOf(stores, config),
-      configure: (choices, defaultAgent) => agents.configureAll(choices, defaultAgent),
+      ...setupOf(stores),
+      async configure(choices, defaultAgent) {
+        await agents.configureAll(choices, defaultAgent);
+        for (const { name, binary } of choices) {
+          await note({
+            action: "agent_configured",
+            subject: agents.template(name).name,
+            details: binary === null ? {} : { program: binary },
+          });
+        }
+        if (defaultAgent !== null) {
+          const subject = agents.template(defaultAgent).name;
+          await note({ action: "agent_configured", subject, details: { default: "yes" } });
+        }
+      },
     },
     close: () => stores.close(),
   };
 }
 
-function setupOf({ agents }: Stores, config: Config): Pick<CliStores["agents"], "known" | "locate" | "logIn"> {
-  async function locate(name: string, binary: string | null): Promise<KnownAgent> {
-    const template = agents.template(name);
-    const env = agents.environmentOf(template);
-    agents.loginChanged(template.name); // it is asked for right after somebody logged in
-    const found = binary ?? (await findExecutable(template.binaryName, env["PATH"] ?? ""));
-    const isThere = found !== null && (await isExecutableFile(found));
-    const [version, login] = isThere
-      ? await Promise.all([agents.versionOf(template, found), template.loginState(found, env)])
-      : [null, "unknown" as const];
-    return { ...factsOf(template), isConfigured: false, isDefault: false, binary: found, version, login };
-  }
-  const factsOf = (template: AgentTemplate) => ({
-    name: template.name,
-    aliases: template.aliases,
-    title: template.displayName,
-    npmPackage: template.npmPackage,
-    hasLogin: template.loginArgs.length > 0,
-    keyVariable: template.keyVariables.find((variable) => Boolean(config.env[variable])) ?? null,
-  });
+function setupOf({ agents }: Stores): Pick<CliStores["agents"], "known" | "locate" | "logIn"> {
+  const known = createKnownAgents(agents);
   return {
-    async known() {
-      const list = await agents.list();
-      return agents.templates.map((template) => {
-        const isCalled = ({ name }: { readonly name: string }): boolean => name === template.name;
-        const entry = [...list.agents, ...list.availableAgents].find(isCalled);
-        const { binary = null, version = null, login = "unknown", isDefault = false } = entry ?? {};
-        return { ...factsOf(template), isConfigured: list.agents.some(isCalled), isDefault, binary, version, login };
-      });
-    },
-    locate,
+    known: () => known.list(),
+    locate: (name, binary) => known.locate(name, binary),
     logIn(name, binary) {
       const template = agents.template(name);
-      return { argv: [binary, ...template.loginArgs], env: agents.environmentOf(template) };
+      return { argv: [binary, ...(loginArguments(template) ?? [])], env: agents.environmentOf(template) };
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Accounts, Principal } from "./accounts/index.ts";
-import { type AgentRegistry, type Coding, changeAgent } from "./coding/index.ts";
+import { type AgentRegistry, type Coding, changeAgent, createKnownAgents } from "./coding/index.ts";
 import type { Config } from "./config.ts";
 import type { Log } from "./core/log.ts";
 import type { Events } from "./events/index.ts";
@@ -8,6 +8,7 @@ import { codingRoutes } from "./http/coding-routes.ts";
 import {
   accountRoutes,
   agentRoutes,
+  agentSetupRoutes,
   appRoutes,
   auditRoutes,
   changesRoutes,
@@ -93,8 +94,9 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
       list: () => coding.listAgents(),
       change: (name, input) => changeAgent(agents, name, input),
       remove: (name) => agents.remove(name),
-      logins: coding.logins,
+      audit: accounts.audit,
     }),
+    agentSetupRoutes({ known: () => createKnownAgents(agents).list(), errands: coding.errands, audit: accounts.audit }),
     changesRoutes(coding.changes),
     logRoutes(memory),
     placeRoutes({

@@ -95,8 +95,10 @@ export interface KnownAgent {
   readonly version: string | null;
   readonly login: AgentEntry["login"];
   readonly npmPackage: string | null;
-  /** Whether it has a log-in of its own. */
-  readonly hasLogin: boolean;
+  /** Installs it, by argv; null for one that npm does not have. */
+  readonly installCommand: readonly [string, ...string[]] | null;
+  /** Ways to log in; empty for an agent without a log-in of its own. */
+  readonly loginMethods: readonly string[];
   /** The vendor's key variable that is set; null when none is. */
   readonly keyVariable: string | null;
 }

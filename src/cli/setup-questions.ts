@@ -3,7 +3,7 @@ import { hasCode, messageOf } from "../core/errors.ts";
 import { absolutePath } from "./options.ts";
 import { plainLine } from "./plain-text.ts";
 import type { KnownAgent } from "./ports.ts";
-import { installAgent, installCommand, logInAgent, type SetupPlace, type SetupPlan } from "./setup-steps.ts";
+import { installAgent, logInAgent, type SetupPlace, type SetupPlan } from "./setup-steps.ts";
 
 /** What flags have answered already. */
 interface Answered {
@@ -63,7 +63,7 @@ async function askForProgram(
     return onPath.binary === agent.binary ? null : agent.binary;
   }
   const title = plainLine(agent.title);
-  const install = installCommand(agent);
+  const install = agent.installCommand;
   for (;;) {
     const way = await select<"install" | "path" | "skip">({
       message: `${title} is not on PATH.`,
@@ -106,7 +106,7 @@ async function askForLogin(
   if (agent.login === "logged_in") log.info(`${title} is logged in.`);
   else if (agent.keyVariable !== null)
     log.info(`${title} works with the key in ${agent.keyVariable}: no log-in is needed.`);
-  else if (agent.hasLogin && login !== false) {
+  else if (agent.loginMethods.length > 0 && login !== false) {
     const wanted = login ?? (await confirm({ message: `Log in to ${title} now, in this terminal?` }));
     if (isCancel(wanted)) return cancelled;
     if (!wanted) return undefined;

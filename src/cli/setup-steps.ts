@@ -14,11 +14,6 @@ export interface SetupPlace {
   readonly context: CliContext;
 }
 
-/** The command that installs an agent; null for one that npm does not have. */
-export function installCommand({ npmPackage }: KnownAgent): readonly [string, ...string[]] | null {
-  return npmPackage === null ? null : ["npm", "install", "--global", npmPackage];
-}
-
 /**
  * Installs an agent from npm, with its output in this terminal.
  * @returns its program: null when PATH finds it
@@ -28,7 +23,7 @@ export async function installAgent(
   agent: KnownAgent,
   { stores, context }: SetupPlace,
 ): Promise<{ readonly binary: string | null }> {
-  const command = installCommand(agent);
+  const command = agent.installCommand;
   if (command === null)
     throw missing(`npm does not have ${agent.name}. Install it, and name its program with --binary.`);
   context.stderr(`$ ${command.join(" ")}\n`);
@@ -43,8 +38,8 @@ export async function installAgent(
 
 /** Runs the agent's own log-in in this terminal. @returns whether the agent is logged in now */
 export async function logInAgent(agent: KnownAgent, { stores, context }: SetupPlace): Promise<boolean> {
-  const { binary, hasLogin, name } = agent;
-  if (binary === null || !hasLogin) return false;
+  const { binary, loginMethods, name } = agent;
+  if (binary === null || loginMethods.length === 0) return false;
   const { argv, env } = stores.agents.logIn(name, binary);
   context.stderr(`$ ${argv.join(" ")}\n`);
   await context.ports.runProgram(argv, env);

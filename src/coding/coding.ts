@@ -23,7 +23,7 @@ import type {
   SpawnOutput,
 } from "../wire/coding.ts";
 import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
-import { type AgentLogins, createAgentLogins } from "./agent-logins.ts";
+import { type AgentErrands, createAgentErrands } from "./agent-errands.ts";
 import type { AgentTemplate, Environment } from "./agents/template.ts";
 import { createAnswer } from "./answer.ts";
 import { createAsk } from "./ask.ts";
@@ -86,8 +86,8 @@ export interface Coding {
   branches(dir: string, caller: Caller): Promise<Branches>;
   /** Where the sessions that the caller may see have worked. */
   dirs(caller: Caller): Promise<SessionDirs>;
-  /** Agents' own log-ins, in terminals. */
-  readonly logins: AgentLogins;
+  /** Agents' own log-ins and their installation, in terminals. */
+  readonly errands: AgentErrands;
   /** Whether sessions of this directory, a worktree perhaps, may be seen by who is limited to these folders. */
   isVisibleDir(dir: string, within: readonly string[] | null): Promise<boolean>;
   /** @see placeOf */
@@ -110,6 +110,8 @@ export interface Coding {
 /** The agents as coding uses them. */
 export interface Agents {
   readonly templates: readonly AgentTemplate[];
+  /** @throws PosternError `agent_unknown` */
+  template(nameOrAlias: string): AgentTemplate;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   resolve(name: string | undefined): Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
   list(): Promise<ListAgentsOutput>;
@@ -173,7 +175,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
-  const logins = createAgentLogins({ host: deps.host, agents, clock, log });
+  const errands = createAgentErrands({ host: deps.host, agents, clock, log });
   const live = createLiveSessions({
     ...deps,
     hooks,
@@ -183,7 +185,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     events,
     templateOf,
     environmentOf,
-    isOthers: (terminalId) => logins.owns(terminalId),
+    isOthers: (terminalId) => errands.owns(terminalId),
   });
   const forgotten = createForgottenSessions(db);
   const catalog = createCatalog({
@@ -216,7 +218,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const terminals = createSessionTerminals({ ...deps, locator, spawn });
   const views = createTerminalViews({
     ...deps,
-    sources: [loginTerminals(logins), terminals.find],
+    sources: [errandTerminals(errands), terminals.find],
     gone: terminals.gone,
   });
   const workshop = createGitWorkshop(deps);
@@ -250,7 +252,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     changes,
     branches: createBranches({ git: workshop.git, ...folderRule }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
-    logins,
+    errands,
     isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
     placeOf: (dir) => placeOf(worktrees, dir),
     changedSince: (epochMs, after) => store.changedSince(epochMs, { after, limit: changedAtOnce }),
@@ -264,7 +266,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
       views.close();
       await catalog.close();
       await erasure.close();
-      await logins.close();
+      await errands.close();
       await live.close();
       await hooks.close();
       await transcripts.close();
@@ -272,9 +274,9 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   };
 }
 
-/** The terminals of agents' log-ins, by their own ids. */
-function loginTerminals(logins: AgentLogins): FindTerminal {
-  return (loginId, caller) => logins.find(loginId, caller);
+/** The terminals of agents' log-ins and installations, by their own ids. */
+function errandTerminals(errands: AgentErrands): FindTerminal {
+  return (errandId, caller) => errands.find(errandId, caller);
 }
 
 /** All that an agent wrote, whether it is configured or not: what `read` finds is listed too. */

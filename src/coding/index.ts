@@ -1,5 +1,5 @@
-export type { AgentLogins } from "./agent-logins.ts";
-export { type AgentRegistry, changeAgent, hookCommand } from "./agents/index.ts";
+export type { AgentErrands } from "./agent-errands.ts";
+export { type AgentRegistry, changeAgent, createKnownAgents, hookCommand } from "./agents/index.ts";
 export { searchText } from "./catalog/search-text.ts";
 export { type Agents, type Coding, type CodingDeps, createCoding } from "./coding.ts";
 export type { CodingErrorCode } from "./errors.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { AgentLogins } from "../coding/index.ts";
-import { agentLoginSchema, type ConfigureAgentInput, configureAgentInputSchema } from "../wire/changes.ts";
-import { emptyInputSchema, type ListAgentsOutput, listAgentsOutputSchema } from "../wire/coding.ts";
+import type { Accounts } from "../accounts/index.ts";
+import { type ConfigureAgentInput, configureAgentInputSchema } from "../wire/changes.ts";
+import { type ListAgentsOutput, listAgentsOutputSchema } from "../wire/coding.ts";
 import { textSchema } from "../wire/text.ts";
 import type { RouteModule } from "./route-server.ts";
 
@@ -13,12 +13,12 @@ export interface AgentRoutesDeps {
   readonly list: () => Promise<ListAgentsOutput>;
   readonly change: (name: string, input: ConfigureAgentInput) => Promise<void>;
   readonly remove: (name: string) => Promise<void>;
-  readonly logins: Pick<AgentLogins, "start">;
+  readonly audit: Pick<Accounts["audit"], "note">;
 }
 
 /** `/api/agents`: which agents there are, and which of them are configured. */
-export function agentRoutes({ list, change, remove, logins }: AgentRoutesDeps): RouteModule {
-  return ({ app }) => {
+export function agentRoutes({ list, change, remove, audit }: AgentRoutesDeps): RouteModule {
+  return ({ app, principalOf, originOf }) => {
     app.route({
       method: "GET",
       url: "/api/agents",
@@ -48,7 +48,19 @@ export function agentRoutes({ list, change, remove, logins }: AgentRoutesDeps): 
         request.body ??= {};
       },
       handler: async (request) => {
-        await change(request.params.name, request.body);
+        const { name } = request.params;
+        const { binary, isDefault } = request.body;
+        await change(name, request.body);
+        await audit.note({
+          action: "agent_configured",
+          accountId: principalOf(request).accountId,
+          subject: name,
+          details: {
+            ...(binary == null ? {} : { program: binary }),
+            ...(isDefault === true ? { default: "yes" } : {}),
+          },
+          from: originOf(request),
+        });
         return list();
       },
     });
@@ -66,29 +78,15 @@ export function agentRoutes({ list, change, remove, logins }: AgentRoutesDeps): 
       },
       handler: async (request) => {
         await remove(request.params.name);
+        await audit.note({
+          action: "agent_removed",
+          accountId: principalOf(request).accountId,
+          subject: request.params.name,
+          details: {},
+          from: originOf(request),
+        });
         return list();
       },
-    });
-
-    app.route({
-      method: "POST",
-      url: "/api/agents/:name/login",
-      config: { access: "admin" },
-      schema: {
-        operationId: "loginAgent",
-        tags,
-        summary: "Starts the agent's own log-in in a terminal.",
-        description:
-          "Attach to it as to a session, with the id of the answer: only who holds `admin` can. One log-in of an agent runs at a time; a " +
-          "second call answers the same id. It is ended after 15 minutes, or when nobody has watched it for two.",
-        params,
-        body: emptyInputSchema,
-        response: { 200: agentLoginSchema },
-      },
-      preValidation: async (request) => {
-        request.body ??= {};
-      },
-      handler: async (request) => logins.start(request.params.name),
     });
   };
 }

@@ -1,5 +1,6 @@
 export { accountRoutes } from "./account-routes.ts";
 export { agentRoutes } from "./agent-routes.ts";
+export { agentSetupRoutes } from "./agent-setup-routes.ts";
 export { appRoutes } from "./app-routes.ts";
 export { auditRoutes } from "./audit-routes.ts";
 export { changesRoutes } from "./changes-routes.ts";

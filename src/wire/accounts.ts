@@ -79,6 +79,10 @@ export const auditActions = [
   "client_registered",
   "client_added",
   "client_removed",
+  "agent_configured",
+  "agent_removed",
+  "agent_login_started",
+  "agent_install_started",
   "log_deleted",
   "session_logs_deleted",
 ] as const;
@@ -99,9 +103,10 @@ export const auditKinds = {
   token: ["token_created", "token_revoked"],
   app: ["app_allowed", "app_denied", "app_disconnected", "app_token_issued", "app_token_reused"],
   client: ["client_registered", "client_added", "client_removed"],
+  agent: ["agent_configured", "agent_removed", "agent_login_started", "agent_install_started"],
   memory: ["log_deleted", "session_logs_deleted"],
 } as const satisfies Readonly<Record<string, readonly (typeof auditActions)[number][]>>;
-export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client", "memory"]);
+export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client", "agent", "memory"]);
 
 /** One line of what was decided and made: who, when, what, from where. */
 export const auditEntrySchema = z

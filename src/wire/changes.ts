@@ -89,9 +89,6 @@ export const configureAgentInputSchema = z
   })
   .meta({ id: "ConfigureAgentInput" });
 
-/** `POST /api/agents/{name}/login`: the agent's own log-in in a terminal, which is attached to like a session's. */
-export const agentLoginSchema = z.object({ sessionId: z.string() }).meta({ id: "AgentLogin" });
-
 export type ChangedFile = z.infer<typeof changedFileSchema>;
 export type ClosePreview = z.infer<typeof closePreviewSchema>;
 export type SessionDirs = z.infer<typeof sessionDirsSchema>;
@@ -99,4 +96,3 @@ export type SessionDiff = z.infer<typeof sessionDiffSchema>;
 export type CompletedPaths = z.infer<typeof completedPathsSchema>;
 export type Branches = z.infer<typeof branchesSchema>;
 export type ConfigureAgentInput = z.infer<typeof configureAgentInputSchema>;
-export type AgentLogin = z.infer<typeof agentLoginSchema>;

@@ -1,8 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { agentLoginSchema, type ConfigureAgentInput } from "../../src/wire/changes.ts";
+import {
+  type AgentErrandKind,
+  agentSetupSchema,
+  agentTerminalSchema,
+  type LoginMethod,
+} from "../../src/wire/agent-setup.ts";
+import type { ConfigureAgentInput } from "../../src/wire/changes.ts";
 import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
 import { callApi, callTool, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
+
+/** While something runs: how it ended is seen soon, also by a page that does not look at its terminal. */
+const runningMs = 2_000;
 
 /** Configured agents, and those that are found on the machine. */
 export function useAgents() {
@@ -10,6 +19,17 @@ export function useAgents() {
     queryKey: queryKeys.agents,
     queryFn: ({ signal }) => callTool("coding_list_agents", listAgentsOutputSchema, { input: {}, signal }),
     staleTime: 15_000,
+  });
+}
+
+/** Every agent that the gateway knows, with what is to be done for it; for the owner. */
+export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean } = {}) {
+  return useQuery({
+    queryKey: queryKeys.agentSetups,
+    queryFn: async ({ signal }) => (await callApi("/api/agents/setup", agentSetupSchema, { signal })).agents,
+    enabled,
+    refetchInterval: ({ state }) =>
+      state.data?.some(({ errands }) => errands.some((errand) => errand.state === "running")) ? runningMs : false,
   });
 }
 
@@ -32,10 +52,35 @@ export function useRemoveAgent() {
   });
 }
 
-/** Starts an agent's own log-in in a terminal; the answer says which. */
-export function useAgentLogin() {
+/** Starts an agent's own log-in, or its installation, in a terminal; the answer says which. */
+export function useStartErrand() {
+  const client = useQueryClient();
   return useMutation({
-    mutationFn: (name: string) =>
-      callApi(`/api/agents/${encodeURIComponent(name)}/login`, agentLoginSchema, { body: {} }),
+    mutationFn: ({ name, kind, method }: ErrandRequest) =>
+      callApi(`/api/agents/${encodeURIComponent(name)}/${kind}`, agentTerminalSchema, {
+        method: "POST",
+        ...(method === undefined ? {} : { body: { method } }),
+      }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.agentSetups }),
   });
+}
+
+interface ErrandRequest {
+  readonly name: string;
+  readonly kind: AgentErrandKind;
+  readonly method?: LoginMethod | undefined;
+}
+
+/** Ends it, and all that it started. */
+export function useCancelErrand() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ name, kind }: Omit<ErrandRequest, "method">) => cancelErrand(name, kind),
+    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
+  });
+}
+
+/** The same for a page that is being left. */
+export function cancelErrand(name: string, kind: AgentErrandKind): Promise<void> {
+  return sendApi(`/api/agents/${encodeURIComponent(name)}/${kind}`, { method: "DELETE" });
 }

@@ -6,6 +6,8 @@ export const queryKeys = {
   session: (sessionId: string) => ["session", sessionId],
   sessionDirs: ["session-dirs"],
   agents: ["agents"],
+  /** Begins with the one above: what changes the one changes the other. */
+  agentSetups: ["agents", "setup"],
   folders: ["folders"],
   tokens: ["tokens"],
   browserSessions: ["browser-sessions"],

@@ -13,6 +13,7 @@ const SessionPage = lazy(async () => ({ default: (await import("../session/sessi
 const SignInPage = lazy(async () => ({ default: (await import("../pages/sign-in-page.tsx")).SignInPage }));
 const NewSessionPage = lazy(async () => ({ default: (await import("../pages/new-session-page.tsx")).NewSessionPage }));
 const AgentsPage = lazy(async () => ({ default: (await import("../pages/agents-page.tsx")).AgentsPage }));
+const AgentSetupPage = lazy(async () => ({ default: (await import("../setup/agent-setup-page.tsx")).AgentSetupPage }));
 const FoldersPage = lazy(async () => ({ default: (await import("../pages/folders-page.tsx")).FoldersPage }));
 const MemoryPage = lazy(async () => ({ default: (await import("../memory/memory-page.tsx")).MemoryPage }));
 const LogPage = lazy(async () => ({ default: (await import("../memory/log-page.tsx")).LogPage }));
@@ -57,6 +58,7 @@ export function App() {
                   <Route path=":logId" element={needs("logs:read", "Memory", <LogPage />)} />
                 </Route>
                 <Route path="/agents" element={needs("coding:read", "Agents", <AgentsPage />)} />
+                <Route path="/agents/:name" element={needs("admin", "Set up an agent", <AgentSetupPage />)} />
                 <Route path="/folders" element={needs("admin", "Folders", <FoldersPage />)} />
                 <Route path="/apps" element={<AppsPage />} />
                 <Route path="/tokens" element={needs("admin", "Tokens", <TokensPage />)} />

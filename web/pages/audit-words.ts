@@ -25,6 +25,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   token: "Tokens",
   app: "Apps let in",
   client: "Known clients",
+  agent: "Agents",
   memory: "The memory",
 };
 
@@ -49,6 +50,10 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after: string
   client_registered: ["registered itself as", "", "An app"],
   client_added: ["added the client", "", "Somebody"],
   client_removed: ["removed the client", "", "Somebody"],
+  agent_configured: ["set up the agent", "", "Somebody"],
+  agent_removed: ["removed the agent", "", "Somebody"],
+  agent_login_started: ["began to log in to", "", "Somebody"],
+  agent_install_started: ["installed", " from npm", "Somebody"],
   log_deleted: ["deleted an entry of the memory", "", "Somebody"],
   session_logs_deleted: ["deleted a session from the memory", "", "Somebody"],
 };

@@ -83,7 +83,7 @@ export function NewSessionPage() {
           <Notice tone="lamp">
             No agent is configured yet.{" "}
             <Link to="/agents" className="underline">
-              Configure one first
+              Set one up first
             </Link>
             .
           </Notice>

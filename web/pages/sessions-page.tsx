@@ -1,6 +1,7 @@
 import { Plus } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { Link } from "react-router";
+import { useAgents } from "../api/agents.ts";
 import { useMay } from "../api/me.ts";
 import {
   type ListedSession,
@@ -135,6 +136,8 @@ function Nothing({
   readonly mayWrite: boolean;
   readonly onWiden: (() => void) | undefined;
 }) {
+  const mayAdminister = useMay("admin");
+  const { data: agents } = useAgents();
   if (!unfiltered) {
     return (
       <EmptyState title="No session fits.">
@@ -143,6 +146,7 @@ function Nothing({
       </EmptyState>
     );
   }
+  if (mayAdminister && agents?.agents.length === 0) return <FirstRun />;
   if (!mayWrite) return <EmptyState title="No sessions yet." />;
   return (
     <EmptyState title="No sessions yet.">
@@ -151,6 +155,20 @@ function Nothing({
       </p>
       <Link to="/new" className={buttonClass({ variant: "primary" })}>
         Start the first session
+      </Link>
+    </EmptyState>
+  );
+}
+
+function FirstRun() {
+  return (
+    <EmptyState title="Set up an agent first.">
+      <p className="mb-3">
+        Sessions are run by an agent of this machine, Claude Code or Codex. Which ones are here, and what they still
+        need, is under Agents.
+      </p>
+      <Link to="/agents" className={buttonClass({ variant: "primary" })}>
+        Set up an agent
       </Link>
     </EmptyState>
   );

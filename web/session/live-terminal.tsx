@@ -22,13 +22,18 @@ export function LiveTerminal({
   sessionId,
   mode,
   className,
+  alone = false,
   onState,
+  onLinks,
   onReopen,
 }: {
   readonly sessionId: string;
   readonly mode: TerminalMode | undefined;
   readonly className?: string | undefined;
+  /** Of a terminal that nobody else looks at: a phone gives it its size too, and the page says itself how it ended. */
+  readonly alone?: boolean | undefined;
   readonly onState?: ((state: ConnectionState) => void) | undefined;
+  readonly onLinks?: ((links: readonly string[]) => void) | undefined;
   /** Begins anew, after a connection was given up. */
   readonly onReopen: () => void;
 }) {
@@ -61,7 +66,7 @@ export function LiveTerminal({
       label: "Terminal. F6 leaves it.",
       look,
       // A phone that looks on leaves the desktop's terminal as it is.
-      sizing: !narrow,
+      sizing: alone || !narrow,
       shrink: narrow ? "width" : "both",
       onState: (next) => become(next),
       onSize: setSize,
@@ -69,6 +74,7 @@ export function LiveTerminal({
       onFind: () => setFinding(true),
       onLeave: () => leave(element),
       onMatches: setMatches,
+      onLinks,
       takeCtrl: () => {
         const held = ctrl.current;
         if (held) holdCtrl(false);
@@ -133,7 +139,7 @@ export function LiveTerminal({
         )}
         <TerminalNotice
           state={state}
-          tellsEnd={mode !== "observe"}
+          tellsEnd={mode !== "observe" && !alone}
           refused={refused !== 0}
           onRetry={() => (state.kind === "waiting" ? session.current?.retryNow() : onReopen())}
         />

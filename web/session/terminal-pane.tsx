@@ -13,12 +13,18 @@ export function TerminalPane({
   sessionId,
   mode,
   className,
+  alone,
   onState,
+  onLinks,
 }: {
   readonly sessionId: string;
   readonly mode?: TerminalMode | undefined;
   readonly className?: string;
+  /** Nobody else looks at it: a phone gives it its size too, and the page says itself how it ended. */
+  readonly alone?: boolean;
   readonly onState?: (state: ConnectionState) => void;
+  /** Told of the web addresses in it, whenever they have changed. */
+  readonly onLinks?: (links: readonly string[]) => void;
 }) {
   const [attempt, setAttempt] = useState(0);
   return (
@@ -34,7 +40,9 @@ export function TerminalPane({
         sessionId={sessionId}
         mode={mode}
         className={className ?? "h-full"}
+        alone={alone}
         onState={onState}
+        onLinks={onLinks}
         onReopen={() => setAttempt((nth) => nth + 1)}
       />
     </Suspense>

@@ -3,6 +3,7 @@ import { ApiError, messageOf } from "../api/api-error.ts";
 import { callApi } from "../api/client.ts";
 import type { ConnectionState, StopReason, TicketAnswer } from "./connection-state.ts";
 import { createTerminalConnection } from "./terminal-connection.ts";
+import { linksIn } from "./terminal-links.ts";
 import { controlCharacter, pastedText } from "./terminal-paste.ts";
 import { createTerminalScreen, type TerminalLook } from "./terminal-screen.ts";
 
@@ -43,6 +44,8 @@ export interface TerminalSessionOptions {
   readonly onFind: () => void;
   readonly onLeave: () => void;
   readonly onMatches: (found: { readonly index: number; readonly count: number }) => void;
+  /** Told of the web addresses in the terminal, whenever they have changed. */
+  readonly onLinks?: ((links: readonly string[]) => void) | undefined;
   /** Whether the next character is to be a control character; asking takes it back. */
   readonly takeCtrl: () => boolean;
 }
@@ -73,6 +76,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
   let state: ConnectionState = { kind: "connecting", again: false };
   let told = "";
   let restTimer: ReturnType<typeof setTimeout> | undefined;
+  let linksTimer: ReturnType<typeof setTimeout> | undefined;
   const screen = createTerminalScreen(element, {
     label: options.label,
     look: options.look,
@@ -132,6 +136,16 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     if (!connection.type(ctrl ?? data)) options.onRefused();
   }
 
+  const { onLinks } = options;
+  let links: readonly string[] = [];
+  const lookForLinks = (): void => {
+    linksTimer = undefined;
+    const found = linksIn(terminal.buffer.active);
+    if (found.join("\n") === links.join("\n")) return;
+    links = found;
+    onLinks?.(found);
+  };
+  if (onLinks !== undefined) terminal.onWriteParsed(() => (linksTimer ??= setTimeout(lookForLinks, restMs)));
   terminal.onData(type);
   terminal.onBinary((data) => {
     if (!connection.type(Uint8Array.from(data, (character) => character.charCodeAt(0) & 0xff))) options.onRefused();
@@ -209,6 +223,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     focus: () => terminal.focus(),
     close() {
       clearTimeout(restTimer);
+      clearTimeout(linksTimer);
       element.removeEventListener("paste", onPaste, { capture: true });
       connection.close();
       screen.close();

@@ -51,7 +51,9 @@ export const codex: AgentTemplate = {
   accepts: { model: true, systemPrompt: true, prompt: true },
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: "\x07" },
   interruptKeys: "\x1b",
+  // It waits for the browser at a port of this machine, 1455.
   loginArgs: ["login"],
+  codeLoginArgs: ["login", "--device-auth"],
   plan,
   parseHook: (payload) => parsePayload(payload, sharedEvent),
   composerPainted,

@@ -199,4 +199,6 @@ export interface AgentTemplate {
   loginState(binary: string, env: Environment): Promise<LoginState>;
   /** Arguments of the agent's interactive log-in. */
   readonly loginArgs: readonly string[];
+  /** The same for a log-in with a code that is given in any browser, on any machine; missing where the agent has none. */
+  readonly codeLoginArgs?: readonly string[];
 }

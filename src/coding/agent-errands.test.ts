@@ -1,14 +1,18 @@
 import { readdirSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { makeHostFixture } from "../../test/support/terminal-host.ts";
 import { silentLog } from "../core/log.ts";
+import { processRow } from "../platform/process-table.ts";
 import { sendSignal } from "../platform/processes.ts";
 import type { Scope } from "../wire/access.ts";
-import { createAgentLogins } from "./agent-logins.ts";
+import { createAgentErrands } from "./agent-errands.ts";
 import { createCustomTemplate, customAgentSchema } from "./agents/custom.ts";
+import type { AgentTemplate } from "./agents/template.ts";
 import type { Caller } from "./ports.ts";
 
 const patience = { timeout: 15_000, interval: 20 };
@@ -33,22 +37,32 @@ async function setUp(
       { name: "agent", loginArgs: ["-e", script] },
       { name: "other", loginArgs: ["-e", script] },
       { name: "keyed", loginArgs: [] },
-    ].map((each) => [
+    ].map((each): [string, AgentTemplate] => [
       each.name,
-      createCustomTemplate(customAgentSchema.parse({ ...each, binary: "/x", startArgs: [] })),
+      {
+        ...createCustomTemplate(
+          customAgentSchema.parse({ ...each, binary: "/x", startArgs: [], keyVariables: ["AGENT_KEY"] }),
+        ),
+        npmPackage: each.name === "keyed" ? null : `@agents/${each.name}`,
+      },
     ]),
   );
-  const logins = createAgentLogins({
+  const template = (name: string): AgentTemplate => {
+    const found = templates.get(name);
+    if (found === undefined) throw new Error(`no ${name}`);
+    return found;
+  };
+  const bin = await makeTempFolder();
+  const logins = createAgentErrands({
     host,
     clock,
     log: silentLog,
     agents: {
+      template,
       async resolve(name) {
-        const template = templates.get(name);
-        if (template === undefined) throw new Error(`no ${name}`);
-        return { template, binary: name === "gone" ? join("/", "missing") : process.execPath };
+        return { template: template(name), binary: name === "gone" ? join("/", "missing") : process.execPath };
       },
-      environmentOf: () => ({ PATH: process.env["PATH"] ?? "", TERM: "xterm-256color", HOME: "/" }),
+      environmentOf: () => ({ PATH: bin, TERM: "xterm-256color", HOME: "/", AGENT_KEY: "sk-key" }),
       loginChanged: (name) => void changed.push(name),
     },
   });
@@ -61,15 +75,17 @@ async function setUp(
     (await host.list()).some((info) => info.terminalId === terminalId && info.exit === null);
   /** What the host has on disk of terminals, live and gone. */
   const folders = (): readonly string[] => readdirSync(join(fixture.stateDir, "terminals"));
-  return { host, clock, changed, logins, terminalOf, lives, folders };
+  const screen = async (errandId: string): Promise<string> =>
+    (await host.snapshot(terminalOf(errandId))).lines.join("\n");
+  return { host, clock, changed, logins, terminalOf, lives, folders, screen, bin };
 }
 
 test("a log-in runs in a terminal; a second call means the same, another agent has its own", async () => {
   const { host, logins, terminalOf, changed, clock } = await setUp();
-  const [first, second] = await Promise.all([logins.start("agent"), logins.start("agent")]);
+  const [first, second] = await Promise.all([logins.logIn("agent"), logins.logIn("agent")]);
   expect(first.sessionId).toMatch(/^login-[0-9a-f-]{36}$/);
   expect(second).toEqual(first);
-  expect((await logins.start("other")).sessionId).not.toBe(first.sessionId);
+  expect((await logins.logIn("other")).sessionId).not.toBe(first.sessionId);
   const terminalId = terminalOf(first.sessionId);
   expect(logins.owns(terminalId)).toBe(true);
   const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
@@ -80,7 +96,7 @@ test("a log-in runs in a terminal; a second call means the same, another agent h
   await expect.poll(() => changed, patience).toEqual(["agent"]);
   // Its last screen is there for a moment, and the next log-in is another.
   expect(terminalOf(first.sessionId)).toBe(terminalId);
-  expect((await logins.start("agent")).sessionId).not.toBe(first.sessionId);
+  expect((await logins.logIn("agent")).sessionId).not.toBe(first.sessionId);
   await clock.advance(minuteMs);
   expect(logins.find(first.sessionId, admin)).toBeNull();
   await expect
@@ -90,15 +106,15 @@ test("a log-in runs in a terminal; a second call means the same, another agent h
 
 test("only who may log agents in finds it", async () => {
   const { logins } = await setUp();
-  const { sessionId } = await logins.start("agent");
+  const { sessionId } = await logins.logIn("agent");
   expect(logins.find(sessionId, callerWith("coding:read", "coding:write", "coding:drive"))).toBeNull();
   expect(logins.find("login-none", admin)).toBeNull();
 });
 
-test("it is ended when nobody watches for two minutes, not while somebody does, and after fifteen in any case", async () => {
+test("it is ended when nobody watches for two minutes, not while somebody does, and after ten in any case", async () => {
   const { logins, clock, lives, terminalOf } = await setUp();
-  const alone = terminalOf((await logins.start("other")).sessionId);
-  const { sessionId } = await logins.start("agent");
+  const alone = terminalOf((await logins.logIn("other")).sessionId);
+  const { sessionId } = await logins.logIn("agent");
   const watched = terminalOf(sessionId);
   const stop = logins.find(sessionId, admin)?.watch();
   const stopAnother = logins.find(sessionId, admin)?.watch();
@@ -106,21 +122,21 @@ test("it is ended when nobody watches for two minutes, not while somebody does, 
   await expect.poll(() => lives(alone), patience).toBe(false);
   stop?.();
   stop?.(); // once is once
-  await clock.advance(5 * minuteMs);
+  await clock.advance(3 * minuteMs);
   expect(await lives(watched)).toBe(true);
   stopAnother?.();
   await clock.advance(minuteMs);
   logins.find(sessionId, admin)?.watch(); // a page that was loaded anew
   await clock.advance(2 * minuteMs);
   expect(await lives(watched)).toBe(true);
-  await clock.advance(5 * minuteMs);
+  await clock.advance(2 * minuteMs);
   await expect.poll(() => lives(watched), patience).toBe(false);
 });
 
 test("an agent without a log-in of its own is refused, and the gateway's end ends what runs", async () => {
   const { logins, lives, terminalOf } = await setUp();
-  expect(await errorCode(logins.start("keyed"))).toBe("invalid_request");
-  const terminalId = terminalOf((await logins.start("agent")).sessionId);
+  expect(await errorCode(logins.logIn("keyed"))).toBe("invalid_request");
+  const terminalId = terminalOf((await logins.logIn("agent")).sessionId);
   await logins.close();
   expect(await lives(terminalId)).toBe(false);
   expect(logins.owns(terminalId)).toBe(false);
@@ -128,8 +144,8 @@ test("an agent without a log-in of its own is refused, and the gateway's end end
 
 test("nothing is kept of what it showed, whether it ended before the gateway or with it", async () => {
   const { host, logins, terminalOf, changed, folders } = await setUp();
-  const ended = terminalOf((await logins.start("agent")).sessionId);
-  const running = terminalOf((await logins.start("other")).sessionId);
+  const ended = terminalOf((await logins.logIn("agent")).sessionId);
+  const running = terminalOf((await logins.logIn("other")).sessionId);
   for (const terminalId of [ended, running]) {
     const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
     await expect.poll(screen, patience).toContain("https://login.invalid");
@@ -144,7 +160,7 @@ test("nothing is kept of what it showed, whether it ended before the gateway or 
 
 test("nothing is kept of what it showed when its host is lost", async () => {
   const { host, logins, terminalOf, folders } = await setUp();
-  const terminalId = terminalOf((await logins.start("agent")).sessionId);
+  const terminalId = terminalOf((await logins.logIn("agent")).sessionId);
   const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
   await expect.poll(screen, patience).toContain("https://login.invalid");
   const { pid } = host.host() ?? { pid: 0 };
@@ -156,6 +172,59 @@ test("nothing is kept of what it showed when its host is lost", async () => {
 
 test("a program that ends at once is a log-in that has ended", async () => {
   const { logins, changed } = await setUp("process.exit(1)");
-  await logins.start("agent");
+  await logins.logIn("agent");
   await expect.poll(() => changed, patience).toEqual(["agent"]);
+});
+
+/** An npm that does what the rest says. */
+async function plantNpm(bin: string, script: string): Promise<void> {
+  await writeFile(join(bin, "npm"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+}
+
+test("an installation runs npm by its arguments and without keys, once at a time, and tells how it ended", async () => {
+  const { logins, bin, screen, clock, lives, terminalOf } = await setUp();
+  expect(await errorCode(logins.install("keyed"))).toBe("invalid_request");
+  expect(await errorCode(logins.install("agent"))).toBe("agent_binary_missing");
+  await plantNpm(bin, `echo "npm $* key:$AGENT_KEY"; read line; exit 7`);
+  const [{ sessionId }, again] = await Promise.all([logins.install("agent"), logins.install("agent")]);
+  expect(again.sessionId).toBe(sessionId);
+  expect(logins.ofAgent("agent")).toEqual([{ kind: "install", sessionId, state: "running", exitCode: null }]);
+  expect(logins.ofAgent("other")).toEqual([]);
+  expect(logins.find(sessionId, callerWith("coding:drive", "coding:read"))).toBeNull();
+  await expect.poll(() => screen(sessionId), patience).toMatch(/^npm install --global @agents\/agent key:\s*$/m);
+  // It needs nobody who watches.
+  await clock.advance(9 * minuteMs);
+  expect(await lives(terminalOf(sessionId))).toBe(true);
+  const log = await logins.logIn("agent");
+  expect(logins.ofAgent("agent").map(({ kind }) => kind)).toEqual(["install", "login"]);
+  await logins.cancel("agent", "login");
+  expect(logins.find(log.sessionId, admin)).toBeNull();
+  await clock.advance(2 * minuteMs);
+  await expect.poll(() => logins.ofAgent("agent")[0]?.state, patience).toBe("ended");
+});
+
+test("one that is cancelled ends with all that it started, and leaves nothing; the next begins anew", async () => {
+  const { logins, bin, screen, terminalOf, lives, folders } = await setUp();
+  await plantNpm(bin, "trap '' HUP; /bin/sleep 600 & echo child:$!; wait");
+  const { sessionId } = await logins.install("agent");
+  await expect.poll(() => screen(sessionId), patience).toMatch(/child:\d+/);
+  const child = Number(/child:(\d+)/.exec(await screen(sessionId))?.[1]);
+  const terminalId = terminalOf(sessionId);
+  await logins.cancel("agent", "install");
+  expect(await lives(terminalId)).toBe(false);
+  expect(processRow(child)?.zombie ?? true).toBe(true);
+  expect(logins.ofAgent("agent")).toEqual([]);
+  expect(folders()).toEqual([]);
+  await logins.cancel("agent", "install"); // twice is once
+  await plantNpm(bin, "exit 0");
+  const next = await logins.install("agent");
+  expect(next.sessionId).not.toBe(sessionId);
+  await expect
+    .poll(() => logins.ofAgent("agent"), patience)
+    .toEqual([{ kind: "install", sessionId: next.sessionId, state: "ended", exitCode: 0 }]);
+});
+
+test("a way to log in that the agent does not have is refused", async () => {
+  const { logins } = await setUp();
+  expect(await errorCode(logins.logIn("agent", "code"))).toBe("invalid_request");
 });

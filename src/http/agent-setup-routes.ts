@@ -1,0 +1,146 @@
+import { z } from "zod";
+import type { Accounts } from "../accounts/index.ts";
+import type { AgentErrands } from "../coding/index.ts";
+import {
+  type AgentErrandKind,
+  type AgentSetup,
+  agentErrandKindSchema,
+  agentLoginInputSchema,
+  agentSetupSchema,
+  agentTerminalSchema,
+} from "../wire/agent-setup.ts";
+import { textSchema } from "../wire/text.ts";
+import type { RouteModule, RouteServer } from "./route-server.ts";
+
+const tags = ["agents"];
+const config = { access: "admin" } as const;
+const params = z.strictObject({ name: textSchema(100).describe("Agent name or alias.") });
+
+/** What {@link agentSetupRoutes} needs. */
+export interface AgentSetupRoutesDeps {
+  /** Every agent that Postern knows, found or not. */
+  readonly known: () => Promise<readonly KnownAgent[]>;
+  readonly errands: Pick<AgentErrands, "logIn" | "install" | "cancel" | "ofAgent">;
+  readonly audit: Pick<Accounts["audit"], "note">;
+}
+
+/** As the registry tells it. */
+type KnownAgent = Omit<AgentSetup, "installCommand" | "errands"> & {
+  readonly installCommand: readonly string[] | null;
+};
+
+/** `/api/agents/setup`, and what set-up runs: the installation of an agent, and its log-in. */
+export function agentSetupRoutes(deps: AgentSetupRoutesDeps): RouteModule {
+  return (server) => {
+    addSetup(server, deps);
+    addLogin(server, deps);
+    addInstall(server, deps);
+    for (const kind of agentErrandKindSchema.options) addCancel(server, deps, kind);
+  };
+}
+
+function addSetup({ app }: RouteServer, { known, errands }: AgentSetupRoutesDeps): void {
+  app.route({
+    method: "GET",
+    url: "/api/agents/setup",
+    config,
+    schema: {
+      operationId: "agentSetup",
+      tags,
+      summary: "Every agent that the gateway knows, found or not: what is there, and what is to be done.",
+      response: { 200: agentSetupSchema },
+    },
+    handler: async () => ({
+      agents: (await known()).map(({ installCommand, ...agent }) => ({
+        ...agent,
+        installCommand: installCommand === null ? null : installCommand.join(" "),
+        errands: errands.ofAgent(agent.name),
+      })),
+    }),
+  });
+}
+
+function addLogin({ app, principalOf, originOf }: RouteServer, { errands, audit }: AgentSetupRoutesDeps): void {
+  app.route({
+    method: "POST",
+    url: "/api/agents/:name/login",
+    config,
+    schema: {
+      operationId: "loginAgent",
+      tags,
+      summary: "Starts the agent's own log-in in a terminal.",
+      description:
+        "Attach to it as to a session, with the id of the answer: only who holds `admin` can. One log-in of an agent runs at a time; a " +
+        "second call answers the same id. It is ended after 10 minutes, or when nobody has watched it for two.",
+      params,
+      body: agentLoginInputSchema,
+      response: { 200: agentTerminalSchema },
+    },
+    preValidation: async (request) => {
+      request.body ??= {};
+    },
+    handler: async (request) => {
+      const { method } = request.body;
+      const begun = await errands.logIn(request.params.name, method);
+      await audit.note({
+        action: "agent_login_started",
+        accountId: principalOf(request).accountId,
+        subject: request.params.name,
+        details: method === undefined ? {} : { method },
+        from: originOf(request),
+      });
+      return begun;
+    },
+  });
+}
+
+function addInstall({ app, principalOf, originOf }: RouteServer, { errands, audit }: AgentSetupRoutesDeps): void {
+  app.route({
+    method: "POST",
+    url: "/api/agents/:name/install",
+    config,
+    schema: {
+      operationId: "installAgent",
+      tags,
+      summary: "Installs the agent from npm, in a terminal: the command that GET /api/agents/setup shows.",
+      description:
+        "Attach to it as to a session: only who holds `admin` can. A second call while it goes on answers the same id. It is ended after 10 " +
+        "minutes. Nothing is configured by it.",
+      params,
+      response: { 200: agentTerminalSchema },
+    },
+    handler: async (request) => {
+      const begun = await errands.install(request.params.name);
+      await audit.note({
+        action: "agent_install_started",
+        accountId: principalOf(request).accountId,
+        subject: request.params.name,
+        details: {},
+        from: originOf(request),
+      });
+      return begun;
+    },
+  });
+}
+
+function addCancel({ app }: RouteServer, { errands }: AgentSetupRoutesDeps, kind: AgentErrandKind): void {
+  app.route({
+    method: "DELETE",
+    url: `/api/agents/:name/${kind}`,
+    config,
+    schema: {
+      operationId: kind === "login" ? "cancelAgentLogin" : "cancelAgentInstall",
+      tags,
+      summary:
+        kind === "login"
+          ? "Ends the agent's log-in, if one runs."
+          : "Ends the agent's installation, if one runs; npm takes back what it has done by half.",
+      params,
+      response: { 204: z.undefined().describe("It does not run, or not any more") },
+    },
+    handler: async (request, reply) => {
+      await errands.cancel(request.params.name, kind);
+      return reply.code(204).send();
+    },
+  });
+}

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { agentEntrySchema } from "./coding.ts";
+
+/** How a person logs in: on the gateway's own machine, or from anywhere with a code. */
+export const loginMethodSchema = z.enum(["browser", "code"]);
+
+/** What runs for an agent beside its sessions. */
+export const agentErrandKindSchema = z.enum(["login", "install"]);
+
+/** A log-in or an installation, in a terminal of its own. */
+export const agentErrandSchema = z
+  .object({
+    kind: agentErrandKindSchema,
+    sessionId: z.string().describe("Attach to it as to a session: only who holds `admin` can."),
+    state: z.enum(["running", "ended"]).describe("One that ended is told for a minute."),
+    exitCode: z.int().nullable().describe("Null while it runs, and after a signal."),
+  })
+  .meta({ id: "AgentErrand" });
+
+/** `GET /api/agents/setup`: every agent that Postern knows, found or not, and what is to be done for it. */
+export const agentSetupSchema = z
+  .object({
+    agents: z.array(
+      agentEntrySchema
+        .extend({
+          title: z.string().describe("As its vendor calls it."),
+          isConfigured: z.boolean(),
+          installCommand: z
+            .string()
+            .nullable()
+            .describe("What `install` runs; null for an agent that npm does not have."),
+          loginMethods: z.array(loginMethodSchema).describe("Empty for an agent without a log-in of its own."),
+          keyVariable: z
+            .string()
+            .nullable()
+            .describe("The vendor's key variable that is set for the gateway: no log-in is needed."),
+          errands: z.array(agentErrandSchema),
+        })
+        .meta({ id: "AgentSetup" }),
+    ),
+  })
+  .meta({ id: "AgentSetups" });
+
+/** `POST /api/agents/{name}/login` */
+export const agentLoginInputSchema = z
+  .strictObject({
+    method: loginMethodSchema
+      .optional()
+      .describe("`code` works from another machine or a phone too. Without it, the agent's first."),
+  })
+  .meta({ id: "AgentLoginInput" });
+
+/** The answer to a log-in and to an installation: a terminal, which is attached to like a session's. */
+export const agentTerminalSchema = z.object({ sessionId: z.string() }).meta({ id: "AgentTerminal" });
+
+export type LoginMethod = z.infer<typeof loginMethodSchema>;
+export type AgentErrandKind = z.infer<typeof agentErrandKindSchema>;
+export type AgentErrand = z.infer<typeof agentErrandSchema>;
+export type AgentSetups = z.infer<typeof agentSetupSchema>;
+export type AgentSetup = AgentSetups["agents"][number];

@@ -1,0 +1,66 @@
+import { useEffect, useEffectEvent } from "react";
+import { Link, useParams } from "react-router";
+import type { AgentSetup } from "../../src/wire/agent-setup.ts";
+import { cancelErrand, useAgentSetups } from "../api/agents.ts";
+import { BackLink } from "../ui/back-link.tsx";
+import { buttonClass } from "../ui/button.tsx";
+import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Page } from "../ui/page.tsx";
+import { agentName } from "../ui/session-state.ts";
+import { DefaultStep } from "./default-step.tsx";
+import { LoginStep } from "./login-step.tsx";
+import { ProgramStep } from "./program-step.tsx";
+import { isReady } from "./setup-words.ts";
+
+/** Makes of a program a configured agent: the program, its log-in, and whether it is the default. The same as `postern coding setup`. */
+export function AgentSetupPage() {
+  const { name = "" } = useParams();
+  const setups = useAgentSetups();
+  const agent = setups.data?.find((one) => one.name === name || one.aliases.includes(name));
+  useEndedLogin(agent);
+  return (
+    <Page
+      narrow
+      back={<BackLink to="/agents" label="Agents" />}
+      title={`Set up ${agentName(agent?.name ?? name)}`}
+      description="Each step can be done again at any time. What is there already stays."
+    >
+      {setups.isPending && <LoadingRows label="Loading the agent" rows={3} />}
+      {setups.error !== null && <ErrorNotice error={setups.error} onRetry={() => void setups.refetch()} />}
+      {setups.data !== undefined && agent === undefined && (
+        <EmptyState title={`There is no agent called ${name}.`}>
+          <Link to="/agents" className={buttonClass()}>
+            All agents
+          </Link>
+        </EmptyState>
+      )}
+      {agent !== undefined && (
+        <>
+          <ol className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-panel">
+            <ProgramStep agent={agent} onEnded={() => void setups.refetch()} />
+            <LoginStep agent={agent} onEnded={() => void setups.refetch()} />
+            <DefaultStep agent={agent} all={setups.data ?? []} />
+          </ol>
+          {isReady(agent) && (
+            <p role="status" className="mt-5 flex flex-wrap items-center gap-3 text-sm">
+              {agentName(agent.name)} is ready.
+              <Link to="/new" className={buttonClass({ variant: "primary" })}>
+                Start a session
+              </Link>
+            </p>
+          )}
+        </>
+      )}
+    </Page>
+  );
+}
+
+/** Who goes to another page does not log in here any more; a page that is loaded anew finds its log-in again. */
+function useEndedLogin(agent: AgentSetup | undefined): void {
+  const leave = useEffectEvent(() => {
+    const runs = agent?.errands.some(({ kind, state }) => kind === "login" && state === "running") ?? false;
+    // Where that does not come through, the gateway ends it when nobody has watched it for a while.
+    if (agent !== undefined && runs) cancelErrand(agent.name, "login").catch(() => undefined);
+  });
+  useEffect(() => () => leave(), []);
+}

@@ -1,0 +1,81 @@
+import { ExternalLink } from "lucide-react";
+import { useState } from "react";
+import type { AgentErrand } from "../../src/wire/agent-setup.ts";
+import { useCancelErrand } from "../api/agents.ts";
+import { TerminalPane } from "../session/terminal-pane.tsx";
+import { Button, buttonClass } from "../ui/button.tsx";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { ErrorNotice } from "../ui/notice.tsx";
+
+/** An agent's log-in or its installation, live in its terminal: what it says, where it leads, and the way out of it. */
+export function ErrandPane({
+  name,
+  errand,
+  onEnded,
+}: {
+  readonly name: string;
+  readonly errand: AgentErrand;
+  /** Its program has ended. */
+  readonly onEnded: () => void;
+}) {
+  const { kind, sessionId, state, exitCode } = errand;
+  const [links, setLinks] = useState<readonly string[]>([]);
+  const cancel = useCancelErrand();
+  const runs = state === "running";
+  return (
+    <div className="flex flex-col gap-3">
+      {!runs && (
+        <p role="status" className="text-sm text-danger">
+          {endWords(kind, exitCode)}
+        </p>
+      )}
+      {runs && kind === "login" && links.length > 0 && <Links links={links} />}
+      <div className="h-[22rem] max-h-[60dvh] overflow-hidden rounded-lg border border-line">
+        <TerminalPane
+          key={sessionId}
+          sessionId={sessionId}
+          mode="drive"
+          alone
+          onState={(next) => next.kind === "ended" && onEnded()}
+          onLinks={setLinks}
+        />
+      </div>
+      {cancel.error !== null && <ErrorNotice error={cancel.error} />}
+      <div>
+        <Button busy={cancel.isPending} onClick={() => cancel.mutate({ name, kind })}>
+          {runs ? (kind === "login" ? "Cancel the log-in" : "Cancel the installation") : "Close the terminal"}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** What the program says is shown by its host alone: the rest is long, and the program's. */
+function Links({ links }: { readonly links: readonly string[] }) {
+  return (
+    <ul aria-label="Links of the log-in" className="flex flex-col gap-2">
+      {links.map((link) => (
+        <li key={link} className="flex flex-wrap items-center gap-2">
+          <a
+            href={link}
+            target="_blank"
+            rel="noopener noreferrer"
+            className={`${buttonClass({ variant: "primary" })} min-w-0 max-w-full`}
+          >
+            <ExternalLink aria-hidden className="size-3.5 shrink-0" />
+            <span className="truncate">Open {new URL(link).host}</span>
+          </a>
+          <CopyButton text={link} label="Copy the link" />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function endWords(kind: AgentErrand["kind"], exitCode: number | null): string {
+  const what = kind === "login" ? "The log-in" : "The installation";
+  if (exitCode === null) return `${what} was ended.`;
+  if (exitCode === 0)
+    return kind === "login" ? "The log-in has ended, and the agent is not logged in." : `${what} is done.`;
+  return `${what} did not work (exit code ${exitCode}). What the terminal shows says why.`;
+}
