@@ -56,11 +56,11 @@ async function pack(
   const own = `${join(root, "node_modules", ".bin")}:${process.env["PATH"] ?? ""}`;
   // Whoever packs for a test has the types checked elsewhere.
   const env = { ...npmEnvironment(), PATH: own, POSTERN_BUILD_UNCHECKED: "1" };
-  await runNpm(["pack", `--pack-destination=${made}`], { cwd: checkout, env });
+  await runNpm(["pack", "--silent", `--pack-destination=${made}`], { cwd: checkout, env });
   const text = await readFile(join(checkout, "package.json"), "utf8");
   const file = join(checkout, "package.json");
   await writeFile(file, JSON.stringify({ ...packageSchema.parse(JSON.parse(text)), version: laterVersion }, null, 2));
-  await runNpm(["pack", "--ignore-scripts", `--pack-destination=${made}`], { cwd: checkout, env });
+  await runNpm(["pack", "--silent", "--ignore-scripts", `--pack-destination=${made}`], { cwd: checkout, env });
   await rm(checkout, { recursive: true });
   await rename(made, folder);
 }

@@ -63,12 +63,20 @@ export async function installPackage(folder: string): Promise<string> {
   return join(folder, "bin", "postern.js");
 }
 
+/** Where a `postern serve` listens, and what of it is started: `bin` with this Node, or `command` as it is. */
+interface ServeOptions {
+  readonly bin?: string | undefined;
+  readonly command?: readonly [string, ...string[]];
+  readonly port?: number;
+}
+
 /** Starts `postern serve` on any free port, or on `port`, and waits until it says its address. */
 export async function servePostern(
   env: Record<string, string>,
-  { bin = ownBin, port = 0 }: { readonly bin?: string | undefined; readonly port?: number } = {},
+  { bin = ownBin, command = [process.execPath, bin], port = 0 }: ServeOptions = {},
 ): Promise<ServingProcess> {
-  const child = spawn(process.execPath, [bin, "serve", "--port", String(port)], {
+  const [file, ...first] = command;
+  const child = spawn(file, [...first, "serve", "--port", String(port)], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });
