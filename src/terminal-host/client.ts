@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { hasCode, isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
-import { type Fields, objectField, textField } from "./fields.ts";
+import { booleanField, type Fields, isFields, objectField, textField } from "./fields.ts";
 import type { HostStatus } from "./host.ts";
 import { type HostConnection, openHostConnection, unavailable } from "./host-connection.ts";
 import {
@@ -15,7 +15,7 @@ import { METHODS, type Method } from "./protocol.ts";
 import { createRecordingReader } from "./recording-reader.ts";
 import { readExit, readInfo, readInfos, readSnapshot, readStatus } from "./replies.ts";
 import { startHost } from "./start-host.ts";
-import type { TerminalExit, TerminalHostClient } from "./terminal-info.ts";
+import type { SpawnSpec, TerminalExit, TerminalHostClient, TerminalInfo } from "./terminal-info.ts";
 import { openTerminalStream } from "./terminal-stream.ts";
 
 export { probeTerminalHost } from "./probe.ts";
@@ -71,6 +71,8 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     );
   }
   const listeners = new Set<ExitListener>();
+  /** Hosts of another version that left, without a terminal, to make way for one of ours. */
+  const left = new WeakSet<HostConnection>();
   let connection: HostConnection | undefined;
   let connecting: Promise<HostConnection> | undefined;
   let closed = false;
@@ -89,7 +91,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     let startAt = clock.now();
     for (;;) {
       const opened = await tryOpen();
-      if (opened !== undefined) {
+      if (opened !== undefined && !(await makesWay(opened))) {
         if (!closed) connection = opened;
         else opened.close();
         return opened;
@@ -112,6 +114,34 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     }
   }
 
+  /** A host of another version goes on while it has terminals, and leaves after the last: with it the code that it began with. */
+  async function makesWay(opened: HostConnection): Promise<boolean> {
+    const { hostVersion, minor } = opened.hello;
+    if (options.version === undefined || hostVersion === options.version || minor < METHODS.retire) return false;
+    try {
+      const answer = await opened.request("retire", {});
+      const leaving = isFields(answer) && booleanField(answer, "leaving") === true;
+      log.info({ hostVersion, leaving }, "the terminal host is of another version");
+      if (leaving) opened.close();
+      return leaving;
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, "the terminal host left while it was asked to");
+      opened.close();
+      return true;
+    }
+  }
+
+  /** A host that left had no terminal, so nothing was started by it. */
+  async function spawn(spec: SpawnSpec): Promise<TerminalInfo> {
+    const asked = await connected();
+    try {
+      return readInfo(await asked.request("spawn", { ...spec }));
+    } catch (error) {
+      if (!left.has(asked)) throw error;
+      return readInfo(await (await connected()).request("spawn", { ...spec }));
+    }
+  }
+
   /** A question that changes nothing is asked again when the host died over it. */
   async function ask(method: Method, params: Fields): Promise<unknown> {
     const asked = await connected();
@@ -124,11 +154,21 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
   }
 
   async function tryOpen(): Promise<HostConnection | undefined> {
+    let opened: HostConnection | undefined;
+    let isLost = false;
     try {
-      return await openHostConnection(
+      opened = await openHostConnection(
         { socketPath, clock, role: "control" },
-        { onMessage, onOutput: () => undefined, onClose },
+        {
+          onMessage: (message) => onMessage(opened, message),
+          onOutput: () => undefined,
+          onClose() {
+            isLost = true;
+            if (opened !== undefined && opened === connection) onClose();
+          },
+        },
       );
+      return isLost ? undefined : opened;
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined;
       if (isErrno(cause, "ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return undefined; // nobody there, or just leaving
@@ -136,11 +176,21 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     }
   }
 
-  function onMessage(message: Fields): void {
+  function onMessage(from: HostConnection | undefined, message: Fields): void {
+    if (from !== undefined && textField(message, "type") === "leaving") return onLeaving(from);
     const terminalId = textField(message, "terminalId");
     const exit = objectField(message, "exit");
     if (textField(message, "type") !== "exit" || terminalId === undefined || exit === undefined) return;
     tell({ terminalId, exit: readExit(exit) });
+  }
+
+  /** It still answers what it was asked before. */
+  function onLeaving(from: HostConnection): void {
+    left.add(from);
+    if (connection !== from) return;
+    connection = undefined;
+    log.info({ socketPath }, "the terminal host of another version leaves; starting ours");
+    reconnect();
   }
 
   function onClose(): void {
@@ -148,6 +198,10 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     if (closed) return;
     log.warn({ socketPath }, "the terminal host is gone; starting another");
     tell(null);
+    reconnect();
+  }
+
+  function reconnect(): void {
     connected().catch((error: unknown) => log.error({ error: messageOf(error) }, "no terminal host could be started"));
   }
 
@@ -163,7 +217,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
 
   await connected();
   return {
-    spawn: async (spec) => readInfo(await (await connected()).request("spawn", { ...spec })),
+    spawn,
     list: async () => readInfos(await ask("list", {})),
     async write(terminalId, data) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;

@@ -20,6 +20,8 @@ import type { TerminalExit } from "./terminal-info.ts";
 /** One gateway's connection to the host. */
 export interface Connection {
   sendExit(terminalId: string, exit: TerminalExit): void;
+  /** The host leaves, without a terminal: what follows goes to the next one. */
+  sendLeaving(): void;
 }
 
 /** Who this host is, as every hello says. */
@@ -151,6 +153,9 @@ export function serveConnection(
   return {
     sendExit(terminalId, exit) {
       if (role === "control") send({ type: "exit", terminalId, exit });
+    },
+    sendLeaving() {
+      if (role === "control") send({ type: "leaving" });
     },
   };
 }

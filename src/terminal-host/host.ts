@@ -38,6 +38,10 @@ export interface Host {
   forget(terminalId: string): void;
   onExit(listener: (terminalId: string, exit: TerminalExit) => void): void;
   terminalCount(): number;
+  /** From now on the host leaves as soon as it has no terminal. Returns whether that is now; nothing is spawned any more then. */
+  retire(): boolean;
+  /** Called once, when a host that is to retire has no terminal. */
+  onRetired(listener: () => void): void;
   status(): HostStatus;
   /** Ends all programs. */
   close(): Promise<void>;
@@ -70,6 +74,8 @@ export function createHost(deps: HostDeps): Host {
   const terminals = new Map<string, Terminal>();
   const turns = createReadTurns(clock);
   const listeners: ((terminalId: string, exit: TerminalExit) => void)[] = [];
+  let life: "serves" | "retires" | "retired" = "serves";
+  let onRetired = (): void => undefined;
 
   function get(terminalId: string): Terminal {
     const terminal = terminals.get(terminalId);
@@ -105,7 +111,14 @@ export function createHost(deps: HostDeps): Host {
       throw new PosternError("lease_held", `Terminal ${terminalId} still runs; end it before it is forgotten.`);
     }
     terminals.delete(terminalId);
+    leaveWhenEmpty();
     return terminal;
+  }
+
+  function leaveWhenEmpty(): void {
+    if (life !== "retires" || terminals.size > 0) return;
+    life = "retired";
+    onRetired();
   }
 
   function release(terminalId: string): void {
@@ -150,6 +163,7 @@ export function createHost(deps: HostDeps): Host {
 
   return {
     spawn(spec) {
+      if (life === "retired") throw new PosternError("terminal_host_unavailable", "This terminal host is leaving.");
       if (!isTerminalId(spec.terminalId)) throw spawnFailed(`${JSON.stringify(spec.terminalId)} is no terminal id`);
       if (terminals.has(spec.terminalId) || recordings.has(spec.terminalId)) {
         throw new PosternError("terminal_exists", `There is a terminal ${spec.terminalId} already; choose a new id.`);
@@ -182,6 +196,14 @@ export function createHost(deps: HostDeps): Host {
     forget,
     onExit: (listener) => void listeners.push(listener),
     terminalCount: () => terminals.size,
+    retire() {
+      if (life === "serves") life = "retires";
+      leaveWhenEmpty();
+      return life === "retired";
+    },
+    onRetired(listener) {
+      onRetired = listener;
+    },
     status: () => ({
       rssBytes: process.memoryUsage.rss(),
       liveTerminals: liveCount(),

@@ -38,6 +38,10 @@ async function main(options: HostOptions): Promise<void> {
   log.info({ pid: process.pid, version: options.version, leftovers }, "terminal host started");
   process.on("SIGHUP", () => undefined); // a terminal that the gateway was started from may go away
   process.once("SIGTERM", endAndLeave);
+  host.onRetired(() => {
+    server.tellLeaving();
+    setImmediate(leave); // once the request that made it retire is answered
+  });
   watchIdle();
   flushCompileCache(); // at its end a host may be killed before that would happen by itself
 

@@ -8,9 +8,10 @@
 export const PROTOCOL_MAJOR = 1;
 /**
  * Grows with every addition that a peer may lack: see {@link METHODS}. Unknown fields and events are ignored by both sides. Since 2 an
- * attached reader is told of sizes, and may say where it goes on; an older host sends it the screen.
+ * attached reader is told of sizes, and may say where it goes on; an older host sends it the screen. Since 3 a host makes way for one of
+ * another version.
  */
-export const PROTOCOL_MINOR = 2;
+export const PROTOCOL_MINOR = 3;
 
 /** Each request with the minor version that brought it, so that a newer gateway knows what an older host lacks. */
 export const METHODS = {
@@ -24,6 +25,7 @@ export const METHODS = {
   attach: 0,
   status: 1,
   release: 2,
+  retire: 3,
 } as const;
 
 /** The name of a request. */

@@ -21,6 +21,7 @@ export const REQUESTS: Readonly<Record<Exclude<Method, "attach">, (host: Host, p
   forget: (host, params) => host.forget(readId(params)),
   release: (host, params) => host.release(readId(params)),
   status: (host) => ({ ...host.status() }),
+  retire: (host) => ({ leaving: host.retire() }),
 };
 
 /** The terminal that a request names. */

@@ -12,6 +12,8 @@ import type { HostLock } from "./host-lock.ts";
 /** The host's socket. */
 export interface HostServer {
   connectionCount(): number;
+  /** Tells all gateways that the host leaves. */
+  tellLeaving(): void;
   /** Removes the socket, unless it is another host's by now. */
   removeSocket(): void;
 }
@@ -71,6 +73,9 @@ export async function serveHost(
   check();
   return {
     connectionCount: () => connections.size,
+    tellLeaving() {
+      for (const connection of connections) connection.sendLeaving();
+    },
     removeSocket() {
       if (inodeOf(socketPath) === listening.inode) rmSync(socketPath, { force: true });
     },

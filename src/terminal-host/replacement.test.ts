@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { makeHostFixture, specOf, waitUntil } from "../../test/support/terminal-host.ts";
+
+test("a host of another version without terminals makes way at once", async () => {
+  const fixture = await makeHostFixture();
+  const older = await fixture.connect({ version: "1.0.0" });
+  const first = older.host();
+  await older.close();
+  const newer = await fixture.connect({ version: "1.1.0" });
+  expect(newer.host()).toMatchObject({ version: "1.1.0" });
+  expect(newer.host()?.pid).not.toBe(first?.pid);
+});
+
+test("one with terminals goes on with them and with new ones, and makes way when the last is let go of", async () => {
+  const fixture = await makeHostFixture();
+  const older = await fixture.connect({ version: "1.0.0" });
+  const one = await older.spawn(specOf(["/bin/cat"]));
+  await older.close();
+
+  const newer = await fixture.connect({ version: "1.1.0" });
+  const losses: unknown[] = [];
+  newer.onExit((ended) => ended === null && losses.push(ended));
+  expect(newer.host()).toMatchObject({ version: "1.0.0" });
+  await newer.write(one.terminalId, "still here\n");
+  await waitUntil(async () => (await newer.snapshot(one.terminalId)).lines.includes("still here"));
+  const other = await newer.spawn(specOf(["/bin/cat"]));
+  for (const { terminalId } of [one, other]) {
+    await newer.end(terminalId, { graceMs: 2_000 });
+    expect(newer.host()).toMatchObject({ version: "1.0.0" });
+    await newer.release(terminalId);
+  }
+  const next = await newer.spawn(specOf(["/bin/cat"]));
+  expect(newer.host()).toMatchObject({ version: "1.1.0" });
+  expect(await newer.list()).toMatchObject([{ terminalId: next.terminalId, exit: null }]);
+  expect(losses, "nothing was lost with it").toEqual([]);
+});
+
+test("what is spawned at the very moment in which a host makes way is spawned once, by that host or the next", async () => {
+  for (let round = 0; round < 2; round += 1) {
+    const fixture = await makeHostFixture();
+    const older = await fixture.connect({ version: "1.0.0" });
+    const { terminalId } = await older.spawn(specOf(["/bin/true"]));
+    await waitUntil(async () => (await older.list())[0]?.exit !== null);
+    await older.close();
+    const newer = await fixture.connect({ version: "1.1.0" });
+    const [, spawned] = await Promise.all([newer.release(terminalId), newer.spawn(specOf(["/bin/cat"]))]);
+    const [other] = await Promise.all([newer.spawn(specOf(["/bin/cat"])), newer.end(spawned.terminalId)]);
+    const alive = (await newer.list()).filter(({ exit }) => exit === null);
+    expect(alive.map((info) => info.terminalId)).toEqual([other.terminalId]);
+  }
+});
