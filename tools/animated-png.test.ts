@@ -59,6 +59,17 @@ test("a later frame holds the rectangle that changed, and how long it stays", ()
   expect([control.readUInt16BE(20), control.readUInt16BE(22)]).toEqual([500, 1_000]);
 });
 
+test("another frame may stand for all of them, and is no part of what moves", () => {
+  const frames = [
+    { png: png(), forMs: 1_000 },
+    { png: png({ x: 3, y: 2 }), forMs: 500 },
+  ];
+  const animation = animatedPng(frames, 1);
+  expect(decodePng(animation)).toEqual(decodePng(png({ x: 3, y: 2 })));
+  const types = chunksOf(animation).map(({ type }) => type);
+  expect(types).toEqual(["IHDR", "acTL", "IDAT", "fcTL", "fdAT", "fcTL", "fdAT", "IEND"]);
+});
+
 test("frames of different sizes are refused", () => {
   const other = Buffer.from(png());
   other.writeUInt32BE(height - 1, 20);

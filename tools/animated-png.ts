@@ -26,24 +26,30 @@ interface Area {
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /**
- * An animated PNG, which is a PNG to whoever does not know them. Each frame holds only the rectangle that is new in it.
+ * An animated PNG. Each frame but the first holds only the rectangle that is new in it.
+ *
+ * @param poster which frame stands for all of them where nothing moves; the first when left out
  * @see https://www.w3.org/TR/png-3/#apng-frame-based-animation
  */
-export function animatedPng(frames: readonly Frame[]): Buffer {
+export function animatedPng(frames: readonly Frame[], poster = 0): Buffer {
   const pictures = frames.map(({ png, forMs }) => ({ pixels: decodePng(png), forMs }));
-  const [first] = pictures;
-  if (first === undefined) throw new Error("An animation needs a frame.");
-  const { width, height, channels } = first.pixels;
-  const chunks: Buffer[] = [signature, chunk("IHDR", header(first.pixels)), chunk("acTL", uint32(pictures.length, 0))];
+  const shown = pictures[poster]?.pixels;
+  if (shown === undefined) throw new Error("An animation needs a frame, and a poster among its frames.");
+  const { width, height, channels } = shown;
+  const whole = { x: 0, y: 0, width, height };
+  const chunks: Buffer[] = [signature, chunk("IHDR", header(shown)), chunk("acTL", uint32(pictures.length, 0))];
+  // The picture of a PNG is part of the animation only behind a frame's control.
+  if (poster !== 0) chunks.push(chunk("IDAT", compress(shown, whole)));
   let sequence = 0;
   pictures.forEach(({ pixels, forMs }, index) => {
     if (pixels.width !== width || pixels.height !== height || pixels.channels !== channels)
       throw new Error("All frames of an animation have the same size.");
     const before = pictures[index - 1]?.pixels;
-    const area = before === undefined ? { x: 0, y: 0, width, height } : changedArea(before, pixels);
+    const area = before === undefined ? whole : changedArea(before, pixels);
     chunks.push(chunk("fcTL", frameControl(sequence++, area, forMs)));
     const data = compress(pixels, area);
-    chunks.push(before === undefined ? chunk("IDAT", data) : chunk("fdAT", Buffer.concat([uint32(sequence++), data])));
+    const isPicture = index === 0 && poster === 0;
+    chunks.push(isPicture ? chunk("IDAT", data) : chunk("fdAT", Buffer.concat([uint32(sequence++), data])));
   });
   return Buffer.concat([...chunks, chunk("IEND", Buffer.alloc(0))]);
 }

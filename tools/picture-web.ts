@@ -33,6 +33,7 @@ export async function webPictures(
   await allow.waitFor();
   await untilOnTerminal(page, "Do you want to");
   await keep(2_500);
+  const asking = frames.length - 1;
   const telephone = await photographPhone(scene, browser, page.url());
   await allow.hover();
   await sleep(300);
@@ -53,7 +54,7 @@ export async function webPictures(
   await sleep(700);
   await keep(4_000);
   await page.context().close();
-  return { session: animatedPng(frames), phone: telephone };
+  return { session: animatedPng(frames, asking), phone: telephone };
 }
 
 async function photographPhone(scene: PictureScene, browser: Browser, url: string): Promise<Buffer> {
