@@ -1,31 +1,74 @@
-import { readFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
+import { codeBlocks, documents, withWords } from "../../test/support/documentation.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { runCommand } from "../../test/support/run-cli.ts";
 import { loadConfig } from "../config.ts";
 import { refuseReadableNetwork } from "../exposure.ts";
 
-test("the way to add a client is as the documentation for apps says", async () => {
-  const text = await readFile(new URL("../../docs/oauth.md", import.meta.url), "utf8");
-  const [, line = ""] = /`postern (client add [^`]+)`/.exec(text) ?? [];
-  const argv = line.replace("<name>", "name").replaceAll(/[[\]]/g, "").split(" ");
-  let opened = false;
-  const openStores = (): Promise<never> => {
-    opened = true;
-    return Promise.reject(new Error("It got as far as the store."));
-  };
-  const { code } = await runCommand(argv, { ports: { openStores } });
-  expect(code).not.toBe(2);
-  expect(opened).toBe(true);
+const pages = documents();
+
+/** The words of each `postern …` of a line, by a shell, which also takes quotes and comments away. */
+function calls(command: string): readonly (readonly string[])[] {
+  const show = 'postern() { printf "%s\\037" "$@" >&2; echo >&2; }';
+  const { stderr } = spawnSync("sh", ["-c", `${show}; PATH=; ${command}`], { encoding: "utf8" });
+  return stderr.split("\n").flatMap((line) => (line.includes("\u001f") ? [line.split("\u001f").slice(0, -1)] : []));
+}
+
+/** Runs a command as far as the first thing outside of itself. */
+async function parse(argv: readonly string[]): Promise<{ readonly understood: boolean; readonly said: string }> {
+  const { code, stdout, stderr } = await runCommand(argv, { interactive: true });
+  return { understood: code !== 2, said: `${stdout}${stderr}` };
+}
+
+test("every command of postern that a document shows or names is one, with options that it has", async () => {
+  const seen = new Set<string>();
+  for (const { path, commands, mentioned } of pages) {
+    for (const text of [...commands.map((command) => command.text), ...mentioned.flatMap(alternatives)]) {
+      for (const argv of calls(withWords(text))) {
+        if (seen.has(argv.join("\0"))) continue;
+        seen.add(argv.join("\0"));
+        const { understood, said } = await parse(argv);
+        // A command's bare name stands for it in prose.
+        const isName =
+          argv.every((word) => /^[a-z-]+$/.test(word)) && (await help(argv)).includes(`postern ${argv.join(" ")} `);
+        expect(understood || isName, `${path}: ${text}\n${said}`).toBe(true);
+      }
+    }
+  }
+  expect(seen.size).toBeGreaterThan(60);
 });
 
-test("every way to serve in the documentation of remote access is one, and is refused only where it says so", async () => {
-  const text = await readFile(new URL("../../docs/remote-access.md", import.meta.url), "utf8");
-  const commands = [...text.matchAll(/^(\$ )?postern (serve .*)$/gm)];
-  expect(commands.length).toBeGreaterThan(4);
-  for (const [, shown, command = ""] of commands) {
+async function help(argv: readonly string[]): Promise<string> {
+  return (await runCommand([...argv, "--help"], { ports: {} })).stdout.split("\n", 1)[0] ?? "";
+}
+
+/** `a|b` is two commands, `[--option]` is one that may be left out. */
+function alternatives(mentioned: string): readonly string[] {
+  const [, start = "", choice, rest = ""] = /^(postern(?: [a-z-]+)*) ([a-z]+(?:\|[a-z]+)+)(.*)$/.exec(mentioned) ?? [];
+  const ways = choice === undefined ? [mentioned] : choice.split("|").map((word) => `${start} ${word}${rest}`);
+  return ways.flatMap((way) =>
+    way.includes("[") ? [way.replaceAll(/[[\]]/g, ""), way.replaceAll(/\[[^\]]*\]/g, "")] : [way],
+  );
+}
+
+test("what is to be typed stands in blocks that are run: `sh`, or `console` with its output", () => {
+  for (const { path, text } of pages) {
+    for (const { code, language, line } of codeBlocks(text)) {
+      if (language === "sh" || language === "console") continue;
+      const typed = /^(\$ )?(\w+=\S* )?(postern|curl|npm|npx|claude|codex|docker|ssh) .*$/m.exec(code)?.[0];
+      expect(typed, `${path}:${line} is a command in a block "${language}"`).toBe(undefined);
+    }
+  }
+});
+
+test("every way to serve in the documentation of remote access is refused only where it says so", async () => {
+  const commands = pages.find(({ path }) => path === "docs/remote-access.md")?.commands ?? [];
+  const ways = commands.filter(({ text }) => text.startsWith("postern serve "));
+  expect(ways.length).toBeGreaterThan(4);
+  for (const { text, shown } of ways) {
     let code: string | null = null;
-    await runCommand(command.split(" "), {
+    await runCommand(text.split(" ").slice(1), {
       ports: {
         async startGateway(overrides) {
           code = await errorCode(
@@ -35,24 +78,6 @@ test("every way to serve in the documentation of remote access is one, and is re
         },
       },
     });
-    expect(code, command).toBe(shown === undefined ? null : "unsafe_configuration");
-  }
-});
-
-test("every command of the memory's documentation is one, with options that it has", async () => {
-  const text = await readFile(new URL("../../docs/memory.md", import.meta.url), "utf8");
-  const commands = [...text.matchAll(/`(?:\$ )?postern ([a-z][^`\n]*)`|^(?:id=\$\()?postern ([a-z][^\n]*?)\)?$/gm)];
-  expect(commands.length).toBeGreaterThan(8);
-  for (const [, inline, line = ""] of commands) {
-    const command = inline ?? line;
-    const argv = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain = ""]) => quoted ?? plain);
-    let reached = false;
-    const socketPath = (): Promise<never> => {
-      reached = true;
-      return Promise.reject(new Error("It got as far as the gateway."));
-    };
-    // It asks before it deletes, where somebody is there.
-    const { code } = await runCommand(argv, { ports: { socketPath }, interactive: true });
-    expect([code, reached], command).toEqual([1, true]);
+    expect(code, text).toBe(shown === null ? null : "unsafe_configuration");
   }
 });

@@ -56,7 +56,9 @@ describe("an agent", () => {
 test("what docs/memory.md tells to type works as it stands", async () => {
   const page = await readFile(resolve(import.meta.dirname, "../../docs/memory.md"), "utf8");
   const script = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block).join("\n");
-  const commands = await startTypedCommands(use.world.root, join(use.world.home, "run", "gateway.sock"));
+  const commands = await startTypedCommands(use.world.root, {
+    socketPath: async () => join(use.world.home, "run", "gateway.sock"),
+  });
   const env = {
     PATH: `${commands.binDir}:${process.env["PATH"] ?? ""}`,
     GATEWAY: use.gateway.url,

@@ -1,6 +1,7 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import type { CliPorts } from "../../src/cli/ports.ts";
 import { runCommand } from "./run-cli.ts";
 
 /** A folder for PATH in which `postern` is a command of this process: a script may type many of them, and none waits for a start of Node. */
@@ -9,14 +10,18 @@ export interface TypedCommands {
   close(): Promise<void>;
 }
 
-// Gives its arguments, one field each, to whoever listens.
+const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
+
+// Gives its arguments, one field each, to whoever listens. What runs until it is ended, or wants a terminal, is a process of its own.
 const command = (socketPath: string): string => `#!/bin/sh
+case "$1" in serve|mcp|events|attach) exec '${process.execPath}' '${ownBin}' "$@" ;; esac
+[ -t 0 ] && exec '${process.execPath}' '${ownBin}' "$@"
 for each in "$@"; do set -- "$@" --data-urlencode "arg=$each"; shift; done
-exec curl --silent --fail-with-body --unix-socket '${socketPath}' "$@" http://localhost/
+exec curl --silent --fail-with-body --unix-socket '${socketPath}' --data-urlencode "cwd=$PWD" "$@" http://localhost/
 `;
 
-/** @param folder where to put it; @param gatewaySocketPath of the gateway that the commands call */
-export async function startTypedCommands(folder: string, gatewaySocketPath: string): Promise<TypedCommands> {
+/** @param folder where to put it; @param ports what the commands may touch */
+export async function startTypedCommands(folder: string, ports: Partial<CliPorts>): Promise<TypedCommands> {
   const binDir = join(folder, "typed");
   await mkdir(binDir);
   const socketPath = join(binDir, "commands.sock");
@@ -24,9 +29,10 @@ export async function startTypedCommands(folder: string, gatewaySocketPath: stri
     let body = "";
     request.on("data", (chunk) => (body += String(chunk)));
     request.on("end", () => {
-      const argv = new URLSearchParams(body).getAll("arg");
-      void runCommand(argv, { ports: { socketPath: async () => gatewaySocketPath } }).then(
-        ({ code, stdout, stderr }) => response.writeHead(code === 0 ? 200 : 500).end(code === 0 ? stdout : stderr),
+      const fields = new URLSearchParams(body);
+      void runCommand(fields.getAll("arg"), { ports, cwd: fields.get("cwd") ?? "/" }).then(
+        ({ code, stdout, stderr }) =>
+          response.writeHead(code === 0 ? 200 : 500).end(code === 0 ? stdout : stdout + stderr),
         (error: unknown) => response.writeHead(500).end(String(error)),
       );
     });
