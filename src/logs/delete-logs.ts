@@ -1,7 +1,8 @@
 import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
 import { sha256 } from "../core/ids.ts";
-import { isOf, itemsOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
+import { isOf, itemsIn, type LogsDatabase, numbersIn, textsIn } from "./logs-database.ts";
+import { logsQuery } from "./logs-query.ts";
 import { suppressTurns } from "./recorded-turns.ts";
 
 /** Rows that were removed. */
@@ -29,6 +30,70 @@ export interface Removal {
   readonly at: number;
 }
 
+/** Lists are JSON. */
+type Some = { readonly accountId: string; readonly ids: string };
+
+const deleteEpisodes = logsQuery<Some, { log_id: string }>(
+  (
+    dialect,
+    slot,
+  ) => sql`delete from episodes where ${isOf(slot("accountId"))} and log_id in ${textsIn(dialect, slot("ids"))}
+    returning log_id`,
+);
+const deleteEntries = logsQuery<Some, { log_id: string }>(
+  (
+    dialect,
+    slot,
+  ) => sql`delete from log_entries where ${isOf(slot("accountId"))} and log_id in ${textsIn(dialect, slot("ids"))}
+    returning log_id`,
+);
+const deleteTurns = logsQuery<Some, { session_id: string; turn_index: number }>(
+  (
+    dialect,
+    slot,
+  ) => sql`delete from log_turns where ${isOf(slot("accountId"))} and log_id in ${textsIn(dialect, slot("ids"))}
+    returning session_id, turn_index`,
+);
+const insertTombstones = logsQuery<{ readonly rows: string }>(
+  (dialect, slot) => sql`insert into log_tombstones (log_hash, deleted_at)
+    select item.value->>0, cast(item.value->>1 as bigint) from ${itemsIn(dialect, slot("rows"))} where true
+    on conflict (log_hash) do nothing`,
+);
+const deleteFacts = logsQuery<Some & { readonly first: number; readonly end: number }, { statement_id: string }>(
+  (
+    dialect,
+    slot,
+  ) => sql`delete from facts where ${isOf(slot("accountId"))} and log_id in ${textsIn(dialect, slot("ids"))}
+    and position >= ${slot("first")} and position < ${slot("end")} returning statement_id`,
+);
+const deleteUnsaid = logsQuery<Some, { subject_id: string; object_id: string | null }>(
+  (dialect, slot) => sql`delete from statements
+    where ${isOf(slot("accountId"))} and statement_id in ${textsIn(dialect, slot("ids"))}
+      and not exists (select 1 from facts where facts.statement_id = statements.statement_id)
+    returning subject_id, object_id`,
+);
+/** The statements of a subject are those of its facts. */
+const deleteUnnamed = logsQuery<Some, { entity_id: string }>(
+  (dialect, slot) => sql`delete from entities
+    where account_id = ${slot("accountId")} and entity_id in ${textsIn(dialect, slot("ids"))}
+      and not exists (select 1 from facts where facts.subject_id = entities.entity_id)
+      and not exists (select 1 from statements where statements.object_id = entities.entity_id)
+    returning entity_id`,
+);
+const deleteChunks = logsQuery<Some, { chunk_id: number }>(
+  (dialect, slot) => sql`delete from log_chunks
+    where ${isOf(slot("accountId"))} and log_id in ${textsIn(dialect, slot("ids"))} returning chunk_id`,
+);
+const deletePostings = logsQuery<{ readonly ids: string }, { word_id: number }>(
+  (dialect, slot) =>
+    sql`delete from log_postings where chunk_id in ${numbersIn(dialect, slot("ids"))} returning word_id`,
+);
+const deleteUnused = logsQuery<Some>(
+  (dialect, slot) => sql`delete from log_words
+    where ${isOf(slot("accountId"))} and word_id in ${numbersIn(dialect, slot("ids"))}
+      and not exists (select 1 from log_postings where log_postings.word_id = log_words.word_id)`,
+);
+
 /**
  * Removes entries with everything that only they said, inside of a transaction. What another entry says too stays: nothing is counted in
  * advance, each row is looked at when it is its turn. However much it is, it goes in pieces, between which others have their turns.
@@ -36,19 +101,14 @@ export interface Removal {
 export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<RemovedRows> {
   const derived = await removeFacts(on, removal);
   await removeWords(on, removal);
-  const { db, dialect } = on;
   const { accountId, logIds } = removal;
   let [logs, episodes] = [0, 0];
   await inPieces(logIds, entriesAtOnce, async (some) => {
-    const ids = textsOf(dialect, some);
-    const gone = await sql`delete from episodes where ${isOf(accountId)} and log_id in ${ids}
-      returning log_id`.execute(db);
-    episodes += gone.rows.length;
+    const of = { accountId, ids: JSON.stringify(some) };
+    episodes += (await deleteEpisodes(on, of)).length;
     await suppressRecorded(on, { ...removal, logIds: some });
     await buryLogs(on, { ...removal, logIds: some });
-    const entries = await sql`delete from log_entries where ${isOf(accountId)} and log_id in ${ids}
-      returning log_id`.execute(db);
-    logs += entries.rows.length;
+    logs += (await deleteEntries(on, of)).length;
   });
   return { logs, episodes, ...derived };
 }
@@ -81,77 +141,59 @@ async function inPieces<T>(
 }
 
 /** Notes that they are deleted, for a store that is restored from a time when they were not. */
-async function buryLogs({ db, dialect }: LogsDatabase, { logIds, at }: Pick<Removal, "logIds" | "at">): Promise<void> {
-  const rows = logIds.map((logId) => [sha256(logId), at]);
-  await sql`insert into log_tombstones (log_hash, deleted_at)
-    select item.value->>0, cast(item.value->>1 as bigint) from ${itemsOf(dialect, rows)} where true
-    on conflict (log_hash) do nothing`.execute(db);
+async function buryLogs(on: LogsDatabase, { logIds, at }: Pick<Removal, "logIds" | "at">): Promise<void> {
+  await insertTombstones(on, { rows: JSON.stringify(logIds.map((logId) => [sha256(logId), at])) });
 }
 
 async function removeFacts(
-  { db, dialect }: LogsDatabase,
+  on: LogsDatabase,
   { accountId, logIds }: Removal,
 ): Promise<Pick<RemovedRows, "facts" | "statements" | "entities">> {
   const removed = { facts: 0, statements: 0, entities: 0 };
   const said = new Set<string>();
   await inPieces(logIds, entriesOfAccountAtOnce, async (some) => {
-    const ids = textsOf(dialect, some);
-    for (;;) {
-      const facts = await sql<{ statement_id: string }>`delete from facts where (log_id, position) in
-        (select log_id, position from facts where ${isOf(accountId)} and log_id in ${ids} limit ${sql.lit(rowsAtOnce)})
-        returning statement_id`.execute(db);
-      for (const row of facts.rows) said.add(row.statement_id);
-      removed.facts += facts.rows.length;
-      if (facts.rows.length < rowsAtOnce) break;
+    const ids = JSON.stringify(some);
+    const step = Math.ceil(rowsAtOnce / some.length);
+    for (let first = 0; ; first += step) {
+      const facts = await deleteFacts(on, { accountId, ids, first, end: first + step });
+      for (const { statement_id } of facts) said.add(statement_id);
+      removed.facts += facts.length;
+      if (facts.length < step) break; // positions follow each other: no entry of them goes on
       await nextTask();
     }
   });
   const named = new Set<string>();
   await inPieces([...said], rowsAtOnce, async (some) => {
-    const statements = await sql<{ subject_id: string; object_id: string | null }>`delete from statements
-      where ${isOf(accountId)} and statement_id in ${textsOf(dialect, some)}
-        and not exists (select 1 from facts where facts.statement_id = statements.statement_id)
-      returning subject_id, object_id`.execute(db);
-    for (const { subject_id, object_id } of statements.rows) {
+    const statements = await deleteUnsaid(on, { accountId, ids: JSON.stringify(some) });
+    for (const { subject_id, object_id } of statements) {
       named.add(subject_id);
       if (object_id !== null) named.add(object_id);
     }
-    removed.statements += statements.rows.length;
+    removed.statements += statements.length;
   });
   await inPieces([...named], rowsAtOnce, async (some) => {
-    const entities = await sql`delete from entities
-      where ${isOf(accountId)} and entity_id in ${textsOf(dialect, some)}
-        and not exists (select 1 from statements where statements.subject_id = entities.entity_id)
-        and not exists (select 1 from statements where statements.object_id = entities.entity_id)
-      returning entity_id`.execute(db);
-    removed.entities += entities.rows.length;
+    removed.entities += (await deleteUnnamed(on, { accountId, ids: JSON.stringify(some) })).length;
   });
   return removed;
 }
 
-async function removeWords({ db, dialect }: LogsDatabase, { accountId, logIds }: Removal): Promise<void> {
-  const chunks = await sql<{ chunk_id: number }>`select chunk_id from log_chunks
-    where ${isOf(accountId)} and log_id in ${textsOf(dialect, logIds)}`.execute(db);
+async function removeWords(on: LogsDatabase, { accountId, logIds }: Removal): Promise<void> {
   const words = new Set<number>();
-  const chunkIds = chunks.rows.map(({ chunk_id }) => chunk_id);
-  await inPieces(chunkIds, chunksAtOnce, async (some) => {
-    const ids = numbersOf(dialect, some);
-    const postings = await sql<{ word_id: number }>`delete from log_postings where chunk_id in ${ids}
-      returning word_id`.execute(db);
-    for (const { word_id } of postings.rows) words.add(word_id);
-    await sql`delete from log_chunks where chunk_id in ${ids}`.execute(db);
+  await inPieces(logIds, entriesAtOnce, async (entries) => {
+    const chunks = await deleteChunks(on, { accountId, ids: JSON.stringify(entries) });
+    const chunkIds = chunks.map(({ chunk_id }) => chunk_id);
+    await inPieces(chunkIds, chunksAtOnce, async (some) => {
+      for (const { word_id } of await deletePostings(on, { ids: JSON.stringify(some) })) words.add(word_id);
+    });
   });
   await inPieces([...words], rowsAtOnce, async (some) => {
-    await sql`delete from log_words where ${isOf(accountId)} and word_id in ${numbersOf(dialect, some)}
-      and not exists (select 1 from log_postings where log_postings.word_id = log_words.word_id)`.execute(db);
+    await deleteUnused(on, { accountId, ids: JSON.stringify(some) });
   });
 }
 
 /** What was recorded from a session would be recorded again by itself. */
 async function suppressRecorded(on: LogsDatabase, { accountId, logIds, at }: Removal): Promise<void> {
-  const { rows } = await sql<{ session_id: string; turn_index: number }>`delete from log_turns
-    where ${isOf(accountId)} and log_id in ${textsOf(on.dialect, logIds)}
-    returning session_id, turn_index`.execute(on.db);
+  const rows = await deleteTurns(on, { accountId, ids: JSON.stringify(logIds) });
   const bySession = Map.groupBy(rows, ({ session_id }) => session_id);
   for (const [sessionId, turns] of bySession) {
     const indexes = turns.map(({ turn_index }) => turn_index);

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
 import type { LogDeletion, SessionLogDeletion } from "../wire/logs.ts";
@@ -6,6 +7,7 @@ import type { Erasure } from "./erasure.ts";
 import { logNotFound } from "./errors.ts";
 import type { Extraction } from "./extraction.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
+import { logsQuery } from "./logs-query.ts";
 import type { DeletionNote, DeletionOrigin, NamesOf, NoteDeletion } from "./ports.ts";
 import { shareOf } from "./preview.ts";
 import { isSeen, type Sight } from "./sight.ts";
@@ -22,6 +24,11 @@ interface Asked extends Pick<DeletionNote, "action"> {
   /** The id of what is deleted. */
   readonly subject: string;
 }
+
+const findOne = logsQuery<{ readonly logId: string; readonly accountId: string }, { log_id: string }>(
+  (_dialect, slot) =>
+    sql`select log_id from log_entries where log_id = ${slot("logId")} and account_id = ${slot("accountId")}`,
+);
 
 /** @see Deletion */
 export function createDeletion(
@@ -60,6 +67,10 @@ export function createDeletion(
   return {
     async one(sight, logId, by) {
       const removed = await remove({ sight, by, subject: logId, action: "log_deleted" }, async (tx) => {
+        if (sight.dirs === null) {
+          const rows = await findOne(tx, { logId, accountId: sight.accountId });
+          return rows.map(({ log_id }) => log_id);
+        }
         const row = await tx.db
           .selectFrom("log_entries")
           .select("log_id")

@@ -57,9 +57,8 @@ function casesOf(character: string): readonly string[] {
 /** That something which is seen speaks of an entity. */
 function isNamedInSeen(on: LogsDatabase, sight: Sight): RawBuilder<SqlBool> {
   if (sight.dirs === null) return sql`true`;
-  const isNamedAs = (
-    column: string,
-  ) => sql`exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id
-    where ${sql.ref(`s.${column}`)} = entities.entity_id and ${isOfSeen(on, sight, "f.log_id")})`;
-  return sql`(${isNamedAs("subject_id")} or ${isNamedAs("object_id")})`;
+  const isSaid = isOfSeen(on, sight, "f.log_id");
+  return sql`(exists (select 1 from facts as f where f.subject_id = entities.entity_id and ${isSaid})
+    or exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id
+      where s.object_id = entities.entity_id and ${isSaid}))`;
 }

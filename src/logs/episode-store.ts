@@ -2,7 +2,8 @@ import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
 import { type EntityRef, entityIdOf, statementIdOf, type TaggedAssertion } from "./assertion.ts";
 import { chunksOf } from "./episode-text.ts";
-import { itemsOf, type LogsDatabase } from "./logs-database.ts";
+import { itemsIn, type LogsDatabase, textsIn } from "./logs-database.ts";
+import { logsQuery } from "./logs-query.ts";
 import type { SearchText } from "./ports.ts";
 
 /** A word in the title says more than one below it. */
@@ -38,13 +39,55 @@ export function countChunks(text: string, title: string | null, searchText: Sear
   });
 }
 
+const addEpisode = logsQuery<{ logId: string; accountId: string; characters: number; recordedAt: number }>(
+  (_dialect, slot) => sql`insert into episodes (log_id, account_id, characters, created_at)
+    values (${slot("logId")}, ${slot("accountId")}, ${slot("characters")}, ${slot("recordedAt")})`,
+);
+const addChunk = logsQuery<
+  { logId: string; accountId: string; position: number; content: string },
+  { chunk_id: number }
+>(
+  (_dialect, slot) => sql`insert into log_chunks (log_id, account_id, position, content)
+    values (${slot("logId")}, ${slot("accountId")}, ${slot("position")}, ${slot("content")}) returning chunk_id`,
+);
+const addPostings = logsQuery<{ chunkId: number; rows: string }>(
+  (dialect, slot) => sql`insert into log_postings (word_id, chunk_id, occurrences)
+    select cast(item.value->>0 as bigint), cast(${slot("chunkId")} as bigint), cast(item.value->>1 as integer)
+    from ${itemsIn(dialect, slot("rows"))}`,
+);
+const findWords = logsQuery<{ accountId: string; words: string }, { word_id: number; word: string }>(
+  (dialect, slot) => sql`select w.word_id, w.word
+    from ${textsIn(dialect, slot("words"))} as item cross join log_words as w
+    where w.account_id = ${slot("accountId")} and w.word = item.value`,
+);
+const addWords = logsQuery<{ accountId: string; words: string }, { word_id: number; word: string }>(
+  (dialect, slot) => sql`insert into log_words (account_id, word)
+    select ${slot("accountId")}, item.value from ${textsIn(dialect, slot("words"))} as item returning word_id, word`,
+);
+/** Lists are JSON. */
+type Derived = { accountId: string; rows: string };
+const addEntities = logsQuery<Derived>(
+  (dialect, slot) => sql`insert into entities (entity_id, account_id, type, key)
+    select item.value->>0, ${slot("accountId")}, item.value->>1, item.value->>2
+    from ${itemsIn(dialect, slot("rows"))} where true on conflict do nothing`,
+);
+const addStatements = logsQuery<Derived>(
+  (dialect, slot) => sql`insert into statements (statement_id, account_id, subject_id, predicate, object_id, value)
+    select item.value->>0, ${slot("accountId")}, item.value->>1, item.value->>2, item.value->>3, item.value->>4
+    from ${itemsIn(dialect, slot("rows"))} where true on conflict do nothing`,
+);
+const addFacts = logsQuery<Derived & { logId: string; recordedAt: number }>(
+  (dialect, slot) => sql`insert into facts
+      (log_id, position, account_id, statement_id, subject_id, predicate, valid_from, recorded_at, extractor)
+    select ${slot("logId")}, cast(item.value->>0 as integer), ${slot("accountId")}, item.value->>1, item.value->>2,
+      item.value->>3, cast(item.value->>4 as bigint), cast(${slot("recordedAt")} as bigint), item.value->>5
+    from ${itemsIn(dialect, slot("rows"))}`,
+);
+
 /** Writes an episode with all that is derived from it. What others said before is shared. */
 export async function insertEpisode(on: LogsDatabase, episode: Episode): Promise<void> {
   const { accountId, logId, characters, recordedAt } = episode;
-  await on.db
-    .insertInto("episodes")
-    .values({ log_id: logId, account_id: accountId, characters, created_at: recordedAt })
-    .execute();
+  await addEpisode(on, { logId, accountId, characters, recordedAt });
   for (const [position, chunk] of episode.chunks.entries()) {
     // SQLite answers at once: without this, nobody had a turn until a long episode is written.
     if (position > 0) await nextTask();
@@ -57,48 +100,32 @@ async function insertChunk(
   on: LogsDatabase,
   { accountId, logId, position, chunk }: Episode & { readonly position: number; readonly chunk: CountedChunk },
 ): Promise<void> {
-  const { db, dialect } = on;
-  const { chunk_id } = await db
-    .insertInto("log_chunks")
-    .values({ log_id: logId, account_id: accountId, position, content: chunk.content })
-    .returning("chunk_id")
-    .executeTakeFirstOrThrow();
-  if (chunk.words.size === 0) return;
+  const [row] = await addChunk(on, { logId, accountId, position, content: chunk.content });
+  if (row === undefined || chunk.words.size === 0) return;
   const ids = await wordIdsOf(on, accountId, [...chunk.words.keys()]);
   const postings = Array.from(chunk.words, ([word, occurrences]) => [ids.get(word) ?? 0, occurrences] as const);
   // In the order of the table: neighbours are found at once.
   const ordered = postings.toSorted(([one], [other]) => one - other);
-  await sql`insert into log_postings (word_id, chunk_id, occurrences)
-    select cast(item.value->>0 as bigint), cast(${chunk_id} as bigint), cast(item.value->>1 as integer)
-    from ${itemsOf(dialect, ordered)}`.execute(db);
+  await addPostings(on, { chunkId: row.chunk_id, rows: JSON.stringify(ordered) });
 }
 
 /** The ids of words; those that are new get one. */
 async function wordIdsOf(
-  { db, dialect }: LogsDatabase,
+  on: LogsDatabase,
   accountId: string,
   words: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const listed = (some: readonly string[]) =>
-    itemsOf(
-      dialect,
-      some.map((word) => [word]),
-    );
-  const known = await sql<{ word_id: number; word: string }>`select w.word_id, w.word
-    from ${listed(words)} cross join log_words as w where w.account_id = ${accountId} and w.word = item.value->>0`.execute(
-    db,
-  );
-  const ids = new Map(known.rows.map(({ word_id, word }) => [word, word_id]));
+  const known = await findWords(on, { accountId, words: JSON.stringify(words) });
+  const ids = new Map(known.map(({ word_id, word }) => [word, word_id]));
   const missing = words.filter((word) => !ids.has(word));
   if (missing.length === 0) return ids;
-  const made = await sql<{ word_id: number; word: string }>`insert into log_words (account_id, word)
-    select ${accountId}, item.value->>0 from ${listed(missing)} returning word_id, word`.execute(db);
-  for (const { word_id, word } of made.rows) ids.set(word, word_id);
+  for (const { word_id, word } of await addWords(on, { accountId, words: JSON.stringify(missing) }))
+    ids.set(word, word_id);
   return ids;
 }
 
 async function insertAssertions(
-  { db, dialect }: LogsDatabase,
+  on: LogsDatabase,
   { accountId, logId, recordedAt, assertions }: Episode,
 ): Promise<void> {
   const entities = new Map<string, EntityRef>();
@@ -116,17 +143,8 @@ async function insertAssertions(
     statements.set(id, [id, subjectId, predicate, ...about]);
     return [position, id, subjectId, predicate, at, extractor] as const;
   });
-  await sql`insert into entities (entity_id, account_id, type, key)
-    select item.value->>0, ${accountId}, item.value->>1, item.value->>2
-    from ${itemsOf(
-      dialect,
-      Array.from(entities, ([id, { type, key }]) => [id, type, key]),
-    )} where true on conflict do nothing`.execute(db);
-  await sql`insert into statements (statement_id, account_id, subject_id, predicate, object_id, value)
-    select item.value->>0, ${accountId}, item.value->>1, item.value->>2, item.value->>3, item.value->>4
-    from ${itemsOf(dialect, [...statements.values()])} where true on conflict do nothing`.execute(db);
-  await sql`insert into facts (log_id, position, account_id, statement_id, subject_id, predicate, valid_from, recorded_at, extractor)
-    select ${logId}, cast(item.value->>0 as integer), ${accountId}, item.value->>1, item.value->>2, item.value->>3,
-      cast(item.value->>4 as bigint), cast(${recordedAt} as bigint), item.value->>5
-    from ${itemsOf(dialect, facts)}`.execute(db);
+  const things = Array.from(entities, ([id, { type, key }]) => [id, type, key]);
+  await addEntities(on, { accountId, rows: JSON.stringify(things) });
+  await addStatements(on, { accountId, rows: JSON.stringify([...statements.values()]) });
+  await addFacts(on, { accountId, logId, recordedAt, rows: JSON.stringify(facts) });
 }

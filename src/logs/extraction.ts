@@ -155,14 +155,13 @@ async function subjectsWithRules(
   const asked = [...new Set(assertions.flatMap((one) => statusOf(accountId, one) ?? []))];
   if (asked.length === 0) return new Set();
   const rows = await db
-    .selectFrom("statements")
-    .innerJoin("facts", "facts.statement_id", "statements.statement_id")
-    .select("statements.subject_id")
+    .selectFrom("facts")
+    .select("subject_id")
     .distinct()
-    .where("statements.account_id", "=", accountId)
-    .where("statements.subject_id", "in", asked)
-    .where("statements.predicate", "=", "status")
-    .where("facts.extractor", "like", "rules@%")
+    .where("account_id", "=", accountId)
+    .where("subject_id", "in", asked)
+    .where("predicate", "=", "status")
+    .where("extractor", "like", "rules@%")
     .execute();
   return new Set(rows.map(({ subject_id }) => subject_id));
 }

@@ -88,8 +88,8 @@ export async function findFacts(on: LogsDatabase, sight: Sight, filter: FactFilt
     ) as page
     cross join facts as f
     join statements as s on s.statement_id = f.statement_id
-    join entities as subject on subject.entity_id = f.subject_id
-    left join entities as object on object.entity_id = s.object_id
+    join entities as subject on subject.account_id = f.account_id and subject.entity_id = f.subject_id
+    left join entities as object on object.account_id = f.account_id and object.entity_id = s.object_id
     where f.log_id = page.log_id and f.position = page.position
     order by f.valid_from desc, f.log_id desc, f.position desc`.execute(on.db);
   const page = rows.slice(0, limit);

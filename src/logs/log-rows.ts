@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import type { Insertable, Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { z } from "zod";
 import { isoTime } from "../core/clock.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { LogEntry } from "../wire/logs.ts";
 import { turnSchema } from "../wire/turn.ts";
-import type { LogsDatabase } from "./logs-database.ts";
+import { type LogsDatabase, numbersIn } from "./logs-database.ts";
+import { logsQuery } from "./logs-query.ts";
 import type { LogBody, LogContext } from "./rules.ts";
 import { isSeen, type Sight } from "./sight.ts";
 
@@ -69,19 +70,25 @@ export function createLogIds(): (epochMs: number) => string {
   };
 }
 
+const columns = [
+  ...(["log_id", "account_id", "source", "session_id", "dir", "title", "form", "content", "context"] as const),
+  ...(["observed_at", "recorded_at", "status", "failure", "key_hash", "request_hash"] as const),
+] as const;
+const addEntry = logsQuery<LogRow>(
+  (_dialect, slot) => sql`insert into log_entries (${sql.join(columns.map((column) => sql.ref(column)))})
+    values (${sql.join(columns.map((column) => slot(column)))})`,
+);
+const addTurns = logsQuery<{ account_id: string; session_id: string; log_id: string; turns: string }>(
+  (dialect, slot) => sql`insert into log_turns (account_id, session_id, turn_index, log_id)
+    select ${slot("account_id")}, ${slot("session_id")}, item.value, ${slot("log_id")} from ${numbersIn(dialect, slot("turns"))} as item`,
+);
+
 /** Writes the row of an entry, and which turns of a session it holds. */
-export async function insertEntry(
-  { db }: LogsDatabase,
-  row: Insertable<Tables["log_entries"]>,
-  turns: readonly number[],
-): Promise<void> {
-  await db.insertInto("log_entries").values(row).execute();
+export async function insertEntry(on: LogsDatabase, row: LogRow, turns: readonly number[]): Promise<void> {
+  await addEntry(on, row);
   const { account_id, session_id, log_id } = row;
-  if (turns.length === 0 || session_id === null || session_id === undefined) return;
-  await db
-    .insertInto("log_turns")
-    .values(turns.map((turn_index) => ({ account_id, session_id, turn_index, log_id })))
-    .execute();
+  if (turns.length === 0 || session_id === null) return;
+  await addTurns(on, { account_id, session_id, log_id, turns: JSON.stringify(turns) });
 }
 
 /** An entry that is seen; null when there is none, it is another's or it is hidden: the store is asked the same in all three. */

@@ -14,7 +14,11 @@ type Cell = string | number | null;
  * No text in it holds a NUL.
  */
 export function itemsOf(dialect: LogsDatabase["dialect"], rows: readonly (readonly Cell[])[]): RawBuilder<unknown> {
-  const json = JSON.stringify(rows);
+  return itemsIn(dialect, sql`${JSON.stringify(rows)}`);
+}
+
+/** As {@link itemsOf}. @param json a JSON list of lists */
+export function itemsIn(dialect: LogsDatabase["dialect"], json: RawBuilder<unknown>): RawBuilder<unknown> {
   return dialect === "sqlite"
     ? sql`json_each(${json}) as item`
     : sql`json_array_elements(${json}::json) as item(value)`;
@@ -22,22 +26,30 @@ export function itemsOf(dialect: LogsDatabase["dialect"], rows: readonly (readon
 
 /** A list of texts, as a query that `in` takes. */
 export function textsOf(dialect: LogsDatabase["dialect"], texts: Iterable<string>): RawBuilder<string> {
-  return sql`(select item.value->>0 from ${itemsOf(
-    dialect,
-    Array.from(texts, (text) => [text]),
-  )})`;
+  return textsIn(dialect, sql`${JSON.stringify([...texts])}`);
+}
+
+/** As {@link textsOf}. @param json a JSON list */
+export function textsIn(dialect: LogsDatabase["dialect"], json: RawBuilder<unknown>): RawBuilder<string> {
+  return dialect === "sqlite"
+    ? sql`(select value from json_each(${json}))`
+    : sql`(select value from json_array_elements_text(${json}::json))`;
 }
 
 /** A list of whole numbers, as a query that `in` takes. */
 export function numbersOf(dialect: LogsDatabase["dialect"], numbers: Iterable<number>): RawBuilder<number> {
-  return sql`(select cast(item.value->>0 as bigint) from ${itemsOf(
-    dialect,
-    Array.from(numbers, (one) => [one]),
-  )})`;
+  return numbersIn(dialect, sql`${JSON.stringify([...numbers])}`);
+}
+
+/** As {@link numbersOf}. @param json a JSON list */
+export function numbersIn(dialect: LogsDatabase["dialect"], json: RawBuilder<unknown>): RawBuilder<number> {
+  return dialect === "sqlite"
+    ? sql`(select value from json_each(${json}))`
+    : sql`(select cast(value as bigint) as value from json_array_elements_text(${json}::json))`;
 }
 
 /** That a row is the account's, for rows that are found by their ids: SQLite would rather go through all rows of the account. */
-export function isOf(accountId: string, column = "account_id"): RawBuilder<SqlBool> {
+export function isOf(accountId: string | RawBuilder<string>, column = "account_id"): RawBuilder<SqlBool> {
   return sql`${sql.ref(column)} || '' = ${accountId}`;
 }
 

@@ -49,8 +49,7 @@ export async function shareOf(on: LogsDatabase, sight: Sight, logIds: readonly s
         (select 1 from facts as f where f.statement_id = said.statement_id and ${others})) as statements,
       (select count(*) from named) as named,
       (select count(*) from named
-        where not exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id
-          where s.subject_id = named.entity_id and ${others})
+        where not exists (select 1 from facts as f where f.subject_id = named.entity_id and ${others})
         and not exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id
           where s.object_id = named.entity_id and ${others})) as entities`.execute(on.db);
   return rows[0] ?? { episodes: 0, facts: 0, statements: 0, entities: 0, said: 0, named: 0 };

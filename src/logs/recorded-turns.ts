@@ -1,4 +1,6 @@
-import type { LogsDatabase } from "./logs-database.ts";
+import { sql } from "kysely";
+import { type LogsDatabase, textsIn } from "./logs-database.ts";
+import { logsQuery } from "./logs-query.ts";
 
 /** Turns from one to another, both included. */
 export interface TurnRange {
@@ -30,28 +32,29 @@ export function rangesOf(indexes: readonly number[]): readonly TurnRange[] {
   return ranges;
 }
 
+/** Names are a JSON list. */
+type Within = { accountId: string; names: string; first: number; last: number };
+
+const findRecorded = logsQuery<Within, { turn_index: number; log_id: string }>(
+  (dialect, slot) => sql`select turn_index, log_id from log_turns
+    where account_id = ${slot("accountId")} and session_id in ${textsIn(dialect, slot("names"))}
+      and turn_index >= ${slot("first")} and turn_index <= ${slot("last")}`,
+);
+const findSuppressed = logsQuery<Within, { session_id: string; first_turn: number; last_turn: number }>(
+  (dialect, slot) => sql`select session_id, first_turn, last_turn from log_suppressions
+    where account_id = ${slot("accountId")} and session_id in ${textsIn(dialect, slot("names"))}
+      and first_turn <= ${slot("last")} and last_turn >= ${slot("first")}`,
+);
+
 /** Of these turns the ones that an entry holds already, and the ones that were deleted and shall not come back. */
 export async function knownTurns(
-  { db }: LogsDatabase,
+  on: LogsDatabase,
   { accountId, names }: TurnOwner,
   { first, last }: TurnRange,
 ): Promise<{ readonly recorded: ReadonlyMap<number, string>; readonly suppressed: readonly Suppressed[] }> {
-  const recorded = await db
-    .selectFrom("log_turns")
-    .select(["turn_index", "log_id"])
-    .where("account_id", "=", accountId)
-    .where("session_id", "in", names)
-    .where("turn_index", ">=", first)
-    .where("turn_index", "<=", last)
-    .execute();
-  const suppressed = await db
-    .selectFrom("log_suppressions")
-    .select(["session_id", "first_turn", "last_turn"])
-    .where("account_id", "=", accountId)
-    .where("session_id", "in", names)
-    .where("first_turn", "<=", last)
-    .where("last_turn", ">=", first)
-    .execute();
+  const within = { accountId, names: JSON.stringify(names), first, last };
+  const recorded = await findRecorded(on, within);
+  const suppressed = await findSuppressed(on, within);
   return {
     recorded: new Map(recorded.map(({ turn_index, log_id }) => [turn_index, log_id])),
     suppressed: suppressed.map((row) => ({ sessionId: row.session_id, first: row.first_turn, last: row.last_turn })),

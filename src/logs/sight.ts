@@ -1,5 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { type LogsDatabase, textsOf } from "./logs-database.ts";
+import { logsQuery } from "./logs-query.ts";
 import type { LogsCaller, VisibleAmong } from "./ports.ts";
 
 /** Directories that are looked at together, and so many are seen at most where a rule hides some. Sessions of so many places nobody has. */
@@ -31,7 +32,7 @@ export async function sightOf(
   let isAll = true;
   let after = "";
   for (;;) {
-    const dirs = await dirsOf(on, accountId, after);
+    const dirs = (await findDirs(on, { accountId, after })).map(({ dir }) => dir);
     const visible = dirs.length === 0 ? new Set<string>() : await on.visibleAmong(dirs, folders);
     for (const dir of dirs) if (visible.has(dir) && seen.length < maxDirs) seen.push(dir);
     isAll &&= dirs.every((dir) => visible.has(dir));
@@ -43,14 +44,13 @@ export async function sightOf(
 }
 
 /** The directories behind one, each once: from one to the next along the index, however many entries it has. */
-async function dirsOf({ db }: LogsDatabase, accountId: string, after: string): Promise<readonly string[]> {
-  const { rows } = await sql<{ dir: string }>`with recursive d(dir) as (
-      select min(dir) from log_entries where account_id = ${accountId} and dir > ${after}
-      union all select (select min(e.dir) from log_entries as e where e.account_id = ${accountId} and e.dir > d.dir)
+const findDirs = logsQuery<{ readonly accountId: string; readonly after: string }, { dir: string }>(
+  (_dialect, slot) => sql`with recursive d(dir) as (
+      select min(dir) from log_entries where account_id = ${slot("accountId")} and dir > ${slot("after")}
+      union all select (select min(e.dir) from log_entries as e where e.account_id = ${slot("accountId")} and e.dir > d.dir)
       from d where d.dir is not null)
-    select dir from d where dir is not null limit ${sql.lit(maxDirs)}`.execute(db);
-  return rows.map(({ dir }) => dir);
-}
+    select dir from d where dir is not null limit ${sql.lit(maxDirs)}`,
+);
 
 /** That an entry is seen, of a query that has its row. */
 export function isSeen(

@@ -25,11 +25,11 @@ class Empty {
  * @param build makes it, with a slot for each value; called at the first run, with what that runs on
  */
 export function compiledQuery<Values extends Readonly<Record<string, Stored>>, Row = unknown>(
-  build: (db: Kysely<Tables>, slot: Slot<Values>) => Compilable<Row>,
+  build: (db: Kysely<Tables>, slot: Slot<Values>) => Compilable<Row> | RawBuilder<Row>,
 ): CompiledRun<Values, Row> {
   let compiled: CompiledQuery<Row> | undefined;
   return async (db, values) => {
-    compiled ??= build(db, (name) => sql`${new Empty(name)}`).compile();
+    compiled ??= build(db, (name) => sql`${new Empty(name)}`).compile(db);
     const parameters = compiled.parameters.map((value) => (value instanceof Empty ? values[value.name] : value));
     return db.executeQuery<Row>({ ...compiled, parameters });
   };

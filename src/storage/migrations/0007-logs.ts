@@ -1,9 +1,10 @@
-import { type Kysely, SqliteAdapter, sql } from "kysely";
+import { type CreateTableBuilder, type Kysely, SqliteAdapter, sql } from "kysely";
 import type { Migration } from "kysely/migration";
 
 /**
  * What is remembered of sessions: entries, what is derived from them, the words to find them by, and what is kept of deletions.
- * No reference takes anything along: what several entries share goes when the last of them does, and only `src/logs` can tell.
+ * No reference takes anything along: what several entries share goes when the last of them does, and only `src/logs` can tell. Between the
+ * rows that are derived there are none: `src/logs` asks what the store would ask again, of each row that comes and goes.
  */
 export const logsMigration: Migration = {
   async up(db) {
@@ -21,6 +22,12 @@ function serial(db: Kysely<unknown>): "integer" | "bigserial" {
 
 function isSqlite(db: Kysely<unknown>): boolean {
   return db.getExecutor().adapter instanceof SqliteAdapter;
+}
+
+/** The key alone is the table: one tree of pages to write instead of two. For rows without text, which would be moved about. */
+function keyIsTable(db: Kysely<unknown>) {
+  return <Table extends string, Column extends string>(table: CreateTableBuilder<Table, Column>) =>
+    isSqlite(db) ? table.modifyEnd(sql`without rowid`) : table;
 }
 
 async function createEntries(db: Kysely<unknown>): Promise<void> {
@@ -42,7 +49,13 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
     .addColumn("failure", "text")
     .addColumn("key_hash", "text")
     .addColumn("request_hash", "text")
-    .addUniqueConstraint("log_entries_once", ["account_id", "key_hash"])
+    .execute();
+  await schema
+    .createIndex("log_entries_once")
+    .unique()
+    .on("log_entries")
+    .columns(["account_id", "key_hash"])
+    .where(sql.ref("key_hash"), "is not", null)
     .execute();
   await schema
     .createIndex("log_entries_by_time")
@@ -53,6 +66,7 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
     .createIndex("log_entries_by_session")
     .on("log_entries")
     .columns(["account_id", "session_id", "observed_at"])
+    .where(sql.ref("session_id"), "is not", null)
     .execute();
   await schema
     .createIndex("log_entries_by_dir")
@@ -73,6 +87,7 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
     .addColumn("turn_index", "bigint", (c) => c.notNull())
     .addColumn("log_id", "text", (c) => c.notNull().references("log_entries.log_id"))
     .addPrimaryKeyConstraint("log_turns_key", ["account_id", "session_id", "turn_index"])
+    .$call(keyIsTable(db))
     .execute();
   await schema.createIndex("log_turns_by_log").on("log_turns").column("log_id").execute();
   await schema
@@ -81,6 +96,7 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("characters", "bigint", (c) => c.notNull())
     .addColumn("created_at", "bigint", (c) => c.notNull())
+    .$call(keyIsTable(db))
     .execute();
 }
 
@@ -105,12 +121,11 @@ async function createWords(db: Kysely<unknown>): Promise<void> {
     .execute();
   await schema
     .createTable("log_postings")
-    .addColumn("word_id", "bigint", (c) => c.notNull().references("log_words.word_id"))
-    .addColumn("chunk_id", "bigint", (c) => c.notNull().references("log_chunks.chunk_id"))
+    .addColumn("word_id", "bigint", (c) => c.notNull())
+    .addColumn("chunk_id", "bigint", (c) => c.notNull())
     .addColumn("occurrences", "integer", (c) => c.notNull())
     .addPrimaryKeyConstraint("log_postings_key", ["word_id", "chunk_id"])
-    // The key alone is the table: half of the pages to write.
-    .$call((table) => (isSqlite(db) ? table.modifyEnd(sql`without rowid`) : table))
+    .$call(keyIsTable(db))
     .execute();
   await schema.createIndex("log_postings_by_chunk").on("log_postings").column("chunk_id").execute();
 }
@@ -119,29 +134,35 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
   const { schema } = db;
   await schema
     .createTable("entities")
-    .addColumn("entity_id", "text", (c) => c.primaryKey())
+    .addColumn("entity_id", "text", (c) => c.notNull())
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("type", "text", (c) => c.notNull())
     .addColumn("key", "text", (c) => c.notNull())
+    // One index for an account's and for one of them.
+    .addPrimaryKeyConstraint("entities_key", ["account_id", "entity_id"])
     .execute();
-  await schema.createIndex("entities_by_type").on("entities").columns(["account_id", "type"]).execute();
   await schema
     .createTable("statements")
     .addColumn("statement_id", "text", (c) => c.primaryKey())
     .addColumn("account_id", "text", (c) => c.notNull())
-    .addColumn("subject_id", "text", (c) => c.notNull().references("entities.entity_id"))
+    .addColumn("subject_id", "text", (c) => c.notNull())
     .addColumn("predicate", "text", (c) => c.notNull())
-    .addColumn("object_id", "text", (c) => c.references("entities.entity_id"))
+    .addColumn("object_id", "text")
     .addColumn("value", "text")
     .execute();
-  await schema.createIndex("statements_by_subject").on("statements").column("subject_id").execute();
-  await schema.createIndex("statements_by_object").on("statements").columns(["object_id", "subject_id"]).execute();
+  // Of a subject they are found by its facts.
+  await schema
+    .createIndex("statements_by_object")
+    .on("statements")
+    .columns(["object_id", "subject_id"])
+    .where(sql.ref("object_id"), "is not", null)
+    .execute();
   await schema
     .createTable("facts")
-    .addColumn("log_id", "text", (c) => c.notNull().references("episodes.log_id"))
+    .addColumn("log_id", "text", (c) => c.notNull())
     .addColumn("position", "integer", (c) => c.notNull())
     .addColumn("account_id", "text", (c) => c.notNull())
-    .addColumn("statement_id", "text", (c) => c.notNull().references("statements.statement_id"))
+    .addColumn("statement_id", "text", (c) => c.notNull())
     // As its statement has them: what is asked for lies together, in the order of time.
     .addColumn("subject_id", "text", (c) => c.notNull())
     .addColumn("predicate", "text", (c) => c.notNull())
@@ -149,7 +170,7 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
     .addColumn("recorded_at", "bigint", (c) => c.notNull())
     .addColumn("extractor", "text", (c) => c.notNull())
     .addPrimaryKeyConstraint("facts_key", ["log_id", "position"])
-    .$call((table) => (isSqlite(db) ? table.modifyEnd(sql`without rowid`) : table))
+    .$call(keyIsTable(db))
     .execute();
   const inTime = ["valid_from", "log_id", "position"] as const;
   const index = (name: string, columns: readonly ("statement_id" | "account_id" | "subject_id" | "predicate")[]) =>
