@@ -235,10 +235,12 @@ test("what no test can have on its machine is told nevertheless", async () => {
   expect(checkClock(1_000, [30_000, null])).toMatchObject([{ level: "ok" }]);
   const host = { version: "1.0.0", gatewayRuns: true, socketPath: "/srv/host.sock" };
   expect(checkTerminalHost(null, host)).toMatchObject([{ level: "failure", fix: "postern serve" }]);
-  expect(checkTerminalHost({ pid: 7, version: "0.9.0", liveTerminals: 2 }, host)).toMatchObject([{ level: "warning" }]);
+  expect(checkTerminalHost({ pid: 7, version: "0.9.0", liveTerminals: 2 }, host)).toMatchObject([
+    { level: "ok", message: expect.stringMatching(/^Version 0\.9\.0 .* keeps 2 terminals\. .* which is fine/) },
+  ]);
   const doors = [{ address: "127.0.0.1", port: 7177, state: "nobody" as const, owner: null }];
   expect(checkGateway({ socket: { version: "0.9.0" }, doors, version: "1.0.0" })).toMatchObject([
-    { check: "gateway", level: "warning" },
+    { check: "gateway", level: "warning", fix: "postern service install" },
     { check: "port", level: "warning" },
   ]);
   const stuck = { address: "127.0.0.1", port: 7177, state: "other" as const, owner: { pid: 4711, name: "node" } };

@@ -1,13 +1,17 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { type CliRun, runCommand } from "../test/support/run-cli.ts";
 import { makeTempFolder } from "../test/support/temp-folder.ts";
 import { loadConfig } from "./config.ts";
 import { createService } from "./service.ts";
+import { packageVersion } from "./version.ts";
+import type { Me } from "./wire/sign-in.ts";
 
 const program = "/opt/po$tern %1/bin/postern.js";
 const key = "sk-$planted-0000000000000000";
@@ -33,7 +37,7 @@ async function makeMachine(platform: "linux" | "darwin"): Promise<{
       runCommand(["service", ...argv], {
         ports: {
           service: async () => createService(program, loadConfig(env), platform),
-          socketPath: async () => join(root, "none.sock"),
+          socketPath: async () => join(root, "gateway.sock"),
         },
       }),
     async calls() {
@@ -98,7 +102,7 @@ test("systemd gets a unit, is told of it, and installing once more changes nothi
   expect(await calls()).toEqual([show, "--user enable postern.service", "--user start postern.service"]);
   expect(JSON.parse((await run("status", "--json")).stdout)).toEqual({
     ...{ manager: "systemd", path: unitOf(root), installed: true, enabled: true, running: true },
-    ...{ pid: 4711, version: null },
+    ...{ pid: 4711, version: null, installedVersion: packageVersion },
   });
   expect(await run("status")).toMatchObject({
     code: 0,
@@ -120,6 +124,44 @@ test("a unit of an older version is written anew, and the gateway started anew",
     "--user enable postern.service",
     "--user restart postern.service",
   ]);
+});
+
+/** A gateway of this version, as far as the command asks it. */
+async function answerAs(version: string, root: string): Promise<void> {
+  const me: Me = {
+    account: { accountId: "1", name: "owner", isOwner: true },
+    ...{ kind: "socket", scopes: [], folders: null, browserSessionId: null, app: null, expiresAt: null },
+    gateway: { id: "one", version, baseUrl: "http://localhost:7177" },
+  };
+  const server = createServer((_request, response) => response.end(JSON.stringify(me)));
+  onTestFinished(() => void server.close());
+  server.listen(join(root, "gateway.sock"));
+  await once(server, "listening");
+}
+
+test.for([
+  ["linux", "--user restart postern.service"],
+  ["darwin", `kickstart -k gui/${process.getuid?.()}/dev.postern.gateway`],
+] as const)("on %s a gateway that runs in an older version is told, and started anew", async ([platform, restarts]) => {
+  const { root, run, calls } = await makeMachine(platform);
+  await run("install");
+  await answerAs("0.0.9", root);
+  const { stdout } = await run("status");
+  expect(stdout).toContain("runs (pid 4711, version 0.0.9)");
+  expect(stdout).toMatch(/^Version .+ is installed, and 0\.0\.9 runs: postern service install \(agents live on\)\.$/m);
+  await calls();
+  expect((await run("install")).stdout).toContain(`Version 0.0.9 ran, ${packageVersion} was started in its place`);
+  expect((await calls()).at(-1)).toBe(restarts);
+});
+
+test("a gateway of this version is not started anew", async () => {
+  const { root, run, calls } = await makeMachine("linux");
+  await run("install");
+  await answerAs(packageVersion, root);
+  expect((await run("status")).stdout).not.toContain("is installed, and");
+  await calls();
+  await run("install");
+  expect((await calls()).at(-1)).toBe("--user start postern.service");
 });
 
 test("uninstalling stops it and takes the file away, once", async () => {
@@ -197,6 +239,34 @@ test.skipIf(!existsSync("/usr/bin/systemd-analyze"))("systemd itself finds nothi
   });
   expect(verified).toEqual({ stdout: "", stderr: "" });
 });
+
+const python = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => existsSync(path));
+
+test.skipIf(python === undefined && !existsSync("/usr/bin/plutil"))(
+  "a parser of property lists reads launchd's file as it is meant, whatever the paths hold",
+  async () => {
+    const { root, env, run } = await makeMachine("darwin");
+    const home = join(root, `a & b <c> "d" é`);
+    env["POSTERN_HOME"] = home;
+    const file = join(root, "agent.plist");
+    await writeFile(file, (await run("install", "--dry-run")).stdout);
+    const script = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
+    const [command, ...args] =
+      python === undefined ? ["/usr/bin/plutil", "-convert", "json", "-o", "-", file] : [python, "-c", script, file];
+    const { stdout } = await promisify(execFile)(command ?? "", args);
+    const log = join(root, "Library/Logs/postern.log");
+    expect(JSON.parse(stdout)).toEqual({
+      Label: "dev.postern.gateway",
+      ProgramArguments: [process.execPath, `--env-file-if-exists=${home}/service.env`, program, "serve"],
+      EnvironmentVariables: { PATH: expect.stringContaining(join(root, "bin")), POSTERN_HOME: home },
+      WorkingDirectory: root,
+      RunAtLoad: true,
+      KeepAlive: { SuccessfulExit: false },
+      AbandonProcessGroup: true,
+      ...{ ThrottleInterval: 5, ExitTimeOut: 20, StandardOutPath: log, StandardErrorPath: log },
+    });
+  },
+);
 
 test("launchd gets an agent, and loads it anew when it changed", async () => {
   const { root, run, calls } = await makeMachine("darwin");

@@ -50,6 +50,7 @@ export function createService(
   const keyVariables = createTemplates(config.agents).flatMap((template) => template.keyVariables);
   return {
     ...manager,
+    version: packageVersion,
     environmentFile,
     async keepKeys() {
       await makePrivateFolder(config.home);

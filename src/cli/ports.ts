@@ -115,6 +115,8 @@ export interface NewToken {
 
 /** The gateway as a service of this user. */
 export interface CliService {
+  /** That of the command, and of the gateway which the service would start. */
+  readonly version: string;
   /** The file that the system's service manager reads, and what is or would be in it. */
   readonly path: string;
   readonly text: string;
@@ -124,8 +126,13 @@ export interface CliService {
   requireManager(): Promise<void>;
   /** Writes the agents' key variables of this process into the environment file. @returns their names */
   keepKeys(): Promise<readonly string[]>;
-  /** @throws PosternError `service_manager_missing` | `service_failed` */
-  install(): Promise<{ readonly changed: boolean; readonly hints: readonly string[] }>;
+  /**
+   * @param options `restart`: what runs is started anew even if its file is as it should be
+   * @throws PosternError `service_manager_missing` | `service_failed`
+   */
+  install(options: {
+    readonly restart: boolean;
+  }): Promise<{ readonly changed: boolean; readonly hints: readonly string[] }>;
   uninstall(): Promise<{ readonly removed: boolean }>;
   status(): Promise<{
     readonly manager: "systemd" | "launchd";

@@ -28,7 +28,9 @@ export function addServiceCommands(program: Command, context: CliContext, onExit
     .description("stop the gateway and let it start by itself no more; agents live on")
     .action((options: CommonOptions) => uninstall(options, context));
   describe(group.command("status"), ["postern service status", "postern service status --json"])
-    .description("whether it is installed, starts by itself, and runs; ends with 1 when it does not run")
+    .description(
+      "whether it is installed, starts by itself, and runs, and in which version; ends with 1 when it does not run",
+    )
     .action(async (options: CommonOptions) => onExit(await status(options, context)));
 }
 
@@ -38,9 +40,12 @@ async function install({ json, dryRun, keys }: InstallOptions, context: CliConte
   if (dryRun) return context.stdout(json ? `${printableJson({ path, text, environmentFile })}\n` : text);
   await service.requireManager();
   const kept = keys ? await service.keepKeys() : [];
-  const { changed, hints } = await service.install();
+  const before = await runningVersion(context);
+  const restart = before !== null && before !== service.version;
+  const { changed, hints } = await service.install({ restart });
   if (json) return context.stdout(`${printableJson({ path, changed, environmentFile, keys: kept, hints })}\n`);
   const lines = [
+    ...(restart ? [`Version ${before} ran, ${service.version} was started in its place; agents live on.`] : []),
     changed ? `Installed ${path}; the gateway runs.` : `${path} is as it should be; the gateway runs.`,
     ...(kept.length > 0 ? [`Kept in ${environmentFile}: ${kept.join(", ")}.`] : []),
     ...hints,
@@ -63,7 +68,8 @@ async function status({ json }: CommonOptions, context: CliContext): Promise<num
   await service.requireManager();
   const told = await service.status();
   const version = await runningVersion(context);
-  if (json) context.stdout(`${printableJson({ ...told, version })}\n`);
+  const { version: installedVersion } = service;
+  if (json) context.stdout(`${printableJson({ ...told, version, installedVersion })}\n`);
   else {
     const runs = told.running
       ? `runs (pid ${told.pid ?? "unknown"}${version === null ? "" : `, version ${version}`})`
@@ -73,6 +79,10 @@ async function status({ json }: CommonOptions, context: CliContext): Promise<num
       ? `${told.path}: ${runs}, ${starts}.`
       : "No service is installed: postern service install";
     context.stdout(`${words}\n`);
+    if (version !== null && version !== installedVersion) {
+      const mend = told.installed ? "postern service install" : "end it, then postern serve";
+      context.stdout(`Version ${installedVersion} is installed, and ${version} runs: ${mend} (agents live on).\n`);
+    }
   }
   return told.running ? exitCodes.ok : exitCodes.error;
 }

@@ -55,8 +55,8 @@ export function checkGateway({ socket, doors, version }: GatewayState): readonly
       ? ok("gateway", `Version ${version} answers.`)
       : warning(
           "gateway",
-          `Version ${socket.version} runs, and this command is ${version}: start the gateway anew.`,
-          "postern serve",
+          `Version ${socket.version} runs, and this command is ${version}: start the gateway anew; agents live on.`,
+          "postern service install",
         ),
     differs
       ? warning(
@@ -90,11 +90,11 @@ export function checkTerminalHost(
   const terminals = host.liveTerminals === 1 ? "one terminal" : `${host.liveTerminals} terminals`;
   const told = `Version ${host.version} (pid ${host.pid}) keeps ${terminals}`;
   if (host.version === version) return [ok(check, `${told}.`)];
+  // An upgrade leaves it alone, because its agents live on in it.
   return [
-    warning(
+    ok(
       check,
-      `${told}; it is of another version than this command, and is replaced when its terminals have ended.`,
-      "postern coding list",
+      `${told}. This command is ${version}, which is fine: the host makes way for one of it with its last terminal.`,
     ),
   ];
 }

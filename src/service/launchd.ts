@@ -28,7 +28,7 @@ export function createLaunchdManager(
   return {
     path,
     text: propertyList(spec, log),
-    async install() {
+    async install({ restart }) {
       await requireSession();
       await mkdir(dirname(log), { recursive: true });
       const changed = await writeWhenChanged(path, propertyList(spec, log));
@@ -36,7 +36,7 @@ export function createLaunchdManager(
       if (loaded && changed) await must(run, "bootout", service);
       await must(run, "enable", service);
       if (!loaded || changed) await must(run, "bootstrap", domain, path);
-      else await must(run, "kickstart", service);
+      else await must(run, "kickstart", ...(restart ? ["-k"] : []), service);
       return { changed, hints: [`Its log: tail -f ${log}`] };
     },
     async uninstall() {

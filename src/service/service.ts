@@ -31,10 +31,13 @@ export interface ServiceManager {
   readonly text: string;
   /**
    * Writes the file, lets the service start by itself, and starts it. Idempotent; what runs already is started anew when the file changed.
+   * @param options `restart`: it is started anew in any case
    * @returns what was done, and what else the person may want to do
    * @throws PosternError `service_manager_missing` | `service_failed`
    */
-  install(): Promise<{ readonly changed: boolean; readonly hints: readonly string[] }>;
+  install(options: {
+    readonly restart: boolean;
+  }): Promise<{ readonly changed: boolean; readonly hints: readonly string[] }>;
   /** Stops it and removes the file; agents live on. Idempotent. @throws as {@link install} */
   uninstall(): Promise<{ readonly removed: boolean }>;
   /** @throws PosternError `service_manager_missing` */

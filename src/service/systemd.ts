@@ -22,12 +22,12 @@ export function createSystemdManager(
   return {
     path,
     text: unitFile(spec),
-    async install() {
+    async install({ restart }) {
       await properties("LoadState"); // before anything is written
       const changed = await writeWhenChanged(path, unitFile(spec));
       if (changed) await must(systemctl, "daemon-reload");
       await must(systemctl, "enable", unit);
-      await must(systemctl, changed ? "restart" : "start", unit);
+      await must(systemctl, changed || restart ? "restart" : "start", unit);
       return {
         changed,
         hints: [
