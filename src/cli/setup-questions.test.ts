@@ -1,7 +1,8 @@
-import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { posternEnvironment, runPostern } from "../../test/support/postern-process.ts";
+import { makeScriptedMachine } from "../../test/support/scripted-agents.ts";
 import { type ShellTerminal, startInShell } from "../../test/support/shell-terminal.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { openCommandStores } from "../command-stores.ts";
@@ -15,28 +16,14 @@ const enter = "\r";
 const down = "\x1b[B";
 const ctrlC = "\x03";
 
-/** A person's machine: programs that behave as the agents do when asked for version and log-in, and an npm that installs them. */
 async function makeMachine(installed: readonly ("claude" | "codex")[] = ["claude", "codex"]) {
   const root = await makeTempFolder();
-  const bin = join(root, "bin");
-  await mkdir(bin);
-  const state = (name: string): string => join(root, `${name}-login`);
-  const agents = { claude: claudeScript(state("claude")), codex: codexScript(state("codex")) };
-  for (const name of installed) await program(join(bin, name), agents[name]);
-  await program(join(root, "codex.sh"), agents.codex);
-  await program(join(root, "elsewhere", "codex"), agents.codex);
-  const fails = join(root, "npm-fails");
-  await program(
-    join(bin, "npm"),
-    `echo "npm $*" >>"${root}/npm-calls"\n[ -e "${fails}" ] && { echo "npm error E404"; exit 1; }\n/bin/cp "${root}/codex.sh" "${bin}/codex"`,
-  );
-  const env = posternEnvironment(join(root, "home"), { PATH: `${bin}:/usr/bin:/bin`, HOME: root });
+  const machine = await makeScriptedMachine(root, installed);
+  const env = posternEnvironment(join(root, "home"), { PATH: `${machine.bin}:/usr/bin:/bin`, HOME: root });
   return {
-    root,
-    fails,
+    ...machine,
+    fails: join(root, "npm-fails"),
     env,
-    logIn: (name: "claude" | "codex") => writeFile(state(name), ""),
-    fileText: (name: string) => readFile(join(root, name), "utf8").catch(() => ""),
     async start(...flags: readonly string[]): Promise<ShellTerminal> {
       const terminal = await startInShell(["coding", "setup", ...flags], { env, cols: 120, rows: 40 });
       onTestFinished(() => terminal.close());
@@ -49,31 +36,6 @@ async function makeMachine(installed: readonly ("claude" | "codex")[] = ["claude
       return list;
     },
   };
-}
-
-async function program(path: string, script: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, `#!/bin/sh\n${script}\n`);
-  await chmod(path, 0o755);
-}
-
-const logInScript = (state: string): string =>
-  `printf 'Code from the browser: '; read code; [ "$code" = 1234 ] && : >"${state}" && echo "Welcome." || exit 1`;
-
-function claudeScript(state: string): string {
-  return `case "$*" in
---version) echo 2.9.9 ;;
-"auth status") [ -e "${state}" ] && echo '{"loggedIn":true}' || { echo '{"loggedIn":false}'; exit 1; } ;;
-"auth login") ${logInScript(state)} ;;
-esac`;
-}
-
-function codexScript(state: string): string {
-  return `case "$*" in
---version) echo codex-cli 0.9.9 ;;
-"login status") [ -e "${state}" ] ;;
-login) ${logInScript(state)} ;;
-esac`;
 }
 
 /** Waits for a question on the screen, then answers it. */

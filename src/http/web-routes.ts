@@ -16,6 +16,7 @@ const pages = [
   "/memory/entities",
   "/memory/entities/:entityId",
   "/agents",
+  "/agents/:name",
   "/folders",
   "/apps",
   "/tokens",

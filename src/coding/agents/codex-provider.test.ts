@@ -29,6 +29,12 @@ test("another address of the vendor's API is kept, and the second variable works
   expect(args[3]).toContain(`base_url="http://127.0.0.1:1/v1",env_key="CODEX_API_KEY"`);
 });
 
+test("the vendor's own provider, said by name, is none that was chosen; the address in the file goes before the variable's", async () => {
+  const config = `model_provider = "openai"\nopenai_base_url = "https://proxy.example/v1"`;
+  const args = await argumentsWith({ config, env: { OPENAI_API_KEY: "x", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" } });
+  expect(args[3]).toContain(`base_url="https://proxy.example/v1",env_key="OPENAI_API_KEY"`);
+});
+
 test.each([
   ["no key is set", { env: {} }],
   ["the key is empty", { env: { OPENAI_API_KEY: "" } }],
@@ -43,10 +49,10 @@ test.each([
 
 test("the person's own instructions are read", async () => {
   const home = await makeTempFolder();
-  expect(await readCodexConfig(home)).toEqual({ choosesProvider: false, developerInstructions: null });
+  expect(await readCodexConfig(home)).toMatchObject({ choosesProvider: false, developerInstructions: null });
   await writeFile(
     join(home, "config.toml"),
     `developer_instructions = "be brief"\ncli_auth_credentials_store = "file"`,
   );
-  expect(await readCodexConfig(home)).toEqual({ choosesProvider: false, developerInstructions: "be brief" });
+  expect(await readCodexConfig(home)).toMatchObject({ choosesProvider: false, developerInstructions: "be brief" });
 });

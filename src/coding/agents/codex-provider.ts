@@ -9,6 +9,8 @@ import { tomlString } from "./toml.ts";
 export interface CodexConfig {
   /** Whether the person chose a provider or a place for the log-in: then nothing is added. */
   readonly choosesProvider: boolean;
+  /** Where they said the vendor's API is. */
+  readonly openAiUrl: string | null;
   readonly developerInstructions: string | null;
 }
 
@@ -18,19 +20,24 @@ export async function readCodexConfig(home: string): Promise<CodexConfig> {
   try {
     config = parse(await readFile(join(home, "config.toml"), "utf8"));
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR")) return { choosesProvider: false, developerInstructions: null };
-    return { choosesProvider: true, developerInstructions: null }; // not readable: keep what it may say
+    const choosesProvider = !isErrno(error, "ENOENT", "ENOTDIR"); // not readable: keep what it may say
+    return { choosesProvider, openAiUrl: null, developerInstructions: null };
   }
   const store = config["cli_auth_credentials_store"];
-  const instructions = config["developer_instructions"];
+  const provider = config["model_provider"];
   return {
     choosesProvider:
-      config["model_provider"] !== undefined ||
+      (provider !== undefined && provider !== "openai") || // the built-in one needs a log-in, and there is none
       config["profile"] !== undefined ||
       config["oss_provider"] !== undefined ||
       (store !== undefined && store !== "file"),
-    developerInstructions: typeof instructions === "string" && instructions !== "" ? instructions : null,
+    openAiUrl: textOf(config["openai_base_url"]),
+    developerInstructions: textOf(config["developer_instructions"]),
   };
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
 }
 
 /** The variables that Codex knows as API keys, the first one set is taken. */
@@ -51,7 +58,7 @@ export async function keyProviderArguments(
   if (variable === undefined || config.choosesProvider || (await exists(join(home, "auth.json")))) return [];
   const provider = [
     `name="OpenAI"`,
-    `base_url=${tomlString(env["OPENAI_BASE_URL"] || openAiUrl)}`,
+    `base_url=${tomlString(config.openAiUrl ?? (env["OPENAI_BASE_URL"] || openAiUrl))}`,
     `env_key=${tomlString(variable)}`,
     `wire_api="responses"`,
   ].join(",");

@@ -1,0 +1,173 @@
+import { expect, test } from "vitest";
+import { looseSchema } from "../../test/support/echo-server.ts";
+import { startHttpServer } from "../../test/support/http-server.ts";
+import { signInBrowser } from "../../test/support/signed-in-browser.ts";
+import { PosternError } from "../core/errors.ts";
+import type { AgentErrand } from "../wire/agent-setup.ts";
+import type { ListAgentsOutput } from "../wire/coding.ts";
+import { agentRoutes, agentSetupRoutes, signInRoutes } from "./index.ts";
+
+const none: ListAgentsOutput = { agents: [], availableAgents: [], default: null };
+
+const known = {
+  name: "codex",
+  aliases: ["agent_b"],
+  title: "Codex CLI",
+  isConfigured: false,
+  isDefault: false,
+  binary: null,
+  version: null,
+  login: "unknown",
+  installCommand: ["npm", "install", "--global", "@openai/codex"],
+  loginMethods: ["browser" as const, "code" as const],
+  keyVariable: "OPENAI_API_KEY",
+} as const;
+
+/** The routes over agents that only write down what is asked of them. */
+async function setUp() {
+  const done: string[] = [];
+  const errands: AgentErrand[] = [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1 }];
+  const refuseUnknown = (name: string): void => {
+    if (name !== "codex") throw new PosternError("agent_unknown", `There is no agent "${name}".`);
+  };
+  const server = await startHttpServer(({ accounts }) => [
+    signInRoutes({ accounts, gateway: () => ({ id: "g", version: "1", baseUrl: "http://127.0.0.1" }) }),
+    agentRoutes({
+      audit: accounts.audit,
+      list: async () => none,
+      async change(name, { binary, isDefault }) {
+        refuseUnknown(name);
+        done.push(`configure ${name} ${binary} ${isDefault}`);
+      },
+      async remove(name) {
+        refuseUnknown(name);
+        done.push(`remove ${name}`);
+      },
+    }),
+    agentSetupRoutes({
+      audit: accounts.audit,
+      known: async () => [{ ...known, aliases: [...known.aliases], loginMethods: [...known.loginMethods] }],
+      errands: {
+        async logIn(name, method) {
+          refuseUnknown(name);
+          done.push(`login ${name} ${method}`);
+          return { sessionId: "login-2" };
+        },
+        async install(name) {
+          refuseUnknown(name);
+          done.push(`install ${name}`);
+          return { sessionId: "install-1" };
+        },
+        async cancel(name, kind) {
+          refuseUnknown(name);
+          done.push(`cancel ${name} ${kind}`);
+        },
+        ofAgent: (name) => (name === "codex" ? errands : []),
+      },
+    }),
+  ]);
+  const callWith =
+    (headers: Readonly<Record<string, string>>) => async (method: string, path: string, body?: unknown) => {
+      const answer = await fetch(`${server.url}${path}`, {
+        method,
+        headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, body: text === "" ? {} : looseSchema.parse(JSON.parse(text)) };
+    };
+  return { ...server, done, callWith };
+}
+
+const acts = [
+  ["POST", "/api/agents/codex"],
+  ["DELETE", "/api/agents/codex"],
+  ["POST", "/api/agents/codex/login"],
+  ["DELETE", "/api/agents/codex/login"],
+  ["POST", "/api/agents/codex/install"],
+  ["DELETE", "/api/agents/codex/install"],
+] as const;
+const routes = [["GET", "/api/agents/setup"], ...acts] as const;
+
+test("the owner sees what each agent needs, installs it, logs it in by either way, and ends both", async () => {
+  const { callWith, signedIn, done, accounts } = await setUp();
+  const call = callWith(await signedIn("admin"));
+  expect(await call("GET", "/api/agents/setup")).toEqual({
+    status: 200,
+    body: {
+      agents: [
+        {
+          ...known,
+          installCommand: "npm install --global @openai/codex",
+          errands: [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1 }],
+        },
+      ],
+    },
+  });
+  expect(await call("POST", "/api/agents/codex/install")).toEqual({ status: 200, body: { sessionId: "install-1" } });
+  expect(await call("POST", "/api/agents/codex/login")).toEqual({ status: 200, body: { sessionId: "login-2" } });
+  expect(await call("POST", "/api/agents/codex/login", { method: "code" })).toMatchObject({ status: 200 });
+  expect(await call("POST", "/api/agents/codex/login", { method: "sms" })).toMatchObject({
+    status: 400,
+    body: { code: "invalid_request", errors: [{ path: "method" }] },
+  });
+  for (const kind of ["login", "install"]) {
+    expect(await call("DELETE", `/api/agents/codex/${kind}`)).toEqual({ status: 204, body: {} });
+    expect(await call("DELETE", `/api/agents/other/${kind}`)).toMatchObject({ body: { code: "agent_unknown" } });
+    expect(await call("POST", `/api/agents/other/${kind}`)).toMatchObject({ status: 404 });
+  }
+  expect(await call("POST", "/api/agents/codex", { binary: "/code/codex", isDefault: true })).toMatchObject({
+    status: 200,
+  });
+  expect(await call("DELETE", "/api/agents/codex")).toMatchObject({ status: 200 });
+  expect(done).toEqual([
+    "install codex",
+    "login codex undefined",
+    "login codex code",
+    "cancel codex login",
+    "cancel codex install",
+    "configure codex /code/codex true",
+    "remove codex",
+  ]);
+  // Who did it, and from where; what was refused was not done.
+  const { entries } = await accounts.audit.page({ limit: 50, kind: "agent" });
+  const { name } = await accounts.owner();
+  expect(entries.map(({ action, subject, details }) => [action, subject, details]).toReversed()).toEqual([
+    ["agent_install_started", "codex", {}],
+    ["agent_login_started", "codex", {}],
+    ["agent_login_started", "codex", { method: "code" }],
+    ["agent_configured", "codex", { program: "/code/codex", default: "yes" }],
+    ["agent_removed", "codex", {}],
+  ]);
+  expect(entries.every(({ account, address }) => account?.name === name && address === "127.0.0.1")).toBe(true);
+});
+
+test("another account, a token or an app without the right, and nobody at all, are refused", async () => {
+  const server = await setUp();
+  const { callWith, signedIn, accounts, apps, done } = server;
+  const anna = await accounts.directory.add({ name: "anna", scopes: ["coding:read", "coding:write", "coding:drive"] });
+  const { accountId } = await accounts.owner();
+  const app = apps.issue({ accountId, scopes: ["coding:read", "coding:write", "coding:drive"] });
+  const browser = await signInBrowser(server, { accountId: anna.accountId });
+  for (const [method, path] of routes) {
+    const token = callWith(await signedIn("coding:read", "coding:write", "coding:drive"));
+    expect(await token(method, path), path).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
+    expect((await callWith({ authorization: `Bearer ${app.token}` })(method, path)).status, path).toBe(403);
+    expect((await browser.send(method, path)).status, path).toBe(403);
+    expect((await callWith({})(method, path)).status, path).toBe(401);
+  }
+  expect(done).toEqual([]);
+});
+
+test("the owner's browser is let in with its key and from the pages' own origin only", async () => {
+  const server = await setUp();
+  const browser = await signInBrowser(server);
+  for (const [method, path] of acts) {
+    expect((await browser.send(method, path, { origin: "http://evil.example" })).status, path).toBe(403);
+    expect((await browser.send(method, path, { key: null })).status, path).toBe(401);
+  }
+  expect((await browser.send("GET", "/api/agents/setup", { key: null })).status).toBe(401);
+  expect(server.done).toEqual([]);
+  expect((await browser.send("GET", "/api/agents/setup")).status).toBe(200);
+  expect((await browser.send("POST", "/api/agents/codex/install")).status).toBe(200);
+});
