@@ -33,7 +33,7 @@ await withLogs(async (bench) => {
     clock: systemClock,
     namesOf: async (sessionId) => [sessionId],
     noteDeletion: auditDeletions(bench.database),
-    erasure: { finish: async () => "done", isPending: false, compact: async () => {}, close: async () => {} },
+    erasure: { finish: async () => "done" },
     extraction: { wake: async () => {}, cancel: () => {}, close: async () => {} },
   });
   let seeded = 0;

@@ -6,6 +6,7 @@ import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
 import { type Logs, type LogsCaller, openLogs } from "../src/logs/index.ts";
 import { type Database, openDatabase } from "../src/storage/database.ts";
+import { createErasure } from "../src/storage/erasure.ts";
 import { anyFolder, auditDeletions, searchText } from "../test/support/logs.ts";
 
 /** A memory in a file of its own folder. */
@@ -21,6 +22,7 @@ export async function withLogs(task: (bench: BenchLogs) => Promise<void>): Promi
   const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
   const path = join(folder, "postern.db");
   const database = await openDatabase({ url: null, path, log: silentLog });
+  const erasure = createErasure({ ...database, clock: systemClock, log: silentLog });
   const logs = await openLogs({
     ...database,
     clock: systemClock,
@@ -28,6 +30,7 @@ export async function withLogs(task: (bench: BenchLogs) => Promise<void>): Promi
     ...anyFolder,
     namesOf: async (sessionId) => [sessionId],
     noteDeletion: auditDeletions(database),
+    erasure,
   });
   try {
     const account = { account_id: "bench", name: "bench", is_owner: 0, created_at: 1 };
@@ -35,6 +38,7 @@ export async function withLogs(task: (bench: BenchLogs) => Promise<void>): Promi
     await task({ logs, database, path, caller: { accountId: "bench", folders: null } });
   } finally {
     await logs.close();
+    await erasure.close();
     await database.close();
     rmSync(folder, { recursive: true });
   }

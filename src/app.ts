@@ -95,6 +95,7 @@ async function start(
     agents,
     secrets,
     fetch,
+    erasure,
     close: closeStores,
   } = await openStores(config, { log, clock, place: () => place });
   disposer.add(closeStores);
@@ -119,6 +120,7 @@ async function start(
     agents,
     clock,
     log,
+    erasure,
     home: config.home,
     hookCommand: hookCommand(),
     hookSocketPath: join(config.runDir, "hooks.sock"),
@@ -140,7 +142,7 @@ async function start(
   });
   disposer.add(() => coding.stop());
   seen.resolve((dir, within) => coding.isVisibleDir(dir, within));
-  const memory = await openMemory({ config, db, dialect, clock, log, accounts, folders, coding, events });
+  const memory = await openMemory({ config, db, dialect, clock, log, erasure, accounts, folders, coding, events });
   disposer.add(() => memory.close());
   const tools: readonly Tool<Principal>[] = [...createCodingTools(coding), ...createMemoryTools(memory.logs)];
   const mcp = createMcp({

@@ -8,6 +8,7 @@ import type { Events } from "./events/index.ts";
 import { extractorOf } from "./extractor.ts";
 import type { Folders } from "./folders/index.ts";
 import { createRecorder, type Logs, openLogs, type Recorder, type SessionPart } from "./logs/index.ts";
+import type { Erasure } from "./storage/erasure.ts";
 import type { Tables } from "./storage/schema.ts";
 import type { Scope } from "./wire/access.ts";
 import type { ReadOutput } from "./wire/coding.ts";
@@ -30,6 +31,7 @@ export interface MemoryDeps {
   readonly dialect: "sqlite" | "postgres";
   readonly clock: Clock;
   readonly log: Log;
+  readonly erasure: Erasure;
   readonly accounts: Pick<Accounts, "owner" | "audit">;
   readonly folders: Pick<Folders, "visibleAmong" | "resolveAllowedDir">;
   readonly coding: Pick<Coding, "read" | "placeOf" | "changedSince" | "forgottenAt" | "namesOf">;

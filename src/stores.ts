@@ -13,6 +13,7 @@ import { makePrivateFolder } from "./platform/private-folders.ts";
 import { createAddressList } from "./platform/public-address.ts";
 import { openSecretBox, type SecretBox } from "./platform/secret-box.ts";
 import { openDatabase } from "./storage/database.ts";
+import { createErasure, type Erasure } from "./storage/erasure.ts";
 import type { Tables } from "./storage/schema.ts";
 
 /** The store, and what needs nothing but the store: for the gateway, and for commands that work with and without one. */
@@ -25,6 +26,8 @@ export interface Stores {
   readonly agents: AgentRegistry;
   /** Opens and seals with `POSTERN_HOME/key`: a stolen store alone gives none of what is sealed. */
   readonly secrets: SecretBox;
+  /** Of this store; started by who deletes what may leave no trace. */
+  readonly erasure: Erasure;
   /** For addresses that somebody else chose. */
   readonly fetch: GuardedFetch;
   /** Idempotent. */
@@ -77,7 +80,8 @@ export async function openStores(config: Config, { log, clock, place }: StoresDe
     fetchDocument: fetch,
     config: config.oauth,
   });
-  const memory = createAccountForgetting({ db, dialect, clock, log });
+  const erasure = createErasure({ db, dialect, clock, log });
+  const memory = createAccountForgetting({ db, dialect, clock, log, erasure });
   const accounts = createAccounts({
     ...{ db, clock, log, issuers },
     appTokens: oauth.tokens,
@@ -92,9 +96,10 @@ export async function openStores(config: Config, { log, clock, place }: StoresDe
     folders: createFolders({ db, clock, home: config.home }),
     agents,
     secrets,
+    erasure,
     async close() {
       await oauth.close();
-      await memory.close();
+      await erasure.close();
       await close();
     },
   };

@@ -6,6 +6,7 @@ import { createFakeAppTokens } from "../../test/support/fake-app-tokens.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createAccountForgetting } from "../logs/index.ts";
+import { createErasure } from "../storage/erasure.ts";
 import { createAccounts, type RemoveWithAll } from "./index.ts";
 
 /** What refers to each other in the memory: filled in this order, all with the same id. */
@@ -18,8 +19,9 @@ async function setUp(openStore: OpenTestStore) {
   const { db, dialect } = await openStore();
   const clock = createFakeClock();
   const apps = createFakeAppTokens(clock);
-  const forgetting = createAccountForgetting({ db, dialect, clock, log: silentLog });
-  onTestFinished(() => forgetting.close());
+  const erasure = createErasure({ db, dialect, clock, log: silentLog });
+  onTestFinished(() => erasure.close());
+  const forgetting = createAccountForgetting({ db, dialect, clock, log: silentLog, erasure });
   const removeWithAll: RemoveWithAll = (accountId, remove) => forgetting.forget(accountId, remove);
   const accounts = createAccounts({ db, clock, appTokens: apps, removeWithAll });
   const owner = await accounts.owner();

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { createGate } from "../core/gate.ts";
 import type { Log } from "../core/log.ts";
-import { openErasure } from "../storage/erasure.ts";
+import type { Erasure } from "../storage/erasure.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { Branches, SessionDirs } from "../wire/changes.ts";
@@ -141,6 +141,8 @@ export interface CodingDeps {
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
   readonly visibleAmong: VisibleAmong;
+  /** The store's, closed by who made it. */
+  readonly erasure: Erasure;
   /** Where the catalog of transcripts is. */
   readonly catalog: CatalogPlace;
   /** `PATH`, where git is looked for. */
@@ -157,15 +159,9 @@ const changedAtOnce = 200;
 
 /** Wires the capability and takes up the sessions of an earlier gateway. */
 export async function createCoding(deps: CodingDeps): Promise<Coding> {
-  const { db, agents, clock, log } = deps;
+  const { db, agents, clock, log, erasure } = deps;
   const { environmentOf, templates } = agents;
-  const erasure = await openErasure({
-    db,
-    dialect: deps.catalog.url === null ? "sqlite" : "postgres",
-    clock,
-    log,
-    tables: [],
-  });
+  await erasure.start();
   const store = createSessionStore(db, { nodeId });
   const queue = createPromptQueue(db, clock);
   const worktrees = createWorktrees({ ...deps, nodeId });
@@ -248,7 +244,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
     rescues: createRescues({ locator, worktrees }),
-    recordings: createRecordings({ ...deps, locator, store, queue, catalog, erasure }),
+    recordings: createRecordings({ ...deps, locator, store, queue, catalog }),
     changes,
     branches: createBranches({ git: workshop.git, ...folderRule }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
@@ -265,7 +261,6 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     async stop() {
       views.close();
       await catalog.close();
-      await erasure.close();
       await errands.close();
       await live.close();
       await hooks.close();

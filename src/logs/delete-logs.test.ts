@@ -2,7 +2,7 @@ import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
-import { addAccount, openTestLogs, tester, whole } from "../../test/support/logs.ts";
+import { addAccount, openTestErasure, openTestLogs, tester, whole } from "../../test/support/logs.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createAccountForgetting } from "./index.ts";
@@ -81,9 +81,13 @@ test("others have their turns while a long session is deleted, or an account", {
   const { logs, me } = await remember(store, { entries: 3, words: 4_000 });
   expect(await turnsDuring(logs.deleteSession(whole(me), "s", tester))).toBeGreaterThan(30);
   const other = await remember(store, { entries: 3, words: 4_000 });
-  const forgetting = createAccountForgetting({ ...store, clock: systemClock, log: silentLog });
+  const forgetting = createAccountForgetting({
+    ...store,
+    clock: systemClock,
+    log: silentLog,
+    erasure: openTestErasure(store),
+  });
   const removed = forgetting.forget(other.me, async () => {});
   expect(await turnsDuring(removed)).toBeGreaterThan(30);
-  await forgetting.close();
   expect(Object.values(await rowsIn(store)).every((rows) => rows === 0)).toBe(true);
 });

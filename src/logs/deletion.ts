@@ -1,9 +1,9 @@
 import { sql } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
+import type { Erasure } from "../storage/erasure.ts";
 import type { LogDeletion, SessionLogDeletion } from "../wire/logs.ts";
 import { type RemovedRows, removeLogs } from "./delete-logs.ts";
-import type { Erasure } from "./erasure.ts";
 import { logNotFound } from "./errors.ts";
 import type { Extraction } from "./extraction.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
@@ -36,7 +36,7 @@ export function createDeletion(
     readonly clock: Clock;
     readonly noteDeletion: NoteDeletion;
     readonly namesOf: NamesOf;
-    readonly erasure: Erasure;
+    readonly erasure: Pick<Erasure, "finish">;
     readonly extraction: Extraction;
   },
 ): Deletion {

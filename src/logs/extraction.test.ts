@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
-import { addAccount, openTestLogs, tester, whole } from "../../test/support/logs.ts";
+import { addAccount, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Extractor } from "./index.ts";
+import { maxPending } from "./keep-entry.ts";
 
 describeOnBothStores("with an extractor that takes its time", (openStore) => {
   async function setUp(options: Parameters<typeof openTestLogs>[1] = {}) {
@@ -112,6 +113,27 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
     const detail = await logs.get(whole(me), log.logId);
     expect(detail).toMatchObject({ status: "failed", failure: "no model, key [masked]" });
     expect(detail.facts).toHaveLength(2);
+  });
+
+  test("so many of an account wait at most; one more has the rules' facts, and says why", async () => {
+    const { extractor, next } = slowExtractor();
+    const { store, logs, me } = await setUp({ extractor });
+    const other = await addAccount(store);
+    const content = "Decision: a = b";
+    const submit = async (accountId: string) => (await logs.submit(whole(accountId), { content })).log;
+    const waiting = await Promise.all(Array.from({ length: maxPending }, () => submit(me)));
+    expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(["pending"]));
+    const more = await submit(me);
+    expect(more).toMatchObject({ status: "failed", failure: expect.stringContaining("100 entries wait") });
+    const { facts, episode } = await logs.get(whole(me), more.logId);
+    expect([episode === null, facts.length]).toEqual([false, 2]);
+    const context = { agent: null, repository: null, branch: null };
+    const recording = { sessionId: "s", title: null, dir: null, context, turns: [turnOf(0, [content])] };
+    const [recorded = ""] = (await logs.record(me, { ...recording, onPurpose: false })).logIds;
+    expect(await logs.get(whole(me), recorded)).toMatchObject({ status: "failed" });
+    expect((await submit(other)).status).toBe("pending");
+    (await next(1))?.answer();
+    await expect.poll(async () => (await submit(me)).status).toBe("pending");
   });
 
   test("a pending entry is deleted at once, and its answer thrown away", async () => {

@@ -1,9 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { sql } from "kysely";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
-import { addAccount, callOf, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
+import { addAccount, callOf, openTestErasure, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
 import { createAccounts } from "../accounts/index.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
@@ -22,8 +22,12 @@ async function rowsOf({ db }: TestStore, accountId: string): Promise<number> {
 }
 
 async function setUp(store: TestStore) {
-  const forgetting = createAccountForgetting({ ...store, clock: systemClock, log: silentLog });
-  onTestFinished(() => forgetting.close());
+  const forgetting = createAccountForgetting({
+    ...store,
+    clock: systemClock,
+    log: silentLog,
+    erasure: openTestErasure(store),
+  });
   const { directory } = createAccounts({
     db: store.db,
     clock: systemClock,

@@ -1,9 +1,9 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
+import type { Erasure } from "../storage/erasure.ts";
 import type { Tables } from "../storage/schema.ts";
 import { removeAllLogs } from "./delete-logs.ts";
-import { type Erasure, openErasure } from "./erasure.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 
 /** Removes accounts with what is remembered for them. */
@@ -14,29 +14,23 @@ export interface AccountForgetting {
    * @param removeAccount removes the account, within the transaction
    */
   forget(accountId: string, removeAccount: (within: Kysely<Tables>) => Promise<void>): Promise<void>;
-  /** Idempotent. */
-  close(): Promise<void>;
 }
 
 /** For the gateway, and for commands that work without one. */
 export function createAccountForgetting(
-  deps: LogsDatabase & { readonly clock: Clock; readonly log: Log },
+  deps: LogsDatabase & { readonly clock: Clock; readonly log: Log; readonly erasure: Erasure },
 ): AccountForgetting {
-  let erasure: Promise<Erasure> | null = null;
+  const { erasure } = deps;
   return {
     async forget(accountId, removeAccount) {
-      erasure ??= openErasure(deps);
-      const opened = await erasure; // before anything is deleted: what goes is overwritten
+      await erasure.start();
       await writeFor(deps, accountId, async (tx) => {
         await removeAllLogs(tx, { accountId, at: deps.clock.now() });
         await removeAccount(tx.db);
       });
-      if ((await opened.finish()) === "pending") {
+      if ((await erasure.finish()) === "pending") {
         deps.log.warn({ accountId }, "a reader is in the way of erasing what was remembered for a removed account");
       }
-    },
-    async close() {
-      await (await erasure)?.close();
     },
   };
 }

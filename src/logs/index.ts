@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { type Log, silentLog } from "../core/log.ts";
+import type { Erasure } from "../storage/erasure.ts";
 import type { Tables } from "../storage/schema.ts";
 import type {
   DeletionPreview,
@@ -20,7 +21,6 @@ import type {
 } from "../wire/logs.ts";
 import { createDeletion } from "./deletion.ts";
 import { findEntities } from "./entities.ts";
-import { openErasure } from "./erasure.ts";
 import { createExtraction } from "./extraction.ts";
 import { factFilter, findFacts } from "./facts.ts";
 import { type Recorded, recordSession, type SessionRecording, type Submitted, submitLog } from "./ingest.ts";
@@ -114,8 +114,6 @@ export interface Logs {
 
   /** Whether something that was deleted waits for a reader to leave the store's file. */
   readonly isErasurePending: boolean;
-  /** Writes the store's file anew, without any trace of what was deleted. Takes seconds for each gigabyte, and stops writers. */
-  compact(): Promise<void>;
   /** Resolves when no entry is pending that can be done now. */
   settled(): Promise<void>;
   /** Idempotent. */
@@ -132,15 +130,17 @@ export async function openLogs(deps: {
   readonly resolveDir: ResolveDir;
   readonly namesOf: NamesOf;
   readonly noteDeletion: NoteDeletion;
+  /** The store's, closed by who made it. */
+  readonly erasure: Erasure;
   readonly log?: Log;
   /** Finds more than the rules do; null for the rules alone. */
   readonly extractor?: Extractor | null;
 }): Promise<Logs> {
-  const { extractor = null, log = silentLog } = deps;
+  const { extractor = null, log = silentLog, erasure } = deps;
   const all = { ...deps, log, newId: createLogIds(), write: createSharedWrites(deps), later: extractor !== null };
-  const erasure = await openErasure(all);
+  await erasure.start();
   const extraction = createExtraction({ ...all, extractor });
-  const deletion = createDeletion({ ...all, erasure, extraction });
+  const deletion = createDeletion({ ...all, extraction });
   const see = (caller: LogsCaller) => sightOf(all, caller);
   /** Its failures are the entries' own, or the store's, which the next call meets too. */
   const wake = (): void => {
@@ -173,11 +173,7 @@ export async function openLogs(deps: {
     get isErasurePending() {
       return erasure.isPending;
     },
-    compact: () => erasure.compact(),
     settled: () => extraction.wake(),
-    async close() {
-      await extraction.close();
-      await erasure.close();
-    },
+    close: () => extraction.close(),
   };
 }

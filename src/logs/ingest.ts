@@ -3,18 +3,17 @@ import { PosternError } from "../core/errors.ts";
 import { sha256 } from "../core/ids.ts";
 import type { LogEntry, SubmitLogInput } from "../wire/logs.ts";
 import type { Turn } from "../wire/turn.ts";
-import { distinct, isSingleValued, type TaggedAssertion } from "./assertion.ts";
 import { canKeepDir, dirTooLong } from "./dir-limit.ts";
-import { countChunks, type Episode, insertEpisode } from "./episode-store.ts";
-import { episodeText } from "./episode-text.ts";
+import { type Derivable, episodeOf } from "./episode.ts";
 import type { LogsErrorCode } from "./errors.ts";
+import { keepEntry, type NewEntry } from "./keep-entry.ts";
 import { bodyOf, maskedText } from "./log-body.ts";
-import { contentOf, insertEntry, toEntry } from "./log-rows.ts";
+import { contentOf, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
 import { maskSecrets } from "./mask-secrets.ts";
 import type { LogsCaller, NamesOf, ResolveDir, SearchText } from "./ports.ts";
 import { allowTurns, knownTurns, type TurnRange } from "./recorded-turns.ts";
-import { type LogBody, type LogContext, rules } from "./rules.ts";
+import type { LogContext } from "./rules.ts";
 import type { SharedWrite } from "./shared-writes.ts";
 
 const maxTitleCharacters = 500;
@@ -33,41 +32,6 @@ export interface IngestDeps extends LogsDatabase {
   readonly newId: (epochMs: number) => string;
   /** Whether entries wait for an extractor that takes its time. */
   readonly later: boolean;
-}
-
-/** What is derived from an entry at once, or later: what follows from its body alone, without a store. */
-export interface Derivable {
-  readonly accountId: string;
-  readonly logId: string;
-  readonly title: string | null;
-  readonly sessionId: string | null;
-  readonly observedAt: number;
-  readonly recordedAt: number;
-  readonly context: LogContext;
-  readonly body: LogBody;
-}
-
-/** An episode with what the rules find, and what others found. */
-export function episodeOf(of: Derivable, searchText: SearchText, more: readonly TaggedAssertion[] = []): Episode {
-  const { accountId, logId, recordedAt, title } = of;
-  const text = episodeText(of.body);
-  const own = rules(of);
-  return {
-    accountId,
-    logId,
-    recordedAt,
-    characters: text.length,
-    chunks: countChunks(text, title, searchText),
-    assertions: distinct([...own, ...more.filter((one) => !isKnown(one, own))]),
-  };
-}
-
-/** Whether the rules say already what holds: what was read in the text is not superseded by a guess at the same moment. */
-function isKnown({ subject, predicate }: TaggedAssertion, own: readonly TaggedAssertion[]): boolean {
-  if (!isSingleValued(predicate)) return false;
-  return own.some(
-    (one) => one.predicate === predicate && one.subject.type === subject.type && one.subject.key === subject.key,
-  );
 }
 
 /** What {@link submitLog} answers. */
@@ -110,9 +74,8 @@ export async function submitLog(
     const known = key_hash === null ? undefined : await findByKey(tx, accountId, key_hash);
     if (known !== undefined)
       return known.request_hash === request_hash ? { log: toEntry(known), created: false } : null;
-    await insertEntry(tx, row, []);
-    if (episode !== null) await insertEpisode(tx, episode);
-    return { log: toEntry({ ...row, failure: null }), created: true };
+    const kept = await keepEntry(tx, { of, row, episode, indexes: [] }, deps.searchText);
+    return { log: toEntry(kept), created: true };
   });
   if (submitted !== null) return submitted;
   throw new PosternError<LogsErrorCode>(
@@ -233,10 +196,7 @@ export async function recordSession(
     if (onPurpose) {
       await allowTurns(tx, owner, { indexes: wanted.turns.map(({ index }) => index), at: deps.clock.now() });
     }
-    for (const { row, indexes, episode } of entries) {
-      await insertEntry(tx, row, indexes);
-      if (episode !== null) await insertEpisode(tx, episode);
-    }
+    for (const entry of entries) await keepEntry(tx, entry, deps.searchText);
     return entries.map(({ row }) => row.log_id);
   });
   if (made === null) return recordSession(deps, accountId, recording);
@@ -272,7 +232,7 @@ function groupsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   return groups;
 }
 
-function entryOf(deps: IngestDeps, accountId: string, recording: SessionRecording) {
+function entryOf(deps: IngestDeps, accountId: string, recording: SessionRecording): NewEntry {
   const now = deps.clock.now();
   const last = recording.turns.at(-1);
   const time = Date.parse(last?.endedAt ?? last?.at ?? "");
@@ -287,6 +247,7 @@ function entryOf(deps: IngestDeps, accountId: string, recording: SessionRecordin
     body: bodyOf({ turns: recording.turns }),
   };
   return {
+    of,
     row: { ...rowOf(deps, of, recording.dir), source: "session" as const },
     indexes: recording.turns.map(({ index }) => index),
     episode: deps.later ? null : episodeOf(of, deps.searchText),

@@ -11,8 +11,10 @@ const pauseMs = 20;
 /** When the answer did not wait, it is tried so often until it is done. */
 const laterMs = 1_000;
 
-/** Removes from the store's files what was removed from its tables. */
+/** Removes from the store's files what was removed from its tables. A store has one. */
 export interface Erasure {
+  /** Before anything is deleted: from now on what goes is overwritten, and what an earlier process left is erased. Idempotent. */
+  start(): Promise<void>;
   /**
    * Waits until nothing of what was deleted so far is in the files, 5 seconds at most.
    * @returns `pending` when a reader is in the way; then it is done when the reader leaves, or at the next start
@@ -20,40 +22,25 @@ export interface Erasure {
   finish(): Promise<"done" | "pending">;
   /** Whether something waits for a reader. */
   readonly isPending: boolean;
-  /** Writes the whole file anew: traces that SQLite leaves where it moved rows go too. Takes seconds for each gigabyte. */
-  compact(): Promise<void>;
+  /** Idempotent. What is pending is done at the next start. */
   close(): Promise<void>;
 }
 
-/** What {@link openErasure} needs. */
+/** What {@link createErasure} needs. */
 export interface ErasureDeps {
   readonly db: Kysely<Tables>;
   readonly dialect: "sqlite" | "postgres";
   readonly clock: Clock;
   readonly log: Log;
-  /** What `compact` writes anew on PostgreSQL; on SQLite it is the whole file. */
-  readonly tables: readonly (keyof Tables)[];
 }
 
 /**
  * On SQLite pages are overwritten where rows are deleted (`secure_delete`), and the write-ahead log with their old copies is emptied.
  * PostgreSQL promises none of it: what it erases it erases when it vacuums, and its own log is kept as long as it is set to.
  */
-export async function openErasure(deps: ErasureDeps): Promise<Erasure> {
-  if (deps.dialect === "postgres") {
-    return {
-      finish: async () => "done",
-      isPending: false,
-      compact: async () => {
-        for (const table of deps.tables) await sql`vacuum full ${sql.table(table)}`.execute(deps.db);
-      },
-      close: async () => {},
-    };
-  }
-  await sql`pragma secure_delete = on`.execute(deps.db);
-  const erasure = new SqliteErasure(deps);
-  erasure.finishLater(); // of an earlier process that ended too soon
-  return erasure;
+export function createErasure(deps: ErasureDeps): Erasure {
+  if (deps.dialect === "sqlite") return new SqliteErasure(deps);
+  return { start: async () => {}, finish: async () => "done", isPending: false, close: async () => {} };
 }
 
 class SqliteErasure implements Erasure {
@@ -61,6 +48,7 @@ class SqliteErasure implements Erasure {
   #pending = false;
   #cancelTimer: (() => void) | null = null;
   #closed = false;
+  #started: Promise<void> | null = null;
   readonly #emptyJournal = oneAtATime(async () => {
     const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(this.#deps.db);
     this.#busy = rows[0]?.busy !== 0;
@@ -75,12 +63,22 @@ class SqliteErasure implements Erasure {
     return this.#pending;
   }
 
+  start(): Promise<void> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  async #start(): Promise<void> {
+    await sql`pragma secure_delete = on`.execute(this.#deps.db);
+    this.#finishLater(); // of an earlier process that ended too soon
+  }
+
   async finish(): Promise<"done" | "pending"> {
     const { clock } = this.#deps;
     const until = clock.now() + patienceMs;
     while (!(await this.#isEmptied())) {
       if (this.#closed || clock.now() >= until) {
-        this.finishLater();
+        this.#finishLater();
         return "pending";
       }
       await clock.sleep(pauseMs);
@@ -89,7 +87,7 @@ class SqliteErasure implements Erasure {
   }
 
   /** Tries until it is done. */
-  finishLater(): void {
+  #finishLater(): void {
     if (this.#closed) return;
     this.#pending = true;
     this.#cancelTimer ??= this.#deps.clock.after(0, () => void this.#tryLater());
@@ -113,11 +111,6 @@ class SqliteErasure implements Erasure {
   async #isEmptied(): Promise<boolean> {
     await this.#emptyJournal();
     return !this.#busy;
-  }
-
-  async compact(): Promise<void> {
-    await sql`vacuum`.execute(this.#deps.db);
-    await this.finish();
   }
 
   async close(): Promise<void> {

@@ -3,11 +3,13 @@ import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { openLogs } from "../../src/logs/index.ts";
 import { openDatabase } from "../../src/storage/database.ts";
+import { createErasure } from "../../src/storage/erasure.ts";
 import { anyFolder, auditDeletions, searchText, tester, whole } from "./logs.ts";
 
 const [place = "", accountId = ""] = process.argv.slice(2);
 const { url, path }: { url: string | null; path: string } = JSON.parse(place);
 const database = await openDatabase({ url, path, log: silentLog });
+const erasure = createErasure({ ...database, clock: systemClock, log: silentLog });
 const logs = await openLogs({
   ...database,
   clock: systemClock,
@@ -15,6 +17,7 @@ const logs = await openLogs({
   ...anyFolder,
   namesOf: async (sessionId) => [sessionId],
   noteDeletion: auditDeletions(database),
+  erasure,
 });
 const { logs: entries } = await logs.list(whole(accountId), { limit: 200 });
 for (const { logId } of entries) {
@@ -22,4 +25,5 @@ for (const { logId } of entries) {
   process.stdout.write("go\n");
 }
 await logs.close();
+await erasure.close();
 await database.close();

@@ -6,6 +6,7 @@ import { foldText, wordsOf } from "../../src/coding/catalog/text-index-words.ts"
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { PosternError } from "../../src/core/errors.ts";
 import { newUuid } from "../../src/core/ids.ts";
+import { silentLog } from "../../src/core/log.ts";
 import { holds } from "../../src/folders/scope-rule.ts";
 import {
   type DeletionOrigin,
@@ -19,6 +20,7 @@ import {
   type SearchText,
   type VisibleAmong,
 } from "../../src/logs/index.ts";
+import { createErasure, type Erasure } from "../../src/storage/erasure.ts";
 import type { Block, Turn } from "../../src/wire/turn.ts";
 import type { TestStore } from "./database.ts";
 
@@ -38,6 +40,7 @@ export async function openTestLogs(
     readonly extractor?: Extractor | null;
     readonly visibleAmong?: VisibleAmong;
     readonly namesOf?: NamesOf;
+    readonly erasure?: Erasure;
   } = {},
 ): Promise<Logs> {
   const logs = await openLogs({
@@ -47,10 +50,18 @@ export async function openTestLogs(
     ...anyFolder,
     namesOf: async (sessionId) => [sessionId],
     noteDeletion: auditDeletions(store),
+    erasure: openTestErasure(store),
     ...options,
   });
   onTestFinished(() => logs.close());
   return logs;
+}
+
+/** What erases in a store, closed with the test. */
+export function openTestErasure(store: Pick<TestStore, "db" | "dialect">): Erasure {
+  const erasure = createErasure({ ...store, clock: systemClock, log: silentLog });
+  onTestFinished(() => erasure.close());
+  return erasure;
 }
 
 /** The folder rule while no folder is registered, without links. */

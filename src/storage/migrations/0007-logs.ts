@@ -77,7 +77,7 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
   await schema
     .createIndex("log_entries_pending")
     .on("log_entries")
-    .column("log_id")
+    .columns(["account_id", "log_id"])
     .where(sql.ref("status"), "=", "pending")
     .execute();
   await schema
