@@ -110,6 +110,14 @@ test("show prints what an entry says and what follows from it, without a termina
   expect(gone).toMatchObject({ code: 1, stderr: "postern: log_not_found: This is log_not_found.\n" });
 });
 
+test("search looks only where it is told to", async () => {
+  const path = "/api/v1/search?q=guard&sessionId=s1&source=session&status=ready";
+  const answers = { [`GET ${path}`]: { body: { hits: [], hasMore: false, partial: false } } };
+  const run = await logs(["search", "guard", "--session", "s1", "--source", "session", "--status", "ready"], answers);
+  expect([run.code, run.stderr]).toEqual([0, "Nothing found.\n"]);
+  expect((await logs(["search", "guard", "--source", "elsewhere"], answers)).code).toBe(2);
+});
+
 test("search shows each entry with the text around the words", async () => {
   const hits = [{ log: entry(), snippet: "…the \u001b[31mguard…", score: 1 }];
   const answers = { "GET /api/v1/search?q=the+guard&limit=1": { body: { hits, hasMore: true, partial: true } } };

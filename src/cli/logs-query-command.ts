@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { factPageSchema, logSearchSchema } from "../wire/logs.ts";
+import { factPageSchema, logSearchSchema, type SearchLogsInput, searchLogsInputSchema } from "../wire/logs.ts";
 import { createGatewayClient } from "./gateway-client.ts";
 import { count, factTable, hitText } from "./logs-text.ts";
-import { type CommonOptions, describe, wholeNumber } from "./options.ts";
+import { type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { markerOf } from "./search-command.ts";
@@ -18,22 +18,31 @@ interface FactsOptions extends CommonOptions {
   readonly cursor?: string;
 }
 
+interface SearchOptions extends CommonOptions, Pick<SearchLogsInput, "source" | "status" | "limit"> {
+  readonly session?: string;
+}
+
 /** `postern logs search|facts`. */
 export function addLogQueryCommands(group: Command, context: CliContext): void {
   describe(group.command("search"), [
     "postern logs search timeout",
     "postern logs search '\"flaky mirror\" retr' --json",
+    "postern logs search release --session 0b0c…",
   ])
     .description(
       'find entries by words; all have to occur, "quoted words" as a phrase, the last word also as a beginning',
     )
     .argument("<query...>", "what to look for")
+    .option("--session <id>", "only of this session")
+    .option("--source <source>", "session (recorded) or api (submitted)", oneOf(searchLogsInputSchema.shape.source))
+    .option("--status <status>", "pending, ready or failed", oneOf(searchLogsInputSchema.shape.status))
     .option("--limit <count>", "at most so many (default: 20)", wholeNumber(1, 200))
-    .action(async (words: readonly string[], { json, limit }: CommonOptions & { readonly limit?: number }) => {
+    .action(async (words: readonly string[], options: SearchOptions) => {
+      const { json, session: sessionId, source, status, limit } = options;
       const q = words.join(" ");
       const gateway = createGatewayClient(await context.ports.socketPath());
       const found = await gateway.send(
-        { method: "GET", path: withQuery("/api/v1/search", { q, limit }) },
+        { method: "GET", path: withQuery("/api/v1/search", { q, sessionId, source, status, limit }) },
         logSearchSchema,
       );
       if (json) return context.stdout(`${printableJson(found)}\n`);
