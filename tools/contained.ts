@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const enterRoot = join(import.meta.dirname, "enter-root.sh");
+
+/** A folder of this machine that is seen in a root. */
+export interface Bind {
+  readonly from: string;
+  readonly to: string;
+  readonly readOnly: boolean;
+}
+
+/** By number, as the kernel knows them; 0 and 0 is root, with all privileges. */
+export interface ContainedUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** What runs, and as whom. */
+export interface ContainedProgram {
+  readonly argv: readonly [string, ...string[]];
+  /** All of it: nothing of this process's own goes along. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly user: ContainedUser;
+  readonly workdir: string;
+}
+
+/** A folder that becomes `/`, with what is seen in it; mount points are there already. */
+export interface ContainedRoot {
+  readonly path: string;
+  readonly binds: readonly Bind[];
+  /** Whether the root folder itself can be written to. */
+  readonly writable: boolean;
+}
+
+/**
+ * Runs a program as PID 1 of a root of its own, as a container's engine would: mounts and processes are its own, the network is the
+ * caller's. When the program ends, the kernel ends all others of it. Needs root.
+ */
+export function spawnContained(
+  { path, binds, writable }: ContainedRoot,
+  { argv, env, user, workdir }: ContainedProgram,
+  stdio: "pipe" | "inherit" = "pipe",
+): ChildProcess {
+  const mounts = binds.flatMap(({ from, to, readOnly }) => [readOnly ? "--read-only" : "--bind", from, to]);
+  const place = [path, ...mounts, ...(writable ? ["--writable"] : [])];
+  const who = [String(user.uid), String(user.gid), workdir];
+  return spawn(
+    "/usr/bin/unshare",
+    ["--mount", "--pid", "--fork", "--kill-child", "sh", enterRoot, ...place, "--", ...who, ...argv],
+    { env, stdio: ["ignore", stdio, stdio] },
+  );
+}
+
+/** How a program of a root ended. */
+export interface ContainedEnd {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program beside PID 1, as `docker exec` does. @param init the number that this machine gives to PID 1 */
+export function runBeside(init: number, { argv, env, user, workdir }: ContainedProgram): Promise<ContainedEnd> {
+  const rights = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"];
+  const who = ["setpriv", "--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups", ...rights, "--"];
+  const inside = ["--target", String(init), "--mount", "--pid", "--", ...who, "env", "-C", workdir, ...argv];
+  return ended(spawn("/usr/bin/nsenter", inside, { env, stdio: ["ignore", "pipe", "pipe"] }));
+}
+
+/** Waits for the end of what was spawned with pipes. */
+export function ended(child: ChildProcess): Promise<ContainedEnd> {
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  return new Promise((done, failed) => {
+    child.once("error", failed);
+    child.once("close", (code) => done({ code, stdout, stderr }));
+  });
+}
+
+/** The number that this machine gives to PID 1 of what was spawned; null while it is not there, and when it has gone. */
+export function initOf({ pid = 0 }: ChildProcess): number | null {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim()) || null;
+  } catch {
+    return null; // ended
+  }
+}
+
+/** Why no root of one's own can be had here; null when it can. */
+export function whyNotContained(): string | null {
+  if (process.platform !== "linux") return "this is no Linux";
+  if (process.getuid?.() !== 0) return "only root may make a root folder of its own here";
+  const probe = spawnSync("unshare", ["--mount", "--pid", "--fork", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], {
+    encoding: "utf8",
+  });
+  return probe.status === 0 ? null : `this system does not let us: ${(probe.stderr ?? "").trim()}`;
+}
