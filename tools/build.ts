@@ -43,7 +43,7 @@ if (!values["no-web"])
 async function bundlePackages(dir: string): Promise<void> {
   const input = Object.fromEntries(bundled.map((name) => [fileNameOf(name), name]));
   const bundle = await rolldown({ input, cwd: root, platform: "node", logLevel: "warn" });
-  await bundle.write({ dir, format: "esm", entryFileNames: "[name].js", comments: { legal: true } });
+  await bundle.write({ dir, format: "esm", entryFileNames: "[name].js", comments: { legal: true, jsdoc: false } });
   await bundle.close();
 }
 

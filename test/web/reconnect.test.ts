@@ -1,8 +1,7 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useBrowser } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
 import { createWorld, type World } from "../support/gateway.ts";
 import { prepareStore } from "../support/prepared-store.ts";
 import { serveWorld } from "../support/serving-gateway.ts";
@@ -28,15 +27,6 @@ beforeAll(async () => {
   token = await prepareStore(world, ["counter"]);
 });
 afterAll(() => world.close());
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 /** The numbered lines that stand in the terminal, in their order. */
 async function linesIn(page: Page, of: number): Promise<readonly number[]> {
