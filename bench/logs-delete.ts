@@ -2,7 +2,7 @@
  * What does it cost to delete a log entry for good? An entry with 100 derived rows (33 facts, 33 statements, 34
  * entities) against a bare `DELETE` whose `ON DELETE CASCADE` takes 100
  * children, in the same file with the same durability; with and without the erasure of the journal; and with more and more other
- * entries around it. Each figure is also given as a ratio from the same run.
+ * entries around it; and once with addresses that have nothing in common, whose rows lie all over their indexes. Each figure is also given as a ratio from the same run.
  *
  * `node bench/logs-delete.ts [entries]`
  */
@@ -12,7 +12,7 @@ import { systemClock } from "../src/core/clock.ts";
 import { createDeletion } from "../src/logs/deletion.ts";
 import { everythingOf } from "../src/logs/sight.ts";
 import { auditDeletions, tester } from "../test/support/logs.ts";
-import { type BenchLogs, seedEntries, withLogs } from "./logs-rig.ts";
+import { type BenchLogs, seedEntries, withLogs, word } from "./logs-rig.ts";
 import { quantile } from "./measure.ts";
 
 const children = 100;
@@ -44,18 +44,24 @@ await withLogs(async (bench) => {
     const bare: number[] = [];
     const plain: number[] = [];
     const erased: number[] = [];
+    const scattered: number[] = [];
     for (let round = 0; round < rounds; round++) {
       bare.push(await bareDelete(bench, round));
-      plain.push(await timed(bench, round, (id) => withoutErasure.one(everythingOf("bench"), id, tester)));
-      erased.push(await timed(bench, round, (id) => bench.logs.delete(bench.caller, id, tester)));
+      const ofOneSite = (n: number) => `https://example.com/${round}/${n}`;
+      plain.push(await timed(bench, ofOneSite, (id) => withoutErasure.one(everythingOf("bench"), id, tester)));
+      const remove = (id: string) => bench.logs.delete(bench.caller, id, tester);
+      erased.push(await timed(bench, ofOneSite, remove));
+      scattered.push(await timed(bench, (n) => `https://${word(round * addresses + n)}.example/x`, remove));
     }
-    const [a, b, c] = [bare, plain, erased].map((times) => quantile(times, 0.5));
-    if (a === undefined || b === undefined || c === undefined) throw new Error("nothing was measured");
+    const [a, b, c, d] = [bare, plain, erased, scattered].map((times) => quantile(times, 0.5));
+    if (a === undefined || b === undefined || c === undefined || d === undefined)
+      throw new Error("nothing was measured");
     if (Number.isNaN(first)) first = c;
     console.log(
       `${size} entries: bare cascade p50 ${a.toFixed(2)} ms | delete p50 ${c.toFixed(2)} ms (p99 ${quantile(erased, 0.99).toFixed(2)}), ` +
         `${(a / c).toFixed(2)} of the bare rate | without erasure ${b.toFixed(2)} ms, ${(a / b).toFixed(2)} of the bare rate | ` +
-        `erasure costs ${((c - b) / b).toFixed(2)} of the plain delete | ${(c / first).toFixed(2)} of the first size`,
+        `erasure costs ${((c - b) / b).toFixed(2)} of the plain delete | ${(c / first).toFixed(2)} of the first size | ` +
+        `addresses of ${addresses} sites ${d.toFixed(2)} ms, ${(a / d).toFixed(2)} of the bare rate`,
     );
   }
 });
@@ -78,10 +84,10 @@ async function bareDelete({ database: { db } }: BenchLogs, round: number): Promi
 
 async function timed(
   { logs, caller }: BenchLogs,
-  round: number,
+  addressOf: (n: number) => string,
   remove: (id: string) => Promise<unknown>,
 ): Promise<number> {
-  const content = Array.from({ length: addresses }, (_, n) => `https://example.com/${round}/${n}`).join(" ");
+  const content = Array.from({ length: addresses }, (_, n) => addressOf(n)).join(" ");
   const { log } = await logs.submit(caller, { content });
   // What was recorded lately is in the journal: it is emptied so that the deletion pays for itself alone.
   await logs.delete(caller, (await logs.submit(caller, { content: "x" })).log.logId, tester);

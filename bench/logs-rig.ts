@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
+import { entityIdOf, statementIdOf } from "../src/logs/assertion.ts";
 import { type Logs, type LogsCaller, openLogs } from "../src/logs/index.ts";
 import { type Database, openDatabase } from "../src/storage/database.ts";
 import { createErasure } from "../src/storage/erasure.ts";
@@ -69,7 +70,8 @@ export function sentence(words: number): string {
 
 /**
  * Fills the tables as that many entries would, beside the usual way, which is for one entry at a time: each entry says one thing of its own,
- * in 12 words. Ids begin with a letter that no real one has.
+ * in 12 words. Entries' ids begin with a letter that no real one has; those of things and statements are as they are made, all over their
+ * indexes.
  */
 export function seedEntries(path: string, { from, to }: { readonly from: number; readonly to: number }): void {
   const file = new DatabaseSync(path, { timeout: 10_000 });
@@ -86,10 +88,9 @@ export function seedEntries(path: string, { from, to }: { readonly from: number;
   );
   const newWord = file.prepare("insert into log_words (account_id, word) values ('bench', ?)");
   const entity = file.prepare("insert or ignore into entities values (?, 'bench', ?, ?)");
-  const statement = file.prepare("insert into statements values (?, 'bench', ?, 'mentioned', ?, null)");
+  const statement = file.prepare("insert into statements values (?, 'bench', ?, 'mentioned', null, 'seeded')");
   const fact = file.prepare("insert into facts values (?, 0, 'bench', ?, ?, 'mentioned', ?, 1, 'rules@1')");
   const postings: (readonly [number, number, number])[] = [];
-  entity.run("seeded-session", "Session", "seeded");
   for (let n = from; n < to; n++) {
     const id = `s${String(n).padStart(12, "0")}`;
     const content = sentence(12);
@@ -101,9 +102,12 @@ export function seedEntries(path: string, { from, to }: { readonly from: number;
       if (wordId === undefined) known.set(one, (wordId = Number(newWord.run(one).lastInsertRowid)));
       postings.push([wordId, chunkId, 1]);
     }
-    entity.run(`e${id}`, "Url", `https://example.com/${n}`);
-    statement.run(`t${id}`, `e${id}`, null);
-    fact.run(id, `t${id}`, `e${id}`, n);
+    const subject = { type: "Url", key: `https://${word(n % 5_000)}.example/${n}` } as const;
+    const subjectId = entityIdOf("bench", subject);
+    const statementId = statementIdOf("bench", { subject, predicate: "mentioned", object: "seeded", at: n });
+    entity.run(subjectId, subject.type, subject.key);
+    statement.run(statementId, subjectId);
+    fact.run(id, statementId, subjectId, n);
   }
   const posting = file.prepare("insert into log_postings values (?, ?, ?)");
   // In the order of the key: a million seeks are what takes the time.
