@@ -41,10 +41,13 @@ export function ErrandPane({
         />
       </div>
       {cancel.error !== null && <ErrorNotice error={cancel.error} />}
-      <div>
-        <Button busy={cancel.isPending} onClick={() => cancel.mutate({ name, kind })}>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <Button data-after-terminal busy={cancel.isPending} onClick={() => cancel.mutate({ name, kind })}>
           {runs ? (kind === "login" ? "Cancel the log-in" : "Cancel the installation") : "Close the terminal"}
         </Button>
+        <span className="text-xs text-ink-faint pointer-coarse:hidden">
+          Keys in the terminal are the program's own; F6 leaves it.
+        </span>
       </div>
     </div>
   );

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { z } from "zod";
-import { type ClaudeConfig, changeClaudeConfig, readClaudeConfig } from "./claude-config.ts";
+import { changeClaudeConfig, readClaudeConfig } from "./claude-config.ts";
+import { approved, keyAnswer, keyTail } from "./claude-key.ts";
 import { authStatus } from "./claude-login.ts";
 import { configDir, configPath } from "./claude-surroundings.ts";
 import type { Environment, LaunchRequest } from "./template.ts";
@@ -26,25 +26,6 @@ export async function answerFirstRunDialogs(request: LaunchRequest): Promise<Env
   return variables;
 }
 
-const keyResponsesSchema = z.looseObject({
-  approved: z.array(z.string()).default([]),
-  rejected: z.array(z.string()).default([]),
-});
-
-function keyResponses(config: ClaudeConfig): z.infer<typeof keyResponsesSchema> {
-  return keyResponsesSchema.safeParse(config["customApiKeyResponses"]).data ?? { approved: [], rejected: [] };
-}
-
-function approved(config: ClaudeConfig, tail: string): unknown {
-  const responses = keyResponses(config);
-  return { ...responses, approved: [...responses.approved.filter((other) => other !== tail), tail] };
-}
-
-/** Claude Code remembers a key by its last 20 characters. */
-function keyTail(env: Environment): string {
-  return (env["ANTHROPIC_API_KEY"] ?? "").slice(-20);
-}
-
 /**
  * What to do about "use this API key?": nothing when there is no key or the person has answered before; keep a log-in that is
  * there; else the key is the log-in.
@@ -53,8 +34,7 @@ async function keyDecision(path: string, request: LaunchRequest): Promise<"nothi
   const tail = keyTail(request.env);
   if (tail === "") return "nothing";
   const config = await readClaudeConfig(path);
-  const responses = keyResponses(config);
-  if (responses.approved.includes(tail) || responses.rejected.includes(tail)) return "nothing";
+  if (keyAnswer(config, tail) !== null) return "nothing";
   return (await isLoggedIn(request, config["oauthAccount"])) ? "keep_login" : "approve";
 }
 

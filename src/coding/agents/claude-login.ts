@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { runCommand } from "../../platform/run-command.ts";
+import { isKeyRejected } from "./claude-key.ts";
 import { quiet, unlessSet } from "./claude-surroundings.ts";
 import type { Environment, LoginState } from "./template.ts";
 
@@ -25,7 +26,8 @@ export async function authStatus(binary: string, env: Environment): Promise<z.in
 
 /** A log-in goes before a key: both may be there. */
 export async function loginState(binary: string, env: Environment): Promise<LoginState> {
-  const hasKey = claudeKeyVariables.some((name) => Boolean(env[name]));
+  const isRejected = await isKeyRejected(env);
+  const hasKey = claudeKeyVariables.some((name) => Boolean(env[name]) && !(name === "ANTHROPIC_API_KEY" && isRejected));
   const keyless = Object.fromEntries(Object.entries(env).filter(([name]) => !claudeKeyVariables.includes(name)));
   const status = await authStatus(binary, keyless);
   if (status?.loggedIn === true) return "logged_in";
