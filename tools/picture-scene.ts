@@ -40,6 +40,7 @@ export const prompts = {
   change: "The health check gives up after one try. Let it try three times.",
   question: "And how long does it take until it gives up?",
   summary: "What does this repository do?",
+  file: "Which file asks the servers?",
 } as const;
 
 /** Stands in for the model: plays its part to the prompts of the pictures, word for word. */
@@ -61,10 +62,9 @@ function replyIn(project: string): (conversation: Conversation) => Reply | null 
       text("Three seconds when nothing answers at all, plus whatever `fetch` waits for a connection."),
     ],
     [prompts.summary]: [
-      text(
-        "It watches the health of a list of servers and says which of them do not answer. `src/health.ts` asks them.",
-      ),
+      text("It watches a list of servers and says which of them do not answer. `src/health.ts` asks them."),
     ],
+    [prompts.file]: [text("That is `src/health.ts`, with `fetch`.")],
   };
   return ({ kind, prompt, outcomes }) => {
     const part = kind === "turn" ? parts[prompt.trim()] : undefined;

@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { launchChromium } from "../test/support/chromium.ts";
 import webSetup from "../test/support/web-setup.ts";
 import { openScene } from "./picture-scene.ts";
+import { terminalPicture } from "./picture-terminal.ts";
 import { webPictures } from "./picture-web.ts";
 
 const folder = resolve(process.argv[2] ?? join(import.meta.dirname, "../docs/pictures"));
@@ -23,6 +24,7 @@ mkdirSync(folder, { recursive: true });
 await webSetup();
 const scene = await openScene();
 try {
+  keep("terminal.svg", await terminalPicture(scene));
   const browser = await launchChromium();
   try {
     const { session, phone } = await webPictures(scene, browser);

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { terminalSvg } from "./terminal-svg.ts";
+
+const size = { cols: 20, rows: 4 };
+
+test("each picture of the terminal is one step of the play, and a row that comes again is drawn once", async () => {
+  const svg = await terminalSvg(
+    [
+      { atMs: 0, data: "one\r\n" },
+      { atMs: 1_000, data: "two\r\n" },
+      { atMs: 60_000, data: "three" },
+    ],
+    size,
+  );
+  expect(svg.match(/%\{transform/g)).toHaveLength(3);
+  expect(svg.match(/>one</g)).toHaveLength(1);
+  expect(svg.match(/<use /g)).toHaveLength(1 + 2 + 3);
+  expect(svg, "a long pause is short").toContain("animation:play 6600ms");
+});
+
+test("what comes at once is one picture, and its end is in it", async () => {
+  const svg = await terminalSvg(
+    [..."typed"].map((data, index) => ({ atMs: index, data })),
+    size,
+  );
+  expect(svg.match(/%\{transform/g)).toHaveLength(2);
+  expect(svg).toContain(">typed<");
+});
+
+test("colours, attributes and grounds are kept, and nothing of the text is markup", async () => {
+  const svg = await terminalSvg(
+    [{ atMs: 0, data: "\x1b[1;38;2;1;2;3;48;5;196m<b>&\x1b[0m \x1b[7mturned\x1b[0m" }],
+    size,
+  );
+  expect(svg).toContain('style="fill:#010203" class="b">&lt;b&gt;&amp;</text>');
+  expect(svg).toContain('fill="#ff0000"');
+  expect(svg).toContain('style="fill:#0b0f0e">turned</text>');
+});
+
+test("who wants no motion sees where most stands", async () => {
+  const svg = await terminalSvg(
+    [
+      { atMs: 0, data: "a\r\nb\r\nc" },
+      { atMs: 1_000, data: "\x1b[2J\x1b[Hend" },
+    ],
+    size,
+  );
+  expect(svg).toMatch(/prefers-reduced-motion:reduce\)\{\.play\{animation:none;transform:translateY\(-?0px\)/);
+});
