@@ -186,6 +186,7 @@ export class ActivityWatch {
     if (line !== undefined || event.kind === "permission_answered")
       this.#agent.heard(line?.at ?? this.#deps.clock.now());
     this.#state = nextActivity(before, event, line ?? { at: this.#deps.clock.now(), permissionId: "" });
+    if (event.kind === "prompt_submitted") this.#transcript.markPrompt(line?.at ?? 0);
     this.#input.onMoved(line?.at ?? null);
     this.desk.update(this.#state.permissions);
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;

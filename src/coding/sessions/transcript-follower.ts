@@ -5,6 +5,8 @@ import { samePrompt } from "./outbox.ts";
 
 // What an agent may have done while no gateway ran, beside the one prompt that is looked for.
 const recentTurns = 50;
+// A time without milliseconds may be so much later.
+const wholeSecondMs = 999;
 
 /**
  * Follows the transcript of one live session: its newest summary, and how many turns it had while the agent was last idle, so
@@ -23,6 +25,8 @@ export class TranscriptFollower {
   #settled = false;
   /** Whether the file said that a turn runs, since the agent was idle. */
   #sawOpen = false;
+  /** When the agent took the newest prompt, by its hook. */
+  #promptAt = 0;
   /** The file changed since it was last read. */
   #stale = false;
   #reading = false;
@@ -54,7 +58,14 @@ export class TranscriptFollower {
 
   /** Whether a turn that began after the agent was idle has come to a mark of its end. */
   get newTurnIsOver(): boolean {
-    return (this.hasNewTurn || this.#sawOpen) && this.#summary?.lastTurn.kind !== "open";
+    const begun = this.hasNewTurn || this.#sawOpen;
+    return begun && this.#summary?.lastTurn.kind !== "open" && !this.#standsBeforePrompt;
+  }
+
+  /** Whether all that is written is older than the newest prompt: hooks may be faster than the file, and its end is the one before. */
+  get #standsBeforePrompt(): boolean {
+    const written = Date.parse(this.#summary?.updatedAt ?? "");
+    return written + (written % 1_000 === 0 ? wholeSecondMs : 0) < this.#promptAt;
   }
 
   /** Whether a turn began, of a prompt or of a command, after the file said that the agent is idle. */
@@ -65,6 +76,11 @@ export class TranscriptFollower {
   /** A turn has ended; what the file says of it comes a moment later. */
   markTurnOver(): void {
     this.#settled = false;
+  }
+
+  /** The agent said that it took a prompt at this time. */
+  markPrompt(at: number): void {
+    this.#promptAt = at;
   }
 
   /** Whether a prompt was written since the agent was idle. */
@@ -81,6 +97,7 @@ export class TranscriptFollower {
     this.#turnsWhenIdle = 0;
     this.#settled = false;
     this.#sawOpen = false;
+    this.#promptAt = 0;
     this.#unwatch = this.#transcripts.watch(path, () => void this.#readOn());
     await this.refresh();
   }
