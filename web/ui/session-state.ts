@@ -44,7 +44,12 @@ export function sessionTitle({ title }: Pick<SessionSummary, "title">): string {
   return title === null || title.trim() === "" ? "Untitled session" : title;
 }
 
-const agentNames: Readonly<Record<string, string>> = { "claude-code": "Claude Code", codex: "Codex" };
+const agentNames: Readonly<Record<string, string>> = {
+  "claude-code": "Claude Code",
+  codex: "Codex",
+  "gemini-cli": "Gemini CLI",
+  opencode: "OpenCode",
+};
 
 /** An agent's name as its makers write it. */
 export function agentName(agent: string): string {
