@@ -8,11 +8,24 @@ import { refuseReadableNetwork } from "../exposure.ts";
 
 const pages = documents();
 
-/** The words of each `postern …` of a line, by a shell, which also takes quotes and comments away. */
-function calls(command: string): readonly (readonly string[])[] {
-  const show = 'postern() { printf "%s\\037" "$@" >&2; echo >&2; }';
-  const { stderr } = spawnSync("sh", ["-c", `${show}; PATH=; ${command}`], { encoding: "utf8" });
-  return stderr.split("\n").flatMap((line) => (line.includes("\u001f") ? [line.split("\u001f").slice(0, -1)] : []));
+interface Call {
+  /** As the document has it. */
+  readonly text: string;
+  readonly argv: readonly string[];
+}
+
+/** The words of each `postern …` of these lines, by one shell, which also takes quotes and comments away. */
+function callsOf(lines: readonly string[]): readonly Call[] {
+  const show = 'postern() { printf "%s\\037" "$each" "$@" >&3; echo >&3; }';
+  const each = lines.map((line, index) => `each=${index}; ( PATH=; ${withWords(line)}\n)`);
+  const { output } = spawnSync("sh", ["-c", [show, ...each].join("\n")], {
+    encoding: "utf8",
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+  });
+  return (output[3] ?? "").split("\n").flatMap((shown) => {
+    const [index = "", ...argv] = shown.split("\u001f").slice(0, -1);
+    return index === "" ? [] : [{ text: lines[Number(index)] ?? "", argv }];
+  });
 }
 
 /** Runs a command as far as the first thing outside of itself. */
@@ -24,22 +37,22 @@ async function parse(argv: readonly string[]): Promise<{ readonly understood: bo
 test("every command of postern that a document shows or names is one, with options that it has", async () => {
   const seen = new Set<string>();
   for (const { path, commands, mentioned } of pages) {
-    for (const text of [...commands.map((command) => command.text), ...mentioned.flatMap(alternatives)]) {
-      for (const argv of calls(withWords(text))) {
-        if (seen.has(argv.join("\0"))) continue;
-        seen.add(argv.join("\0"));
-        const { understood, said } = await parse(argv);
-        // A command's bare name stands for it in prose.
-        const isName =
-          argv.every((word) => /^[a-z-]+$/.test(word)) && (await help(argv)).includes(`postern ${argv.join(" ")} `);
-        expect(understood || isName, `${path}: ${text}\n${said}`).toBe(true);
-      }
+    const lines = [...commands.map(({ text }) => text), ...mentioned.flatMap(alternatives)];
+    for (const { text, argv } of callsOf(lines.filter((line) => line.includes("postern")))) {
+      if (seen.has(argv.join("\0"))) continue;
+      seen.add(argv.join("\0"));
+      const { understood, said } = await parse(argv);
+      // A command's bare name stands for it in prose.
+      const isName =
+        argv.every((word) => /^[a-z-]+$/.test(word)) &&
+        (await usage(argv)).startsWith(`Usage: postern ${argv.join(" ")} `);
+      expect(understood || isName, `${path}: ${text}\n${said}`).toBe(true);
     }
   }
   expect(seen.size).toBeGreaterThan(60);
 });
 
-async function help(argv: readonly string[]): Promise<string> {
+async function usage(argv: readonly string[]): Promise<string> {
   return (await runCommand([...argv, "--help"], { ports: {} })).stdout.split("\n", 1)[0] ?? "";
 }
 

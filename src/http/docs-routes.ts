@@ -1,7 +1,9 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { problemCodes } from "../wire/problem.ts";
+import { type ProblemCode, problemCodes } from "../wire/problem.ts";
+import { problemHelp } from "../wire/problem-help.ts";
 import { createDocsScript } from "./docs-script.ts";
+import { html } from "./html.ts";
 import { problemStatuses } from "./problem-response.ts";
 import type { RouteModule } from "./route-server.ts";
 
@@ -46,6 +48,15 @@ const start = `Scalar.createApiReference("#app", ${JSON.stringify({
 })});
 `;
 
+function problemEntry(code: ProblemCode): string {
+  const { meaning, remedy } = problemHelp[code];
+  // What our words quote is code.
+  const words = `Status ${problemStatuses[code]}. ${meaning} ${remedy}`.split("`").map((part, index) => {
+    return index % 2 === 0 ? part : html`<code>${part}</code>`;
+  });
+  return html`      <dt id="${code}"><code>${code}</code></dt><dd>${words}</dd>`.markup;
+}
+
 const problemsPage = `<!doctype html>
 <html lang="en">
   <head>
@@ -57,7 +68,7 @@ const problemsPage = `<!doctype html>
     <h1>Problems</h1>
     <p>Every error is a problem document (RFC 9457). Its <code>detail</code> says what went wrong and what to do.</p>
     <dl>
-${problemCodes.map((code) => `      <dt id="${code}"><code>${code}</code></dt><dd>Status ${problemStatuses[code]}</dd>`).join("\n")}
+${problemCodes.map(problemEntry).join("\n")}
     </dl>
   </body>
 </html>

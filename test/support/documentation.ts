@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
@@ -90,9 +89,27 @@ function statements(code: string): readonly { readonly at: number; readonly stat
   return found;
 }
 
-/** Whether a shell would run it as it stands, with words for the placeholders. */
+/** Whether a shell would wait for no further line: no quote, bracket or brace is open. */
 function isWhole(statement: string): boolean {
-  return spawnSync("sh", ["-n", "-c", withWords(statement)]).status === 0;
+  const open: string[] = [];
+  for (let at = 0; at < statement.length; at += 1) {
+    const [sign = "", inside] = [statement[at], open.at(-1)];
+    const isFirst = /(^|\s)$/.test(statement.slice(0, at));
+    if (inside === "'") {
+      if (sign === "'") open.pop();
+    } else if (sign === "\\") at += 1;
+    else if (sign === inside) open.pop();
+    else if (inside === '"') {
+      if (statement.startsWith("$(", at)) {
+        open.push(")");
+        at += 1;
+      }
+    } else if (sign === "'" || sign === '"') open.push(sign);
+    else if (sign === "(") open.push(")");
+    else if (sign === "{" && isFirst) open.push("}");
+    else if (sign === "#" && isFirst) at = `${statement}\n`.indexOf("\n", at);
+  }
+  return open.length === 0;
 }
 
 /** `<id>` and `…` are no shell: a word stands in for them. */

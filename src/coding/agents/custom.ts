@@ -23,43 +23,65 @@ const nameSchema = z.string().regex(/^[a-z][a-z0-9_-]{0,49}$/, "small letters, d
 /** An agent by configuration only: an entry of `agents` in the config file. */
 export const customAgentSchema = z
   .strictObject({
-    name: nameSchema,
-    aliases: z.array(nameSchema).max(10).default([]),
-    displayName: z.string().min(1).max(100).optional(),
+    name: nameSchema.describe("As requests name it."),
+    aliases: z.array(nameSchema).max(10).default([]).describe("Other names for it."),
+    displayName: z.string().min(1).max(100).optional().describe("As people read it; its name when left out."),
     binary: z
       .string()
       .min(1)
       .max(4096)
-      .refine((text) => isAbsolute(text) || !text.includes("/"), "a name on PATH, or an absolute path"),
+      .refine((text) => isAbsolute(text) || !text.includes("/"), "a name on PATH, or an absolute path")
+      .describe("Its program: a name on PATH, or an absolute path."),
     startArgs: argumentsSchema,
     resumeArgs: argumentsSchema.nullable().default(null).describe("Null: sessions of this agent cannot be resumed."),
-    idRegime: z.enum(["assigned", "discovered"]).default("assigned"),
+    idRegime: z
+      .enum(["assigned", "discovered"])
+      .default("assigned")
+      .describe("Whether the agent takes the session id that it is given, or chooses its own."),
     discovery: z
-      .strictObject({ openFile: patternSchema })
+      .strictObject({ openFile: patternSchema.describe("Its path, with {sessionId}; `~/` is the home directory.") })
       .optional()
       .describe("For `discovered`: a file that the agent keeps open, with {sessionId} in its path (Linux)."),
     transcript: z
-      .strictObject({ format: z.enum(["claude", "codex"]), path: patternSchema })
+      .strictObject({
+        format: z.enum(["claude", "codex"]).describe("JSON lines as these agents write them."),
+        path: patternSchema.describe(
+          "Its path, with {sessionId}; a folder named * is any folder, `~/` is the home directory.",
+        ),
+      })
       .nullable()
       .default(null)
-      .describe("Path with {sessionId}; a folder named * is any folder."),
+      .describe("Where the agent writes what was said; without it, sessions have no turns."),
     keyVariables: z
       .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/))
       .max(20)
-      .default([]),
-    commandPrefixes: z.array(z.string().min(1).max(10)).max(10).default(["/", "!"]),
-    commandWords: z.array(z.string().min(1).max(100)).max(100).default([]),
+      .default([])
+      .describe("Variables of its key: kept for it, and taken away from all others."),
+    commandPrefixes: z
+      .array(z.string().min(1).max(10))
+      .max(10)
+      .default(["/", "!"])
+      .describe("First characters that make a prompt a command; such prompts are refused."),
+    commandWords: z
+      .array(z.string().min(1).max(100))
+      .max(100)
+      .default([])
+      .describe("Prompts that are commands as a whole, such as `exit`."),
     paste: z
-      .strictObject({ bracketed: z.boolean().default(true), enterDelayMs: z.int().min(0).max(5000).default(150) })
-      .default({ bracketed: true, enterDelayMs: 150 }),
+      .strictObject({
+        bracketed: z.boolean().default(true).describe("As one paste, so that line ends do not send it."),
+        enterDelayMs: z.int().min(0).max(5000).default(150).describe("Milliseconds."),
+      })
+      .default({ bracketed: true, enterDelayMs: 150 })
+      .describe("How a prompt is typed: whether as a bracketed paste, and how long before Enter."),
     readyPattern: z
       .string()
       .max(1000)
       .refine(isRegularExpression, "must be a regular expression")
       .optional()
       .describe("A visible line that matches tells that the agent takes input; without it, any output does."),
-    interruptKeys: z.string().min(1).max(20).default("\x1b"),
-    loginArgs: z.array(argumentSchema).max(50).default([]),
+    interruptKeys: z.string().min(1).max(20).default("\x1b").describe("What is typed to stop a turn; Escape."),
+    loginArgs: z.array(argumentSchema).max(50).default([]).describe("Arguments of its log-in; none when left out."),
   })
   .refine((agent) => agent.idRegime === "assigned" || agent.discovery !== undefined, {
     message: "`discovered` needs `discovery`",

@@ -1,0 +1,31 @@
+import { runCommand } from "../../test/support/run-cli.ts";
+import { generatedHead } from "./markdown.ts";
+
+const lead = `Every command with its options and examples, as \`--help\` prints it. All take \`--json\`. They end with 0 (done), 1 (an error, in one line), 2 (not understood)
+or 3 (no gateway runs).`;
+
+/** `docs/reference/commands.md`. */
+export async function commandsReference(): Promise<string> {
+  const pages = await helpOf([]);
+  const sections = pages.map(
+    ({ argv, help }) => `## \`postern${argv.map((word) => ` ${word}`).join("")}\`\n\n\`\`\`text\n${help}\n\`\`\`\n`,
+  );
+  return `${generatedHead("Commands", lead)}\n${sections.join("\n")}`;
+}
+
+interface HelpPage {
+  readonly argv: readonly string[];
+  readonly help: string;
+}
+
+/** Of the command, and then of each command in it. */
+async function helpOf(argv: readonly string[]): Promise<readonly HelpPage[]> {
+  const { stdout } = await runCommand([...argv, "--help"]);
+  const [, listed = ""] = /^Commands:\n((?: .*\n)+)/m.exec(stdout) ?? [];
+  const names = [...listed.matchAll(/^ {2}([a-z][a-z-]*)/gm)].flatMap(([, name = ""]) =>
+    name === "help" ? [] : [name],
+  );
+  const inner: HelpPage[] = [];
+  for (const name of names) inner.push(...(await helpOf([...argv, name])));
+  return [{ argv, help: stdout.trimEnd() }, ...inner];
+}

@@ -1,0 +1,185 @@
+import { z } from "zod";
+import { createWorld, startGateway } from "../../test/support/gateway.ts";
+import { httpExamples } from "./http-examples.ts";
+import { type JsonSchema, jsonSchemaSchema, typeInWords } from "./json-schema.ts";
+import { code, generatedHead, table } from "./markdown.ts";
+
+const lead = `Every route, made from the OpenAPI document of a gateway: \`/openapi.json\`, and \`/docs\` to look at, of the one that runs have the same.
+
+Every route but the public ones takes \`Authorization: Bearer <token>\`. A body is JSON, and holds no field that is not listed. Answers may gain
+fields. What goes wrong is a problem document with a [code](errors.md). Live terminals and MCP are not in OpenAPI: [WebSocket](websocket.md), [MCP](../mcp.md).
+
+In the examples \`$GATEWAY\` is the gateway's address, \`$TOKEN\` a token with the scopes of the route, and \`$ID\` a session.`;
+
+const contentSchema = z.record(z.string(), z.object({ schema: jsonSchemaSchema }));
+const operationSchema = z.object({
+  operationId: z.string(),
+  summary: z.string().optional(),
+  description: z.string().optional(),
+  tags: z.array(z.string()).default([]),
+  security: z.array(z.unknown()),
+  parameters: z
+    .array(z.object({ name: z.string(), in: z.string(), required: z.boolean(), schema: jsonSchemaSchema }))
+    .default([]),
+  requestBody: z.object({ required: z.boolean(), content: contentSchema }).optional(),
+  responses: z.record(z.string(), z.object({ description: z.string(), content: contentSchema.optional() })),
+});
+
+/** What the reference reads of the OpenAPI document. */
+export const openApiSchema = z.object({
+  paths: z.record(z.string(), z.record(z.string(), operationSchema)),
+  components: z.object({ schemas: z.record(z.string(), jsonSchemaSchema) }),
+});
+
+type Operation = z.infer<typeof operationSchema>;
+type OpenApi = z.infer<typeof openApiSchema>;
+
+/** `docs/reference/http.md`, from a gateway that is started for it. */
+export async function httpReference(): Promise<string> {
+  const world = await createWorld({ agents: false });
+  try {
+    const gateway = await startGateway(world);
+    try {
+      return renderHttpReference(await (await fetch(`${gateway.url}/openapi.json`)).json());
+    } finally {
+      await gateway.close();
+    }
+  } finally {
+    await world.close();
+  }
+}
+
+/** @param document the OpenAPI document of a gateway */
+export function renderHttpReference(document: unknown): string {
+  const { paths, components } = openApiSchema.parse(document);
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  const groups = Map.groupBy(routes, ({ operation }) => operation.tags[0] ?? "gateway");
+  const overview = [...groups].map(([tag, list]) => [
+    `[${tag}](#${anchor(tag)})`,
+    list.map(({ method, path }) => `[\`${method} ${path}\`](#${anchor(`${method} ${path}`)})`).join("<br>"),
+  ]);
+  const sections = [...groups].map(
+    ([tag, list]) => `## ${tag}\n\n${list.map((route) => routeSection(route)).join("\n")}`,
+  );
+  return `${generatedHead("HTTP", lead)}
+${table(["", "routes"], overview)}
+
+${sections.join("\n")}
+## Schemas
+
+${schemaSections(components.schemas)}`;
+}
+
+function routeSection({
+  path,
+  method,
+  operation,
+}: {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}): string {
+  const { summary = "", description = "", operationId, parameters, requestBody, responses } = operation;
+  const words = description.startsWith(summary)
+    ? description
+    : [summary, description].filter((part) => part !== "").join("\n\n");
+  const example = httpExamples[operationId] ?? exampleOf({ path, method, operation });
+  return [
+    `### ${method} ${path}\n`,
+    operation.security.length === 0 ? `${words}\n\nPublic: takes no token.\n` : `${words}\n`,
+    ...(parameters.length > 0 ? [`${parameterTable(parameters)}\n`] : []),
+    ...(requestBody === undefined ? [] : [bodyOf(requestBody)]),
+    answersOf(responses),
+    ...(example === null ? [] : [`\`\`\`sh\n${example}\n\`\`\`\n`]),
+  ].join("\n");
+}
+
+function parameterTable(parameters: Operation["parameters"]): string {
+  const rows = parameters.map(({ name, in: place, required, schema }) => [
+    code(name),
+    place,
+    typeInWords(schema, link),
+    required ? "needed" : defaultOf(schema),
+    schema.description ?? "",
+  ]);
+  return table(["parameter", "in", "type", "default", ""], rows);
+}
+
+function bodyOf({ content, required }: NonNullable<Operation["requestBody"]>): string {
+  return Object.entries(content)
+    .map(([type, { schema }]) => {
+      const kind = type === "application/json" ? "" : `, \`${type}\``;
+      const fields = fieldTable(schema, "input");
+      return `Body${required ? "" : " (may be left out)"}${kind}: ${typeInWords(schema, link)}\n${fields === "" ? "" : `\n${fields}\n`}`;
+    })
+    .join("\n");
+}
+
+function answersOf(responses: Operation["responses"]): string {
+  return Object.entries(responses)
+    .filter(([status]) => /^\d/.test(status) && !status.endsWith("XX"))
+    .map(([status, { description, content = {} }]) => {
+      const what = Object.entries(content).map(([type, { schema }]) => {
+        const fields = fieldTable(schema, "output");
+        return `${type === "application/json" ? "" : `\`${type}\`, `}${typeInWords(schema, link)}${fields === "" ? "" : `\n\n${fields}`}`;
+      });
+      return `Answer ${status} (${description})${what.length === 0 ? "" : `: ${what.join(" or ")}`}\n`;
+    })
+    .join("\n");
+}
+
+/** A route that only reads, and needs to be told nothing, is shown by asking it. */
+function exampleOf({
+  path,
+  method,
+  operation,
+}: {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}): string | null {
+  const needsNothing = operation.parameters.every(({ required }) => !required);
+  const isJson = operation.responses["200"]?.content?.["application/json"] !== undefined;
+  if (method !== "GET" || !needsNothing || !isJson || operation.tags.includes("oauth")) return null;
+  const credentials = operation.security.length === 0 ? "" : ` -H "Authorization: Bearer $TOKEN"`;
+  return `curl -s${credentials} "$GATEWAY${path}"`;
+}
+
+function schemaSections(schemas: OpenApi["components"]["schemas"]): string {
+  return Object.entries(schemas)
+    .map(([name, schema]) => {
+      const fields = fieldTable(schema, name.endsWith("Input") ? "input" : "output");
+      const words = schema.description === undefined ? "" : `\n${schema.description}\n`;
+      return `### ${name}\n${words}\n${fields === "" ? typeInWords(schema, link) : fields}\n`;
+    })
+    .join("\n");
+}
+
+/** What an answer may lack is said of its fields; a request's fields are needed or have a default. */
+function fieldTable(schema: JsonSchema, io: "input" | "output"): string {
+  const { properties = {}, required = [] } = schema;
+  const rows = Object.entries(properties).map(([name, field]) => {
+    const missing = io === "input" ? defaultOf(field) : "may be missing";
+    const presence = required.includes(name) ? (io === "input" ? "needed" : "") : missing;
+    return [code(name), typeInWords(field, link), presence, field.description ?? ""];
+  });
+  return rows.length === 0 ? "" : table(["field", "type", io === "input" ? "default" : "", ""], rows);
+}
+
+function defaultOf(schema: JsonSchema): string {
+  return schema.default === undefined ? "" : code(JSON.stringify(schema.default));
+}
+
+function link(name: string): string {
+  return `[${name}](#${name.toLowerCase()})`;
+}
+
+/** As GitHub makes anchors of headings. */
+function anchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 _-]/g, "")
+    .replaceAll(" ", "-");
+}
