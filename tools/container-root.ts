@@ -27,6 +27,9 @@ const { values, positionals } = parseArgs({ options: { boot: { type: "boolean" }
 const [given] = positionals;
 if (given === undefined) throw new Error("Which folder? node tools/container-root.ts <folder> [--boot]");
 const folder = resolve(given);
+/** Where a proxy stands between this machine and npm's servers, its certificate is needed by the steps too. It is in no stage afterwards. */
+const ownAuthorities = process.env["NODE_EXTRA_CA_CERTS"] || undefined;
+const authoritiesInside = "/run/own-authorities.pem";
 const say = (words: string): void => console.log(`· ${words}`);
 
 const stages = parseDockerfile(readFileSync(join(repository, "Dockerfile"), "utf8"));
@@ -106,11 +109,14 @@ async function run(text: string, root: string, workdir: string): Promise<void> {
   say(`RUN ${text}`);
   const program: ContainedProgram = {
     argv: ["/bin/sh", "-c", text],
-    env: { ...baseEnv, HOME: "/root" },
+    env: { ...baseEnv, HOME: "/root", ...(ownAuthorities !== undefined && { NODE_EXTRA_CA_CERTS: authoritiesInside }) },
     user: rootUser,
     workdir,
   };
-  const { code } = await ended(spawnContained({ path: root, binds: [], writable: true }, program, "inherit"));
+  const binds = ownAuthorities === undefined ? [] : [{ from: ownAuthorities, to: authoritiesInside, readOnly: true }];
+  if (binds.length > 0) writeFileSync(join(root, authoritiesInside), "");
+  const { code } = await ended(spawnContained({ path: root, binds, writable: true }, program, "inherit"));
+  rmSync(join(root, authoritiesInside), { force: true });
   if (code !== 0) throw new Error(`\`${text}\` ended with ${code}.`);
 }
 

@@ -31,7 +31,7 @@ export interface ImageConfig {
  */
 export function parseDockerfile(text: string): readonly Stage[] {
   const stages: { base: string; name: string | null; instructions: Instruction[] }[] = [];
-  const whole = text.replaceAll(/^\s*#.*\n/gm, "").replaceAll(/\\\n\s*/g, " ");
+  const whole = text.replaceAll(/^\s*#.*\n/gm, "").replaceAll(/\s*\\\n\s*/g, " ");
   for (const line of whole.split("\n").filter((each) => each.trim() !== "")) {
     const [, keyword = "", rest = ""] = /^\s*(\S+)\s+(.*?)\s*$/.exec(line) ?? [];
     if (keyword.toUpperCase() === "FROM") {

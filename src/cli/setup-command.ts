@@ -175,7 +175,14 @@ async function planByFlags(
     const now = await stores.agents.locate(agent.name, binary);
     if (now.login === "logged_out" || now.login === "unknown") await logInAgent(now, place);
   }
-  return { agents, defaultAgent: options.default ?? null };
+  return { agents, defaultAgent: options.default ?? (options.once ? firstThatWorks(known, agents) : null) };
+}
+
+/** The one that requests mean which name none, where nobody is there to say: the first with a log-in or a key. */
+function firstThatWorks(known: readonly KnownAgent[], chosen: SetupPlan["agents"]): string | null {
+  const works = (agent: KnownAgent): boolean =>
+    chosen.some(({ name }) => isNamed(agent, name)) && (agent.login === "logged_in" || agent.login === "key_variable");
+  return known.find(works)?.name ?? null;
 }
 
 function isNamed(agent: KnownAgent, name: string): boolean {

@@ -1,0 +1,63 @@
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { posternEnvironment, runPostern } from "../../test/support/postern-process.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+
+// Each starts processes of Node, on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 90_000 });
+
+/** A server whose programs answer as the agents do, with nobody logged in. */
+async function makeServer(variables: Readonly<Record<string, string>>) {
+  const root = await makeTempFolder();
+  const bin = join(root, "bin");
+  const code = join(root, "code");
+  for (const folder of [bin, code]) await mkdir(folder);
+  const answers = {
+    claude: `[ "$1" = --version ] && echo 2.9.9 || echo '{"loggedIn":false}'`,
+    codex: `[ "$1" = --version ] && echo codex-cli 0.9.9`,
+  };
+  for (const [name, script] of Object.entries(answers)) {
+    await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`);
+    await chmod(join(bin, name), 0o755);
+  }
+  const env = posternEnvironment(join(root, "home"), { PATH: `${bin}:/usr/bin:/bin`, HOME: root, ...variables });
+  return {
+    code,
+    setUp: (...more: readonly string[]) => runPostern(["coding", "setup", ...more], { env, cwd: root }),
+    postern: (...argv: readonly string[]) => runPostern(argv, { env, cwd: root }),
+  };
+}
+
+test("once: the agents, a folder and a link the first time, and nothing ever after, also where the folder was taken back", async () => {
+  const { code, setUp, postern } = await makeServer({ OPENAI_API_KEY: "sk-openai" });
+  const first = await setUp("--yes", "--once", "--folder", "code", "--link");
+  expect(first.code, first.stderr).toBe(0);
+  expect(first.stdout).toMatch(/^claude-code +configured +logged_out /m);
+  // The one that can work.
+  expect(first.stdout).toMatch(/^codex +default +key_variable /m);
+  expect(first.stdout).toContain(`Registered ${code} for files, coding.\n`);
+  expect(first.stdout).toMatch(/^Sign in, once and within 10 minutes: http:\/\/localhost:7177\/sign-in#[\w-]{43}$/m);
+  expect(first.stderr).toContain("claude-code is not logged in: `postern coding setup --agent claude-code --login`");
+  expect(first.stderr).not.toContain("codex is not logged in");
+
+  await postern("folder", "remove", code);
+  const second = await setUp("--yes", "--once", "--folder", "code", "--link");
+  expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("Set up already: nothing is changed.\n")]);
+  expect(second.stdout).not.toMatch(/Registered|sign-in/);
+  expect((await postern("folder", "list", "--json")).stdout).toContain('"folders": []');
+});
+
+test("a folder that is not there leaves nothing half done, and one that has scopes keeps them", async () => {
+  const { code, setUp, postern } = await makeServer({});
+  const wrong = await setUp("--yes", "--once", "--folder", "elsewhere", "--link", "--json");
+  expect([wrong.code, wrong.stdout]).toEqual([1, ""]);
+  await postern("folder", "add", code, "--scopes", "files,coding,exec");
+  const right = await setUp("--yes", "--once", "--folder", "code", "--link", "--json");
+  expect(JSON.parse(right.stdout)).toMatchObject({
+    default: null,
+    agents: [{ name: "claude-code" }, { name: "codex" }],
+    folder: { path: code, scopes: ["files", "coding", "exec"] },
+    signIn: { url: expect.stringContaining("/sign-in#") },
+  });
+});
