@@ -104,7 +104,7 @@ export function seedEntries(path: string, { from, to }: { readonly from: number;
     }
     const subject = { type: "Url", key: `https://${word(n % 5_000)}.example/${n}` } as const;
     const subjectId = entityIdOf("bench", subject);
-    const statementId = statementIdOf("bench", { subject, predicate: "mentioned", object: "seeded", at: n });
+    const statementId = statementIdOf(subjectId, { predicate: "mentioned", object: "seeded" });
     entity.run(subjectId, subject.type, subject.key);
     statement.run(statementId, subjectId);
     fact.run(id, statementId, subjectId, n);

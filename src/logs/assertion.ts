@@ -36,19 +36,20 @@ const idLength = 32;
 
 /** The same for an account, a type and a key; of things of one place (a directory, a site, a program) the beginning is the same. */
 export function entityIdOf(accountId: string, { type, key }: EntityRef): string {
-  return idOf([accountId, type, placeOf(key)], [accountId, type, key]);
+  const place = sha256(JSON.stringify([accountId, type, placeOf(key)])).slice(0, placeLength);
+  return place + sha256(JSON.stringify([accountId, type, key])).slice(placeLength, idLength);
 }
 
-/** The same for an account and a triple; it begins as its subject's. */
-export function statementIdOf(accountId: string, { subject, predicate, object }: Assertion): string {
-  const { type, key } = subject;
+/** The same for a subject, by its id, and what is said of it; it begins as the subject's. */
+export function statementIdOf(
+  subjectId: string,
+  { predicate, object }: Pick<Assertion, "predicate" | "object">,
+): string {
   const about = typeof object === "string" ? [object] : [object.type, object.key];
-  return idOf([accountId, type, placeOf(key)], [accountId, type, key, predicate, ...about]);
-}
-
-function idOf(place: readonly string[], whole: readonly string[]): string {
-  const [first, rest] = [sha256(JSON.stringify(place)), sha256(JSON.stringify(whole))];
-  return first.slice(0, placeLength) + rest.slice(0, idLength - placeLength);
+  return (
+    subjectId.slice(0, placeLength) +
+    sha256(JSON.stringify([subjectId, predicate, ...about])).slice(placeLength, idLength)
+  );
 }
 
 /** Of a command its program, of a path or an address what is before its last part. */

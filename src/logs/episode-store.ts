@@ -128,23 +128,25 @@ async function insertAssertions(
   on: LogsDatabase,
   { accountId, logId, recordedAt, assertions }: Episode,
 ): Promise<void> {
-  const entities = new Map<string, EntityRef>();
+  const entities = new Map<string, readonly [id: string, type: string, key: string]>();
   const idOf = (ref: EntityRef): string => {
+    const name = `${ref.type}:${ref.key}`;
+    const known = entities.get(name);
+    if (known !== undefined) return known[0];
     const id = entityIdOf(accountId, ref);
-    entities.set(id, ref);
+    entities.set(name, [id, ref.type, ref.key]);
     return id;
   };
   const statements = new Map<string, readonly (string | null)[]>();
   const facts = assertions.map((one, position) => {
     const { subject, predicate, object, at, extractor } = one;
-    const id = statementIdOf(accountId, one);
-    const about = typeof object === "string" ? [null, object] : [idOf(object), null];
     const subjectId = idOf(subject);
+    const id = statementIdOf(subjectId, one);
+    const about = typeof object === "string" ? [null, object] : [idOf(object), null];
     statements.set(id, [id, subjectId, predicate, ...about]);
     return [position, id, subjectId, predicate, at, extractor] as const;
   });
-  const things = Array.from(entities, ([id, { type, key }]) => [id, type, key]);
-  await addEntities(on, { accountId, rows: JSON.stringify(things) });
+  await addEntities(on, { accountId, rows: JSON.stringify([...entities.values()]) });
   await addStatements(on, { accountId, rows: JSON.stringify([...statements.values()]) });
   await addFacts(on, { accountId, logId, recordedAt, rows: JSON.stringify(facts) });
 }
