@@ -28,6 +28,8 @@ interface Requirement {
   readonly program: string;
   readonly debianPackage: string;
   readonly why: string;
+  /** What has something to stand in for it: the tests go on where it cannot be installed. */
+  readonly optional?: true;
 }
 
 const requirements: readonly Requirement[] = [
@@ -40,6 +42,12 @@ const requirements: readonly Requirement[] = [
         { program: "ip", debianPackage: "iproute2", why: "it brings up the loopback of the tests' network namespace" },
         { program: "unshare", debianPackage: "util-linux", why: "tests run in a network namespace of their own" },
         { program: "setpriv", debianPackage: "util-linux", why: "tests run without the namespace's privileges" },
+        {
+          program: "tini",
+          debianPackage: "tini",
+          why: "it is the first process of a container",
+          optional: true,
+        } as const,
       ]
     : []),
 ];
@@ -59,13 +67,23 @@ function ensurePrograms(): void {
   if (missing.length === 0) return;
   const packages = [...new Set(missing.map(({ debianPackage }) => debianPackage))];
   for (const { program, why } of missing) say(`\`${program}\` is missing: ${why}.`);
+  const needed = missing.filter(({ optional }) => !optional);
   if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) {
+    if (needed.length === 0) return;
     throw new Error(`Install these first: ${packages.join(", ")} (the names of Debian's packages).`);
   }
   say(`Installing with apt-get: ${packages.join(", ")} …`);
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  execFileSync("apt-get", ["update", "-qq"], { stdio: "inherit", env });
-  execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], { stdio: "inherit", env });
+  try {
+    execFileSync("apt-get", ["update", "-qq"], { stdio: "inherit", env });
+    execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], {
+      stdio: "inherit",
+      env,
+    });
+  } catch (error) {
+    if (needed.length > 0) throw error;
+    say("It cannot be installed; the tests go on without it.");
+  }
 }
 
 const endSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
