@@ -12,11 +12,11 @@ import { expectOnTerminal, expectTurn, openSession } from "../support/session-pa
 import { makeTempFolder } from "../support/temp-folder.ts";
 
 const browser = useBrowser();
-const patience = { timeout: 30_000, interval: 100 };
+const patience = { timeout: 60_000, interval: 200 };
 const scopes = "coding:read,coding:write";
 
 test("npm replaces the package and `postern service install` the gateway, in mid-turn: no agent ends, no turn is lost, the page is back", {
-  timeout: 240_000,
+  timeout: 400_000,
 }, async () => {
   const nodes = await preparePackageInstall(console.log);
   const { tarball, version, later } = await packPostern(console.log);
