@@ -20,7 +20,7 @@ test("each picture of the terminal is one step of the play, and a row that comes
 
 test("what comes at once is one picture, and its end is in it", async () => {
   const svg = await terminalSvg(
-    [..."typed"].map((data, index) => ({ atMs: index, data })),
+    ["t", "y", "p", "e", "d"].map((data, index) => ({ atMs: index, data })),
     size,
   );
   expect(svg.match(/%\{transform/g)).toHaveLength(2);
