@@ -27,7 +27,7 @@ afterAll(() => rm(join(root, ".."), { recursive: true, force: true }));
 
 test("the tarball holds the command, what it runs, its license and its words, and nothing of how it is made", async () => {
   const tops = new Set(files.map((file) => file.split("/")[0]));
-  expect([...tops].toSorted()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "bin", "dist", "package.json"]);
+  expect(tops).toEqual(new Set(["CHANGELOG.md", "LICENSE", "README.md", "bin", "dist", "package.json"]));
   const needed = [
     "bin/postern.js",
     "dist/main.js",

@@ -50,6 +50,9 @@ test("npm replaces the package and `postern service install` the gateway, in mid
     prompt: "say one",
     waitMs: 30_000,
   });
+  const untilIdle = () =>
+    expect.poll(async () => (await api.read(sessionId, { waitMs: 10_000 })).activity, patience).toBe("idle");
+  await untilIdle();
   const visit = await browser.visit((await run("login-link")).trim());
   await openSession(visit.page, sessionId);
   await expectTurn(visit.page, "one");
@@ -75,7 +78,7 @@ test("npm replaces the package and `postern service install` the gateway, in mid
     message: expect.stringMatching(`^Version ${version} \\(pid ${hostPid}\\) keeps one terminal\\. .* which is fine`),
   });
 
-  await expect.poll(async () => (await api.read(sessionId, { waitMs: 10_000 })).activity, patience).toBe("idle");
+  await untilIdle();
   const { turns } = await api.read(sessionId);
   expect(turns.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
   expect(turns[3]?.text).toContain("Line 30 of 30");

@@ -15,6 +15,8 @@ export const longFiles: Readonly<Record<string, number>> = {
   "test/e2e/permissions.test.ts": 42,
   "test/e2e/forget.test.ts": 40,
   "test/e2e/moving-on.test.ts": 34,
+  "test/e2e/package-upgrade.test.ts": 40,
+  "test/e2e/package.test.ts": 40,
   "test/web/pages.test.ts": 33,
   "test/e2e/worktrees.test.ts": 33,
   "test/e2e/activity-restart.test.ts": 33,
