@@ -104,7 +104,7 @@ async function askForLogin(
 ): Promise<typeof cancelled | undefined> {
   const title = plainLine(agent.title);
   if (agent.login === "logged_in") log.info(`${title} is logged in.`);
-  else if (agent.keyVariable !== null)
+  else if (agent.keyVariable !== null && agent.login !== "logged_out")
     log.info(`${title} works with the key in ${agent.keyVariable}: no log-in is needed.`);
   else if (agent.loginMethods.length > 0 && login !== false) {
     const wanted = login ?? (await confirm({ message: `Log in to ${title} now, in this terminal?` }));

@@ -1,9 +1,9 @@
-import type { AgentSetup, LoginMethod } from "../../src/wire/agent-setup.ts";
+import type { AgentSetup } from "../../src/wire/agent-setup.ts";
 import { useStartErrand } from "../api/agents.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { ErrandPane } from "./errand-pane.tsx";
-import { errandOf, loginStepState, loginWords } from "./setup-words.ts";
+import { errandOf, loginLabel, loginStepState, loginWords } from "./setup-words.ts";
 import { Step } from "./step.tsx";
 
 /** The agent's own log-in, in a terminal; skipped where a key stands for it. */
@@ -30,7 +30,7 @@ export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; read
               busy={start.isPending && start.variables.method === method}
               onClick={() => start.mutate({ name, kind: "login", method })}
             >
-              {loginLabel(method, state === "open")}
+              {loginLabel(method, state)}
             </Button>
           ))}
         </div>
@@ -42,9 +42,4 @@ export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; read
       )}
     </Step>
   );
-}
-
-function loginLabel(method: LoginMethod, isFirst: boolean): string {
-  if (method === "code") return "Log in with a code";
-  return isFirst ? "Log in" : "Log in again";
 }

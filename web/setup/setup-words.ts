@@ -1,4 +1,4 @@
-import type { AgentErrand, AgentErrandKind, AgentSetup } from "../../src/wire/agent-setup.ts";
+import type { AgentErrand, AgentErrandKind, AgentSetup, LoginMethod } from "../../src/wire/agent-setup.ts";
 
 /** How far a step is; `skipped` is one that nobody needs. */
 export type StepState = "done" | "skipped" | "open" | "later";
@@ -12,11 +12,16 @@ export function programState({ isConfigured, binary }: AgentSetup): StepState {
   return isConfigured && binary !== null ? "done" : "open";
 }
 
-export function loginStepState({ isConfigured, binary, login, loginMethods }: AgentSetup): StepState {
+export function loginStepState(agent: AgentSetup): StepState {
+  const { isConfigured, binary, login, loginMethods } = agent;
   if (login === "logged_in") return "done";
-  if (login === "key_variable") return "skipped";
-  if (loginMethods.length === 0) return "skipped";
+  if (hasKey(agent) || loginMethods.length === 0) return "skipped";
   return isConfigured && binary !== null ? "open" : "later";
+}
+
+/** One that the agent uses: where it is asked about its key, the person may have said no. */
+function hasKey({ keyVariable, login }: AgentSetup): boolean {
+  return keyVariable !== null && login !== "logged_out";
 }
 
 /** What the step of the log-in says, without what is to be done. */
@@ -25,10 +30,17 @@ export function loginWords(agent: AgentSetup): string {
   if (login === "logged_in") {
     return keyVariable === null ? "It is logged in." : `It is logged in, and the key in ${keyVariable} is not used.`;
   }
-  if (keyVariable !== null) return `Not needed: the gateway's environment has a key in ${keyVariable}.`;
+  if (hasKey(agent)) return `Not needed: the gateway's environment has a key in ${keyVariable}.`;
   if (loginMethods.length === 0) return "It has no log-in of its own. Give the gateway the variable with its key.";
   if (!isConfigured || binary === null) return "Comes when its program is there and used.";
+  if (keyVariable !== null) return `It is not logged in, and was told not to use the key in ${keyVariable}.`;
   return login === "unknown" ? "It does not tell whether it is logged in." : "It is not logged in yet.";
+}
+
+/** What the button of a way to log in says. */
+export function loginLabel(method: LoginMethod, state: StepState): string {
+  if (method === "code") return "Log in with a code";
+  return state === "done" ? "Log in again" : state === "skipped" ? "Log in nevertheless" : "Log in";
 }
 
 /** What of this kind runs for the agent, else what ended a moment ago: the newest. */
