@@ -19,27 +19,62 @@ const agent: AgentSetup = {
 
 const keyVariable = "OPENAI_API_KEY";
 
-test.each([
-  [{}, "open", /^It is not logged in yet/, "Log in", false],
-  [{ login: "logged_in" }, "done", /^It is logged in\.$/, "Log in again", true],
-  [{ login: "logged_in", keyVariable }, "done", /the key in OPENAI_API_KEY is not used/, "Log in again", true],
-  [{ login: "key_variable", keyVariable }, "skipped", /^Not needed: .* OPENAI_API_KEY/, "Log in nevertheless", true],
-  // Nothing is known of a program that is not there, but a key is.
-  [{ login: "unknown", binary: null, keyVariable }, "skipped", /^Not needed/, "Log in nevertheless", false],
-  [{ login: "logged_out", keyVariable }, "open", /told not to use the key in OPENAI_API_KEY/, "Log in", false],
-  [{ login: "unknown" }, "open", /does not tell/, "Log in", true],
-  [{ isConfigured: false }, "later", /^Comes when/, "Log in", false],
-  [{ loginMethods: [] }, "skipped", /no log-in of its own/, "Log in nevertheless", false],
-] satisfies [Partial<AgentSetup>, string, RegExp, string, boolean][])(
-  "the log-in of an agent with %o is %s",
-  (changes, state, words, label, ready) => {
-    const changed: AgentSetup = { ...agent, ...changes };
-    expect(loginStepState(changed)).toBe(state);
-    expect(loginWords(changed)).toMatch(words);
-    expect(loginLabel("browser", loginStepState(changed))).toBe(label);
-    expect(isReady(changed)).toBe(ready);
+const cases: readonly {
+  readonly changes: Partial<AgentSetup>;
+  readonly state: string;
+  readonly words: RegExp;
+  readonly label: string;
+  readonly ready: boolean;
+}[] = [
+  { changes: {}, state: "open", words: /^It is not logged in yet/, label: "Log in", ready: false },
+  { changes: { login: "logged_in" }, state: "done", words: /^It is logged in\.$/, label: "Log in again", ready: true },
+  {
+    changes: { login: "logged_in", keyVariable },
+    state: "done",
+    words: /the key in OPENAI_API_KEY is not used/,
+    label: "Log in again",
+    ready: true,
   },
-);
+  {
+    changes: { login: "key_variable", keyVariable },
+    state: "skipped",
+    words: /^Not needed: .* OPENAI_API_KEY/,
+    label: "Log in nevertheless",
+    ready: true,
+  },
+  // Nothing is known of a program that is not there, but a key is.
+  {
+    changes: { login: "unknown", binary: null, keyVariable },
+    state: "skipped",
+    words: /^Not needed/,
+    label: "Log in nevertheless",
+    ready: false,
+  },
+  {
+    changes: { login: "logged_out", keyVariable },
+    state: "open",
+    words: /told not to use the key in OPENAI_API_KEY/,
+    label: "Log in",
+    ready: false,
+  },
+  { changes: { login: "unknown" }, state: "open", words: /does not tell/, label: "Log in", ready: true },
+  { changes: { isConfigured: false }, state: "later", words: /^Comes when/, label: "Log in", ready: false },
+  {
+    changes: { loginMethods: [] },
+    state: "skipped",
+    words: /no log-in of its own/,
+    label: "Log in nevertheless",
+    ready: false,
+  },
+];
+
+test.each(cases)("the log-in of an agent with $changes is $state", ({ changes, state, words, label, ready }) => {
+  const changed: AgentSetup = { ...agent, ...changes };
+  expect(loginStepState(changed)).toBe(state);
+  expect(loginWords(changed)).toMatch(words);
+  expect(loginLabel("browser", loginStepState(changed))).toBe(label);
+  expect(isReady(changed)).toBe(ready);
+});
 
 test("a program is done when it is there and used", () => {
   expect(programState(agent)).toBe("done");
