@@ -20,10 +20,13 @@ import { type ImageConfig, imageConfig, parseDockerfile, type Stage } from "./do
 
 // `node tools/container-root.ts <folder> [--boot]`, as root: makes the image's root folder without an engine, by the Dockerfile's own
 // steps on a Debian of debootstrap, from what HEAD holds. `--boot` then boots it twice, with a session of each agent and the scripted
-// model. Needs Debian's and npm's servers, about 4 GB and some minutes.
+// model. `--resume` goes on after the last step that worked. Needs Debian's and npm's servers, about 4 GB and some minutes.
 
 const repository = resolve(import.meta.dirname, "..");
-const { values, positionals } = parseArgs({ options: { boot: { type: "boolean" } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { boot: { type: "boolean" }, resume: { type: "boolean" } },
+  allowPositionals: true,
+});
 const [given] = positionals;
 if (given === undefined) throw new Error("Which folder? node tools/container-root.ts <folder> [--boot]");
 const folder = resolve(given);
@@ -75,16 +78,27 @@ function makeContext(root: string): void {
 async function build(stage: Stage): Promise<void> {
   const root = rootOf(stage);
   say(`stage ${stage.name ?? "image"}`);
-  rmSync(root, { recursive: true, force: true });
-  execFileSync("cp", ["-a", "--reflink=auto", base, root]);
+  const done = stepsDone(stage);
+  if (done === 0) {
+    rmSync(root, { recursive: true, force: true });
+    execFileSync("cp", ["-a", "--reflink=auto", base, root]);
+  }
   const hosts = ["etc/resolv.conf", "etc/hosts"];
   for (const file of hosts) cpSync(join("/", file), join(root, file), { dereference: true });
   let workdir = "/";
-  for (const { keyword, text } of stage.instructions) {
+  for (const [index, { keyword, text }] of stage.instructions.entries()) {
     if (keyword === "WORKDIR") mkdirSync(join(root, (workdir = text)), { recursive: true });
+    if (index < done) continue;
     if (keyword === "COPY") copy(text, root, workdir);
     if (keyword === "RUN") await run(text, root, workdir);
+    writeFileSync(`${root}.steps`, String(index + 1));
   }
+}
+
+/** With `--resume`, how many of its instructions an earlier run did. */
+function stepsDone(stage: Stage): number {
+  const file = `${rootOf(stage)}.steps`;
+  return values.resume && existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
 }
 
 /** `COPY [--from=<stage>] <source>… <target>`, with wildcards left to the shell of nobody. */
@@ -95,7 +109,9 @@ function copy(text: string, root: string, workdir: string): void {
   const sources = words.slice(from === undefined ? 0 : 1, -1);
   const target = resolve(workdir, words.at(-1) ?? "");
   const top = from === undefined ? context : join(folder, from);
-  for (const source of sources.flatMap((word) => globSync(word.replace(/^\//, ""), { cwd: top }))) {
+  for (const source of sources.flatMap((word) =>
+    word === "." ? [word] : globSync(word.replace(/^\//, ""), { cwd: top }),
+  )) {
     const path = join(top, source);
     const into = text.endsWith("/") ? join(root, target, basename(path)) : join(root, target);
     const isFolder = !text.endsWith("/");

@@ -51,7 +51,8 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
 
   test("its first boot configures both agents with their keys and the repositories' folder, and prints a link that signs in", async () => {
     const output = container.output();
-    for (const agent of agents) expect(output).toMatch(new RegExp(`^${agent} +configured +key_variable `, "m"));
+    expect(output).toMatch(/^claude-code +default +key_variable /m);
+    expect(output).toMatch(/^codex +configured +key_variable /m);
     expect(output).not.toContain("is not logged in");
     expect(output).toContain("Registered /code for files, coding.\n");
     const origin = `http://localhost:${env["POSTERN_PORT"]}`;
