@@ -66,8 +66,9 @@ test("npm replaces the package and `postern service install` the gateway, in mid
   );
 
   const prompt = "slow 5000\nsay the whole long answer\nlines 30";
-  const asked = await api.ask({ dir: world.repository, sessionId, prompt });
-  expect(asked).toMatchObject({ delivered: true, activity: "working", pid });
+  await api.ask({ dir: world.repository, sessionId, prompt });
+  const midTurn = { activity: "working", pid, turns: { length: 3 } };
+  await expect.poll(() => api.read(sessionId), patience).toMatchObject(midTurn);
   expect(await run("service", "install")).toContain(
     `Version ${version} ran, ${later.version} was started in its place`,
   );
