@@ -6,6 +6,7 @@ import { codeBlocks, documents } from "../test/support/documentation.ts";
 import { commandsReference } from "./references/commands.ts";
 import { errorsReference } from "./references/errors.ts";
 import { settingsReference } from "./references/settings.ts";
+import { websocketReference } from "./references/websocket.ts";
 
 const page = (name: string): string => readFileSync(resolve(import.meta.dirname, "../docs/reference", name), "utf8");
 const advice = "It is not what the source says: run `node tools/reference.ts`.";
@@ -14,6 +15,7 @@ test.for([
   ["settings.md", settingsReference],
   ["errors.md", errorsReference],
   ["commands.md", commandsReference],
+  ["websocket.md", websocketReference],
 ] as const)("docs/reference/%s is what the source says", async ([name, make]) => {
   expect(page(name) === (await make()), advice).toBe(true);
 });

@@ -4,6 +4,7 @@ import { commandsReference } from "./references/commands.ts";
 import { errorsReference } from "./references/errors.ts";
 import { httpReference } from "./references/http.ts";
 import { settingsReference } from "./references/settings.ts";
+import { websocketReference } from "./references/websocket.ts";
 
 // `node tools/reference.ts`: writes the pages of docs/reference that are made from the source. `--check` writes nothing, and ends with
 // 1 when one of them is not as it would be written.
@@ -13,6 +14,7 @@ const pages: Readonly<Record<string, () => string | Promise<string>>> = {
   "settings.md": settingsReference,
   "errors.md": errorsReference,
   "commands.md": commandsReference,
+  "websocket.md": websocketReference,
   "http.md": httpReference,
 };
 
