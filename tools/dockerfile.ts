@@ -52,7 +52,9 @@ export function imageConfig({ instructions }: Stage, baseEnv: Readonly<Record<st
     instructions.findLast((instruction) => instruction.keyword === keyword)?.text ?? null;
   const healthcheck = /\bCMD\s+(\[.*\])$/.exec(last("HEALTHCHECK") ?? "")?.[1];
   return {
-    env: Object.assign({ ...baseEnv }, ...instructions.filter(({ keyword }) => keyword === "ENV").map(variablesOf)),
+    env: instructions
+      .filter(({ keyword }) => keyword === "ENV")
+      .reduce((env, instruction) => ({ ...env, ...variablesOf(instruction) }), baseEnv),
     user: last("USER") ?? "root",
     workdir: last("WORKDIR") ?? "/",
     volumes: wordsOf(last("VOLUME")),
