@@ -4,7 +4,7 @@ set -eu
 out=$1
 node tools/build.ts
 mkdir -p "$out/postern"
-npm pack --ignore-scripts --pack-destination "$out"
+npm pack --ignore-scripts --silent --pack-destination "$out"
 tar -xzf "$out"/postern-*.tgz --strip-components=1 -C "$out/postern"
 cp package-lock.json "$out/postern/"
 cd "$out/postern"
