@@ -7,17 +7,10 @@ export interface LogsDatabase {
   readonly dialect: "sqlite" | "postgres";
 }
 
-type Cell = string | number | null;
-
 /**
  * Rows as one parameter, named `item`, each a JSON array in `item.value`: any number of them is the same statement.
- * No text in it holds a NUL.
+ * @param json a JSON list of lists; no text in it holds a NUL
  */
-export function itemsOf(dialect: LogsDatabase["dialect"], rows: readonly (readonly Cell[])[]): RawBuilder<unknown> {
-  return itemsIn(dialect, sql`${JSON.stringify(rows)}`);
-}
-
-/** As {@link itemsOf}. @param json a JSON list of lists */
 export function itemsIn(dialect: LogsDatabase["dialect"], json: RawBuilder<unknown>): RawBuilder<unknown> {
   return dialect === "sqlite"
     ? sql`json_each(${json}) as item`
