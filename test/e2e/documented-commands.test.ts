@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CommandOutcome, type DocumentShell, startDocumentShell } from "../support/document-shell.ts";
 import { type Document, type DocumentedCommand, documents, withWords } from "../support/documentation.ts";
-import { type Act, acts } from "../support/documented-acts.ts";
+import { type Act, acts, liveSession } from "../support/documented-acts.ts";
 import { type DocumentedHome, makeDocumentedHome } from "../support/documented-home.ts";
 
 /** Typed into a home in which nothing is yet. */
@@ -22,7 +22,7 @@ function actOf(page: Document, text: string): Act | undefined {
 async function typeDocument(page: Document, home: DocumentedHome): Promise<void> {
   const isBeginning = beginnings.includes(page.path);
   if (!isBeginning) await home.requireGateway();
-  const variables = isBeginning ? {} : await variablesOf(home);
+  const variables = isBeginning ? {} : await variablesOf(page, home);
   const shell = startDocumentShell({ cwd: isBeginning ? home.home : home.project, env: { ...home.env, ...variables } });
   const followed: Followed[] = [];
   try {
@@ -51,9 +51,10 @@ interface Followed {
 }
 
 /** What documents call so. */
-async function variablesOf(home: DocumentedHome): Promise<Readonly<Record<string, string>>> {
+async function variablesOf({ text }: Document, home: DocumentedHome): Promise<Readonly<Record<string, string>>> {
   const token = await home.token();
-  return { GATEWAY: "http://localhost:7177", TOKEN: token, token, OWNER_TOKEN: token };
+  const session = text.includes("$ID") ? await liveSession(home) : {};
+  return { ID: session["<id>"] ?? "", GATEWAY: "http://localhost:7177", TOKEN: token, token, OWNER_TOKEN: token };
 }
 
 async function runOne(

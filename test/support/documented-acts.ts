@@ -70,7 +70,7 @@ export const acts: readonly Act[] = [
 ];
 
 /** A session that lives, in the project. */
-async function liveSession(home: DocumentedHome): Promise<Readonly<Record<string, string>>> {
+export async function liveSession(home: DocumentedHome): Promise<Readonly<Record<string, string>>> {
   const api = await home.api();
   const { body } = await api.post<SessionPage>("/api/coding/coding_list_sessions", {});
   const lives = body.sessions.find(
