@@ -62,7 +62,7 @@ export function typeInWords(
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) return [...new Set(choices.map(again))].join(" or ");
   if (schema.allOf !== undefined) return schema.allOf.map(again).join(" and ");
-  if (Array.isArray(schema.type)) return schema.type.map((type) => again({ ...schema, type })).join(" or ");
+  if (typeof schema.type === "object") return schema.type.map((type) => again({ ...schema, type })).join(" or ");
   if (schema.type === "array") return `list of ${again(schema.items ?? {})}`;
   if (schema.type === "integer" || schema.type === "number") return numberInWords(schema);
   if (schema.type === "boolean") return "true or false";
