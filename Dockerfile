@@ -30,6 +30,7 @@ WORKDIR /code
 VOLUME ["/home/postern", "/code"]
 EXPOSE 7177
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --start-interval=2s CMD ["node", "/opt/postern/container/healthcheck.mjs"]
+# Without --start-interval, which Podman and older builders refuse.
+HEALTHCHECK --interval=10s --timeout=10s --start-period=60s CMD ["node", "/opt/postern/container/healthcheck.mjs"]
 ENTRYPOINT ["tini", "--", "/opt/postern/container/entrypoint.sh"]
 CMD ["serve"]

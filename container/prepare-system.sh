@@ -9,6 +9,8 @@ rm -rf /var/lib/apt/lists/*
 usermod --login postern --home /home/postern --shell /bin/bash node
 groupmod --new-name postern node
 rm -rf /home/node
+# The sources may be of somebody who lets nobody else read files (umask 077).
+chmod -R u=rwX,go=rX /opt/postern
 # A new volume takes owner and mode from here.
 install -d -o postern -g postern -m 0700 /home/postern
 install -d -o postern -g postern -m 0755 /code

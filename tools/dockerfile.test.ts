@@ -49,6 +49,7 @@ describe("the image", () => {
       entrypoint: ["tini", "--", "/opt/postern/container/entrypoint.sh"],
       healthcheck: ["node", "/opt/postern/container/healthcheck.mjs"],
     });
+    expect(textOf("Dockerfile"), "not every engine builds this").not.toContain("--start-interval=");
     expect(image.env["POSTERN_HOME"]).toMatch(/^\/home\/postern\//);
     // Nothing that follows USER needs root any more.
     const afterUser = last.instructions.slice(last.instructions.findIndex(({ keyword }) => keyword === "USER"));
