@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { z } from "zod";
 import { installDeadlineMs, npmEnvironment, npmScript, runNpm } from "./npm.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
@@ -14,6 +16,8 @@ const nodesDir = join(root, "test", "nodes");
 export const packageCache = join(root, ".cache", "package");
 const npmCache = join(packageCache, "npm");
 const stampFile = join(packageCache, "prepared");
+/** Where npm installed what the package depends on: thousands of files, which each install would have to unpack anew. */
+const installedModules = join(packageCache, "installed", "node_modules");
 
 /** What `package.json` tells of the package. */
 export const packageSchema = z.looseObject({
@@ -38,7 +42,9 @@ export interface TriedNodes {
 export async function preparePackageInstall(say: (sentence: string) => void): Promise<TriedNodes> {
   const stamp = await wantedStamp();
   const isPrepared = async (): Promise<boolean> =>
-    existsSync(stampFile) && (await readFile(stampFile, "utf8")) === stamp && existsSync(newestNode());
+    existsSync(stampFile) &&
+    (await readFile(stampFile, "utf8")) === stamp &&
+    [newestNode(), installedModules].every((it) => existsSync(it));
   if (!(await isPrepared())) {
     const onWait = (): void => say("Another process fetches what the package depends on; waiting for it …");
     const lockFile = join(packageCache, "prepare.lock");
@@ -52,13 +58,17 @@ export async function preparePackageInstall(say: (sentence: string) => void): Pr
 async function prepare(stamp: string, say: (sentence: string) => void): Promise<void> {
   say("Fetching the packages that Postern's package depends on, and the newest Node (about 60 MB, once) …");
   await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd: nodesDir });
-  const stub = join(packageCache, "stub");
-  await rm(stub, { recursive: true, force: true });
-  await mkdir(stub, { recursive: true });
+  const folder = dirname(installedModules);
+  const fresh = `${folder}.new`;
+  for (const one of [folder, fresh]) await rm(one, { recursive: true, force: true });
+  await mkdir(fresh, { recursive: true });
   const { dependencies } = await ownPackage();
-  await writeFile(join(stub, "package.json"), JSON.stringify({ name: "stub", version: "0.0.0", dependencies }));
-  await runNpm(["install", ...installOptions], { cwd: stub });
-  await rm(stub, { recursive: true, force: true });
+  await writeFile(join(fresh, "package.json"), JSON.stringify({ name: "stub", version: "0.0.0", dependencies }));
+  // Nothing but Node is on PATH, so that a package which has to be compiled, or fetched by a program, is found out here.
+  const node = newestNode();
+  const env = { ...npmEnvironment(), PATH: dirname(node) };
+  await runNpm(["install", ...installOptions], { cwd: fresh, node, env });
+  await rename(fresh, folder);
   await writeFile(stampFile, stamp);
 }
 
@@ -82,13 +92,28 @@ function newestNode(): string {
 }
 
 /**
- * `npm install <tarball>`, without its development dependencies, from what was fetched before: nothing is asked of a registry.
- * @param options `folder` may be empty; `node` runs npm, and `path` is all that scripts of packages find
+ * `npm install <tarball>`, without its development dependencies, from what was fetched before: nothing is asked of a registry. A folder
+ * without packages begins with those that the tarball depends on, as npm installed them there.
+ * @param options `folder` has a `package.json`; `node` runs npm, and `path` is all that scripts of packages find
  */
 export async function installTarball(
   tarball: string,
   { folder, node, path }: { readonly folder: string; readonly node: string; readonly path: string },
 ): Promise<void> {
+  if (!existsSync(join(folder, "node_modules"))) await copyModules(folder);
   const env = { ...npmEnvironment(), PATH: path };
   await runNpm(["install", tarball, "--offline", ...installOptions], { cwd: folder, node, env });
+}
+
+/** As hard links where that is possible: npm replaces files and changes none, but for its own list. */
+async function copyModules(folder: string): Promise<void> {
+  const run = promisify(execFile);
+  const list = join("node_modules", ".package-lock.json");
+  try {
+    await run("cp", ["-al", installedModules, folder]);
+  } catch {
+    await run("cp", ["-a", installedModules, folder]); // another disk
+  }
+  await rm(join(folder, list));
+  await copyFile(join(dirname(installedModules), list), join(folder, list));
 }
