@@ -3,7 +3,7 @@ import type { Config } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import type { Log } from "./core/log.ts";
 import { makePrivateFolder, makeRunFolder } from "./platform/private-folders.ts";
-import { isAlive, sendSignal, startTimeOf } from "./platform/processes.ts";
+import { isAlive, sendSignal } from "./platform/processes.ts";
 import { type ConnectedTerminalHost, connectTerminalHost, probeTerminalHost } from "./terminal-host/client.ts";
 import { packageVersion } from "./version.ts";
 
@@ -33,11 +33,11 @@ const hostPollMs = 20;
  */
 export async function endTerminalHost(config: Pick<Config, "runDir">): Promise<boolean> {
   const host = await probeTerminalHost(hostSocketPath(config), systemClock);
-  if (host === null) return true;
-  const startTime = startTimeOf(host.pid);
+  // It may leave by itself meanwhile, and its number be another's.
+  if (host === null || !isAlive(host.pid, host.pidStartTime)) return true;
   const deadline = systemClock.now() + hostEndMs;
   sendSignal(host.pid, "SIGTERM");
-  while (isAlive(host.pid, startTime)) {
+  while (isAlive(host.pid, host.pidStartTime)) {
     if (systemClock.now() > deadline) return false;
     await systemClock.sleep(hostPollMs);
   }

@@ -7,6 +7,7 @@ import { readStatus } from "./replies.ts";
 /** A host that answered. */
 export interface ProbedHost {
   readonly pid: number;
+  readonly pidStartTime: string;
   readonly version: string;
   readonly status: HostStatus;
 }
@@ -24,8 +25,8 @@ export async function probeTerminalHost(socketPath: string, clock: Clock): Promi
       { onMessage: nothing, onOutput: nothing, onClose: nothing },
     );
     try {
-      const { pid, hostVersion: version } = connection.hello;
-      return { pid, version, status: readStatus(await connection.request("status", {})) };
+      const { pid, pidStartTime, hostVersion: version } = connection.hello;
+      return { pid, pidStartTime, version, status: readStatus(await connection.request("status", {})) };
     } finally {
       connection.close();
     }
