@@ -12,11 +12,16 @@ export interface InstalledAgents {
   readonly codex: string;
   /** A folder that holds `claude` and `codex` and nothing else, for a PATH. */
   readonly binDir: string;
+  /** Gemini CLI's program, run by the Node on PATH. */
+  readonly gemini: string;
+  /** A folder that holds `gemini` and nothing else: worlds of other tests do not have it. */
+  readonly furtherBinDir: string;
 }
 
 const agentsDir = resolve(import.meta.dirname, "..", "test", "agents");
 const modulesDir = join(agentsDir, "node_modules");
 const binDir = join(modulesDir, ".postern-bin");
+const furtherBinDir = join(modulesDir, ".postern-further-bin");
 const stampFile = join(modulesDir, ".postern-stamp");
 const lockFile = join(agentsDir, ".cache", "install.lock");
 
@@ -34,7 +39,13 @@ export async function installAgents(say: (sentence: string) => void): Promise<In
       if ((await installedStamp()) !== stamp) await install(stamp, say);
     });
   }
-  return { claude: join(binDir, "claude"), codex: join(binDir, "codex"), binDir };
+  return {
+    claude: join(binDir, "claude"),
+    codex: join(binDir, "codex"),
+    binDir,
+    gemini: join(furtherBinDir, "gemini"),
+    furtherBinDir,
+  };
 }
 
 async function wantedStamp(): Promise<string> {
@@ -47,7 +58,7 @@ async function installedStamp(): Promise<string | null> {
 }
 
 async function install(stamp: string, say: (sentence: string) => void): Promise<void> {
-  say("Installing the pinned agents into test/agents (about 250 MB, once) …");
+  say("Installing the pinned agents into test/agents (about 270 MB, once) …");
   const startedAt = performance.now();
   // The binaries come as packages of their own, so that no install script has to run.
   await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd: agentsDir });
@@ -56,6 +67,8 @@ async function install(stamp: string, say: (sentence: string) => void): Promise<
   await mkdir(binDir, { recursive: true });
   await symlink(claude, join(binDir, "claude"));
   await symlink(codex, join(binDir, "codex"));
+  await mkdir(furtherBinDir, { recursive: true });
+  await symlink(findGemini(), join(furtherBinDir, "gemini"));
   await writeFile(stampFile, stamp);
   say(`Installed the agents in ${Math.round((performance.now() - startedAt) / 1000)} s.`);
 }
@@ -74,6 +87,10 @@ function findCodex(): string {
   );
 }
 
+function findGemini(): string {
+  return firstExisting("Gemini CLI", [join(modulesDir, "@google/gemini-cli", "bundle", "gemini.js")]);
+}
+
 function firstExisting(agent: string, paths: readonly string[]): string {
   const found = paths.find((path) => existsSync(path));
   if (found === undefined)
@@ -82,6 +99,6 @@ function firstExisting(agent: string, paths: readonly string[]): string {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const { claude, codex } = await installAgents((sentence) => console.log(sentence));
-  console.log(`claude  ${claude}\ncodex   ${codex}`);
+  const { claude, codex, gemini } = await installAgents((sentence) => console.log(sentence));
+  console.log(`claude  ${claude}\ncodex   ${codex}\ngemini  ${gemini}`);
 }

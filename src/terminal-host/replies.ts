@@ -44,6 +44,7 @@ export function readSnapshot(value: unknown): TerminalSnapshot {
     rows: number(fields, "rows"),
     ansi: text(fields, "ansi"),
     lines: need(textListField(fields, "lines"), "lines"),
+    title: textField(fields, "title") ?? null,
     offset: number(fields, "offset"),
   };
 }

@@ -17,6 +17,7 @@ export interface PaintedScreen {
   readonly rows: number;
   readonly ansi: string;
   readonly lines: readonly string[];
+  readonly title: string | null;
 }
 
 /** A terminal without a display that parses output and knows the screen. */
@@ -33,6 +34,8 @@ export interface ScreenModel {
 
 /** Lines above the screen that a snapshot can give back; the full history is in the raw log. */
 const SCROLLBACK_LINES = 1_000;
+/** A program may set any title; nobody reads more of it. */
+const TITLE_CHARACTERS = 200;
 /** A snapshot above this (every cell in its own colour) goes without scrollback. */
 const ANSI_LIMIT = 8 * 1024 * 1024;
 
@@ -60,6 +63,10 @@ export function createScreenModel(
   terminal.loadAddon(new UnicodeGraphemesAddon());
   const incomplete = watchIncompleteOutput();
   let cut: Uint8Array = new Uint8Array(0);
+  let title: string | null = null;
+  terminal.onTitleChange((told) => {
+    title = told.slice(0, TITLE_CHARACTERS);
+  });
   const parts = { terminal, insides: insidesOf(terminal), untold: watchUntoldModes(terminal) };
   eraseToLastCell(terminal, parts.insides);
   answerQueries(terminal, answer);
@@ -86,6 +93,7 @@ export function createScreenModel(
         rows: terminal.rows,
         ansi: full.length <= ANSI_LIMIT ? full : paintScreen(parts, { scrollback: false }),
         lines: visibleLines(terminal.buffer.active, terminal.rows),
+        title,
       };
     },
     incompleteBytes: incomplete.bytes,

@@ -66,6 +66,8 @@ export interface TerminalSnapshot {
   readonly ansi: string;
   /** The visible rows as plain text, trailing blanks cut; for failure reports and prompt delivery. */
   readonly lines: readonly string[];
+  /** The window title that the program set last; null when it set none, or when an older host does not tell. */
+  readonly title: string | null;
   /** The number of output bytes since the start that this snapshot contains: live output goes on from here. */
   readonly offset: number;
 }

@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import { messagesRequest, readMessages, writeMessages, writeMessagesError } from "./anthropic-messages.ts";
 import { type Conversation, type FailureCount, type Reply, replyTo } from "./conversation.ts";
+import { contentPath, contentRequest, readContent, writeContent, writeContentError } from "./gemini-content.ts";
 import { completionsRequest, readCompletions, writeCompletions } from "./openai-completions.ts";
 import { readResponses, responsesRequest, writeResponses, writeResponsesError } from "./openai-responses.ts";
 
@@ -131,6 +132,18 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
       const reply = replyOf(conversation);
       record({ conversation, reply });
       await writeCompletions(response, parsed.data, reply);
+    } else if (request.method === "POST" && contentPath(path) !== null) {
+      const { model = "", method } = contentPath(path) ?? {};
+      const parsed = contentRequest.safeParse(JSON.parse(body));
+      if (!parsed.success) {
+        record(null);
+        writeContentError(response, 400, parsed.error.message);
+        return;
+      }
+      const conversation = readContent(parsed.data, model);
+      const reply = replyOf(conversation);
+      record({ conversation, reply });
+      await writeContent(response, reply, method === "streamGenerateContent");
     } else {
       record(null);
       answerOther(request.method ?? "GET", path, response);
@@ -177,7 +190,8 @@ function answerOther(method: string, path: string, response: ServerResponse): vo
     response.writeHead(status, { "content-type": "application/json" });
     response.end(method === "HEAD" ? undefined : JSON.stringify(value));
   };
-  if (path.endsWith("/count_tokens")) json(200, { input_tokens: 100 });
+  if (path.endsWith(":countTokens")) json(200, { totalTokens: 100 });
+  else if (path.endsWith("/count_tokens")) json(200, { input_tokens: 100 });
   else if (path.endsWith("/models")) json(200, { object: "list", data: [], models: [], has_more: false });
   else if (path === "/") json(200, { service: "scripted model server" });
   else json(404, { type: "error", error: { type: "not_found_error", message: `No route ${method} ${path}` } });

@@ -41,7 +41,7 @@ const slowPieceMs = 50;
 
 /** Cuts `text` into pieces and calls `emit` for each, spread over `overMs`. */
 export async function streamText(
-  stream: EventWriter,
+  stream: Pick<EventWriter, "pause" | "gone">,
   text: string,
   options: {
     readonly overMs: number;

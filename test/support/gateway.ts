@@ -33,9 +33,9 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** @param options `agents` puts both real agents on PATH, `config` goes into the config file, `reply` answers for the model */
+/** @param options `agents` puts both real agents on PATH, or Gemini CLI alone, `config` goes into the config file, `reply` answers for the model */
 export async function createWorld(options: {
-  readonly agents: boolean;
+  readonly agents: boolean | "gemini";
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly reply?: ModelServerOptions["reply"];
@@ -51,7 +51,7 @@ export async function createWorld(options: {
   await symlink(sharedCompileCache(), join(home, "terminal-host", "compile-cache"));
   await makeRepository(repository);
   const modelServer = await startModelServer(options.reply === undefined ? {} : { reply: options.reply });
-  const agentDirs = options.agents ? [(await installAgents(() => undefined)).binDir] : [];
+  const agentDirs = await binDirsOf(options.agents);
   const path = [...agentDirs, process.env["PATH"] ?? ""].join(":");
   return {
     root,
@@ -71,6 +71,8 @@ export async function createWorld(options: {
       CODEX_HOME: codexDir,
       OPENAI_BASE_URL: `${modelServer.url}/v1`,
       OPENAI_API_KEY: "sk-scripted-openai-0000000000000000",
+      GOOGLE_GEMINI_BASE_URL: modelServer.url,
+      GEMINI_API_KEY: "sk-scripted-gemini-0000000000000000",
       ...options.env,
     },
     async close() {
@@ -79,6 +81,12 @@ export async function createWorld(options: {
       await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
+}
+
+async function binDirsOf(agents: boolean | "gemini"): Promise<readonly string[]> {
+  if (agents === false) return [];
+  const { binDir, furtherBinDir } = await installAgents(() => undefined);
+  return [agents === "gemini" ? furtherBinDir : binDir];
 }
 
 /** Ends every terminal of this state folder and its host, as nothing in Postern ever does by itself. */

@@ -15,9 +15,14 @@ const folder = join(import.meta.dirname, "../../src/coding/transcripts/fixtures"
 /** All real transcripts that the tests have. */
 export const fixtures: readonly Fixture[] = readdirSync(folder).map((name) => ({
   name,
-  format: name.startsWith("claude") ? "claude" : "codex",
+  format: formatOf(name),
   bytes: readFileSync(join(folder, name)),
 }));
+
+function formatOf(name: string): TranscriptFormat {
+  if (name.startsWith("gemini")) return "gemini";
+  return name.startsWith("claude") ? "claude" : "codex";
+}
 
 /** A place in something, as a part of its length. Not `fc.double`: most of its values lie next to zero. */
 const place = fc.nat(999_999).map((millionths) => millionths / 1_000_000);

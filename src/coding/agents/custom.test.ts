@@ -143,6 +143,7 @@ test("no two agents answer to one name", () => {
   expect(createTemplates([named("one"), named("two", ["three"])]).map(({ name }) => name)).toEqual([
     "claude-code",
     "codex",
+    "gemini-cli",
     "one",
     "two",
   ]);

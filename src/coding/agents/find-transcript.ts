@@ -2,6 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import { isUuid } from "../../core/ids.ts";
+import { headId } from "../transcripts/head-id.ts";
 
 // A person with more projects or days than this is not known; a folder that was filled on purpose ends here.
 const maxFolders = 20_000;
@@ -88,4 +89,22 @@ function newestFirst(names: readonly string[]): readonly string[] {
 
 function numbered(names: readonly string[]): readonly string[] {
   return names.filter((name) => /^\d+$/.test(name)).toSorted((a, b) => Number(b) - Number(a));
+}
+
+/**
+ * Gemini CLI's layout: `<root>/<project>/chats/session-<time>-<the id's first 8 digits>.jsonl`, with the id in the first line. Each resume
+ * leaves another such file behind, without a turn: the session's own is the one that was begun first.
+ */
+export async function findByHeadId(root: string, agentSessionId: string): Promise<string | null> {
+  if (!isUuid(agentSessionId)) return null;
+  const id = agentSessionId.toLowerCase();
+  const ending = `-${id.slice(0, 8)}.jsonl`;
+  const found: { readonly name: string; readonly path: string }[] = [];
+  for (const project of await namesIn(root)) {
+    for (const name of await namesIn(join(root, project, "chats"))) {
+      const path = join(root, project, "chats", name);
+      if (name.startsWith("session-") && name.endsWith(ending) && headId(path, id) === id) found.push({ name, path });
+    }
+  }
+  return found.toSorted((one, other) => (one.name < other.name ? -1 : 1))[0]?.path ?? null;
 }

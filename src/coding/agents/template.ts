@@ -120,6 +120,8 @@ export interface TranscriptPlace {
    * What does not match is no transcript of a session.
    */
   readonly names: readonly [RegExp, ...RegExp[]];
+  /** A group `beginning` holds only the beginning of the id: all of it is `sessionId` in the file's first line. */
+  readonly idInFirstLine?: boolean;
 }
 
 /**
@@ -174,6 +176,11 @@ export interface AgentTemplate {
    * one would be typed behind it: the keys that empty the composer on this screen, null when it is empty. Null for other agents.
    */
   readonly clearComposer: ((lines: readonly string[]) => string | null) | null;
+  /**
+   * For an agent that tells its state in the window title: what this title says, null for words of another kind. An agent that has this
+   * is typed into only while its title says that it is idle. Missing where the title tells nothing.
+   */
+  readonly readTitle?: (title: string) => ToldActivity | null;
   /** The folders under which this agent's transcripts lie, given its environment. */
   transcriptRoots(env: Environment): readonly string[];
   /** The same, with the names of folders and files: what {@link findTranscript} would find for any id. */

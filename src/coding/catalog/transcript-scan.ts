@@ -3,6 +3,7 @@ import { openBlockingSource } from "../transcripts/blocking-source.ts";
 import { claudeReader } from "../transcripts/claude-reader.ts";
 import { codexPayload } from "../transcripts/codex-lines.ts";
 import { codexReader } from "../transcripts/codex-reader.ts";
+import { geminiReader } from "../transcripts/gemini-reader.ts";
 import { fieldsAt, parseLine, stringAt } from "../transcripts/json-fields.ts";
 import { looksLikeObject } from "../transcripts/json-peek.ts";
 import type { LineSource } from "../transcripts/line-source.ts";
@@ -51,7 +52,10 @@ export interface ScanOptions {
 /** How a scan ended; `gone` is a file that is not there any more. */
 export type ScanEnd = "done" | "unreadable" | "gone";
 
-const readers = { claude: claudeReader, codex: codexReader } satisfies Record<TranscriptFormat, TranscriptReader>;
+const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader } satisfies Record<
+  TranscriptFormat,
+  TranscriptReader
+>;
 
 /** So much is read between two checkpoints: some thousand of them lose little, and their texts stay small. */
 const windowBytes = 8 * 1024 * 1024;
@@ -98,7 +102,8 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
     const reached = await source.lines(position, to, {
       line(bytes, offset) {
         if (bytes.length <= 1) return; // an empty line hides nothing
-        if (offset === 0 && file.format === "codex" && isSubagentMeta(bytes)) kind = "part";
+        if (offset === 0 && (file.format === "gemini" || (file.format === "codex" && isSubagentMeta(bytes))))
+          kind = "part";
         if (!looksLikeObject(bytes) || !indexer.line(bytes, offset)) {
           skippedLines += 1;
           return;
@@ -118,6 +123,8 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
         for (const text of collector.take()) texts.push(text);
       },
     });
+    // A resume of Gemini CLI leaves a file of the same session behind that never gets a turn (measured).
+    if (file.format === "gemini" && indexer.marks.length > 0) kind = "session";
     const stuck = reached.offset === position.offset;
     position = reached;
     const complete = source.seekable ? to >= source.stamp.sizeBytes : to - reached.offset > maxLineBytes || stuck;

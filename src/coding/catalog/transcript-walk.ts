@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { isErrno } from "../../core/errors.ts";
+import { headId } from "../transcripts/head-id.ts";
 import type { TranscriptFormat } from "../transcripts/transcript.ts";
 
 /** Where one agent's transcripts lie. Can be sent to a process. */
@@ -11,6 +12,8 @@ export interface CatalogSource {
   readonly root: string;
   /** Names of the folders from the root down and, last, of the file; one has the session's id in the group `id`. */
   readonly names: readonly RegExp[];
+  /** The id is not in a name but in the field `sessionId` of the file's first line; it begins with the group `beginning`. */
+  readonly idInFirstLine?: boolean;
 }
 
 /** A file that is a session's transcript by its name. */
@@ -61,16 +64,17 @@ export function pathKind(source: CatalogSource, path: string): PathKind | null {
   if (parts[0] === ".." || parts.length > source.names.length) return null;
   if (!parts.every((part, at) => source.names[at]?.test(part) === true)) return null;
   if (parts.length < source.names.length) return { kind: "folder", depth: parts.length };
-  const sessionId = idIn(source, parts);
+  const sessionId =
+    source.idInFirstLine === true ? headId(path, groupIn(source, parts, "beginning")) : groupIn(source, parts, "id");
   if (sessionId === null) return null;
   const { agent, format } = source;
   return { kind: "file", file: { path, agent, format, sessionId } };
 }
 
-function idIn({ names }: CatalogSource, parts: readonly string[]): string | null {
+function groupIn({ names }: CatalogSource, parts: readonly string[], group: string): string | null {
   for (const [at, part] of parts.entries()) {
-    const id = names[at]?.exec(part)?.groups?.["id"];
-    if (id !== undefined) return id;
+    const found = names[at]?.exec(part)?.groups?.[group];
+    if (found !== undefined) return found;
   }
   return null;
 }

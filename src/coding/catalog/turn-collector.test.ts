@@ -8,18 +8,24 @@ import { systemClock } from "../../core/clock.ts";
 import { silentLog } from "../../core/log.ts";
 import { claudeReader } from "../transcripts/claude-reader.ts";
 import { codexReader } from "../transcripts/codex-reader.ts";
+import { geminiReader } from "../transcripts/gemini-reader.ts";
 import { createTranscripts, type TranscriptFormat } from "../transcripts/index.ts";
 import { looksLikeObject } from "../transcripts/json-peek.ts";
 import type { TurnIndexer } from "../transcripts/turn-index.ts";
 import { createTextCollector, maxTurnTextCharacters } from "./turn-collector.ts";
 import type { CollectorState, TurnText } from "./turn-text.ts";
 
+const formats = ["claude", "codex", "gemini"] as const;
+const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader };
 const folder = join(import.meta.dirname, "../transcripts/fixtures");
 const fixtures = readdirSync(folder).map((name) => ({
   name,
-  format: name.startsWith("claude") ? ("claude" as const) : ("codex" as const),
+  format: formats.find((format) => name.startsWith(format)) ?? ("codex" as const),
   lines: readFileSync(join(folder, name), "utf8").split(/(?<=\n)/),
 }));
+
+/** What Gemini CLI leaves beside a session that it resumes has no turns. */
+const isEmpty = (name: string): boolean => name.includes("left-by-resumes");
 
 /** The text of each turn, by its index, as the pieces tell it. */
 function textsOf(pieces: readonly TurnText[]): readonly string[] {
@@ -37,7 +43,7 @@ function collect(
   lines: readonly string[],
   pauses: (line: number) => "take" | "go_on_later" | "no" = () => "no",
 ): readonly TurnText[] {
-  const indexer: TurnIndexer = (format === "claude" ? claudeReader : codexReader).createIndexer();
+  const indexer: TurnIndexer = readers[format].createIndexer();
   let collector = createTextCollector(format);
   const pieces: TurnText[] = [];
   let offset = 0;
@@ -72,47 +78,44 @@ async function readTexts(format: TranscriptFormat, lines: readonly string[]): Pr
 }
 
 describe("the collected text of each turn is the text of the turn as it is read", () => {
-  test.each(fixtures)("$name", async ({ format, lines }) => {
+  test.each(fixtures)("$name", async ({ name, format, lines }) => {
     const expected = await readTexts(format, lines);
-    expect(expected.length).toBeGreaterThan(0);
+    if (!isEmpty(name)) expect(expected.length).toBeGreaterThan(0);
     expect(textsOf(collect(format, lines))).toEqual(expected);
     expect(textsOf(collect(format, lines, () => "take"))).toEqual(expected);
     expect(textsOf(collect(format, lines, () => "go_on_later"))).toEqual(expected);
   });
 
-  test.each(["claude", "codex"] as const)(
-    "%s: also of files put together from lines of all versions",
-    async (format) => {
-      const all = fixtures.filter((fixture) => fixture.format === format).map(({ lines }) => lines);
-      const oneLine = fc.oneof(
-        fc.constantFrom(...all.flat()),
-        fc.json().map((json) => `${json.replaceAll("\n", " ")}\n`),
-      );
-      const files = fc
-        .tuple(fc.constantFrom(...all), fc.array(fc.tuple(fc.nat(200), oneLine), { maxLength: 15 }))
-        .map(([base, extras]) => {
-          const mixed = [...base];
-          for (const [at, line] of extras) mixed.splice(at % mixed.length, 0, line);
-          return mixed;
-        });
-      const pauses = fc.infiniteStream(fc.constantFrom("no", "no", "take", "go_on_later")).map((stream) => {
-        const answers: ("take" | "go_on_later" | "no")[] = [];
-        return (line: number): "take" | "go_on_later" | "no" => {
-          while (answers.length <= line) answers.push(oneOf(stream.next().value));
-          return answers[line] ?? "no";
-        };
+  test.each(formats)("%s: also of files put together from lines of all versions", async (format) => {
+    const all = fixtures.filter((fixture) => fixture.format === format).map(({ lines }) => lines);
+    const oneLine = fc.oneof(
+      fc.constantFrom(...all.flat()),
+      fc.json().map((json) => `${json.replaceAll("\n", " ")}\n`),
+    );
+    const files = fc
+      .tuple(fc.constantFrom(...all), fc.array(fc.tuple(fc.nat(200), oneLine), { maxLength: 15 }))
+      .map(([base, extras]) => {
+        const mixed = [...base];
+        for (const [at, line] of extras) mixed.splice(at % mixed.length, 0, line);
+        return mixed;
       });
-      await fc.assert(
-        fc.asyncProperty(files, pauses, async (lines, pause) => {
-          const expected = await readTexts(format, lines);
-          expect(textsOf(collect(format, lines))).toEqual(expected);
-          const repeated = new Set(lines).size < lines.length;
-          if (!repeated) expect(textsOf(collect(format, lines, pause))).toEqual(expected);
-        }),
-        { numRuns: 100 },
-      );
-    },
-  );
+    const pauses = fc.infiniteStream(fc.constantFrom("no", "no", "take", "go_on_later")).map((stream) => {
+      const answers: ("take" | "go_on_later" | "no")[] = [];
+      return (line: number): "take" | "go_on_later" | "no" => {
+        while (answers.length <= line) answers.push(oneOf(stream.next().value));
+        return answers[line] ?? "no";
+      };
+    });
+    await fc.assert(
+      fc.asyncProperty(files, pauses, async (lines, pause) => {
+        const expected = await readTexts(format, lines);
+        expect(textsOf(collect(format, lines))).toEqual(expected);
+        const repeated = new Set(lines).size < lines.length;
+        if (!repeated) expect(textsOf(collect(format, lines, pause))).toEqual(expected);
+      }),
+      { numRuns: 100 },
+    );
+  });
 });
 
 function oneOf(value: unknown): "take" | "go_on_later" | "no" {

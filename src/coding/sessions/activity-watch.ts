@@ -183,7 +183,8 @@ export class ActivityWatch {
 
   async #observe(event: Observation, line?: ReportedLine): Promise<void> {
     const before = this.#state;
-    if (line !== undefined || event.kind === "permission_answered")
+    const byTitle = this.#input.template.readTitle !== undefined && event.kind === "prompt_seen";
+    if (line !== undefined || byTitle || event.kind === "permission_answered")
       this.#agent.heard(line?.at ?? this.#deps.clock.now());
     this.#state = nextActivity(before, event, line ?? { at: this.#deps.clock.now(), permissionId: "" });
     if (event.kind === "prompt_submitted") this.#transcript.markPrompt(line?.at ?? 0);

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
-import type { AgentTemplate, Environment, ToldState } from "../agents/template.ts";
+import type { AgentTemplate, Environment, ToldActivity, ToldState } from "../agents/template.ts";
 import type { ActivityState, Observation } from "./activity.ts";
 import { agrees, toldNews } from "./agent-word-news.ts";
 import { composerOnScreen } from "./deliver.ts";
@@ -42,6 +42,8 @@ export class AgentWord {
   /** Where no state file tells, how the composer stands since when, while a question is open. */
   #sight: { readonly covered: boolean; readonly at: number } | null = null;
   #wasCovered = false;
+  /** What the window title says since when. */
+  #title: { readonly activity: ToldActivity; readonly since: number } | null = null;
 
   constructor(deps: AgentWordDeps) {
     this.#deps = deps;
@@ -53,10 +55,20 @@ export class AgentWord {
     this.#toldAt = at;
   }
 
-  /** What the agent's own state file says, where it keeps one. */
+  /** What the agent's own state file says, where it keeps one, or its window title, where that tells. */
   says(): Promise<ToldState | null> {
     const { template, identity, pid, env } = this.#deps;
+    if (template.readTitle !== undefined) return this.#saysByTitle(template.readTitle);
     return template.liveState(identity.record.sessionId, { pid, env });
+  }
+
+  async #saysByTitle(read: (title: string) => ToldActivity | null): Promise<ToldState | null> {
+    const { host, terminalId, clock } = this.#deps;
+    const { title } = await host.snapshot(terminalId);
+    const activity = title === null ? null : read(title);
+    if (activity === null) this.#title = null;
+    else if (this.#title?.activity !== activity) this.#title = { activity, since: clock.now() };
+    return this.#title === null ? null : { ...this.#title, hooked: false };
   }
 
   /** Whether a state file told at the last look. */
@@ -72,6 +84,8 @@ export class AgentWord {
   /** Whether a prompt may be typed now: no dialog is open, and no turn runs that its hook has yet to tell of. */
   async letsType(state: ActivityState): Promise<boolean> {
     const told = await this.says();
+    // Of an agent that tells nothing else, nobody would know of an open dialog.
+    if (told === null && this.#deps.template.readTitle !== undefined) return false;
     return told === null || told.activity === "idle" || (told.activity === "working" && state.inBackground);
   }
 

@@ -27,7 +27,7 @@ export interface FoundTerminal {
 /** What is left of a terminal whose program is gone. */
 export interface LeftTerminal {
   readonly terminalId: string;
-  readonly screen: Omit<TerminalSnapshot, "lines">;
+  readonly screen: Omit<TerminalSnapshot, "lines" | "title">;
   readonly exitCode: number;
   readonly signal: string | null;
 }

@@ -15,6 +15,7 @@ beforeEach(async () => {
   onTestFinished(() => transcripts.close());
 });
 
+const formats = ["claude", "codex", "gemini"] as const;
 const fixture = (name: string): string => join(import.meta.dirname, "fixtures", `${name}.jsonl`);
 
 describe("how the last turn stands while a file grows line by line", () => {
@@ -33,12 +34,15 @@ describe("how the last turn stands while a file grows line by line", () => {
     "codex-0.137.0-failed": "0:none 1:open 1:failed 1:open 2:open 3:open 3:ended",
     "codex-0.47.0-tools": "0:none 1:open 2:open 2:ended",
     "codex-0.20.0-tools": "0:none 1:open 2:open 2:ended",
+    "gemini-0.61.0-tools": "0:none 1:open 2:ended 3:open 4:open 4:ended 5:open 6:ended",
+    "gemini-0.61.0-interruptions":
+      "0:none 1:open 2:ended 3:open 3:aborted 4:open 4:failed 5:open 6:open 6:aborted 7:open 8:open 8:aborted",
   };
   test.each(Object.entries(cases))("%s", async (name, states) => {
     const seen: string[] = [];
     for (const text of (await readFile(fixture(name), "utf8")).split(/(?<=\n)/)) {
       await appendFile(path, text);
-      const summary = await transcripts.summary(path, name.startsWith("claude") ? "claude" : "codex");
+      const summary = await transcripts.summary(path, formats.find((format) => name.startsWith(format)) ?? "codex");
       const state = `${summary?.turnCount}:${summary?.lastTurn.kind}`;
       if (seen.at(-1) !== state) seen.push(state);
     }

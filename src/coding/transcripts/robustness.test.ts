@@ -3,7 +3,7 @@ import { checkGrowth, checkReading, readOnce } from "../../../test/support/trans
 import { fixtures } from "../../../test/support/transcript-fuzz.ts";
 
 // The same with many more runs: test/long/transcript-fuzz.long.test.ts.
-describe.each(["claude", "codex"] as const)("a transcript of %s", (format) => {
+describe.each(["claude", "codex", "gemini"] as const)("a transcript of %s", (format) => {
   test("read in random pieces while it grows gives the same as read at once", async () => {
     await checkGrowth(format, { numRuns: 150 });
   });

@@ -3,9 +3,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { claudeReader } from "./claude-reader.ts";
 import { codexReader } from "./codex-reader.ts";
+import { geminiReader } from "./gemini-reader.ts";
 import { savedIndexerSchema } from "./saved-indexer.ts";
 import type { TurnIndexer } from "./turn-index.ts";
 
+const readers = [
+  ["claude", claudeReader],
+  ["gemini", geminiReader],
+] as const;
 const folder = join(import.meta.dirname, "fixtures");
 
 interface Line {
@@ -37,7 +42,7 @@ function outcome({ turnsBefore, marks, facts }: TurnIndexer): unknown {
 }
 
 test.each(readdirSync(folder))("an indexer goes on where another one stood, at any line of %s", (file) => {
-  const reader = file.startsWith("claude") ? claudeReader : codexReader;
+  const reader = readers.find(([format]) => file.startsWith(format))?.[1] ?? codexReader;
   const lines = linesOf(file);
   const whole = outcome(read(reader.createIndexer(), lines));
   for (let at = 0; at <= lines.length; at += 1) {

@@ -39,7 +39,7 @@ const factsSchema = z.object({
   turnLines: z.int(),
 });
 
-/** What both formats' indexers know between two lines: the newest turns, how many went before them, and the facts. */
+/** What all formats' indexers know between two lines: the newest turns, how many went before them, and the facts. */
 const baseSchema = z.object({ turnsBefore: z.int(), marks: z.array(markSchema), facts: factsSchema });
 
 const savedClaudeSchema = baseSchema.extend({
@@ -60,12 +60,20 @@ const savedCodexSchema = baseSchema.extend({
   usageStart: z.int().nullable(),
 });
 
+const savedGeminiSchema = baseSchema.extend({ format: z.literal("gemini"), copying: z.boolean() });
+
 /** @see SavedIndexer */
-export const savedIndexerSchema = z.discriminatedUnion("format", [savedClaudeSchema, savedCodexSchema]);
+export const savedIndexerSchema = z.discriminatedUnion("format", [
+  savedClaudeSchema,
+  savedCodexSchema,
+  savedGeminiSchema,
+]);
 
 /** An indexer of a Claude Code transcript, put by. */
 export type SavedClaude = z.infer<typeof savedClaudeSchema>;
 /** An indexer of a Codex rollout, put by. */
 export type SavedCodex = z.infer<typeof savedCodexSchema>;
+/** An indexer of a Gemini CLI transcript, put by. */
+export type SavedGemini = z.infer<typeof savedGeminiSchema>;
 /** An indexer put by, so that another one can go on where it stood; as JSON about a kilobyte. */
 export type SavedIndexer = z.infer<typeof savedIndexerSchema>;

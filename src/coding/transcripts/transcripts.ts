@@ -4,6 +4,7 @@ import { createKeyedLock } from "../../core/single-flight.ts";
 import { createFileWatch } from "../../platform/file-watch.ts";
 import { claudeReader } from "./claude-reader.ts";
 import { codexReader } from "./codex-reader.ts";
+import { geminiReader } from "./gemini-reader.ts";
 import { type LineSource, openLineSource } from "./line-source.ts";
 import { createOpenTranscript, type OpenTranscript } from "./open-transcript.ts";
 import { withEarlierParts } from "./rollout-chain.ts";
@@ -20,7 +21,10 @@ const maxCachedCharacters = 8_000_000;
 /** Paths that are remembered as told; with more the telling begins anew. */
 const maxForbidden = 1_000;
 
-const readers = { claude: claudeReader, codex: codexReader } satisfies Record<TranscriptFormat, TranscriptReader>;
+const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader } satisfies Record<
+  TranscriptFormat,
+  TranscriptReader
+>;
 
 /** What {@link createTranscripts} needs. */
 export interface TranscriptsOptions {

@@ -1,0 +1,133 @@
+import { join } from "node:path";
+import type { PermissionMode } from "../../wire/coding.ts";
+import { codingError } from "../errors.ts";
+import { findByHeadId } from "./find-transcript.ts";
+import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./gemini-settings.ts";
+import type { AgentTemplate, LaunchPlan, LaunchRequest, ToldActivity } from "./template.ts";
+
+const modes = { ask: "default", edits: "auto_edit", all: "yolo" } satisfies Record<PermissionMode, string>;
+
+/** The id's first eight digits are in the name, all of it in the file's first line. */
+const fileName = /^session-.+-(?<beginning>[0-9a-f]{8})\.jsonl$/;
+
+/**
+ * Gemini CLI, as measured with 0.61.0. It takes hooks from files of the user, of the repository or of root only, none of them one
+ * session's: so its transcript tells of turns, and its window title of its state.
+ */
+export const geminiCli: AgentTemplate = {
+  name: "gemini-cli",
+  aliases: ["gemini"],
+  displayName: "Gemini CLI",
+  binaryName: "gemini",
+  npmPackage: "@google/gemini-cli",
+  keyVariables: geminiKeyVariables,
+  nestingVariables: [
+    "GEMINI_CLI",
+    "GEMINI_CLI_IDE_*",
+    "GEMINI_CLI_NO_RELAUNCH",
+    "GEMINI_SESSION_ID",
+    "GEMINI_PROJECT_DIR",
+    "GEMINI_PLANS_DIR",
+    "GEMINI_CWD",
+    // What the launch of the agent around the gateway has set was meant for that agent.
+    "GEMINI_CLI_TRUST_WORKSPACE",
+  ],
+  idRegime: "assigned",
+  transcriptFormat: "gemini",
+  hasHooks: false,
+  readyBy: "composer",
+  // A prompt that begins with `?` is left out of what a resumed session remembers.
+  commandPrefixes: ["/", "!", "@", "?"],
+  commandWords: ["exit", "quit"],
+  // There is no way to add to the system prompt, only to replace all of it.
+  accepts: { model: true, systemPrompt: false, prompt: true },
+  // Enter within 40 ms of a paste, by the agent's own clock, is a new line; a last `\` makes it one too.
+  paste: { bracketed: true, enterDelayMs: 300, suffix: " ", isExact: () => true, editorKey: null },
+  interruptKeys: "\x1b",
+  // It logs in with a dialog, which it opens by itself.
+  loginArgs: [],
+  plan,
+  parseHook: () => null,
+  composerPainted: (lines) => composerRows(lines) !== null,
+  clearComposer,
+  readTitle,
+  transcriptRoots: (env) => [join(geminiDir(env), "tmp")],
+  transcriptPlaces: (env) => [
+    { root: join(geminiDir(env), "tmp"), names: [/./, /^chats$/, fileName], idInFirstLine: true },
+  ],
+  findTranscript: (agentSessionId, env) => findByHeadId(join(geminiDir(env), "tmp"), agentSessionId),
+  // The id was assigned: there is nothing to find out.
+  discoverSessionId: async () => null,
+  // It keeps no file that tells who runs a session.
+  externalHolder: async () => null,
+  externalSessions: async () => new Map(),
+  liveState: async () => null,
+  liveStatePath: () => null,
+  loginState: async (_binary, env) =>
+    geminiKeyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown",
+};
+
+async function plan(request: LaunchRequest): Promise<LaunchPlan> {
+  if (request.systemPrompt !== null) {
+    throw codingError("invalid_request", "gemini-cli takes no systemPrompt: it can only replace its own as a whole.");
+  }
+  const hiding = await hidesTitle(request);
+  if (hiding !== null) {
+    throw codingError(
+      "agent_start_failed",
+      `Cannot start gemini-cli: its window title is the only place where it tells what it is doing, and ${hiding} switches that off. Take "dynamicWindowTitle" and "hideWindowTitle" out of it.`,
+    );
+  }
+  await answerKeyDialog(request.env);
+  const argv: [string, ...string[]] = [
+    request.binary,
+    // With "=", so that no value is ever read as a flag.
+    `${request.kind === "start" ? "--session-id" : "--resume"}=${request.sessionId}`,
+    `--approval-mode=${modes[request.permissionMode]}`,
+  ];
+  if (request.model !== null) argv.push(`--model=${request.model}`);
+  if (request.prompt !== null) argv.push(`--prompt-interactive=${request.prompt}`);
+  return {
+    argv,
+    env: {
+      // Else it starts itself once more, and stays as the parent of that.
+      GEMINI_CLI_NO_RELAUNCH: "true",
+      // Trust for this launch alone: it leaves with the process, as the registration of a folder can be taken back.
+      ...(request.trustDir ? { GEMINI_CLI_TRUST_WORKSPACE: "true" } : {}),
+    },
+  };
+}
+
+/** The agent's own signs, which no other words of its title begin with. */
+const signs: readonly (readonly [RegExp, ToldActivity])[] = [
+  [/^◇ {2}Ready/, "idle"],
+  [/^✋ {2}Action Required/, "needs_permission"],
+  [/^[✦⏲] {2}/, "working"],
+];
+
+function readTitle(title: string): ToldActivity | null {
+  return signs.find(([sign]) => sign.test(title))?.[1] ?? null;
+}
+
+const boxTop = /^▄{8,}/;
+const boxBottom = /^▀{8,}/;
+/** What follows in a conversation: an answer, a message, a box. */
+const conversation = /^\s*[✦╭│ℹ✕⚠]/;
+
+/** The last box with a prompt sign, when nothing but the lines of state follows: what was said before stands in such boxes too. */
+function composerRows(lines: readonly string[]): readonly string[] | null {
+  const top = lines.findLastIndex((line) => boxTop.test(line));
+  const bottom = lines.findLastIndex((line) => boxBottom.test(line));
+  if (top === -1 || bottom <= top + 1) return null;
+  const rows = lines.slice(top + 1, bottom);
+  if (!/^ [>*](?:\s|$)/.test(rows[0] ?? "")) return null;
+  return lines.slice(bottom + 1).some((line) => conversation.test(line)) ? null : rows;
+}
+
+/** Ctrl+U empties the line before the cursor; on an empty line, Backspace takes the line end before it. */
+function clearComposer(lines: readonly string[]): string | null {
+  const rows = composerRows(lines);
+  const text = (rows ?? []).map((row) => row.replace(/^ [>*]/, "").trim()).filter((row) => row !== "");
+  if (text.length === 0 || /^Type your message/.test(text[0] ?? "")) return null;
+  return "\x15\x7f".repeat(text.length);
+}
