@@ -4,7 +4,7 @@ import { onlyPorts, runCommand } from "../../test/support/run-cli.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { PosternError } from "../core/errors.ts";
 import type { CliStores, RunningGateway } from "./ports.ts";
-import { greeting } from "./serve-command.ts";
+import { greeting, stopGateway } from "./serve-command.ts";
 
 const clock = createFakeClock();
 const expiresAt = new Date(clock.now() + 10 * 60_000).toISOString();
@@ -122,5 +122,21 @@ describe("postern serve", () => {
     expect(await json(false)).toMatchObject({ signIn: null });
     const open = await greeting(gateway(false), { json: false, context: { interactive: true, clock } });
     expect(open).toContain("POSTERN_AUTH=none");
+  });
+
+  test("ends agents only when it is told to, and then also when the gateway does not stop", async () => {
+    const ended: string[] = [];
+    const stopping = (name: string, close: () => Promise<void>) => ({
+      close,
+      endTerminals: async () => void ended.push(name),
+    });
+    const stops = async (): Promise<void> => undefined;
+    const fails = async (): Promise<void> => {
+      throw new Error("It does not stop.");
+    };
+    await stopGateway(stopping("left alone", stops), { endAgents: false });
+    await stopGateway(stopping("ended", stops), { endAgents: true });
+    await expect(stopGateway(stopping("cut off", fails), { endAgents: true })).rejects.toThrow("does not stop");
+    expect(ended).toEqual(["ended", "cut off"]);
   });
 });

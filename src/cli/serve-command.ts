@@ -40,8 +40,19 @@ async function serve({ json, endAgents, ...overrides }: ServeOptions, context: C
     ? "Agents end; their sessions can be gone on with after the next start."
     : "Agents live on in the terminal host; `postern serve` finds them again.";
   context.stderr(`${signal}: stopping the gateway. ${fate}\n`);
-  await closeWithin(gateway);
-  if (endAgents) await gateway.endTerminals();
+  await stopGateway(gateway, { endAgents: endAgents === true });
+}
+
+/** Stops it; its agents end in good order also when it is cut off. */
+export async function stopGateway(
+  gateway: Pick<RunningGateway, "close" | "endTerminals">,
+  { endAgents }: { readonly endAgents: boolean },
+): Promise<void> {
+  try {
+    await closeWithin(gateway);
+  } finally {
+    if (endAgents) await gateway.endTerminals();
+  }
 }
 
 /** What `postern serve` says first. A link signs in whoever reads it first: without a person to read it, it is not for a log. */
@@ -79,7 +90,7 @@ function nextSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-async function closeWithin(gateway: RunningGateway): Promise<void> {
+async function closeWithin(gateway: Pick<RunningGateway, "close">): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     const error = new PosternError(
