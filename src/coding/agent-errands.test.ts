@@ -27,6 +27,7 @@ const admin = callerWith("admin");
 /** Log-ins of an agent that is this Node, in a real terminal host, with a clock that the test turns. */
 async function setUp(
   script = "console.log('Go to https://login.invalid'); process.stdin.once('data', () => process.exit(3));",
+  begins: Promise<void> = Promise.resolve(),
 ) {
   const fixture = await makeHostFixture();
   const host = await fixture.connect();
@@ -54,7 +55,13 @@ async function setUp(
   };
   const bin = await makeTempFolder();
   const logins = createAgentErrands({
-    host,
+    host: {
+      ...host,
+      async spawn(spec) {
+        await begins;
+        return host.spawn(spec);
+      },
+    },
     clock,
     log: silentLog,
     agents: {
@@ -222,6 +229,33 @@ test("one that is cancelled ends with all that it started, and leaves nothing; t
   await expect
     .poll(() => logins.ofAgent("agent"), patience)
     .toEqual([{ kind: "install", sessionId: next.sessionId, state: "ended", exitCode: 0 }]);
+});
+
+test("one that is asked for while another is being cancelled begins after the end of that", async () => {
+  const { logins, bin, screen, terminalOf, lives } = await setUp();
+  await plantNpm(bin, "trap '/bin/sleep 0.3; exit 1' HUP TERM; echo begun; while :; do /bin/sleep 0.05; done");
+  const first = await logins.install("agent");
+  await expect.poll(() => screen(first.sessionId), patience).toContain("begun");
+  const terminalId = terminalOf(first.sessionId);
+  const cancelled = logins.cancel("agent", "install");
+  const next = await logins.install("agent");
+  expect(next.sessionId).not.toBe(first.sessionId);
+  expect(await lives(terminalId)).toBe(false);
+  await cancelled;
+  expect(logins.ofAgent("agent").map(({ sessionId }) => sessionId)).toEqual([next.sessionId]);
+  await logins.cancel("agent", "install");
+});
+
+test("one that is cancelled before its terminal is there leaves none", async () => {
+  const begins = Promise.withResolvers<void>();
+  const { logins, host, folders } = await setUp(undefined, begins.promise);
+  const asked = logins.logIn("agent");
+  await expect.poll(() => logins.ofAgent("agent"), patience).toHaveLength(1);
+  await logins.cancel("agent", "login");
+  begins.resolve();
+  await asked;
+  expect(await host.list()).toEqual([]);
+  expect(folders()).toEqual([]);
 });
 
 test("a way to log in that the agent does not have is refused", async () => {

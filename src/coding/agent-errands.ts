@@ -69,6 +69,8 @@ interface Errand {
   state: "running" | "ended";
   exitCode: number | null;
   watchers: number;
+  /** While it is ended and forgotten. */
+  removal: Promise<void> | null;
   cancelUnwatched: () => void;
   cancelLimit: () => void;
 }
@@ -138,9 +140,18 @@ export function createAgentErrands({ host, agents, clock, log }: AgentErrandsDep
     await host.forget(errand.terminalId).catch((error: unknown) => complain(errand, error));
   }
 
-  async function remove(errand: Errand): Promise<void> {
-    if (!hasEnded(errand)) await end(errand);
-    drop(errand);
+  function remove(errand: Errand): Promise<void> {
+    errand.removal ??= (async () => {
+      if (!hasEnded(errand)) await end(errand);
+      drop(errand);
+      await forget(errand);
+    })();
+    return errand.removal;
+  }
+
+  /** It was cancelled before the host had answered, which may have begun it after that: nobody else would end it. */
+  async function endDropped(errand: Errand): Promise<void> {
+    await end(errand);
     await forget(errand);
   }
 
@@ -154,10 +165,12 @@ export function createAgentErrands({ host, agents, clock, log }: AgentErrandsDep
   async function start(kind: AgentErrandKind, agent: AgentTemplate, program: Program): Promise<{ sessionId: string }> {
     const isRunning = (errand: Errand): boolean =>
       errand.agent === agent.name && errand.kind === kind && !hasEnded(errand);
-    const { errandId } = await flights(
-      `${kind} ${agent.name}`,
-      async () => [...errands.values()].find(isRunning) ?? spawn(kind, agent, program),
-    );
+    const { errandId } = await flights(`${kind} ${agent.name}`, async () => {
+      const running = [...errands.values()].find(isRunning);
+      if (running?.removal === null) return running;
+      await running?.removal; // npm takes back its half before the next begins
+      return spawn(kind, agent, program);
+    });
     return { sessionId: errandId };
   }
 
@@ -171,6 +184,7 @@ export function createAgentErrands({ host, agents, clock, log }: AgentErrandsDep
       state: "running",
       exitCode: null,
       watchers: 0,
+      removal: null,
       cancelUnwatched: () => undefined,
       cancelLimit: () => undefined,
     };
@@ -185,6 +199,7 @@ export function createAgentErrands({ host, agents, clock, log }: AgentErrandsDep
       throw codingError("agent_start_failed", told, { cause: error });
     }
     log.info({ agent }, `the ${words[kind]} of an agent began`);
+    if (!errands.has(errand.errandId)) await endDropped(errand);
     if (hasEnded(errand) || !errands.has(errand.errandId)) return errand; // before the host had answered
     errand.cancelLimit = clock.after(limitMs, () => void end(errand));
     endUnwatched(errand);
