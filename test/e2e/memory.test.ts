@@ -134,7 +134,8 @@ describe.for(agents)("%s", (agent) => {
     expect(kept).not.toContain("planted = by a hook");
     expect(kept.match(/<(system-reminder|environment_context|user_instructions)/g)).toBeNull();
     const environment = Object.entries(used.world.env).filter(([name]) => /KEY|PLANTED/.test(name));
-    expect(environment).toHaveLength(5);
+    const planted = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", ...Object.keys(keys)];
+    expect(environment.map(([name]) => name)).toEqual(expect.arrayContaining(planted));
     for (const [name, value] of environment) expect(kept, name).not.toContain(value);
     const stored = await storedWords(used.world);
     expect(stored).toContain(`timeout of ${agent}`);
