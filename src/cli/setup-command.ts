@@ -1,3 +1,4 @@
+import { realpath } from "node:fs/promises";
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
 import type { Folder, FolderScope } from "../wire/access.ts";
@@ -100,9 +101,10 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
   report(done, options, context);
 }
 
-/** A folder that is registered keeps the scopes that it has. */
+/** A folder that is registered keeps the scopes that it has, by whichever path it is named. */
 async function addFolder(stores: CliStores, path: string): Promise<Folder> {
-  const registered = (await stores.folders.list()).find((folder) => folder.path === path);
+  const real = await realpath(path).catch(() => path); // one that is not there is refused where it is added
+  const registered = (await stores.folders.list()).find((folder) => folder.path === real);
   return registered ?? (await stores.folders.add(path, folderScopes));
 }
 

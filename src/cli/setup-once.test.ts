@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { posternEnvironment, runPostern } from "../../test/support/postern-process.ts";
@@ -48,12 +48,13 @@ test("once: the agents, a folder and a link the first time, and nothing ever aft
   expect((await postern("folder", "list", "--json")).stdout).toContain('"folders": []');
 });
 
-test("a folder that is not there leaves nothing half done, and one that has scopes keeps them", async () => {
+test("a folder that is not there leaves nothing half done, and one that has scopes keeps them, also by a link", async () => {
   const { code, setUp, postern } = await makeServer({});
   const wrong = await setUp("--yes", "--once", "--folder", "elsewhere", "--link", "--json");
   expect([wrong.code, wrong.stdout]).toEqual([1, ""]);
   await postern("folder", "add", code, "--scopes", "files,coding,exec");
-  const right = await setUp("--yes", "--once", "--folder", "code", "--link", "--json");
+  await symlink(code, `${code}-link`);
+  const right = await setUp("--yes", "--once", "--folder", "code-link", "--link", "--json");
   expect(JSON.parse(right.stdout)).toMatchObject({
     default: null,
     agents: [{ name: "claude-code" }, { name: "codex" }],
