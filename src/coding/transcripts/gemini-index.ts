@@ -55,19 +55,25 @@ export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
     return true;
   }
 
-  /** Reads the put-off answers from the end until one is readable. */
+  /** Reads the put-off answers from the end, until they told how the turn stands, the model and the time: all are in each real line. */
   function settle(): void {
     const lines = putOff;
     putOff = [];
+    let turn: TurnState | null = null;
+    let model: string | null = null;
+    let time: string | null = null;
     for (const bytes of lines.toReversed()) {
       const line = parseLine(bytes);
       if (line === null || !isGeminiAnswer(line)) continue;
       const ended = listAt(line, "toolCalls").length === 0 && geminiText(line["content"]) !== "";
-      facts.lastTurn = ended ? { kind: "ended" } : { kind: "open" };
-      facts.model = stringAt(line, "model") ?? facts.model;
-      absorbTime(facts, timeOf(line));
-      return;
+      turn ??= ended ? { kind: "ended" } : { kind: "open" };
+      model ??= stringAt(line, "model");
+      time ??= timeOf(line);
+      if (model !== null && time !== null) break;
     }
+    facts.lastTurn = turn ?? facts.lastTurn;
+    facts.model = model ?? facts.model;
+    facts.updatedAt = time ?? facts.updatedAt;
   }
 
   /** The turn is over, in this way. */
