@@ -1,6 +1,6 @@
 import type { Account, AuditNote } from "./accounts/index.ts";
 import type { CliStores } from "./cli/ports.ts";
-import { createKnownAgents, loginArguments } from "./coding/agents/index.ts";
+import { createKnownAgents, installEnvironment, loginArguments } from "./coding/agents/index.ts";
 import { browserAddress, type Config, loadConfig } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import { PosternError } from "./core/errors.ts";
@@ -62,11 +62,15 @@ export async function openCommandStores(config: Config = loadConfig()): Promise<
   };
 }
 
-function setupOf({ agents }: Stores): Pick<CliStores["agents"], "known" | "locate" | "logIn"> {
+function setupOf({ agents }: Stores): Pick<CliStores["agents"], "known" | "locate" | "installEnvironment" | "logIn"> {
   const known = createKnownAgents(agents);
   return {
     known: () => known.list(),
     locate: (name, binary) => known.locate(name, binary),
+    installEnvironment(name) {
+      const template = agents.template(name);
+      return installEnvironment(template, agents.environmentOf(template));
+    },
     logIn(name, binary) {
       const template = agents.template(name);
       return { argv: [binary, ...(loginArguments(template) ?? [])], env: agents.environmentOf(template) };

@@ -32,7 +32,7 @@ export interface ConfigOverrides {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** This process's environment. */
-export const processEnvironment: Environment = process.env;
+const processEnvironment: Environment = process.env;
 
 // The path of a Unix socket, with its end mark, has 108 bytes on Linux and 104 on macOS; the longest name of ours has 12.
 const longestRunDirBytes = 90;

@@ -92,10 +92,7 @@ const ports: CliPorts = {
     return createService(fileURLToPath(new URL("../bin/postern.js", import.meta.url)));
   },
 
-  async runProgram(argv, env) {
-    const { processEnvironment } = await import("./config.ts");
-    return runProgram(argv, env ?? processEnvironment);
-  },
+  runProgram,
 
   async token() {
     const { loadConfig } = await import("./config.ts");

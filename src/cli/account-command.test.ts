@@ -27,7 +27,14 @@ async function run(argv: readonly string[], clientsKnown = true) {
   const stores: CliStores = {
     folders: { add: unused, list: unused, remove: unused },
     tokens: { create: unused, list: unused, revoke: unused },
-    agents: { list: unused, known: unused, locate: unused, logIn: unused, configure: unused },
+    agents: {
+      list: unused,
+      known: unused,
+      locate: unused,
+      installEnvironment: unused,
+      logIn: unused,
+      configure: unused,
+    },
     browsers: { createLink: unused, list: unused, revoke: unused },
     accounts: {
       async add(wanted, baseUrl) {

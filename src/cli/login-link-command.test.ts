@@ -25,7 +25,14 @@ async function run(argv: readonly string[], records = [record]) {
     tokens: { create: unused, list: unused, revoke: unused },
     accounts: { add: unused, list: unused, remove: unused },
     clients: { add: unused, list: unused, remove: unused },
-    agents: { list: unused, known: unused, locate: unused, logIn: unused, configure: unused },
+    agents: {
+      list: unused,
+      known: unused,
+      locate: unused,
+      installEnvironment: unused,
+      logIn: unused,
+      configure: unused,
+    },
     browsers: {
       createLink: async (baseUrl, account) => ({
         url: `${baseUrl ?? "http://configured"}/sign-in#secret${account === null ? "" : `-of-${account}`}`,

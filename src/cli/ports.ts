@@ -69,6 +69,8 @@ export interface CliStores {
     known(): Promise<readonly KnownAgent[]>;
     /** The same of one agent, with its program at `binary`, or with null where PATH finds it by now. */
     locate(name: string, binary: string | null): Promise<KnownAgent>;
+    /** What its installation runs with. */
+    installEnvironment(name: string): Environment;
     /** How to run its log-in. */
     logIn(name: string, binary: string): { readonly argv: readonly [string, ...string[]]; readonly env: Environment };
     /** Configures agents and sets the default, all or nothing. A null `binary` is looked up on PATH at each start. */
@@ -181,7 +183,7 @@ export interface CliPorts {
    * Runs a program in this terminal, by argv, until it ends; what it prints goes to standard error. Ctrl-C ends it, and not us.
    * @returns its exit code; null when it could not be started or was ended by a signal
    */
-  runProgram(argv: readonly [string, ...string[]], env: Environment | null): Promise<number | null>;
+  runProgram(argv: readonly [string, ...string[]], env: Environment): Promise<number | null>;
   /** `POSTERN_TOKEN`; null when it is not set. */
   token(): Promise<string | null>;
 }

@@ -186,11 +186,11 @@ test("every step goes by flags too, and a second time changes nothing", async ()
   const machine = await makeMachine(["claude"]);
   const setup = (...flags: readonly string[]) => runPostern(["coding", "setup", ...flags], { env: machine.env });
   await writeFile(machine.fails, "");
-  expect(await setup("--agent", "codex", "--install")).toMatchObject({
-    code: 1,
-    stdout: "",
-    stderr: expect.stringContaining("$ npm install --global @openai/codex\n"),
-  });
+  const env = { ...machine.env, OPENAI_API_KEY: "sk-key" };
+  const failed = await runPostern(["coding", "setup", "--agent", "codex", "--install"], { env });
+  expect(failed).toMatchObject({ code: 1, stdout: "" });
+  expect(failed.stderr).toContain("$ npm install --global @openai/codex\n");
+  expect(failed.stderr).toContain("npm error E404 key:\n");
   expect(await machine.agents()).toMatchObject({ agents: [] });
   await rm(machine.fails);
   const first = await setup("--agent", "agent_b", "--install", "--default", "codex", "--json");

@@ -27,7 +27,7 @@ export async function installAgent(
   if (command === null)
     throw missing(`npm does not have ${agent.name}. Install it, and name its program with --binary.`);
   context.stderr(`$ ${command.join(" ")}\n`);
-  const exitCode = await context.ports.runProgram(command, null);
+  const exitCode = await context.ports.runProgram(command, stores.agents.installEnvironment(agent.name));
   if (exitCode !== 0)
     throw missing(`\`${command.join(" ")}\` did not work; what it printed says why. Nothing was configured.`);
   if ((await stores.agents.locate(agent.name, null)).binary !== null) return { binary: null };

@@ -6,7 +6,7 @@ import { createSingleFlight } from "../core/single-flight.ts";
 import { findExecutable } from "../platform/executables.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { AgentErrand, AgentErrandKind, LoginMethod } from "../wire/agent-setup.ts";
-import { type Argv, installCommand, loginArguments, loginMethods } from "./agents/known-agents.ts";
+import { type Argv, installCommand, installEnvironment, loginArguments, loginMethods } from "./agents/known-agents.ts";
 import type { AgentTemplate, Environment } from "./agents/template.ts";
 import { codingError } from "./errors.ts";
 import type { Caller } from "./ports.ts";
@@ -269,7 +269,6 @@ interface Program {
   readonly env: Environment;
 }
 
-/** What a package runs at its installation sees no key. */
 async function installProgram(template: AgentTemplate, env: Environment): Promise<Program> {
   const command = installCommand(template);
   if (command === null) {
@@ -282,6 +281,5 @@ async function installProgram(template: AgentTemplate, env: Environment): Promis
     const told = "`npm` is not on the gateway's PATH. It comes with Node.js; install it, and start the gateway again.";
     throw codingError("agent_binary_missing", told);
   }
-  const keyless = Object.entries(env).filter(([name]) => !template.keyVariables.includes(name));
-  return { argv: [program, ...args], env: Object.fromEntries(keyless) };
+  return { argv: [program, ...args], env: installEnvironment(template, env) };
 }

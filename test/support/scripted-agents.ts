@@ -34,7 +34,7 @@ export async function makeScriptedMachine(
     join(bin, "npm"),
     `echo "npm $*" >>"${root}/npm-calls"
 echo "npm $*"
-[ -e "${root}/npm-fails" ] && { echo "npm error E404"; exit 1; }
+[ -e "${root}/npm-fails" ] && { echo "npm error E404 key:$OPENAI_API_KEY"; exit 1; }
 while [ -e "${root}/npm-waits" ]; do /bin/sleep 0.1; done
 /bin/cp "${root}/codex.sh" "${bin}/codex"
 echo "added 1 package"`,

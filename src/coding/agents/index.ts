@@ -1,7 +1,7 @@
 export { changeAgent } from "./change-agent.ts";
 export { type CustomAgent, customAgentSchema } from "./custom.ts";
 export { hookCommand } from "./hook-command.ts";
-export { createKnownAgents, type KnownAgents, loginArguments } from "./known-agents.ts";
+export { createKnownAgents, installEnvironment, type KnownAgents, loginArguments } from "./known-agents.ts";
 export { type AgentRegistry, createRegistry, type RegistryDeps, type ResolvedAgent } from "./registry.ts";
 export type {
   AgentTemplate,

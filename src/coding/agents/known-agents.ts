@@ -75,6 +75,14 @@ export function installCommand({ npmPackage }: Pick<AgentTemplate, "npmPackage">
   return npmPackage === null ? null : ["npm", "install", "--global", npmPackage];
 }
 
+/** What a package runs at its installation sees no key. @param env the agent's */
+export function installEnvironment(
+  { keyVariables }: Pick<AgentTemplate, "keyVariables">,
+  env: Environment,
+): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !keyVariables.includes(name)));
+}
+
 /** The ways to log in to an agent; a log-in that works from anywhere is a way with a code. */
 export function loginMethods({ loginArgs, codeLoginArgs }: AgentTemplate): LoginMethod[] {
   return [
