@@ -11,6 +11,10 @@ import { createScreens } from "./screens.ts";
 import { serveHost } from "./server.ts";
 import { clearLeftovers } from "./terminal-record.ts";
 
+/** What is asked of a host without terminals is answered in milliseconds. */
+const LAST_ANSWERS_MS = 1_000;
+const LAST_ANSWER_POLL_MS = 5;
+
 /** The terminal host: a process of its own, so that the programs in its terminals outlive the gateway. */
 async function main(options: HostOptions): Promise<void> {
   const { socketPath, stateDir } = options;
@@ -26,6 +30,7 @@ async function main(options: HostOptions): Promise<void> {
   const screens = createScreens({ clock: systemClock, log });
   const host = createHost({ ...options, clock: systemClock, screens, recordings, log });
   let cancelIdle: (() => void) | undefined;
+  let hasPlace = true;
   const server = await serveHost(host, {
     socketPath,
     identity: { hostVersion: options.version, pid: process.pid, pidStartTime: startTimeOf(process.pid) },
@@ -40,7 +45,7 @@ async function main(options: HostOptions): Promise<void> {
   process.once("SIGTERM", endAndLeave);
   host.onRetired(() => {
     server.tellLeaving();
-    setImmediate(leave); // once the request that made it retire is answered
+    setImmediate(makeWay); // once the request that made it retire is answered
   });
   watchIdle();
   flushCompileCache(); // at its end a host may be killed before that would happen by itself
@@ -64,9 +69,26 @@ async function main(options: HostOptions): Promise<void> {
 
   function leave(): void {
     log.info({ terminals: host.terminalCount() }, "leaving");
+    giveUpPlace();
+    process.exit(0);
+  }
+
+  function giveUpPlace(): void {
+    if (!hasPlace) return;
+    hasPlace = false;
     server.removeSocket();
     lock?.release();
-    process.exit(0);
+  }
+
+  /** The next host may begin at once; this one still answers what it was asked, such as the end of its last terminal. */
+  function makeWay(): void {
+    giveUpPlace();
+    const latest = systemClock.now() + LAST_ANSWERS_MS;
+    const leaveWhenAnswered = (): void => {
+      if (!server.isAnswering() || systemClock.now() >= latest) leave();
+      else systemClock.after(LAST_ANSWER_POLL_MS, leaveWhenAnswered);
+    };
+    leaveWhenAnswered();
   }
 }
 

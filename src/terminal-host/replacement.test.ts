@@ -49,3 +49,21 @@ test("what is spawned at the very moment in which a host makes way is spawned on
     expect(alive.map((info) => info.terminalId)).toEqual([other.terminalId]);
   }
 });
+
+test("a host that makes way answers what it was asked before: the end of its last terminal, which is let go of at its exit", async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const fixture = await makeHostFixture();
+    const older = await fixture.connect({ version: "1.0.0" });
+    const { terminalId } = await older.spawn(specOf(["/bin/cat"]));
+    await older.close();
+    const newer = await fixture.connect({ version: "1.1.0" });
+    const released = Promise.withResolvers<void>();
+    newer.onExit((ended) => {
+      if (ended?.terminalId === terminalId) newer.release(terminalId).then(released.resolve, released.reject);
+    });
+    const [exit] = await Promise.all([newer.end(terminalId), released.promise]);
+    expect(exit).toMatchObject({ signal: expect.anything() });
+    expect(await newer.list()).toEqual([]);
+    expect(newer.host()).toMatchObject({ version: "1.1.0" });
+  }
+});

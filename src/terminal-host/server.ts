@@ -14,7 +14,9 @@ export interface HostServer {
   connectionCount(): number;
   /** Tells all gateways that the host leaves. */
   tellLeaving(): void;
-  /** Removes the socket, unless it is another host's by now. */
+  /** Whether a gateway waits for an answer. */
+  isAnswering(): boolean;
+  /** Removes the socket, unless it is another host's by now, and listens no more; who is connected stays so. */
   removeSocket(): void;
 }
 
@@ -54,8 +56,10 @@ export async function serveHost(
   }
 
   let listening = await listen(socketPath, accept);
+  let isRemoved = false;
   function check(): void {
     clock.after(CHECK_MS, () => {
+      if (isRemoved) return;
       if (!options.lock.stands()) options.onOrphaned();
       else if (inodeOf(socketPath) === listening.inode) check();
       else void relisten().finally(check);
@@ -76,8 +80,11 @@ export async function serveHost(
     tellLeaving() {
       for (const connection of connections) connection.sendLeaving();
     },
+    isAnswering: () => [...connections].some((connection) => connection.isAnswering()),
     removeSocket() {
+      isRemoved = true;
       if (inodeOf(socketPath) === listening.inode) rmSync(socketPath, { force: true });
+      listening.server.close();
     },
   };
 }
