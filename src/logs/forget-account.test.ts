@@ -66,6 +66,26 @@ describeOnBothStores("removing an account", (openStore) => {
     expect(rows).toEqual([]);
   });
 
+  test("leaves nothing of what is remembered meanwhile either", async () => {
+    const store = await openStore();
+    const { directory, logs, remember } = await setUp(store);
+    const [gone, stays] = [await addAccount(store), await addAccount(store)];
+    await remember(gone, "theirs");
+    const submit = (accountId: string, n: number) =>
+      logs.submit(whole(accountId), { content: `Decision: later = ${n} https://later.example/${n}` });
+    const submitSome = () => Promise.allSettled(Array.from({ length: 16 }, (_, n) => submit(gone, n)));
+    const before = submitSome();
+    const removal = directory.remove(gone);
+    const after = submitSome();
+    const others = Array.from({ length: 16 }, (_, n) => submit(stays, n));
+    await removal;
+    await Promise.all(others); // whose writes share a transaction with those that are refused
+    await Promise.all([before, after]); // either is right: remembered and removed, or refused
+    await expect(submit(gone, 0)).rejects.toThrow();
+    expect(await rowsOf(store, gone)).toBe(0);
+    expect((await logs.list(whole(stays), { limit: 50 })).logs).toHaveLength(16);
+  });
+
   test("removes nothing when the account cannot be removed", async () => {
     const store = await openStore();
     const { forgetting, remember } = await setUp(store);
