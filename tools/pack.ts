@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { installDeadlineMs, npmEnvironment, runNpm } from "./npm.ts";
+import { promisify } from "node:util";
+import buildPages from "../test/support/web-setup.ts";
+import { installDeadlineMs, runNpm } from "./npm.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 import { packageCache, packageSchema } from "./package-install.ts";
 
@@ -53,14 +56,16 @@ async function pack(
   await mkdir(checkout, { recursive: true });
   for (const name of sources) await cp(join(root, name), join(checkout, name), { recursive: true });
   await symlink(join(root, "node_modules"), join(checkout, "node_modules"));
-  const own = `${join(root, "node_modules", ".bin")}:${process.env["PATH"] ?? ""}`;
-  // Whoever packs for a test has the types checked elsewhere.
-  const env = { ...npmEnvironment(), PATH: own, POSTERN_BUILD_UNCHECKED: "1" };
-  await runNpm(["pack", "--silent", `--pack-destination=${made}`], { cwd: checkout, env });
+  // As `prepack` does it, but for the types, which are checked elsewhere, and the pages, which tests of pages have built as well.
+  await buildPages();
+  await promisify(execFile)(process.execPath, [join(checkout, "tools/build.ts"), "--no-web", "--no-check"]);
+  await cp(join(root, "dist", "web"), join(checkout, "dist", "web"), { recursive: true });
+  const words = ["pack", "--silent", "--ignore-scripts", `--pack-destination=${made}`] as const;
+  await runNpm(words, { cwd: checkout });
   const text = await readFile(join(checkout, "package.json"), "utf8");
   const file = join(checkout, "package.json");
   await writeFile(file, JSON.stringify({ ...packageSchema.parse(JSON.parse(text)), version: laterVersion }, null, 2));
-  await runNpm(["pack", "--silent", "--ignore-scripts", `--pack-destination=${made}`], { cwd: checkout, env });
+  await runNpm(words, { cwd: checkout });
   await rm(checkout, { recursive: true });
   await rename(made, folder);
 }

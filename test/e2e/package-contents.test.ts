@@ -37,7 +37,8 @@ test("the tarball holds the command, what it runs, its license and its words, an
   ];
   expect(files).toEqual(expect.arrayContaining(needed));
   expect(files.filter((file) => /\.test\.|\.tsx?$|\.map$|fixture|node_modules|tsbuildinfo/.test(file))).toEqual([]);
-  const { version } = packageSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
+  const { version, scripts } = packageSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
+  expect(scripts, "`npm pack` builds first").toMatchObject({ prepack: "node tools/build.ts" });
   expect(await readFile(join(root, "CHANGELOG.md"), "utf8")).toMatch(
     new RegExp(`^## \\[(Unreleased|${version})\\]`, "m"),
   );
