@@ -137,6 +137,24 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
     await expect.poll(async () => (await submit(me)).status).toBe("pending");
   });
 
+  test("one that cannot be read does not keep the others waiting", async () => {
+    const { extractor, next } = slowExtractor();
+    const { store, logs, me } = await setUp({ extractor });
+    const ids: string[] = [];
+    for (const content of ["one", "two", "three"]) ids.push((await logs.submit(whole(me), { content })).log.logId);
+    const [, broken = "", last = ""] = ids;
+    await store.db
+      .updateTable("log_entries")
+      .set({ form: "turns", content: "no list" })
+      .where("log_id", "=", broken)
+      .execute();
+    for (const count of [1, 2]) (await next(count))?.answer();
+    await expect(logs.settled()).rejects.toThrow();
+    expect((await logs.get(whole(me), last)).status).toBe("ready");
+    const pending = store.db.selectFrom("log_entries").select("log_id").where("status", "=", "pending");
+    expect(await pending.execute()).toEqual([{ log_id: broken }]);
+  });
+
   test("a pending entry is deleted at once, and its answer thrown away", async () => {
     const { extractor, asked, next } = slowExtractor();
     const { store, logs, me } = await setUp({ extractor });

@@ -50,6 +50,7 @@ export function createExtraction(
 
   const work = oneAtATime(async () => {
     const done = new Map<string, string>();
+    const failures: unknown[] = [];
     for (let some = true; some; ) {
       some = false;
       const accounts = await pending().select("account_id").distinct().orderBy("account_id").execute();
@@ -65,9 +66,11 @@ export function createExtraction(
         if (next === undefined) continue;
         done.set(account_id, next.log_id);
         some = true;
-        await derive(account_id, next.log_id);
+        // One that cannot be read, or not be written, is no reason for the others to wait behind it.
+        await derive(account_id, next.log_id).catch((error: unknown) => failures.push(error));
       }
     }
+    if (failures.length > 0) throw failures[0];
   });
 
   async function derive(accountId: string, logId: string): Promise<void> {
