@@ -61,7 +61,8 @@ function promptText({ text }: Part): string | null {
 function outcomeOf({ functionResponse }: Part): readonly ToolOutcome[] {
   if (functionResponse === undefined) return [];
   const { error, output } = functionResponse.response ?? {};
-  return [{ ok: error === undefined, text: String(error ?? output ?? "") }];
+  const told = error ?? output ?? "";
+  return [{ ok: error === undefined, text: typeof told === "string" ? told : JSON.stringify(told) }];
 }
 
 function functionCall(step: Step): { readonly name: string; readonly args: Readonly<Record<string, unknown>> } {
