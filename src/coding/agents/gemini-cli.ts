@@ -128,6 +128,6 @@ function composerRows(lines: readonly string[]): readonly string[] | null {
 function clearComposer(lines: readonly string[]): string | null {
   const rows = composerRows(lines);
   const text = (rows ?? []).map((row) => row.replace(/^ [>*]/, "").trim()).filter((row) => row !== "");
-  if (text.length === 0 || /^Type your message/.test(text[0] ?? "")) return null;
+  if (text.length === 0 || text[0]?.startsWith("Type your message") === true) return null;
   return "\x15\x7f".repeat(text.length);
 }
