@@ -43,11 +43,14 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   expect(third).toMatchObject({ delivered: true, activity: "idle", started: "reconnect", pid });
 
   await killAndWait(pid ?? 0);
-  const fourth = await gateway.api.ask({ dir, sessionId, prompt: "find the quokka", waitMs, model });
+  const edit = "write quokka.txt with hello\nsay it is written";
+  const fourth = await gateway.api.ask({ dir, sessionId, prompt: edit, waitMs, model, permissionMode: "edits" });
   expect(fourth).toMatchObject({ delivered: true, activity: "idle", started: "resumed", sessionId });
-  const said = [prompt, "a second one, typed \\", "a third one", "find the quokka"];
-  const { turns } = await gateway.api.read(sessionId);
-  expect(turns.map(({ text }) => text)).toEqual(said.flatMap((text) => [text, echoOf(text)]));
+  const said = [prompt, "a second one, typed \\", "a third one"];
+  const texts = (await gateway.api.read(sessionId)).turns.map(({ text }) => text);
+  expect(texts.slice(0, 7)).toEqual([...said.flatMap((text) => [text, echoOf(text)]), edit]);
+  expect(texts.slice(7)).toEqual([expect.stringMatching(/^it is written\nRESULT 1 ok/)]);
+  expect(await readdir(dir)).toContain("quokka.txt");
 
   await expect.poll(() => sessionsOf("search_sessions", { query: "quokka", in: "all" }), patience).toEqual([sessionId]);
   expect(await sessionsOf("list_sessions", { agent: "gemini" })).toEqual([sessionId]);
@@ -68,6 +71,23 @@ test("an open dialog is told and nothing is typed into it; stopped, the prompt t
   expect(await readdir(dir)).not.toContain("made-unasked.txt");
   expect(await gateway.api.read(sessionId)).toMatchObject({ queuedPrompts: 0, skippedLines: 0 });
   await gateway.api.post("/api/coding/coding_close_session", { sessionId });
+});
+
+test("in a worktree, allowed all: it runs a command unasked; stopped before it answered, the next prompt is typed alone", async () => {
+  const place = { dir: world.repository, worktree: true, branch: "feature", baseBranch: "main" };
+  const prompt = "run touch made-unasked.txt";
+  const asked = await gateway.api.ask({ ...place, prompt, waitMs, model, permissionMode: "all" });
+  expect(asked).toMatchObject({ activity: "idle", worktree: { branch: "feature" } });
+  const { sessionId, dir } = asked;
+  expect(await readdir(dir)).toContain("made-unasked.txt");
+  await gateway.api.ask({ dir, sessionId, prompt: "fail 503" });
+  const requests = () => world.modelServer.requests.map((request) => request.prompt);
+  await expect.poll(requests, patience).toContain("fail 503");
+  await gateway.api.post("/api/coding/coding_interrupt", { sessionId });
+  const next = await gateway.api.ask({ dir, sessionId, prompt: "alone", waitMs });
+  expect(next).toMatchObject({ delivered: true, activity: "idle" });
+  expect(requests().at(-1)).toBe("alone");
+  await gateway.api.post("/api/coding/coding_close_session", { sessionId, discardWorktree: true });
 });
 
 test("what it would take as a command is refused, as are a system prompt and a title that tells nothing", async () => {

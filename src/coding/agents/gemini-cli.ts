@@ -48,8 +48,9 @@ export const geminiCli: AgentTemplate = {
   loginArgs: [],
   plan,
   parseHook: () => null,
-  composerPainted: (lines) => composerRows(lines) !== null,
-  clearComposer,
+  composerPainted,
+  // What was stopped before it was answered does not come back into the composer (measured).
+  clearComposer: null,
   readTitle,
   transcriptRoots: (env) => [join(geminiDir(env), "tmp")],
   transcriptPlaces: (env) => [
@@ -115,19 +116,9 @@ const boxBottom = /^▀{8,}/;
 const conversation = /^\s*[✦╭│ℹ✕⚠]/;
 
 /** The last box with a prompt sign, when nothing but the lines of state follows: what was said before stands in such boxes too. */
-function composerRows(lines: readonly string[]): readonly string[] | null {
+function composerPainted(lines: readonly string[]): boolean {
   const top = lines.findLastIndex((line) => boxTop.test(line));
   const bottom = lines.findLastIndex((line) => boxBottom.test(line));
-  if (top === -1 || bottom <= top + 1) return null;
-  const rows = lines.slice(top + 1, bottom);
-  if (!/^ [>*](?:\s|$)/.test(rows[0] ?? "")) return null;
-  return lines.slice(bottom + 1).some((line) => conversation.test(line)) ? null : rows;
-}
-
-/** Ctrl+U empties the line before the cursor; on an empty line, Backspace takes the line end before it. */
-function clearComposer(lines: readonly string[]): string | null {
-  const rows = composerRows(lines);
-  const text = (rows ?? []).map((row) => row.replace(/^ [>*]/, "").trim()).filter((row) => row !== "");
-  if (text.length === 0 || text[0]?.startsWith("Type your message") === true) return null;
-  return "\x15\x7f".repeat(text.length);
+  if (top === -1 || bottom <= top + 1 || !/^ [>*](?:\s|$)/.test(lines[top + 1] ?? "")) return false;
+  return !lines.slice(bottom + 1).some((line) => conversation.test(line));
 }
