@@ -21,6 +21,7 @@ import { newUuid } from "../../core/ids.ts";
 import { silentLog } from "../../core/log.ts";
 import { claudeCode } from "../agents/claude-code.ts";
 import { codex } from "../agents/codex.ts";
+import { geminiCli } from "../agents/gemini-cli.ts";
 import { createTranscripts } from "../transcripts/index.ts";
 import { createBatchStore } from "./batch-store.ts";
 import { type CatalogPlace, openCatalogDatabase } from "./catalog-database.ts";
@@ -33,21 +34,21 @@ import { createTextCollector } from "./turn-collector.ts";
 const fixtures = join(import.meta.dirname, "../transcripts/fixtures");
 const claudeFixture = join(fixtures, "claude-2.1.329-tools.jsonl");
 const codexFixture = join(fixtures, "codex-0.169.0-classic.jsonl");
+const geminiFixture = join(fixtures, "gemini-0.61.0-tools.jsonl");
 
-/** The folders of both agents, empty, and a catalog of them. */
+/** The folders of the agents, empty, and a catalog of them. */
 async function makeWorld(openStore: OpenTestStore) {
   const root = await makeTempFolder();
-  const env = { CLAUDE_CONFIG_DIR: join(root, "claude"), CODEX_HOME: join(root, "codex") };
+  const env = { CLAUDE_CONFIG_DIR: join(root, "claude"), CODEX_HOME: join(root, "codex"), GEMINI_CLI_HOME: root };
   const store = await openStore();
   const place: CatalogPlace = {
     url: store.place.url,
     path: join(dirname(store.place.path), "catalog.db"),
     storePath: store.place.path,
   };
-  const sources = [claudeCode, codex].flatMap((template): CatalogSource[] =>
-    template
-      .transcriptPlaces(env)
-      .map((one) => ({ agent: template.name, format: template === codex ? "codex" : "claude", ...one })),
+  const sources = [claudeCode, codex, geminiCli].flatMap(
+    ({ name, transcriptFormat, transcriptPlaces }): CatalogSource[] =>
+      transcriptPlaces(env).map((one) => ({ agent: name, format: transcriptFormat ?? "claude", ...one })),
   );
   const day = join(env.CODEX_HOME, "sessions/2026/01/02");
   const project = join(env.CLAUDE_CONFIG_DIR, "projects/-code-project");
@@ -260,6 +261,19 @@ describeOnBothStores("the catalog", (openStore) => {
     await indexer.sweep();
     await chmod(project, 0o700);
     expect((await rows()).map(({ path }) => path)).toEqual([two]);
+  });
+
+  test("forgets what was deleted also where the id is in the file alone", async () => {
+    const { root, indexer, rows } = await makeWorld(openStore);
+    const id = /"sessionId":"([^"]+)"/.exec(await readFile(geminiFixture, "utf8"))?.[1] ?? "";
+    const path = join(root, ".gemini/tmp/project/chats", `session-2026-01-02T03-04-${id.slice(0, 8)}.jsonl`);
+    await mkdir(dirname(path), { recursive: true });
+    await copyFile(geminiFixture, path);
+    await indexer.sweep();
+    expect((await rows()).map((row) => row.session_id)).toEqual([id]);
+    await rm(path);
+    await indexer.look([path]);
+    expect(await rows()).toEqual([]);
   });
 
   test("counts what cannot be read, and tries it again", async () => {

@@ -13,6 +13,7 @@ import {
   fileState,
   pathKind,
   type TranscriptFile,
+  transcriptAt,
   walkTranscripts,
 } from "./transcript-walk.ts";
 
@@ -171,7 +172,8 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
       const kind = pathKind(source, path);
       if (kind?.kind === "file") {
         const state = fileState(path);
-        if (state !== null) found(kind.file, state);
+        const file = state === null ? null : transcriptAt(source, path);
+        if (state !== null && file !== null) found(file, state);
         there = state !== null;
       } else if (kind?.kind === "folder") {
         there = false;

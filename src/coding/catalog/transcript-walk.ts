@@ -52,23 +52,29 @@ export interface WalkOptions {
 }
 
 /** What a path may be for a source. */
-export type PathKind =
-  | { readonly kind: "file"; readonly file: TranscriptFile }
-  | { readonly kind: "folder"; readonly depth: number };
+export type PathKind = { readonly kind: "file" } | { readonly kind: "folder"; readonly depth: number };
 
-/** What `path` is by its name; null when it has nothing to do with this source. */
+/** What `path` is by its name, there or not; null when it has nothing to do with this source. */
 export function pathKind(source: CatalogSource, path: string): PathKind | null {
-  const inside = relative(source.root, path);
-  if (inside === "") return { kind: "folder", depth: 0 };
-  const parts = inside.split("/");
+  const parts = partsOf(source, path);
   if (parts[0] === ".." || parts.length > source.names.length) return null;
   if (!parts.every((part, at) => source.names[at]?.test(part) === true)) return null;
   if (parts.length < source.names.length) return { kind: "folder", depth: parts.length };
+  return source.idInFirstLine === true || groupIn(source, parts, "id") !== null ? { kind: "file" } : null;
+}
+
+/** The session's transcript at a path of the kind `file`; null when the file does not tell whose it is, or not yet. */
+export function transcriptAt(source: CatalogSource, path: string): TranscriptFile | null {
+  const parts = partsOf(source, path);
   const sessionId =
     source.idInFirstLine === true ? headId(path, groupIn(source, parts, "beginning")) : groupIn(source, parts, "id");
-  if (sessionId === null) return null;
   const { agent, format } = source;
-  return { kind: "file", file: { path, agent, format, sessionId } };
+  return sessionId === null ? null : { path, agent, format, sessionId };
+}
+
+function partsOf({ root }: CatalogSource, path: string): readonly string[] {
+  const inside = relative(root, path);
+  return inside === "" ? [] : inside.split("/");
 }
 
 function groupIn({ names }: CatalogSource, parts: readonly string[], group: string): string | null {
@@ -103,11 +109,12 @@ export function walkTranscripts(source: CatalogSource, visitor: WalkVisitor, opt
         if (entry.isDirectory() || entry.isSymbolicLink()) walk(path, level + 1);
         continue;
       }
-      const kind = pathKind(source, path);
-      const state = kind?.kind === "file" ? fileState(path) : null;
-      if (kind?.kind !== "file" || state === null) continue;
+      if (pathKind(source, path)?.kind !== "file") continue;
+      const state = fileState(path);
+      const file = state === null ? null : transcriptAt(source, path);
+      if (state === null || file === null) continue;
       files += 1;
-      visitor.file(kind.file, state);
+      visitor.file(file, state);
     }
   }
 
