@@ -54,7 +54,7 @@ export async function smokeStart(
 
       async function untilReady(): Promise<SmokeResult> {
         for (;;) {
-          const { lines } = await host.snapshot(terminalId);
+          const { lines } = await host.look(terminalId);
           const afterMs = systemClock.now() - startedAt;
           if (template.composerPainted(lines)) return { started: true, afterMs };
           const exit = (await host.list()).find((info) => info.terminalId === terminalId)?.exit ?? null;

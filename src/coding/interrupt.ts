@@ -89,7 +89,7 @@ async function clearComposer({ host, clock }: InterruptDeps, live: LiveSession):
   const began = clock.now();
   for (let cleared = false; ; ) {
     await clock.sleep(repaintMs);
-    const keys = keysFor((await host.snapshot(live.terminalId)).lines);
+    const keys = keysFor((await host.look(live.terminalId)).lines);
     const waitedMs = clock.now() - began;
     if (keys !== null) {
       await host.write(live.terminalId, keys);

@@ -24,6 +24,19 @@ test("a program runs, is seen, typed to and ended", async () => {
   expect(await client.end(spec.terminalId)).toEqual(exit);
 });
 
+test("a look tells rows and title as a snapshot does, without what paints them", async () => {
+  const fixture = await makeHostFixture();
+  const client = await fixture.connect();
+  const { terminalId } = await client.spawn(
+    specOf(["/bin/sh", "-c", "printf '\\033]0;a title\\007\\033[1mbold'; cat"]),
+  );
+  await waitUntil(async () => (await client.look(terminalId)).lines[0] === "bold");
+  const { ansi, ...rest } = await client.snapshot(terminalId);
+  expect(ansi).toContain("bold");
+  expect(await client.look(terminalId)).toEqual({ ...rest, ansi: "" });
+  expect(rest.title).toBe("a title");
+});
+
 test("an ended terminal keeps its screen and output until it is forgotten", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();

@@ -227,6 +227,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       await (await connected()).request("resize", { terminalId, ...size });
     },
     snapshot: async (terminalId) => readSnapshot(await ask("snapshot", { terminalId })),
+    look: async (terminalId) => readSnapshot(await ask("snapshot", { terminalId, plain: true })),
     async end(terminalId, { graceMs = 5_000 } = {}) {
       return readExit(await (await connected()).request("end", { terminalId, graceMs }, graceMs + END_EXTRA_MS));
     },

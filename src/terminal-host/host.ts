@@ -28,7 +28,8 @@ export interface Host {
   list(): readonly TerminalInfo[];
   write(terminalId: string, data: Uint8Array): Promise<void>;
   resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): void;
-  snapshot(terminalId: string): Promise<TerminalSnapshot>;
+  /** `plain`: with an empty `ansi`, for who wants to know the rows and the title only. */
+  snapshot(terminalId: string, options?: { readonly plain: boolean }): Promise<TerminalSnapshot>;
   /** Answers with the screen, or the place to go on at, through `begin`; then streams what follows it to `socket`. */
   attach(terminalId: string, socket: Socket, options: AttachOptions): Promise<void>;
   end(terminalId: string, graceMs: number): Promise<TerminalExit>;
@@ -178,7 +179,7 @@ export function createHost(deps: HostDeps): Host {
     list: () => [...terminals.values()].map((one) => one.info()),
     write: async (terminalId, data) => get(terminalId).write(data),
     resize: (terminalId, size) => get(terminalId).resize(clampSize(size)),
-    snapshot: async (terminalId) => (await get(terminalId).snapshot()).answer,
+    snapshot: async (terminalId, options) => (await get(terminalId).snapshot(options)).answer,
     async attach(terminalId, socket, { from, begin }) {
       const place = get(terminalId).continueAt(from) ?? (await get(terminalId).snapshotNow());
       const terminal = get(terminalId); // it may have been forgotten meanwhile

@@ -15,7 +15,7 @@ export const REQUESTS: Readonly<Record<Exclude<Method, "attach">, (host: Host, p
   spawn: (host, params) => host.spawn(readSpec(params)),
   list: (host) => host.list(),
   resize: (host, params) => host.resize(readId(params), readSize(params)),
-  snapshot: (host, params) => host.snapshot(readId(params)),
+  snapshot: (host, params) => host.snapshot(readId(params), { plain: booleanField(params, "plain") ?? false }),
   end: (host, params) => host.end(readId(params), readGrace(params)),
   renameLease: (host, params) => host.renameLease(readId(params), need(textField(params, "leaseKey"), "leaseKey")),
   forget: (host, params) => host.forget(readId(params)),

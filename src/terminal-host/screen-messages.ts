@@ -30,7 +30,14 @@ export type ToScreens =
       readonly rows: number;
     }
   /** The screen as it is at the next occasion, or not before `offset`. */
-  | { readonly type: "paint"; readonly terminalId: string; readonly requestId: number; readonly offset: number }
+  | {
+      readonly type: "paint";
+      readonly terminalId: string;
+      readonly requestId: number;
+      readonly offset: number;
+      /** Without what paints it. */
+      readonly plain: boolean;
+    }
   | { readonly type: "close"; readonly terminalId: string };
 
 /** What the thread says. */

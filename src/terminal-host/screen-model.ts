@@ -26,7 +26,8 @@ export interface ScreenModel {
   write(data: Uint8Array): void;
   resize(size: { readonly cols: number; readonly rows: number }): void;
   size(): { readonly cols: number; readonly rows: number };
-  paint(): PaintedScreen;
+  /** `plain`: with an empty `ansi`, which costs most of it. */
+  paint(options?: { readonly plain: boolean }): PaintedScreen;
   /** The last bytes written that are not part of the picture, because the character or sequence they begin is not complete. */
   incompleteBytes(): number;
   close(): void;
@@ -86,8 +87,8 @@ export function createScreenModel(
     },
     resize: ({ cols, rows }) => terminal.resize(cols, rows),
     size: () => ({ cols: terminal.cols, rows: terminal.rows }),
-    paint() {
-      const full = paintScreen(parts, { scrollback: true });
+    paint({ plain } = { plain: false }) {
+      const full = plain ? "" : paintScreen(parts, { scrollback: true });
       return {
         cols: terminal.cols,
         rows: terminal.rows,

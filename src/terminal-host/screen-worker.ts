@@ -29,7 +29,7 @@ interface Screen {
   readonly resizes: Extract<ToScreens, { type: "resize" }>[];
   /** The number of the size it has. */
   sizes: number;
-  readonly paints: { readonly offset: number; readonly requestId: number }[];
+  readonly paints: { readonly offset: number; readonly requestId: number; readonly plain: boolean }[];
   announced: boolean;
 }
 
@@ -167,8 +167,8 @@ function paintDue(screen: Screen): void {
   for (const due of screen.paints.filter(({ offset }) => offset <= screen.at)) {
     screen.paints.splice(screen.paints.indexOf(due), 1);
     const offset = screen.at - screen.model.incompleteBytes();
-    const { requestId } = due;
-    say({ type: "painted", requestId, offset, sizes: screen.sizes, screen: screen.model.paint() });
+    const { requestId, plain } = due;
+    say({ type: "painted", requestId, offset, sizes: screen.sizes, screen: screen.model.paint({ plain }) });
   }
 }
 

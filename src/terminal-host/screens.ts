@@ -28,8 +28,8 @@ export interface Screens {
   direct(terminalId: string, output: { readonly offset: number; readonly data: Uint8Array }): void;
   /** The size with this number, which takes effect at its offset. */
   resize(terminalId: string, change: SizeChange & { readonly sizes: number }): void;
-  /** The screen once it shows all output before `offset`. */
-  paint(terminalId: string, offset: number): Promise<Painted>;
+  /** The screen once it shows all output before `offset`; `plain`: without what paints it. */
+  paint(terminalId: string, offset: number, plain?: boolean): Promise<Painted>;
   close(terminalId: string): void;
 }
 
@@ -43,6 +43,7 @@ export interface Painted {
 interface Paint {
   readonly terminalId: string;
   readonly offset: number;
+  readonly plain: boolean;
   resolve(painted: Painted): void;
   reject(error: Error): void;
 }
@@ -107,7 +108,9 @@ export function createScreens(
       open(source, again ? raw.endOffset : raw.startOffset, raw.endOffset);
       say({ type: "output", terminalId, offset: raw.endOffset });
     }
-    for (const [requestId, { terminalId, offset }] of paints) say({ type: "paint", terminalId, requestId, offset });
+    for (const [requestId, { terminalId, offset, plain }] of paints) {
+      say({ type: "paint", terminalId, requestId, offset, plain });
+    }
   }
 
   function open(source: ScreenSource, fromOffset: number, answersFrom: number): void {
@@ -165,12 +168,12 @@ export function createScreens(
     output: (terminalId, offset) => say({ type: "output", terminalId, offset }),
     direct: (terminalId, output) => say({ type: "direct", terminalId, ...output }),
     resize: (terminalId, change) => say({ type: "resize", terminalId, ...change }),
-    paint(terminalId, offset) {
+    paint(terminalId, offset, plain = false) {
       if (!sources.has(terminalId)) return Promise.reject(noScreen(terminalId));
       const requestId = nextRequestId++;
       return new Promise((resolve, reject) => {
-        paints.set(requestId, { terminalId, offset, resolve, reject });
-        say({ type: "paint", terminalId, requestId, offset });
+        paints.set(requestId, { terminalId, offset, plain, resolve, reject });
+        say({ type: "paint", terminalId, requestId, offset, plain });
       });
     },
     close(terminalId) {

@@ -72,6 +72,9 @@ export interface TerminalSnapshot {
   readonly offset: number;
 }
 
+/** What stands on the screen, as text: all of a snapshot but what paints it. */
+export type TerminalLook = Omit<TerminalSnapshot, "ansi">;
+
 /** Columns and rows of a terminal. */
 export interface TerminalSize {
   readonly cols: number;
@@ -142,6 +145,8 @@ export interface TerminalHostClient {
   resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): Promise<void>;
   /** Also of an ended terminal, until it is forgotten. @throws PosternError `terminal_gone` */
   snapshot(terminalId: string): Promise<TerminalSnapshot>;
+  /** The rows and the title alone, at a fraction of a snapshot's cost. @throws PosternError `terminal_gone` */
+  look(terminalId: string): Promise<TerminalLook>;
   /**
    * Ends the program and its whole process group: SIGHUP and SIGTERM, then SIGKILL after `graceMs` (5,000 by default); descendants
    * that left the group are ended too. Resolves when the program was reaped. Of an ended terminal, ends what it left behind (Linux).

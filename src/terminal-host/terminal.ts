@@ -31,7 +31,7 @@ export interface Terminal {
   rename(leaseKey: string): void;
   write(data: Uint8Array): Promise<void>;
   resize(size: { readonly cols: number; readonly rows: number }): void;
-  snapshot(): Promise<PlacedSnapshot>;
+  snapshot(options?: { readonly plain: boolean }): Promise<PlacedSnapshot>;
   /** Sends live output to `socket`, beginning at `place`. */
   view(socket: Socket, place: ViewerPlace): void;
   /** The screen as the model has it now, without waiting for it to catch up with a flood. */
@@ -144,8 +144,8 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     deps.onExit(exit);
   }
 
-  async function paint(atLeast: number): Promise<PlacedSnapshot> {
-    const { screen, offset, sizes: count } = await screens.paint(terminalId, atLeast);
+  async function paint(atLeast: number, plain = false): Promise<PlacedSnapshot> {
+    const { screen, offset, sizes: count } = await screens.paint(terminalId, atLeast, plain);
     return { offset, sizes: count, answer: { ...screen, offset } };
   }
 
@@ -174,14 +174,14 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       screens.resize(terminalId, { ...change, sizes: sizes.count });
       for (const viewer of viewers) viewer.onResize();
     },
-    async snapshot() {
+    async snapshot({ plain } = { plain: false }) {
       if (lastScreen !== undefined) return lastScreen;
-      const complete = paint(log.endOffset);
+      const complete = paint(log.endOffset, plain);
       complete.catch(() => undefined); // handled below, unless the wait is over by then
       const timeout = Promise.withResolvers<"late">();
       const cancel = clock.after(SNAPSHOT_WAIT_MS, () => timeout.resolve("late"));
       const first = await Promise.race([complete, timeout.promise]).finally(cancel);
-      return first === "late" ? paint(0) : first;
+      return first === "late" ? paint(0, plain) : first;
     },
     snapshotNow: () => lastScreen ?? paint(0),
     continueAt(offset) {

@@ -64,7 +64,7 @@ export class AgentWord {
 
   async #saysByTitle(read: (title: string) => ToldActivity | null): Promise<ToldState | null> {
     const { host, terminalId, clock } = this.#deps;
-    const { title } = await host.snapshot(terminalId);
+    const { title } = await host.look(terminalId);
     const activity = title === null ? null : read(title);
     if (activity === null) this.#title = null;
     else if (this.#title?.activity !== activity) this.#title = { activity, since: clock.now() };

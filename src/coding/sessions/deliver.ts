@@ -99,8 +99,8 @@ export async function composerOnScreen(
   host: TerminalHostClient,
   { terminalId, template }: { readonly terminalId: string; readonly template: AgentTemplate },
 ): Promise<boolean> {
-  const snapshot = await host.snapshot(terminalId);
-  return template.composerPainted(snapshot.lines);
+  const { lines } = await host.look(terminalId);
+  return template.composerPainted(lines);
 }
 
 async function composerReady(

@@ -285,7 +285,7 @@ function isGone(pid: number): boolean {
 
 async function lastScreenOf(host: TerminalHostClient, terminalId: string, log: Log): Promise<string> {
   try {
-    return (await host.snapshot(terminalId)).lines.join("\n").trim();
+    return (await host.look(terminalId)).lines.join("\n").trim();
   } catch (error) {
     log.debug({ error }, "an ended terminal has no last screen");
     return "";
