@@ -10,10 +10,15 @@ const patienceMs = 5_000;
 const pauseMs = 20;
 /** When the answer did not wait, it is tried so often until it is done. */
 const laterMs = 1_000;
+/** Another process that changes the same store is done within a moment; what is there after the last try is not of that kind. */
+const startPausesMs = [100, 300, 1_000] as const;
 
 /** Removes from the store's files what was removed from its tables. A store has one. */
 export interface Erasure {
-  /** Before anything is deleted: from now on what goes is overwritten, and what an earlier process left is erased. Idempotent. */
+  /**
+   * Before anything is deleted: from now on what goes is overwritten, and what an earlier process left is erased. Idempotent. A store that
+   * refuses is asked four times within two seconds; after that whoever called is told, and the next call tries again.
+   */
   start(): Promise<void>;
   /**
    * Waits until nothing of what was deleted so far is in the files, 5 seconds at most.
@@ -64,12 +69,27 @@ class SqliteErasure implements Erasure {
   }
 
   start(): Promise<void> {
-    this.#started ??= this.#start();
+    this.#started ??= this.#start().catch((error: unknown) => {
+      this.#started = null;
+      throw error;
+    });
     return this.#started;
   }
 
   async #start(): Promise<void> {
-    await sql`pragma secure_delete = on`.execute(this.#deps.db);
+    for (const pauseMs of [...startPausesMs, null]) {
+      try {
+        await sql`pragma secure_delete = on`.execute(this.#deps.db);
+        break;
+      } catch (error) {
+        if (pauseMs === null || this.#closed) throw error;
+        this.#deps.log.warn(
+          { reason: messageOf(error) },
+          "the store does not overwrite what is deleted yet; trying again",
+        );
+        await this.#deps.clock.sleep(pauseMs);
+      }
+    }
     this.#finishLater(); // of an earlier process that ended too soon
   }
 
