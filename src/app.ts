@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Accounts, Principal } from "./accounts/index.ts";
+import { type BegunStart, beginStart } from "./begin-start.ts";
 import { type AgentRegistry, type Coding, createCoding, createCodingTools, hookCommand } from "./coding/index.ts";
 import { browserAddress, type Config, gatewayOrigins, gatewaySocketPath } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
@@ -15,14 +16,10 @@ import { createMemoryTools } from "./logs/index.ts";
 import { createMcp } from "./mcp/index.ts";
 import { openMemory } from "./memory.ts";
 import { writeFileAtomic } from "./platform/files.ts";
-import { makePrivateFolder } from "./platform/private-folders.ts";
 import { gatewayRoutes } from "./routes.ts";
 import { keepCopiesYoung } from "./storage/kept-copies.ts";
-import { acquireProcessLock } from "./storage/process-lock.ts";
 import { openStores } from "./stores.ts";
 import { openTelegramChat } from "./telegram-chat.ts";
-import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
-import { linkTerminalHost } from "./terminal-host-link.ts";
 import { packageVersion } from "./version.ts";
 import type { Tool } from "./wire/tool.ts";
 
@@ -44,15 +41,13 @@ export interface App {
 }
 
 /**
- * Wires everything and begins to listen. `linking` may have begun before, while this file was loaded.
+ * Wires everything and begins to listen. The first steps may have been done before, while this file was loaded.
  * @throws PosternError for a store, an address or a setting that cannot be used; nothing is left open then
  */
-export async function createApp(
-  config: Config,
-  log: Log,
-  linking: Promise<ConnectedTerminalHost> = linkTerminalHost(config, log),
-): Promise<App> {
+export async function createApp(config: Config, log: Log, begun?: BegunStart): Promise<App> {
   const disposer = createDisposer();
+  const { lock, linking } = begun ?? (await beginStart(config, log));
+  disposer.add(() => lock.close());
   // Awaited when the store is open; closed also when it cannot be opened.
   disposer.add(() =>
     linking.then(
@@ -69,11 +64,7 @@ export async function createApp(
 }
 
 async function start(
-  {
-    config,
-    log,
-    linking,
-  }: { readonly config: Config; readonly log: Log; readonly linking: Promise<ConnectedTerminalHost> },
+  { config, log, linking }: { readonly config: Config; readonly log: Log } & Pick<BegunStart, "linking">,
   disposer: Disposer,
 ): Promise<App> {
   const clock = systemClock;
@@ -82,10 +73,6 @@ async function start(
     origins: gatewayOrigins({ ...config, port }),
   });
   let place = placeOn(config.port);
-  await makePrivateFolder(config.home);
-  // Before anything is taken up: two gateways of one state folder would both take up its sessions.
-  const lock = acquireProcessLock(join(config.home, "gateway.lock"));
-  disposer.add(() => lock.close());
   const {
     db,
     dialect,

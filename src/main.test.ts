@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { globSync } from "node:fs";
 import { access, chmod, cp, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -14,6 +15,7 @@ import {
 } from "../test/support/postern-process.ts";
 import { silentLog } from "./core/log.ts";
 import { openDatabase } from "./storage/database.ts";
+import { acquireProcessLock } from "./storage/process-lock.ts";
 
 // Each test starts several processes of Node, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 90_000 });
@@ -53,6 +55,41 @@ test("a network is not listened on over http, and no terminal host is left by th
   expect(run).toMatchObject({ code: 1, stdout: "" });
   expect(run.stderr).toMatch(/^postern: unsafe_configuration: Listening on 0\.0\.0\.0 .*--insecure-http\.\n$/);
   await expect(access(join(home, "run"))).rejects.toThrow();
+});
+
+test("whether a gateway would be let can be asked before anything is made", async () => {
+  expect(await postern("serve", "--check", "--port", "7180")).toEqual({
+    code: 0,
+    stdout: "A gateway would be at http://localhost:7180.\n",
+    stderr: "",
+  });
+  expect(await postern("serve", "--check", "--host", "0.0.0.0")).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/^postern: unsafe_configuration: /),
+  });
+  await expect(access(home)).rejects.toThrow();
+});
+
+test("a gateway that is refused because another runs has not spoken to the terminal host", async () => {
+  const run = join(home, "run");
+  await mkdir(run, { recursive: true, mode: 0o700 });
+  const lock = acquireProcessLock(join(home, "gateway.lock"));
+  let connections = 0;
+  const host = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  }).listen(join(run, "host.sock"));
+  try {
+    expect(await postern("serve", "--port", "0")).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^postern: gateway_running: /),
+    });
+    expect(connections).toBe(0);
+  } finally {
+    lock.close();
+    await new Promise((closed) => host.close(closed));
+  }
 });
 
 describe("an older Node", () => {

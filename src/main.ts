@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CliPorts } from "./cli/ports.ts";
+import type { Config, ConfigOverrides } from "./config.ts";
 
 // A third of a start is compiling. What is imported below is compiled once for each version of it; a folder that cannot be
 // written only costs the time.
@@ -26,24 +27,35 @@ async function settleState(): Promise<void> {
   await finishRestore(home);
 }
 
+async function servedConfig(overrides: ConfigOverrides): Promise<Config> {
+  const [{ loadConfig }, { refuseReadableNetwork }] = await Promise.all([
+    import("./config.ts"),
+    import("./exposure.ts"),
+  ]);
+  const config = loadConfig(undefined, overrides);
+  refuseReadableNetwork(config);
+  return config;
+}
+
 // Each part of the house is loaded by the command that needs it: `--help` is not kept waiting by a web server.
 const ports: CliPorts = {
+  async checkSettings(overrides) {
+    const { browserAddress } = await import("./config.ts");
+    return { baseUrl: browserAddress(await servedConfig(overrides)) };
+  },
+
   async startGateway(overrides) {
     await settleState();
-    const { loadConfig } = await import("./config.ts");
-    const { refuseReadableNetwork } = await import("./exposure.ts");
-    const config = loadConfig(undefined, overrides);
-    refuseReadableNetwork(config);
-    const [{ createLog }, { endTerminalHost, linkTerminalHost }] = await Promise.all([
+    const config = await servedConfig(overrides);
+    const [{ createLog }, { beginStart }, { endTerminalHost }] = await Promise.all([
       import("./log.ts"),
+      import("./begin-start.ts"),
       import("./terminal-host-link.ts"),
     ]);
     const log = createLog(config.logLevel);
-    // The other processor starts the host while this one loads the rest.
-    const linking = linkTerminalHost(config, log);
-    linking.catch(() => undefined); // told where it is awaited
+    const begun = await beginStart(config, log);
     const { createApp } = await import("./app.ts");
-    const app = await createApp(config, log, linking);
+    const app = await createApp(config, log, begun);
     flushCompileCache(); // a gateway may be killed before its end, when this would happen by itself
     const { accounts, addresses, baseUrl } = app;
     return {

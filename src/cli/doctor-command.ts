@@ -8,7 +8,11 @@ const signs = { ok: "ok     ", warning: "warning", failure: "failure" } as const
 
 /** `postern doctor`: looks at everything that Postern needs, and says what mends it. Ends with 1 when something fails. */
 export function addDoctorCommand(program: Command, context: CliContext, onExit: (code: number) => void): void {
-  describe(program.command("doctor"), ["postern doctor", "postern doctor --smoke", "postern doctor --json"])
+  describe(
+    program.command("doctor"),
+    ["postern doctor", "postern doctor --smoke", "postern doctor --json"],
+    "a failure was found",
+  )
     .description("look at agents, git, store, terminal host, ports and permissions; changes nothing")
     .option("--smoke", "also start each configured agent once, without a prompt")
     .action(async (options: CommonOptions & { readonly smoke?: true }) => {

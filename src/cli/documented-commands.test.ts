@@ -79,6 +79,8 @@ test("every way to serve in the documentation of remote access is refused only w
   const commands = pages.find(({ path }) => path === "docs/remote-access.md")?.commands ?? [];
   const ways = commands.filter(({ text }) => text.startsWith("postern serve "));
   expect(ways.length).toBeGreaterThan(4);
+  const listening = (): number => process.listenerCount("SIGINT") + process.listenerCount("SIGTERM");
+  const before = listening();
   for (const { text, shown } of ways) {
     let code: string | null = null;
     await runCommand(text.split(" ").slice(1), {
@@ -93,4 +95,5 @@ test("every way to serve in the documentation of remote access is refused only w
     });
     expect(code, text).toBe(shown === null ? null : "unsafe_configuration");
   }
+  expect(listening(), "a start that failed listens for signals no more").toBe(before);
 });

@@ -2,8 +2,24 @@ import { CommanderError } from "commander";
 import { isPosternError, messageOf } from "../core/errors.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 
-/** How the command ends, for scripts. Documented in `postern --help`. */
+/** How the command ends, for scripts. In every `--help`, by {@link exitCodeWords}. */
 export const exitCodes = { ok: 0, error: 1, usage: 2, noGateway: 3 } as const;
+
+/** Each of {@link exitCodes} in words: `short` for the help of one command, `long` for that of all. */
+export const exitCodeWords: readonly { readonly code: number; readonly short: string; readonly long: string }[] = [
+  { code: exitCodes.ok, short: "done", long: "done" },
+  {
+    code: exitCodes.error,
+    short: "an error",
+    long: "an error; standard error has one line with its code and what to do",
+  },
+  { code: exitCodes.usage, short: "not understood", long: "the command was not understood" },
+  {
+    code: exitCodes.noGateway,
+    short: "no gateway runs",
+    long: "no gateway is running: start it with `postern serve`",
+  },
+];
 
 /** Codes of the command line itself, beside those of the capabilities it calls. */
 export type CliErrorCode =

@@ -1,16 +1,25 @@
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import type { z } from "zod";
+import { exitCodes, exitCodeWords } from "./exit-code.ts";
 
 /** Options that every command has. */
 export interface CommonOptions {
   readonly json?: true;
 }
 
-/** Adds `--json` and the examples of a command's help. */
-export function describe(command: Command, examples: readonly string[]): Command {
+/**
+ * Adds `--json`, and to a command's help its examples and how it ends.
+ * @param error what the exit code 1 says beside an error
+ */
+export function describe(command: Command, examples: readonly string[], error?: string): Command {
   const lines = examples.map((example) => `  $ ${example}`).join("\n");
-  return command.option("--json", "print JSON").addHelpText("after", `\nExamples:\n${lines}`);
+  const ends = exitCodeWords.map(({ code, short }) => {
+    const also = code === exitCodes.error && error !== undefined ? `${short}, or ${error}` : short;
+    return `${code} ${also}`;
+  });
+  const help = `\nExamples:\n${lines}\n\nExit codes: ${ends.join("; ")}`;
+  return command.option("--json", "print JSON").addHelpText("after", help);
 }
 
 /** Parses a comma-separated list against the values of `schema`. */

@@ -168,6 +168,11 @@ export interface RestoreOptions {
 export interface CliPorts {
   /** @throws PosternError when the configuration does not fit or the port is taken */
   startGateway(overrides: GatewayOverrides): Promise<RunningGateway>;
+  /**
+   * Whether a gateway would be started with these settings; nothing is made by it.
+   * @throws PosternError `invalid_configuration` | `unsafe_configuration`
+   */
+  checkSettings(overrides: GatewayOverrides): Promise<{ readonly baseUrl: string }>;
   openStores(): Promise<CliStores>;
   /** @throws PosternError `backup_exists` | `store_unavailable` | `store_newer` */
   backUp(options: BackupOptions): Promise<MadeBackup>;

@@ -49,6 +49,16 @@ test("the top help tells the exit codes", async () => {
   expect(stdout).toMatch(/Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}3 .*postern serve/);
 });
 
+test.each([
+  [["coding", "ask"], "1 an error; 2"],
+  [["token", "list"], "1 an error; 2"],
+  [["doctor"], "1 an error, or a failure was found; 2"],
+  [["service", "status"], "1 an error, or the service does not run; 2"],
+])("the help of %j tells how it ends", async (argv, error) => {
+  const { stdout } = await runCommand([...argv, "--help"]);
+  expect(stdout).toContain(`\nExit codes: 0 done; ${error} not understood; 3 no gateway runs\n`);
+});
+
 test("--version prints the version", async () => {
   expect(await runCommand(["--version"])).toEqual({ code: 0, stdout: "0.0.0-test\n", stderr: "" });
 });

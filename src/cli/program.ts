@@ -6,7 +6,7 @@ import { addClientCommands } from "./client-command.ts";
 import { addCodingCommands } from "./coding-command.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { addEventsCommand } from "./events-command.ts";
-import { errorText, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { errorText, exitCodeOf, exitCodes, exitCodeWords } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
 import { addLoginLinkCommands } from "./login-link-command.ts";
 import { addLogsCommands } from "./logs-command.ts";
@@ -22,10 +22,7 @@ import { addWebhookCommands } from "./webhook-command.ts";
 
 const manual = `
 Exit codes:
-  ${exitCodes.ok}  done
-  ${exitCodes.error}  an error; standard error has one line with its code and what to do
-  ${exitCodes.usage}  the command was not understood
-  ${exitCodes.noGateway}  no gateway is running: start it with \`postern serve\`
+${exitCodeWords.map(({ code, long }) => `  ${code}  ${long}`).join("\n")}
   \`postern attach\` ends with the agent's own exit code when the agent ends.
 
 Examples:

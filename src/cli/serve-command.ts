@@ -10,6 +10,7 @@ const closeTimeoutMs = 10_000;
 
 interface ServeOptions extends GatewayOverrides, CommonOptions {
   readonly endAgents?: true;
+  readonly check?: true;
 }
 
 /** `postern serve`: runs the gateway in this process until a signal. */
@@ -27,20 +28,29 @@ export function addServeCommand(program: Command, context: CliContext): void {
       "--end-agents",
       "end agents and terminals with the gateway, in good order: for a container, whose stop kills them",
     )
+    .option("--check", "only say whether these settings are let, and start nothing")
     .action((options: ServeOptions) => serve(options, context));
 }
 
-async function serve({ json, endAgents, ...overrides }: ServeOptions, context: CliContext): Promise<void> {
+async function serve({ json, endAgents, check, ...overrides }: ServeOptions, context: CliContext): Promise<void> {
+  if (check) {
+    const { baseUrl } = await context.ports.checkSettings(overrides);
+    return context.stdout(json ? `${printableJson({ baseUrl })}\n` : `A gateway would be at ${baseUrl}.\n`);
+  }
   // Before the start: a signal during it must not leave half a gateway.
-  const stopped = nextSignal();
-  const gateway = await context.ports.startGateway(overrides);
-  context.stdout(await greeting(gateway, { json: json === true, context }));
-  const signal = await stopped;
-  const fate = endAgents
-    ? "Agents end; their sessions can be gone on with after the next start."
-    : "Agents live on in the terminal host; `postern serve` finds them again.";
-  context.stderr(`${signal}: stopping the gateway. ${fate}\n`);
-  await stopGateway(gateway, { endAgents: endAgents === true });
+  const stop = listenForStop();
+  try {
+    const gateway = await context.ports.startGateway(overrides);
+    context.stdout(await greeting(gateway, { json: json === true, context }));
+    const signal = await stop.signal;
+    const fate = endAgents
+      ? "Agents end; their sessions can be gone on with after the next start."
+      : "Agents live on in the terminal host; `postern serve` finds them again.";
+    context.stderr(`${signal}: stopping the gateway. ${fate}\n`);
+    await stopGateway(gateway, { endAgents: endAgents === true });
+  } finally {
+    stop.ignore();
+  }
 }
 
 /** Stops it; its agents end in good order also when it is cut off. */
@@ -77,17 +87,20 @@ export async function greeting(
   return `${lines.join("\n")}\n`;
 }
 
-function nextSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    const onSignal = (signal: NodeJS.Signals): void => {
-      // Off again, so that a second signal ends the process in the system's own way.
-      process.off("SIGINT", onSignal);
-      process.off("SIGTERM", onSignal);
-      resolve(signal);
-    };
-    process.on("SIGINT", onSignal);
-    process.on("SIGTERM", onSignal);
-  });
+/** The first signal to stop. After it, or when it is not waited for any more, a signal ends the process in the system's own way. */
+function listenForStop(): { readonly signal: Promise<NodeJS.Signals>; ignore(): void } {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  const ignore = (): void => {
+    process.off("SIGINT", onSignal);
+    process.off("SIGTERM", onSignal);
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    ignore();
+    resolve(signal);
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  return { signal: promise, ignore };
 }
 
 async function closeWithin(gateway: Pick<RunningGateway, "close">): Promise<void> {

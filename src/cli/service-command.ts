@@ -27,10 +27,12 @@ export function addServiceCommands(program: Command, context: CliContext, onExit
   describe(group.command("uninstall"), ["postern service uninstall"])
     .description("stop the gateway and let it start by itself no more; agents live on")
     .action((options: CommonOptions) => uninstall(options, context));
-  describe(group.command("status"), ["postern service status", "postern service status --json"])
-    .description(
-      "whether it is installed, starts by itself, and runs, and in which version; ends with 1 when it does not run",
-    )
+  describe(
+    group.command("status"),
+    ["postern service status", "postern service status --json"],
+    "the service does not run",
+  )
+    .description("whether it is installed, starts by itself, and runs, and in which version")
     .action(async (options: CommonOptions) => onExit(await status(options, context)));
 }
 

@@ -21,6 +21,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
   let scene: ContainerScene;
   let model: ModelServer;
   let container: BootedContainer;
+  let refused: { readonly output: string; readonly left: readonly string[] };
   let env: Readonly<Record<string, string>>;
   let dir = "";
   let stateBefore: unknown;
@@ -41,12 +42,20 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
       OPENAI_BASE_URL: `${model.url}/v1`,
       OPENAI_API_KEY: keys.openai,
     };
+    const open = await scene.boot({ ...env, POSTERN_INSECURE_HTTP: "" });
+    expect(open.init()).toBe(null);
+    refused = { output: open.output(), left: await readdir(scene.home) };
     container = await scene.boot(env);
   }, 120_000);
 
   afterAll(async () => {
     await scene?.close();
     await model?.close();
+  });
+
+  test("who has not said that its port stays on this machine is refused, before anything is made or printed", () => {
+    expect(refused.output).toMatch(/^postern: unsafe_configuration: .*\n$/);
+    expect(refused.left.filter((name) => name !== ".cache")).toEqual([]); // compiled code
   });
 
   test("its first boot configures both agents with their keys and the repositories' folder, and prints a link that signs in", async () => {
@@ -139,9 +148,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
     expect(await container.stop()).toMatchObject({ code: 0 });
   });
 
-  test("who has not said that its port stays on this machine is refused, and so is a key that is said twice", async () => {
-    const open = await scene.boot({ ...env, POSTERN_INSECURE_HTTP: "" });
-    expect([open.init(), open.output()]).toEqual([null, expect.stringContaining("unsafe_configuration")]);
+  test("a key that is said twice is refused", async () => {
     const twice = await scene.run(["postern", "--version"], { ...env, ANTHROPIC_API_KEY: keys.anthropic });
     expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining("ANTHROPIC_API_KEY_FILE are both set")]);
     const missing = await scene.run(["postern", "--version"], { OPENAI_API_KEY_FILE: "/run/secrets/none" });

@@ -16,6 +16,7 @@ export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
   };
   return {
     startGateway: unexpected("startGateway"),
+    checkSettings: unexpected("checkSettings"),
     openStores: unexpected("openStores"),
     socketPath: unexpected("socketPath"),
     diagnose: unexpected("diagnose"),

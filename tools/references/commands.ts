@@ -1,8 +1,18 @@
+import { exitCodeWords } from "../../src/cli/exit-code.ts";
 import { runCommand } from "../../test/support/run-cli.ts";
-import { generatedHead } from "./markdown.ts";
+import { generatedHead, table } from "./markdown.ts";
 
-const lead = `Every command with its options and examples, as \`--help\` prints it. All take \`--json\`. They end with 0 (done), 1 (an error, in one line), 2 (not understood)
-or 3 (no gateway runs).`;
+const lead = "Every command with its options and examples, as `--help` prints it. All take `--json`.";
+
+const ends = `## Exit codes
+
+${table(
+  ["code", ""],
+  exitCodeWords.map(({ code, long }) => [String(code), long]),
+)}
+
+\`postern attach\` ends with the agent's own exit code when the agent ends.
+`;
 
 /** `docs/reference/commands.md`. */
 export async function commandsReference(): Promise<string> {
@@ -10,7 +20,7 @@ export async function commandsReference(): Promise<string> {
   const sections = pages.map(
     ({ argv, help }) => `## \`postern${argv.map((word) => ` ${word}`).join("")}\`\n\n\`\`\`text\n${help}\n\`\`\`\n`,
   );
-  return `${generatedHead("Commands", lead)}\n${sections.join("\n")}`;
+  return `${generatedHead("Commands", lead)}\n${ends}\n${sections.join("\n")}`;
 }
 
 interface HelpPage {

@@ -1,0 +1,28 @@
+import { join } from "node:path";
+import type { Config } from "./config.ts";
+import type { Log } from "./core/log.ts";
+import { makePrivateFolder } from "./platform/private-folders.ts";
+import { acquireProcessLock, type ProcessLock } from "./storage/process-lock.ts";
+import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
+import { linkTerminalHost } from "./terminal-host-link.ts";
+
+/** The first steps of a gateway's start, which need little of the house. */
+export interface BegunStart {
+  /** Of the state folder: this process alone is its gateway until it is closed. */
+  readonly lock: ProcessLock;
+  /** Under way: the other processor starts the host while this one loads the rest. */
+  readonly linking: Promise<ConnectedTerminalHost>;
+}
+
+/**
+ * Takes the state folder, then looks for its terminal host or starts one. In this order: two gateways of one state folder would both
+ * take up its sessions, and a host without terminals leaves when a gateway of another version asks for it.
+ * @throws PosternError `gateway_running`, or the system's for a folder that cannot be used
+ */
+export async function beginStart(config: Config, log: Log): Promise<BegunStart> {
+  await makePrivateFolder(config.home);
+  const lock = acquireProcessLock(join(config.home, "gateway.lock"));
+  const linking = linkTerminalHost(config, log);
+  linking.catch(() => undefined); // told where it is awaited
+  return { lock, linking };
+}
