@@ -276,6 +276,23 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(await rows()).toEqual([]);
   });
 
+  test("opens no file for its id that is as it was stored", async () => {
+    const { root, indexer, rows } = await makeWorld(openStore);
+    const ids = ["11112222-3333-4444-8555-666677778888", "11112222-3333-4444-8555-666677779999"];
+    const path = join(root, ".gemini/tmp/project/chats/session-2026-01-02T03-04-11112222.jsonl");
+    const toldOnce = async (id: string | undefined, modified: number) => {
+      await writeFile(path, `${JSON.stringify({ sessionId: id, projectHash: "0" })}\n`);
+      await utimes(path, modified, modified);
+      await indexer.sweep();
+      await indexer.look([dirname(path)]);
+      return (await rows()).map((row) => row.session_id);
+    };
+    await mkdir(dirname(path), { recursive: true });
+    expect(await toldOnce(ids[0], 1_000)).toEqual([ids[0]]);
+    expect(await toldOnce(ids[1], 1_000)).toEqual([ids[0]]);
+    expect(await toldOnce(ids[1], 2_000)).toEqual([ids[1]]);
+  });
+
   test("counts what cannot be read, and tries it again", async () => {
     if (process.getuid?.() === 0) return; // root reads everything
     const { indexer, only, claudePath } = await makeWorld(openStore);

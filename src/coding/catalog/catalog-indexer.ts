@@ -5,15 +5,15 @@ import type { BatchStore } from "./batch-store.ts";
 import type { CatalogDatabase } from "./catalog-database.ts";
 import { createCatalogWriter } from "./catalog-writer.ts";
 import { type ForgottenSession, forgottenKey } from "./forgotten-sessions.ts";
-import { createStoredStates, isUnchanged } from "./stored-states.ts";
+import { createStoredStates, isUnchanged, transcriptOf } from "./stored-states.ts";
 import { type CreateCollector, rowOf, scanTranscript } from "./transcript-scan.ts";
 import {
   type CatalogSource,
   type FileState,
+  type FoundFile,
   fileState,
   pathKind,
   type TranscriptFile,
-  transcriptAt,
   walkTranscripts,
 } from "./transcript-walk.ts";
 
@@ -127,7 +127,10 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   async function indexNewest(): Promise<void> {
     const found: Wanted[] = [];
     for (const source of sources) {
-      const file = (one: TranscriptFile, state: FileState): void => void found.push({ file: one, state, isNew: true });
+      const file = (one: FoundFile): void => {
+        const transcript = transcriptOf(one, undefined);
+        if (transcript !== null) found.push({ file: transcript, state: one.state, isNew: true });
+      };
       const visitor = { file, folder: () => undefined, closed: () => undefined };
       walkTranscripts(source, visitor, { newestFirst: true, maxFiles: quickLookFiles });
     }
@@ -147,8 +150,11 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
     Object.assign(counts, { done: 0, unreadable: 0 }); // those of the first page are met again
     for (const source of sources) {
       walkTranscripts(source, {
-        file(file, state) {
-          const row = known.get(file.path);
+        file(found) {
+          const { state } = found;
+          const row = known.get(found.path);
+          const file = transcriptOf(found, row);
+          if (file === null) return;
           known.delete(file.path);
           counts.total += 1;
           if (row !== undefined && isUnchanged(row, file, state)) counts.done += 1;
@@ -166,14 +172,13 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   }
 
   /** What there is at a path that changed, files of a folder included; false when a folder is gone. */
-  function find(path: string, found: (file: TranscriptFile, state: FileState) => void): boolean {
+  function find(path: string, found: (file: FoundFile) => void): boolean {
     let there = true;
     for (const source of sources) {
       const kind = pathKind(source, path);
       if (kind?.kind === "file") {
         const state = fileState(path);
-        const file = state === null ? null : transcriptAt(source, path);
-        if (state !== null && file !== null) found(file, state);
+        if (state !== null) found({ source, path, state });
         there = state !== null;
       } else if (kind?.kind === "folder") {
         there = false;
@@ -188,15 +193,17 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   }
 
   async function look(paths: readonly string[]): Promise<void> {
-    const found = new Map<string, Pick<Wanted, "file" | "state">>();
-    const gone = paths.filter((path) => !find(path, (file, state) => void found.set(file.path, { file, state })));
+    const found = new Map<string, FoundFile>();
+    const gone = paths.filter((path) => !find(path, (file) => void found.set(file.path, file)));
     const isFile = (path: string): boolean => sources.some((source) => pathKind(source, path)?.kind === "file");
     if (!gone.every(isFile)) return sweep(); // a whole folder went
     const known = await stored.of([...found.keys(), ...gone]);
     const wanted: Wanted[] = [];
-    for (const { file, state } of found.values()) {
-      const row = known.get(file.path);
-      if (row !== undefined && isUnchanged(row, file, state)) continue;
+    for (const one of found.values()) {
+      const { state } = one;
+      const row = known.get(one.path);
+      const file = transcriptOf(one, row);
+      if (file === null || (row !== undefined && isUnchanged(row, file, state))) continue;
       if (row === undefined) counts.total += 1;
       else counts.done -= 1;
       wanted.push({ file, state, isNew: row === undefined });

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { CatalogTables, TranscriptRow } from "./catalog-tables.ts";
-import type { FileState, TranscriptFile } from "./transcript-walk.ts";
+import { type FileState, type FoundFile, type TranscriptFile, transcriptAt } from "./transcript-walk.ts";
 
 const columns = [
   "path",
@@ -83,15 +83,23 @@ export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
   };
 }
 
+/** The transcript that a walk found, unless its file does not tell whose it is. One that is as it was stored is not opened. */
+export function transcriptOf({ source, path, state }: FoundFile, row: StoredState | undefined): TranscriptFile | null {
+  const isSame = row !== undefined && row.agent === source.agent && isSameFile(row, state);
+  return transcriptAt(source, path, isSame ? row.session_id : null);
+}
+
 /** A file that could not be read is tried again: what forbade it leaves no trace in what is compared. */
 export function isUnchanged(row: StoredState, file: TranscriptFile, state: FileState): boolean {
   return (
     row.complete === 1 &&
     row.unreadable === 0 &&
-    row.size_bytes === state.sizeBytes &&
-    row.modified_at === state.modifiedAt &&
-    row.file_key === state.fileKey &&
     row.session_id === file.sessionId &&
-    row.agent === file.agent
+    row.agent === file.agent &&
+    isSameFile(row, state)
   );
+}
+
+function isSameFile(row: StoredState, state: FileState): boolean {
+  return row.size_bytes === state.sizeBytes && row.modified_at === state.modifiedAt && row.file_key === state.fileKey;
 }

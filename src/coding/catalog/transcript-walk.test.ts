@@ -7,7 +7,14 @@ import { claudeCode } from "../agents/claude-code.ts";
 import { codex } from "../agents/codex.ts";
 import { createCustomTemplate, customAgentSchema } from "../agents/custom.ts";
 import type { AgentTemplate, Environment } from "../agents/template.ts";
-import { type CatalogSource, pathKind, transcriptAt, type WalkOptions, walkTranscripts } from "./transcript-walk.ts";
+import {
+  type CatalogSource,
+  type FoundFile,
+  pathKind,
+  transcriptAt,
+  type WalkOptions,
+  walkTranscripts,
+} from "./transcript-walk.ts";
 
 function sourceOf(template: AgentTemplate, env: Environment): CatalogSource {
   const [place] = template.transcriptPlaces(env);
@@ -24,10 +31,10 @@ function custom(path: string): AgentTemplate {
 /** Ids by path below the root, in the order of the walk. */
 function walk(source: CatalogSource, options: WalkOptions = {}): readonly (readonly [string, string])[] {
   const found: [string, string][] = [];
-  const file = ({ path, sessionId }: { path: string; sessionId: string }): void => {
+  const file = ({ path }: FoundFile): void => {
     expect(pathKind(source, path)).toEqual({ kind: "file" });
-    expect(transcriptAt(source, path)).toMatchObject({ path, sessionId });
-    found.push([relative(source.root, path), sessionId]);
+    const sessionId = transcriptAt(source, path)?.sessionId;
+    if (sessionId !== undefined) found.push([relative(source.root, path), sessionId]);
   };
   walkTranscripts(source, { file, folder: () => undefined, closed: () => undefined }, options);
   return found;

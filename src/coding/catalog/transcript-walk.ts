@@ -16,7 +16,7 @@ export interface CatalogSource {
   readonly idInFirstLine?: boolean;
 }
 
-/** A file that is a session's transcript by its name. */
+/** A file that is a session's transcript. */
 export interface TranscriptFile {
   readonly path: string;
   readonly agent: string;
@@ -32,9 +32,16 @@ export interface FileState {
   readonly modifiedAt: number;
 }
 
+/** A file that is a session's transcript by its name; whose it is, {@link transcriptAt} says. */
+export interface FoundFile {
+  readonly source: CatalogSource;
+  readonly path: string;
+  readonly state: FileState;
+}
+
 /** What a walk meets. */
 export interface WalkVisitor {
-  file(file: TranscriptFile, state: FileState): void;
+  file(found: FoundFile): void;
   /** A folder that transcripts or folders of them may appear in. */
   folder(path: string): void;
   /** A folder that could not be looked into: what is in it is not gone. */
@@ -63,11 +70,20 @@ export function pathKind(source: CatalogSource, path: string): PathKind | null {
   return source.idInFirstLine === true || groupIn(source, parts, "id") !== null ? { kind: "file" } : null;
 }
 
-/** The session's transcript at a path of the kind `file`; null when the file does not tell whose it is, or not yet. */
-export function transcriptAt(source: CatalogSource, path: string): TranscriptFile | null {
+/**
+ * The session's transcript at a path of the kind `file`; null when the file does not tell whose it is, or not yet. @param knownId whose it
+ * was when it was as it is now: such a file is not opened for it
+ */
+export function transcriptAt(
+  source: CatalogSource,
+  path: string,
+  knownId: string | null = null,
+): TranscriptFile | null {
   const parts = partsOf(source, path);
   const sessionId =
-    source.idInFirstLine === true ? headId(path, groupIn(source, parts, "beginning")) : groupIn(source, parts, "id");
+    source.idInFirstLine === true
+      ? (knownId ?? headId(path, groupIn(source, parts, "beginning")))
+      : groupIn(source, parts, "id");
   const { agent, format } = source;
   return sessionId === null ? null : { path, agent, format, sessionId };
 }
@@ -111,10 +127,9 @@ export function walkTranscripts(source: CatalogSource, visitor: WalkVisitor, opt
       }
       if (pathKind(source, path)?.kind !== "file") continue;
       const state = fileState(path);
-      const file = state === null ? null : transcriptAt(source, path);
-      if (state === null || file === null) continue;
+      if (state === null) continue;
       files += 1;
-      visitor.file(file, state);
+      visitor.file({ source, path, state });
     }
   }
 
