@@ -12,6 +12,7 @@ import { diagnose } from "../../src/diagnose.ts";
 import { createService } from "../../src/service.ts";
 import { installAgents } from "../../tools/install-agents.ts";
 import { startModelServer } from "../model-server/model-server.ts";
+import { agentEngine } from "./agent-engine.ts";
 import { sharedCompileCache } from "./compile-cache.ts";
 import { type ApiClient, createApiClient, endTerminalHost } from "./gateway.ts";
 import { runCommand } from "./run-cli.ts";
@@ -178,6 +179,7 @@ function environment(place: {
     LANG: "C.UTF-8",
     TERM: "xterm-256color",
     NODE_COMPILE_CACHE: sharedCompileCache(),
+    ...agentEngine,
     ANTHROPIC_BASE_URL: place.modelUrl,
     ANTHROPIC_API_KEY: "sk-scripted-anthropic-0000000000000000",
     OPENAI_BASE_URL: `${place.modelUrl}/v1`,

@@ -16,6 +16,7 @@ import { type Scope, scopes } from "../../src/wire/access.ts";
 import type { AskInput, AskOutput, ReadInput, ReadOutput } from "../../src/wire/coding.ts";
 import { installAgents } from "../../tools/install-agents.ts";
 import { type ModelServer, type ModelServerOptions, startModelServer } from "../model-server/model-server.ts";
+import { agentEngine } from "./agent-engine.ts";
 import { sharedCompileCache } from "./compile-cache.ts";
 
 const run = promisify(execFile);
@@ -65,6 +66,7 @@ export async function createWorld(options: {
       NODE_COMPILE_CACHE: sharedCompileCache(),
       POSTERN_HOME: home,
       POSTERN_LOG_LEVEL: "silent",
+      ...agentEngine,
       CLAUDE_CONFIG_DIR: claudeDir,
       ANTHROPIC_BASE_URL: modelServer.url,
       ANTHROPIC_API_KEY: "sk-scripted-anthropic-0000000000000000",

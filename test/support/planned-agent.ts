@@ -9,6 +9,7 @@ import { hookCommand } from "../../src/coding/agents/hook-command.ts";
 import type { AgentTemplate, HookClaim, LaunchPlan, LaunchRequest } from "../../src/coding/agents/template.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import { type ModelServer, startModelServer } from "../model-server/model-server.ts";
+import { agentEngine } from "./agent-engine.ts";
 
 /** Where an agent of a test lives: its own home, state folder, project and model; removed when the test ends. */
 export interface AgentWorld {
@@ -64,6 +65,7 @@ export async function makeAgentWorld(template: AgentTemplate): Promise<AgentWorl
     HOME: folders.home,
     LANG: "C.UTF-8",
     TERM: "xterm-256color",
+    ...agentEngine,
     ...(isClaude
       ? { CLAUDE_CONFIG_DIR: folders.stateDir, ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: apiKey }
       : { CODEX_HOME: folders.stateDir, OPENAI_BASE_URL: `${model.url}/v1`, OPENAI_API_KEY: apiKey }),

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
+import { agentEngine } from "./agent-engine.ts";
 
 /** A real agent in a PTY, with nothing of Postern around it: for proving the model server and for measuring the agents. */
 export interface RawAgent {
@@ -57,6 +58,7 @@ export async function startRawAgent(options: RawAgentOptions): Promise<RawAgent>
       PATH: process.env["PATH"] ?? "/usr/bin:/bin",
       HOME: root,
       LANG: "C.UTF-8",
+      ...agentEngine,
       ...plan.env,
       ...options.env,
     },
