@@ -18,7 +18,7 @@ export function statusMessage(
 
 /** One line on how a session stands. */
 export function activityWords(session: SessionSummary): string {
-  const { activity, queuedPrompts, agent, resetsAt } = session;
+  const { activity, queuedPrompts, agent, resetsAt, turnFailure } = session;
   switch (activity) {
     case "starting":
       return `⏳ ${agent} starts`;
@@ -32,7 +32,7 @@ export function activityWords(session: SessionSummary): string {
     case "limited":
       return `⛔ ${agent} has reached its limit${resetsAt === null ? "" : ` until ${resetsAt}`}`;
     case "idle":
-      return `✓ ${agent} is done`;
+      return turnFailure === null ? `✓ ${agent} is done` : `⚠ ${agent} gave no answer: ${plainLine(turnFailure, 300)}`;
     case null:
       return endWords(session);
   }

@@ -198,6 +198,9 @@ function failWhenUnfinished(answer: AskOutput): void {
         `${answer.agent} has reached its limit${answer.resetsAt === null ? "" : ` until ${answer.resetsAt}`}.`,
       );
     default:
+      if (answer.turnFailure !== null && answer.delivered === true && !isUnderWay(answer)) {
+        throw new PosternError("agent_failed", `${answer.agent} gave no answer: ${plainLine(answer.turnFailure)}`);
+      }
   }
 }
 

@@ -134,6 +134,11 @@ test.each([
     askOutput({ activity: "needs_permission", permissions: [pendingPermission({ answerable: false })] }),
     "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for a permission in its terminal",
   ],
+  [
+    "turn that its vendor refused",
+    askOutput({ turns: [turn(0, "hi")], turnFailure: "Your credit\nis too low." }),
+    "agent_failed: claude-code gave no answer: Your credit is too low.",
+  ],
   ["missing log-in", askOutput({ activity: "needs_login" }), "agent_needs_you"],
 ])("ask ends with 1 on a %s", async (_name, answer, message) => {
   const run = await coding({ coding_ask: [{ body: answer }] }, ["ask", "hi"]);

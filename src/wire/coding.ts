@@ -70,6 +70,10 @@ export const sessionSummarySchema = z
     failure: z
       .object({ exitCode: z.int().nullable(), signal: z.string().nullable(), lastScreen: z.string() })
       .nullable(),
+    turnFailure: z
+      .string()
+      .nullable()
+      .describe("Why the last turn ended without an answer, in the words of the agent or its vendor. Untrusted."),
     continuedBy: z.string().nullable(),
     closedAt: z.string().nullable(),
   })

@@ -90,6 +90,7 @@ export function sessionSummary(differs: Partial<SessionSummary> = {}): SessionSu
     exitCode: null,
     signal: null,
     failure: null,
+    turnFailure: null,
     continuedBy: null,
     closedAt: null,
     ...differs,

@@ -25,6 +25,7 @@ const session: SessionSummary = {
   worktree: null,
   permissions: [],
   resetsAt: null,
+  turnFailure: null,
   sizeBytes: 1,
   exitCode: null,
   signal: null,

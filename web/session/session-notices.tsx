@@ -7,6 +7,7 @@ import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { queryKeys } from "../api/query-keys.ts";
 import { Button, IconButton } from "../ui/button.tsx";
+import { ClaimedName } from "../ui/claimed-name.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { closedWords, counted } from "./session-words.ts";
 
@@ -26,11 +27,16 @@ export function SessionNotices({
 }) {
   const said = closed === null ? null : closedWords(closed);
   const rescue = summary.worktree?.rescue ?? null;
-  const continued = summary.continuedBy;
-  if (trouble === null && said === null && rescue === null && continued === null) return null;
+  const { continuedBy: continued, turnFailure } = summary;
+  if (trouble === null && said === null && rescue === null && continued === null && turnFailure === null) return null;
   return (
     <div className="flex flex-col gap-2 border-b border-line bg-ground px-3 py-2">
       {trouble !== null && <ErrorNotice error={trouble} />}
+      {turnFailure !== null && (
+        <Notice tone="danger">
+          The last turn ended without an answer. The agent's reason: <ClaimedName name={turnFailure} />
+        </Notice>
+      )}
       {said !== null && (
         <div role="status">
           <Notice>

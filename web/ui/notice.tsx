@@ -34,7 +34,9 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
     <div role="alert">
       <Notice tone="danger" icon={CircleAlert}>
         <div className="flex flex-wrap items-center justify-between gap-2">
-          <span>{messageOf(error)}</span>
+          <span>
+            <WithCommands text={messageOf(error)} />
+          </span>
           {onRetry !== undefined && (
             <Button size="sm" onClick={onRetry}>
               Try again
@@ -44,6 +46,20 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
       </Notice>
     </div>
   );
+}
+
+/** What stands between backticks is for a terminal, and looks like it. */
+function WithCommands({ text }: { readonly text: string }) {
+  return text.split("`").map((part, index, parts) => {
+    const isCommand = index % 2 === 1 && index < parts.length - 1;
+    if (!isCommand) return index % 2 === 1 ? `\`${part}` : part;
+    return (
+      // The parts of a sentence never change their places.
+      <code key={index} className="font-mono text-xs">
+        {part}
+      </code>
+    );
+  });
 }
 
 /** In the place of a list that has nothing in it. */

@@ -68,9 +68,19 @@ export function summarize({
       status === "failed"
         ? { exitCode: record.exitCode, signal: record.signal, lastScreen: record.lastScreen ?? "" }
         : null,
+    turnFailure: turnFailureOf(transcript),
     continuedBy: record.continuedBy,
     closedAt: record.closedAt === null ? null : isoTime(record.closedAt),
   };
+}
+
+/** A longer one is a body that a server sent in place of its reason. */
+const maxFailureCharacters = 1000;
+
+/** Null as well where nobody looked: the catalog knows no last turn. */
+function turnFailureOf(transcript: SessionFacts["transcript"]): string | null {
+  const lastTurn = transcript?.lastTurn;
+  return lastTurn?.kind === "failed" ? lastTurn.message.slice(0, maxFailureCharacters) : null;
 }
 
 function toPending(live: LiveSession, permission: OpenPermission): PendingPermission {
