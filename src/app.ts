@@ -126,6 +126,7 @@ async function start(
     },
     pathVariable: config.env["PATH"] ?? "",
     publisher: events.publisher,
+    noteErrand: (note) => accounts.audit.note(note),
   });
   disposer.add(() => coding.stop());
   seen.resolve((dir, within) => coding.isVisibleDir(dir, within));

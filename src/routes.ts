@@ -96,7 +96,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
       remove: (name) => agents.remove(name),
       audit: accounts.audit,
     }),
-    agentSetupRoutes({ known: () => createKnownAgents(agents).list(), errands: coding.errands, audit: accounts.audit }),
+    agentSetupRoutes({ known: () => createKnownAgents(agents).list(), errands: coding.errands }),
     changesRoutes(coding.changes),
     logRoutes(memory),
     placeRoutes({

@@ -13,7 +13,7 @@ import type { Scope } from "../wire/access.ts";
 import { createAgentErrands } from "./agent-errands.ts";
 import { createCustomTemplate, customAgentSchema } from "./agents/custom.ts";
 import type { AgentTemplate } from "./agents/template.ts";
-import type { Caller } from "./ports.ts";
+import type { Caller, ErrandNote, ErrandOrigin } from "./ports.ts";
 
 const patience = { timeout: 15_000, interval: 20 };
 const minuteMs = 60_000;
@@ -23,6 +23,8 @@ const callerWith = (...scopes: readonly Scope[]): Caller => ({
   folders: null,
 });
 const admin = callerWith("admin");
+const by: ErrandOrigin = { accountId: "owner", from: { address: "127.0.0.1", userAgent: "A browser" } };
+const another: ErrandOrigin = { accountId: "anna", from: { address: "::1", userAgent: null } };
 
 /** Log-ins of an agent that is this Node, in a real terminal host, with a clock that the test turns. */
 async function setUp(
@@ -33,10 +35,12 @@ async function setUp(
   const host = await fixture.connect();
   const clock = createFakeClock();
   const changed: string[] = [];
+  const notes: ErrandNote[] = [];
   const templates = new Map(
     [
       { name: "agent", loginArgs: ["-e", script] },
       { name: "other", loginArgs: ["-e", script] },
+      { name: "third", loginArgs: [] },
       { name: "keyed", loginArgs: [] },
     ].map((each): [string, AgentTemplate] => [
       each.name,
@@ -49,7 +53,7 @@ async function setUp(
     ]),
   );
   const template = (name: string): AgentTemplate => {
-    const found = templates.get(name);
+    const found = templates.get(name === "alias" ? "agent" : name);
     if (found === undefined) throw new Error(`no ${name}`);
     return found;
   };
@@ -64,6 +68,7 @@ async function setUp(
     },
     clock,
     log: silentLog,
+    note: async (told) => void notes.push(told),
     agents: {
       template,
       async resolve(name) {
@@ -84,15 +89,16 @@ async function setUp(
   const folders = (): readonly string[] => readdirSync(join(fixture.stateDir, "terminals"));
   const screen = async (errandId: string): Promise<string> =>
     (await host.snapshot(terminalOf(errandId))).lines.join("\n");
-  return { host, clock, changed, logins, terminalOf, lives, folders, screen, bin };
+  return { host, clock, changed, notes, logins, terminalOf, lives, folders, screen, bin };
 }
 
 test("a log-in runs in a terminal; a second call means the same, another agent has its own", async () => {
   const { host, logins, terminalOf, changed, clock } = await setUp();
-  const [first, second] = await Promise.all([logins.logIn("agent"), logins.logIn("agent")]);
+  const [first, second] = await Promise.all([logins.logIn("agent", { by }), logins.logIn("agent", { by })]);
   expect(first.sessionId).toMatch(/^login-[0-9a-f-]{36}$/);
-  expect(second).toEqual(first);
-  expect((await logins.logIn("other")).sessionId).not.toBe(first.sessionId);
+  expect([first.began, second.began]).toEqual([true, false]);
+  expect(second.sessionId).toBe(first.sessionId);
+  expect((await logins.logIn("other", { by })).sessionId).not.toBe(first.sessionId);
   const terminalId = terminalOf(first.sessionId);
   expect(logins.owns(terminalId)).toBe(true);
   const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
@@ -103,7 +109,7 @@ test("a log-in runs in a terminal; a second call means the same, another agent h
   await expect.poll(() => changed, patience).toEqual(["agent"]);
   // Its last screen is there for a moment, and the next log-in is another.
   expect(terminalOf(first.sessionId)).toBe(terminalId);
-  expect((await logins.logIn("agent")).sessionId).not.toBe(first.sessionId);
+  expect((await logins.logIn("agent", { by })).sessionId).not.toBe(first.sessionId);
   await clock.advance(minuteMs);
   expect(logins.find(first.sessionId, admin)).toBeNull();
   await expect
@@ -113,15 +119,15 @@ test("a log-in runs in a terminal; a second call means the same, another agent h
 
 test("only who may log agents in finds it", async () => {
   const { logins } = await setUp();
-  const { sessionId } = await logins.logIn("agent");
+  const { sessionId } = await logins.logIn("agent", { by });
   expect(logins.find(sessionId, callerWith("coding:read", "coding:write", "coding:drive"))).toBeNull();
   expect(logins.find("login-none", admin)).toBeNull();
 });
 
 test("it is ended when nobody watches for two minutes, not while somebody does, and after ten in any case", async () => {
   const { logins, clock, lives, terminalOf } = await setUp();
-  const alone = terminalOf((await logins.logIn("other")).sessionId);
-  const { sessionId } = await logins.logIn("agent");
+  const alone = terminalOf((await logins.logIn("other", { by })).sessionId);
+  const { sessionId } = await logins.logIn("agent", { by });
   const watched = terminalOf(sessionId);
   const stop = logins.find(sessionId, admin)?.watch();
   const stopAnother = logins.find(sessionId, admin)?.watch();
@@ -142,8 +148,8 @@ test("it is ended when nobody watches for two minutes, not while somebody does, 
 
 test("an agent without a log-in of its own is refused, and the gateway's end ends what runs", async () => {
   const { logins, lives, terminalOf } = await setUp();
-  expect(await errorCode(logins.logIn("keyed"))).toBe("invalid_request");
-  const terminalId = terminalOf((await logins.logIn("agent")).sessionId);
+  expect(await errorCode(logins.logIn("keyed", { by }))).toBe("invalid_request");
+  const terminalId = terminalOf((await logins.logIn("agent", { by })).sessionId);
   await logins.close();
   expect(await lives(terminalId)).toBe(false);
   expect(logins.owns(terminalId)).toBe(false);
@@ -151,8 +157,8 @@ test("an agent without a log-in of its own is refused, and the gateway's end end
 
 test("nothing is kept of what it showed, whether it ended before the gateway or with it", async () => {
   const { host, logins, terminalOf, changed, folders } = await setUp();
-  const ended = terminalOf((await logins.logIn("agent")).sessionId);
-  const running = terminalOf((await logins.logIn("other")).sessionId);
+  const ended = terminalOf((await logins.logIn("agent", { by })).sessionId);
+  const running = terminalOf((await logins.logIn("other", { by })).sessionId);
   for (const terminalId of [ended, running]) {
     const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
     await expect.poll(screen, patience).toContain("https://login.invalid");
@@ -167,7 +173,7 @@ test("nothing is kept of what it showed, whether it ended before the gateway or 
 
 test("nothing is kept of what it showed when its host is lost", async () => {
   const { host, logins, terminalOf, folders } = await setUp();
-  const terminalId = terminalOf((await logins.logIn("agent")).sessionId);
+  const terminalId = terminalOf((await logins.logIn("agent", { by })).sessionId);
   const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
   await expect.poll(screen, patience).toContain("https://login.invalid");
   const { pid } = host.host() ?? { pid: 0 };
@@ -179,7 +185,7 @@ test("nothing is kept of what it showed when its host is lost", async () => {
 
 test("a program that ends at once is a log-in that has ended", async () => {
   const { logins, changed } = await setUp("process.exit(1)");
-  await logins.logIn("agent");
+  await logins.logIn("agent", { by });
   await expect.poll(() => changed, patience).toEqual(["agent"]);
 });
 
@@ -190,21 +196,21 @@ async function plantNpm(bin: string, script: string): Promise<void> {
 
 test("an installation runs npm by its arguments and without keys, once at a time, and tells how it ended", async () => {
   const { logins, bin, screen, clock, lives, terminalOf } = await setUp();
-  expect(await errorCode(logins.install("keyed"))).toBe("invalid_request");
-  expect(await errorCode(logins.install("agent"))).toBe("agent_binary_missing");
+  expect(await errorCode(logins.install("keyed", { by }))).toBe("invalid_request");
+  expect(await errorCode(logins.install("agent", { by }))).toBe("agent_binary_missing");
   await plantNpm(bin, `echo "npm $* key:$AGENT_KEY"; read line; exit 7`);
-  const [{ sessionId }, again] = await Promise.all([logins.install("agent"), logins.install("agent")]);
+  const [{ sessionId }, again] = await Promise.all([logins.install("agent", { by }), logins.install("agent", { by })]);
   expect(again.sessionId).toBe(sessionId);
-  expect(logins.ofAgent("agent")).toEqual([{ kind: "install", sessionId, state: "running", exitCode: null }]);
+  expect(logins.ofAgent("agent")).toEqual([{ kind: "install", sessionId, state: "running", exitCode: null, ahead: 0 }]);
   expect(logins.ofAgent("other")).toEqual([]);
   expect(logins.find(sessionId, callerWith("coding:drive", "coding:read"))).toBeNull();
   await expect.poll(() => screen(sessionId), patience).toMatch(/^npm install --global @agents\/agent key:\s*$/m);
   // It needs nobody who watches.
   await clock.advance(9 * minuteMs);
   expect(await lives(terminalOf(sessionId))).toBe(true);
-  const log = await logins.logIn("agent");
+  const log = await logins.logIn("agent", { by });
   expect(logins.ofAgent("agent").map(({ kind }) => kind)).toEqual(["install", "login"]);
-  await logins.cancel("agent", "login");
+  await logins.cancel("agent", "login", { by });
   expect(logins.find(log.sessionId, admin)).toBeNull();
   await clock.advance(2 * minuteMs);
   await expect.poll(() => logins.ofAgent("agent")[0]?.state, patience).toBe("ended");
@@ -213,45 +219,45 @@ test("an installation runs npm by its arguments and without keys, once at a time
 test("one that is cancelled ends with all that it started, and leaves nothing; the next begins anew", async () => {
   const { logins, bin, screen, terminalOf, lives, folders } = await setUp();
   await plantNpm(bin, "trap '' HUP; /bin/sleep 600 & echo child:$!; wait");
-  const { sessionId } = await logins.install("agent");
+  const { sessionId } = await logins.install("agent", { by });
   await expect.poll(() => screen(sessionId), patience).toMatch(/child:\d+/);
   const child = Number(/child:(\d+)/.exec(await screen(sessionId))?.[1]);
   const terminalId = terminalOf(sessionId);
-  await logins.cancel("agent", "install");
+  await logins.cancel("agent", "install", { by });
   expect(await lives(terminalId)).toBe(false);
   expect(processRow(child)?.zombie ?? true).toBe(true);
   expect(logins.ofAgent("agent")).toEqual([]);
   expect(folders()).toEqual([]);
-  await logins.cancel("agent", "install"); // twice is once
+  await logins.cancel("agent", "install", { by }); // twice is once
   await plantNpm(bin, "exit 0");
-  const next = await logins.install("agent");
+  const next = await logins.install("agent", { by });
   expect(next.sessionId).not.toBe(sessionId);
   await expect
     .poll(() => logins.ofAgent("agent"), patience)
-    .toEqual([{ kind: "install", sessionId: next.sessionId, state: "ended", exitCode: 0 }]);
+    .toEqual([{ kind: "install", sessionId: next.sessionId, state: "ended", exitCode: 0, ahead: 0 }]);
 });
 
 test("one that is asked for while another is being cancelled begins after the end of that", async () => {
   const { logins, bin, screen, terminalOf, lives } = await setUp();
   await plantNpm(bin, "trap '/bin/sleep 0.3; exit 1' HUP TERM; echo begun; while :; do /bin/sleep 0.05; done");
-  const first = await logins.install("agent");
+  const first = await logins.install("agent", { by });
   await expect.poll(() => screen(first.sessionId), patience).toContain("begun");
   const terminalId = terminalOf(first.sessionId);
-  const cancelled = logins.cancel("agent", "install");
-  const next = await logins.install("agent");
+  const cancelled = logins.cancel("agent", "install", { by });
+  const next = await logins.install("agent", { by });
   expect(next.sessionId).not.toBe(first.sessionId);
   expect(await lives(terminalId)).toBe(false);
   await cancelled;
   expect(logins.ofAgent("agent").map(({ sessionId }) => sessionId)).toEqual([next.sessionId]);
-  await logins.cancel("agent", "install");
+  await logins.cancel("agent", "install", { by });
 });
 
 test("one that is cancelled before its terminal is there leaves none", async () => {
   const begins = Promise.withResolvers<void>();
   const { logins, host, folders } = await setUp(undefined, begins.promise);
-  const asked = logins.logIn("agent");
+  const asked = logins.logIn("agent", { by });
   await expect.poll(() => logins.ofAgent("agent"), patience).toHaveLength(1);
-  await logins.cancel("agent", "login");
+  await logins.cancel("agent", "login", { by });
   begins.resolve();
   await asked;
   expect(await host.list()).toEqual([]);
@@ -260,5 +266,96 @@ test("one that is cancelled before its terminal is there leaves none", async () 
 
 test("a way to log in that the agent does not have is refused", async () => {
   const { logins } = await setUp();
-  expect(await errorCode(logins.logIn("agent", "code"))).toBe("invalid_request");
+  expect(await errorCode(logins.logIn("agent", { method: "code", by }))).toBe("invalid_request");
+});
+
+test("what is begun, cancelled and ends is written down once, by the agent's own name, with who did it", async () => {
+  const { logins, bin, notes, host, terminalOf } = await setUp();
+  await plantNpm(bin, "exit 0");
+  await Promise.all([logins.logIn("alias", { by }), logins.logIn("agent", { by: another })]);
+  await logins.logIn("agent", { by: another });
+  const login = { subject: "agent", details: {} };
+  expect(notes).toEqual([{ ...by, ...login, action: "agent_login_started" }]);
+  await logins.cancel("alias", "login", { by: another });
+  await logins.cancel("alias", "login", { by: another }); // nothing runs any more
+  expect(notes.slice(1)).toEqual([{ ...another, ...login, action: "agent_login_cancelled" }]);
+  await logins.install("agent", { by });
+  await expect.poll(() => notes.length, patience).toBe(4);
+  expect(notes.slice(2)).toEqual([
+    { ...by, ...login, action: "agent_install_started" },
+    { ...by, subject: "agent", details: { exitCode: 0 }, action: "agent_install_ended" },
+  ]);
+  await logins.cancel("agent", "install", { by }); // its terminal is closed: that is no act
+  const { sessionId } = await logins.logIn("agent", { by });
+  await host.write(terminalOf(sessionId), "code\r");
+  await expect
+    .poll(() => notes.at(-1), patience)
+    .toEqual({
+      ...by,
+      subject: "agent",
+      details: { exitCode: 3 },
+      action: "agent_login_ended",
+    });
+  expect(notes).toHaveLength(6);
+});
+
+test("leaving a page ends its log-in soon, but not one that is watched elsewhere; who cancels it ends it at once", async () => {
+  const { logins, clock, lives, terminalOf, notes } = await setUp();
+  const { sessionId } = await logins.logIn("agent", { by });
+  const terminalId = terminalOf(sessionId);
+  const here = logins.find(sessionId, admin)?.watch();
+  let elsewhere = logins.find(sessionId, admin)?.watch();
+  const leave = () => logins.cancel("agent", "login", { by, unlessWatched: true });
+  await leave();
+  here?.();
+  await clock.advance(minuteMs);
+  expect(await lives(terminalId)).toBe(true);
+
+  // The other page is loaded anew while this one is left once more.
+  await leave();
+  await clock.advance(2_000);
+  elsewhere?.();
+  await clock.advance(1_500);
+  elsewhere = logins.find(sessionId, admin)?.watch();
+  await clock.advance(minuteMs);
+  expect(await lives(terminalId)).toBe(true);
+
+  await leave();
+  elsewhere?.();
+  await clock.advance(5_000);
+  await expect.poll(() => lives(terminalId), patience).toBe(false);
+  expect(notes.map(({ action }) => action)).toEqual(["agent_login_started", "agent_login_cancelled"]);
+
+  const next = terminalOf((await logins.logIn("agent", { by })).sessionId);
+  logins.find((await logins.logIn("agent", { by })).sessionId, admin)?.watch();
+  await logins.cancel("agent", "login", { by });
+  expect(await lives(next)).toBe(false);
+});
+
+test("installations wait in line: one npm at a time, and each knows its place", async () => {
+  const { logins, bin, host, terminalOf, screen, notes } = await setUp();
+  await plantNpm(bin, 'echo "npm $*"; read line; exit 0');
+  const first = await logins.install("agent", { by });
+  const second = await logins.install("other", { by });
+  const third = await logins.install("third", { by });
+  expect(await logins.install("other", { by })).toEqual({ ...second, began: false });
+  const told = (name: string) => logins.ofAgent(name).map(({ state, ahead }) => [state, ahead]);
+  expect([told("agent"), told("other"), told("third")]).toEqual([[["running", 0]], [["waiting", 1]], [["waiting", 2]]]);
+  expect(logins.find(second.sessionId, admin)).toBeNull();
+  expect(await host.list()).toHaveLength(1);
+
+  await logins.cancel("other", "install", { by });
+  expect([told("other"), told("third")]).toEqual([[], [["waiting", 1]]]);
+  await expect.poll(() => screen(first.sessionId), patience).toContain("npm install");
+  await host.write(terminalOf(first.sessionId), "\r");
+  await expect.poll(() => told("third"), patience).toEqual([["running", 0]]);
+  await expect.poll(() => screen(third.sessionId), patience).toContain("npm install --global @agents/third");
+  const again = await logins.install("other", { by });
+  await logins.cancel("third", "install", { by });
+  await expect.poll(() => screen(again.sessionId), patience).toContain("npm install --global @agents/other");
+  expect(notes.filter(({ subject }) => subject === "other").map(({ action }) => action)).toEqual([
+    "agent_install_started",
+    "agent_install_cancelled",
+    "agent_install_started",
+  ]);
 });

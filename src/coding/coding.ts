@@ -42,7 +42,7 @@ import { createList } from "./list.ts";
 import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
 import { placeOf, type SessionPlace } from "./place-of.ts";
-import type { Caller, EventPublisher, IsVisibleDir, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
+import type { Caller, EventPublisher, IsVisibleDir, NoteErrand, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
 import { createRead } from "./read.ts";
 import { createRecordings, type Recordings } from "./recordings.ts";
 import { createRescues, type Rescues } from "./rescues.ts";
@@ -138,6 +138,7 @@ export interface CodingDeps {
   readonly privatePrompts: boolean;
   /** Where events of sessions go. */
   readonly publisher: EventPublisher;
+  readonly noteErrand: NoteErrand;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
   readonly visibleAmong: VisibleAmong;
@@ -171,7 +172,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
-  const errands = createAgentErrands({ host: deps.host, agents, clock, log });
+  const errands = createAgentErrands({ host: deps.host, agents, note: deps.noteErrand, clock, log });
   const live = createLiveSessions({
     ...deps,
     hooks,

@@ -1,4 +1,5 @@
 import type { FolderScope, Scope } from "../wire/access.ts";
+import type { AgentErrandKind } from "../wire/agent-setup.ts";
 import type { NewSessionEvent } from "../wire/events.ts";
 
 /** Who calls a coding tool: as much of the caller as coding needs to know. */
@@ -8,6 +9,24 @@ export interface Caller {
   /** Folders (real paths) that the caller's token is limited to; null is no limit. */
   readonly folders: readonly string[] | null;
 }
+
+/** Who asks for an agent's log-in or installation, and from where. */
+export interface ErrandOrigin {
+  readonly accountId: string;
+  /** As the audit has it: null twice is the command line. */
+  readonly from: { readonly address: string | null; readonly userAgent: string | null };
+}
+
+/** One line of the audit: somebody began or cancelled one, or it ended by itself. */
+export interface ErrandNote extends ErrandOrigin {
+  readonly action: `agent_${AgentErrandKind}_${"started" | "cancelled" | "ended"}`;
+  /** The agent's name. */
+  readonly subject: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** Writes it down. Never throws. */
+export type NoteErrand = (note: ErrandNote) => Promise<void>;
 
 /** A directory that the folder rule lets through. */
 export interface AllowedDir {

@@ -26,7 +26,8 @@ const known = {
 /** The routes over agents that only write down what is asked of them. */
 async function setUp() {
   const done: string[] = [];
-  const errands: AgentErrand[] = [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1 }];
+  const origins: unknown[] = [];
+  const errands: AgentErrand[] = [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1, ahead: 0 }];
   const refuseUnknown = (name: string): void => {
     if (name !== "codex") throw new PosternError("agent_unknown", `There is no agent "${name}".`);
   };
@@ -45,22 +46,24 @@ async function setUp() {
       },
     }),
     agentSetupRoutes({
-      audit: accounts.audit,
       known: async () => [{ ...known, aliases: [...known.aliases], loginMethods: [...known.loginMethods] }],
       errands: {
-        async logIn(name, method) {
+        async logIn(name, { method, by }) {
           refuseUnknown(name);
           done.push(`login ${name} ${method}`);
-          return { sessionId: "login-2" };
+          origins.push(by);
+          return { sessionId: "login-2", began: true };
         },
-        async install(name) {
+        async install(name, { by }) {
           refuseUnknown(name);
           done.push(`install ${name}`);
-          return { sessionId: "install-1" };
+          origins.push(by);
+          return { sessionId: "install-1", began: false };
         },
-        async cancel(name, kind) {
+        async cancel(name, kind, { by, unlessWatched }) {
           refuseUnknown(name);
-          done.push(`cancel ${name} ${kind}`);
+          done.push(`cancel ${name} ${kind}${unlessWatched ? " unless watched" : ""}`);
+          origins.push(by);
         },
         ofAgent: (name) => (name === "codex" ? errands : []),
       },
@@ -76,7 +79,7 @@ async function setUp() {
       const text = await answer.text();
       return { status: answer.status, body: text === "" ? {} : looseSchema.parse(JSON.parse(text)) };
     };
-  return { ...server, done, callWith };
+  return { ...server, done, origins, callWith };
 }
 
 const acts = [
@@ -90,7 +93,7 @@ const acts = [
 const routes = [["GET", "/api/agents/setup"], ...acts] as const;
 
 test("the owner sees what each agent needs, installs it, logs it in by either way, and ends both", async () => {
-  const { callWith, signedIn, done, accounts } = await setUp();
+  const { callWith, signedIn, done, origins, accounts } = await setUp();
   const call = callWith(await signedIn("admin"));
   expect(await call("GET", "/api/agents/setup")).toEqual({
     status: 200,
@@ -99,13 +102,19 @@ test("the owner sees what each agent needs, installs it, logs it in by either wa
         {
           ...known,
           installCommand: "npm install --global @openai/codex",
-          errands: [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1 }],
+          errands: [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1, ahead: 0 }],
         },
       ],
     },
   });
-  expect(await call("POST", "/api/agents/codex/install")).toEqual({ status: 200, body: { sessionId: "install-1" } });
-  expect(await call("POST", "/api/agents/codex/login")).toEqual({ status: 200, body: { sessionId: "login-2" } });
+  expect(await call("POST", "/api/agents/codex/install")).toEqual({
+    status: 200,
+    body: { sessionId: "install-1", began: false },
+  });
+  expect(await call("POST", "/api/agents/codex/login")).toEqual({
+    status: 200,
+    body: { sessionId: "login-2", began: true },
+  });
   expect(await call("POST", "/api/agents/codex/login", { method: "code" })).toMatchObject({ status: 200 });
   expect(await call("POST", "/api/agents/codex/login", { method: "sms" })).toMatchObject({
     status: 400,
@@ -113,6 +122,7 @@ test("the owner sees what each agent needs, installs it, logs it in by either wa
   });
   for (const kind of ["login", "install"]) {
     expect(await call("DELETE", `/api/agents/codex/${kind}`)).toEqual({ status: 204, body: {} });
+    expect(await call("DELETE", `/api/agents/codex/${kind}?unlessWatched=true`)).toMatchObject({ status: 204 });
     expect(await call("DELETE", `/api/agents/other/${kind}`)).toMatchObject({ body: { code: "agent_unknown" } });
     expect(await call("POST", `/api/agents/other/${kind}`)).toMatchObject({ status: 404 });
   }
@@ -125,17 +135,20 @@ test("the owner sees what each agent needs, installs it, logs it in by either wa
     "login codex undefined",
     "login codex code",
     "cancel codex login",
+    "cancel codex login unless watched",
     "cancel codex install",
+    "cancel codex install unless watched",
     "configure codex /code/codex true",
     "remove codex",
   ]);
   // Who did it, and from where; what was refused was not done.
   const { entries } = await accounts.audit.page({ limit: 50, kind: "agent" });
-  const { name } = await accounts.owner();
+  const { name, accountId } = await accounts.owner();
+  expect(origins).toHaveLength(7);
+  expect(new Set(origins.map((origin) => JSON.stringify(origin)))).toEqual(
+    new Set([JSON.stringify({ accountId, from: { address: "127.0.0.1", userAgent: "node" } })]),
+  );
   expect(entries.map(({ action, subject, details }) => [action, subject, details]).toReversed()).toEqual([
-    ["agent_install_started", "codex", {}],
-    ["agent_login_started", "codex", {}],
-    ["agent_login_started", "codex", { method: "code" }],
     ["agent_configured", "codex", { program: "/code/codex", default: "yes" }],
     ["agent_removed", "codex", {}],
   ]);

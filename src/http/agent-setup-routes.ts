@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Accounts } from "../accounts/index.ts";
 import type { AgentErrands } from "../coding/index.ts";
 import {
   type AgentErrandKind,
@@ -8,6 +7,7 @@ import {
   agentLoginInputSchema,
   agentSetupSchema,
   agentTerminalSchema,
+  cancelErrandQuerySchema,
 } from "../wire/agent-setup.ts";
 import { textSchema } from "../wire/text.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
@@ -21,7 +21,6 @@ export interface AgentSetupRoutesDeps {
   /** Every agent that Postern knows, found or not. */
   readonly known: () => Promise<readonly KnownAgent[]>;
   readonly errands: Pick<AgentErrands, "logIn" | "install" | "cancel" | "ofAgent">;
-  readonly audit: Pick<Accounts["audit"], "note">;
 }
 
 /** As the registry tells it. */
@@ -60,7 +59,7 @@ function addSetup({ app }: RouteServer, { known, errands }: AgentSetupRoutesDeps
   });
 }
 
-function addLogin({ app, principalOf, originOf }: RouteServer, { errands, audit }: AgentSetupRoutesDeps): void {
+function addLogin({ app, principalOf, originOf }: RouteServer, { errands }: AgentSetupRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/agents/:name/login",
@@ -79,22 +78,15 @@ function addLogin({ app, principalOf, originOf }: RouteServer, { errands, audit 
     preValidation: async (request) => {
       request.body ??= {};
     },
-    handler: async (request) => {
-      const { method } = request.body;
-      const begun = await errands.logIn(request.params.name, method);
-      await audit.note({
-        action: "agent_login_started",
-        accountId: principalOf(request).accountId,
-        subject: request.params.name,
-        details: method === undefined ? {} : { method },
-        from: originOf(request),
-      });
-      return begun;
-    },
+    handler: (request) =>
+      errands.logIn(request.params.name, {
+        ...request.body,
+        by: { accountId: principalOf(request).accountId, from: originOf(request) },
+      }),
   });
 }
 
-function addInstall({ app, principalOf, originOf }: RouteServer, { errands, audit }: AgentSetupRoutesDeps): void {
+function addInstall({ app, principalOf, originOf }: RouteServer, { errands }: AgentSetupRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/agents/:name/install",
@@ -104,26 +96,23 @@ function addInstall({ app, principalOf, originOf }: RouteServer, { errands, audi
       tags,
       summary: "Installs the agent from npm, in a terminal: the command that GET /api/agents/setup shows.",
       description:
-        "Attach to it as to a session: only who holds `admin` can. A second call while it goes on answers the same id. It is ended after 10 " +
-        "minutes. Nothing is configured by it.",
+        "Attach to it as to a session: only who holds `admin` can. A second call while it goes on answers the same id. While another agent " +
+        "is installed it waits for that, and has no terminal yet. It is ended after 10 minutes. Nothing is configured by it.",
       params,
       response: { 200: agentTerminalSchema },
     },
-    handler: async (request) => {
-      const begun = await errands.install(request.params.name);
-      await audit.note({
-        action: "agent_install_started",
-        accountId: principalOf(request).accountId,
-        subject: request.params.name,
-        details: {},
-        from: originOf(request),
-      });
-      return begun;
-    },
+    handler: (request) =>
+      errands.install(request.params.name, {
+        by: { accountId: principalOf(request).accountId, from: originOf(request) },
+      }),
   });
 }
 
-function addCancel({ app }: RouteServer, { errands }: AgentSetupRoutesDeps, kind: AgentErrandKind): void {
+function addCancel(
+  { app, principalOf, originOf }: RouteServer,
+  { errands }: AgentSetupRoutesDeps,
+  kind: AgentErrandKind,
+): void {
   app.route({
     method: "DELETE",
     url: `/api/agents/:name/${kind}`,
@@ -136,10 +125,15 @@ function addCancel({ app }: RouteServer, { errands }: AgentSetupRoutesDeps, kind
           ? "Ends the agent's log-in, if one runs."
           : "Ends the agent's installation, if one runs; npm takes back what it has done by half.",
       params,
+      querystring: cancelErrandQuerySchema,
       response: { 204: z.undefined().describe("It does not run, or not any more") },
     },
     handler: async (request, reply) => {
-      await errands.cancel(request.params.name, kind);
+      const unlessWatched = request.query.unlessWatched !== undefined;
+      await errands.cancel(request.params.name, kind, {
+        by: { accountId: principalOf(request).accountId, from: originOf(request) },
+        unlessWatched,
+      });
       return reply.code(204).send();
     },
   });

@@ -82,7 +82,11 @@ export const auditActions = [
   "agent_configured",
   "agent_removed",
   "agent_login_started",
+  "agent_login_cancelled",
+  "agent_login_ended",
   "agent_install_started",
+  "agent_install_cancelled",
+  "agent_install_ended",
   "log_deleted",
   "session_logs_deleted",
 ] as const;
@@ -103,7 +107,16 @@ export const auditKinds = {
   token: ["token_created", "token_revoked"],
   app: ["app_allowed", "app_denied", "app_disconnected", "app_token_issued", "app_token_reused"],
   client: ["client_registered", "client_added", "client_removed"],
-  agent: ["agent_configured", "agent_removed", "agent_login_started", "agent_install_started"],
+  agent: [
+    "agent_configured",
+    "agent_removed",
+    "agent_login_started",
+    "agent_login_cancelled",
+    "agent_login_ended",
+    "agent_install_started",
+    "agent_install_cancelled",
+    "agent_install_ended",
+  ],
   memory: ["log_deleted", "session_logs_deleted"],
 } as const satisfies Readonly<Record<string, readonly (typeof auditActions)[number][]>>;
 export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client", "agent", "memory"]);

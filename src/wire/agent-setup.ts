@@ -12,7 +12,10 @@ export const agentErrandSchema = z
   .object({
     kind: agentErrandKindSchema,
     sessionId: z.string().describe("Attach to it as to a session: only who holds `admin` can."),
-    state: z.enum(["running", "ended"]).describe("One that ended is told for a minute."),
+    state: z
+      .enum(["waiting", "running", "ended"])
+      .describe("An installation waits while another agent is installed. One that ended is told for a minute."),
+    ahead: z.int().describe("While it waits: so many installations come first. Else 0."),
     exitCode: z.int().nullable().describe("Null while it runs, and after a signal."),
   })
   .meta({ id: "AgentErrand" });
@@ -51,7 +54,20 @@ export const agentLoginInputSchema = z
   .meta({ id: "AgentLoginInput" });
 
 /** The answer to a log-in and to an installation: a terminal, which is attached to like a session's. */
-export const agentTerminalSchema = z.object({ sessionId: z.string() }).meta({ id: "AgentTerminal" });
+export const agentTerminalSchema = z
+  .object({
+    sessionId: z.string(),
+    began: z.boolean().describe("False when one was under way: that one is meant."),
+  })
+  .meta({ id: "AgentTerminal" });
+
+/** `DELETE /api/agents/{name}/login` and `/install` */
+export const cancelErrandQuerySchema = z.strictObject({
+  unlessWatched: z
+    .literal("true")
+    .optional()
+    .describe("For a page that is left: it ends a few seconds later, and not while somebody watches it elsewhere."),
+});
 
 export type LoginMethod = z.infer<typeof loginMethodSchema>;
 export type AgentErrandKind = z.infer<typeof agentErrandKindSchema>;

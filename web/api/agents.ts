@@ -29,7 +29,7 @@ export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean 
     queryFn: async ({ signal }) => (await callApi("/api/agents/setup", agentSetupSchema, { signal })).agents,
     enabled,
     refetchInterval: ({ state }) =>
-      state.data?.some(({ errands }) => errands.some((errand) => errand.state === "running")) ? runningMs : false,
+      state.data?.some(({ errands }) => errands.some((errand) => errand.state !== "ended")) ? runningMs : false,
   });
 }
 
@@ -80,7 +80,11 @@ export function useCancelErrand() {
   });
 }
 
-/** The same for a page that is being left. */
-export function cancelErrand(name: string, kind: AgentErrandKind): Promise<void> {
+function cancelErrand(name: string, kind: AgentErrandKind): Promise<void> {
   return sendApi(`/api/agents/${encodeURIComponent(name)}/${kind}`, { method: "DELETE" });
+}
+
+/** The same for a page that is being left: a moment later, and not while another one shows it. */
+export function leaveErrand(name: string, kind: AgentErrandKind): Promise<void> {
+  return sendApi(`/api/agents/${encodeURIComponent(name)}/${kind}?unlessWatched=true`, { method: "DELETE" });
 }

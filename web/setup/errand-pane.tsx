@@ -6,6 +6,7 @@ import { TerminalPane } from "../session/terminal-pane.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
+import { waitingWords } from "./setup-words.ts";
 
 /** An agent's log-in or its installation, live in its terminal: what it says, where it leads, and the way out of it. */
 export function ErrandPane({
@@ -21,33 +22,42 @@ export function ErrandPane({
   const { kind, sessionId, state, exitCode } = errand;
   const [links, setLinks] = useState<readonly string[]>([]);
   const cancel = useCancelErrand();
-  const runs = state === "running";
+  const runs = state !== "ended";
   return (
     <div className="flex flex-col gap-3">
+      {state === "waiting" && (
+        <p role="status" className="text-sm text-ink-soft">
+          {waitingWords(errand)}
+        </p>
+      )}
       {!runs && (
         <p role="status" className="text-sm text-danger">
           {endWords(kind, exitCode)}
         </p>
       )}
       {runs && kind === "login" && links.length > 0 && <Links links={links} />}
-      <div className="h-[22rem] max-h-[60dvh] overflow-hidden rounded-lg border border-line">
-        <TerminalPane
-          key={sessionId}
-          sessionId={sessionId}
-          mode="drive"
-          alone
-          onState={(next) => next.kind === "ended" && onEnded()}
-          onLinks={setLinks}
-        />
-      </div>
+      {state !== "waiting" && (
+        <div className="h-[22rem] max-h-[60dvh] overflow-hidden rounded-lg border border-line">
+          <TerminalPane
+            key={sessionId}
+            sessionId={sessionId}
+            mode="drive"
+            alone
+            onState={(next) => next.kind === "ended" && onEnded()}
+            onLinks={setLinks}
+          />
+        </div>
+      )}
       {cancel.error !== null && <ErrorNotice error={cancel.error} />}
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <Button data-after-terminal busy={cancel.isPending} onClick={() => cancel.mutate({ name, kind })}>
           {runs ? (kind === "login" ? "Cancel the log-in" : "Cancel the installation") : "Close the terminal"}
         </Button>
-        <span className="text-xs text-ink-faint pointer-coarse:hidden">
-          Keys in the terminal are the program's own; F6 leaves it.
-        </span>
+        {state !== "waiting" && (
+          <span className="text-xs text-ink-faint pointer-coarse:hidden">
+            Keys in the terminal are the program's own; F6 leaves it.
+          </span>
+        )}
       </div>
     </div>
   );

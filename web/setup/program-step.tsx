@@ -16,7 +16,7 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
   const install = useStartErrand();
   const [choosing, setChoosing] = useState(false);
   const errand = errandOf(agent, "install");
-  const running = errand?.state === "running";
+  const running = errand !== undefined && errand.state !== "ended";
   const failure = configure.error ?? install.error;
   return (
     <Step title="Program" state={programState(agent)}>

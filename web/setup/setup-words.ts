@@ -43,8 +43,15 @@ export function loginLabel(method: LoginMethod, state: StepState): string {
   return state === "done" ? "Log in again" : state === "skipped" ? "Log in nevertheless" : "Log in";
 }
 
-/** What of this kind runs for the agent, else what ended a moment ago: the newest. */
+/** What of this kind runs or waits for the agent, else what ended a moment ago: the newest. */
 export function errandOf({ errands }: AgentSetup, kind: AgentErrandKind): AgentErrand | undefined {
   const ofKind = errands.filter((errand) => errand.kind === kind);
-  return ofKind.find(({ state }) => state === "running") ?? ofKind.at(-1);
+  return ofKind.find(({ state }) => state !== "ended") ?? ofKind.at(-1);
+}
+
+/** What is said while an installation waits for others. */
+export function waitingWords({ ahead }: Pick<AgentErrand, "ahead">): string {
+  return ahead === 1
+    ? "Waits until another agent is installed: it is the next."
+    : `Waits until ${ahead} other agents are installed.`;
 }
