@@ -16,12 +16,17 @@ export interface InstalledAgents {
   readonly gemini: string;
   /** A folder that holds `gemini` and nothing else: worlds of other tests do not have it. */
   readonly furtherBinDir: string;
+  /** The native binary of OpenCode. */
+  readonly opencode: string;
+  /** A folder that holds `opencode` and nothing else. */
+  readonly openCodeBinDir: string;
 }
 
 const agentsDir = resolve(import.meta.dirname, "..", "test", "agents");
 const modulesDir = join(agentsDir, "node_modules");
 const binDir = join(modulesDir, ".postern-bin");
 const furtherBinDir = join(modulesDir, ".postern-further-bin");
+const openCodeBinDir = join(modulesDir, ".postern-opencode-bin");
 const stampFile = join(modulesDir, ".postern-stamp");
 const lockFile = join(agentsDir, ".cache", "install.lock");
 
@@ -45,6 +50,8 @@ export async function installAgents(say: (sentence: string) => void): Promise<In
     binDir,
     gemini: join(furtherBinDir, "gemini"),
     furtherBinDir,
+    opencode: join(openCodeBinDir, "opencode"),
+    openCodeBinDir,
   };
 }
 
@@ -58,7 +65,7 @@ async function installedStamp(): Promise<string | null> {
 }
 
 async function install(stamp: string, say: (sentence: string) => void): Promise<void> {
-  say("Installing the pinned agents into test/agents (about 270 MB, once) …");
+  say("Installing the pinned agents into test/agents (about 430 MB, once) …");
   const startedAt = performance.now();
   // The binaries come as packages of their own, so that no install script has to run.
   await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd: agentsDir });
@@ -69,6 +76,8 @@ async function install(stamp: string, say: (sentence: string) => void): Promise<
   await symlink(codex, join(binDir, "codex"));
   await mkdir(furtherBinDir, { recursive: true });
   await symlink(findGemini(), join(furtherBinDir, "gemini"));
+  await mkdir(openCodeBinDir, { recursive: true });
+  await symlink(findOpenCode(), join(openCodeBinDir, "opencode"));
   await writeFile(stampFile, stamp);
   say(`Installed the agents in ${Math.round((performance.now() - startedAt) / 1000)} s.`);
 }
@@ -91,6 +100,12 @@ function findGemini(): string {
   return firstExisting("Gemini CLI", [join(modulesDir, "@google/gemini-cli", "bundle", "gemini.js")]);
 }
 
+/** Its own package would bring two binaries, one for old processors, and an install script that picks one. */
+function findOpenCode(): string {
+  const name = `opencode-${process.platform}-${process.arch}`;
+  return firstExisting("OpenCode", [join(modulesDir, name, "bin", "opencode")]);
+}
+
 function firstExisting(agent: string, paths: readonly string[]): string {
   const found = paths.find((path) => existsSync(path));
   if (found === undefined)
@@ -99,6 +114,6 @@ function firstExisting(agent: string, paths: readonly string[]): string {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const { claude, codex, gemini } = await installAgents((sentence) => console.log(sentence));
-  console.log(`claude  ${claude}\ncodex   ${codex}\ngemini  ${gemini}`);
+  const { claude, codex, gemini, opencode } = await installAgents((sentence) => console.log(sentence));
+  console.log(`claude  ${claude}\ncodex   ${codex}\ngemini  ${gemini}\nopencode ${opencode}`);
 }

@@ -34,9 +34,9 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** @param options `agents` puts both real agents on PATH, or Gemini CLI alone, `config` goes into the config file, `reply` answers for the model */
+/** @param options `agents` puts both real agents on PATH, or Gemini CLI or OpenCode alone, `config` goes into the config file, `reply` answers for the model */
 export async function createWorld(options: {
-  readonly agents: boolean | "gemini";
+  readonly agents: boolean | "gemini" | "opencode";
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly reply?: ModelServerOptions["reply"];
@@ -85,9 +85,10 @@ export async function createWorld(options: {
   };
 }
 
-async function binDirsOf(agents: boolean | "gemini"): Promise<readonly string[]> {
+async function binDirsOf(agents: boolean | "gemini" | "opencode"): Promise<readonly string[]> {
   if (agents === false) return [];
-  const { binDir, furtherBinDir } = await installAgents(() => undefined);
+  const { binDir, furtherBinDir, openCodeBinDir } = await installAgents(() => undefined);
+  if (agents === "opencode") return [openCodeBinDir];
   return [agents === "gemini" ? furtherBinDir : binDir];
 }
 
