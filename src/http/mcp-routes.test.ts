@@ -47,3 +47,19 @@ test("an answer that comes when its caller has left is let go", async () => {
   answer.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } }));
   await expect.poll(() => cancelled, patient).toBe(true);
 });
+
+test("whatever its method, a request from a page of another origin is refused, and one from nowhere or from our own page is not", async () => {
+  const handle = async (): Promise<Response> => new Response(null, { status: 202 });
+  const server = await startHttpServer(() => [mcpRoutes({ handle, log })]);
+  const headers = await server.signedIn("coding:read");
+  for (const method of ["GET", "POST", "DELETE"]) {
+    const statusFrom = async (origin: Readonly<Record<string, string>>) =>
+      (await fetch(`${server.url}/mcp`, { method, headers: { ...headers, ...origin } })).status;
+    expect(await statusFrom({ origin: "http://evil.example" }), method).toBe(403);
+    expect(await statusFrom({ origin: "null" }), method).toBe(403);
+    expect(await statusFrom({ origin: server.url }), method).toBe(202);
+    expect(await statusFrom({}), method).toBe(202);
+  }
+  const stranger = await fetch(`${server.url}/mcp`, { headers: { origin: "http://evil.example" } });
+  expect(await stranger.json()).toMatchObject({ status: 403, code: "origin_not_allowed" });
+});

@@ -10,14 +10,15 @@ import { clientAddress, localAddress } from "./client-address.ts";
 import { credentialsOf } from "./credentials.ts";
 import { createFastifyApp } from "./fastify-app.ts";
 import {
+  checkEveryOrigin,
   checkOrigin,
   checkOwnPage,
-  checkSocketOrigin,
   createKnownHosts,
   isForeignPage,
   isLoopback,
 } from "./known-host.ts";
 import { type Listening, openListeners } from "./listeners.ts";
+import { answerVisitor } from "./missing-page.ts";
 import { requireAccess } from "./route-access.ts";
 import { createRouteLimits, type LimitedRequest, type LimitName, type RouteLimit } from "./route-limits.ts";
 import type { KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
@@ -96,7 +97,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     auth: config.auth,
     isOwnerSocket: ({ socket }) => ownerSockets.has(socket),
     checkPlace(request) {
-      checkSocketOrigin({ origin: request.headers.origin, ownOrigin: ownOriginOf(request) });
+      checkEveryOrigin({ origin: request.headers.origin, ownOrigin: ownOriginOf(request) });
     },
   });
 
@@ -111,8 +112,10 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     void reply.headers(securityHeaders);
     if (closing !== undefined) throw stopping();
     const ownOrigin = ownOriginOf(request.raw);
-    const mayComeFromAnywhere = !request.is404 && request.routeOptions.config.crossOrigin === true;
-    if (!mayComeFromAnywhere) checkOrigin({ method: request.method, origin: request.headers.origin, ownOrigin });
+    const { crossOrigin = false, resource } = request.is404 ? {} : request.routeOptions.config;
+    const { origin } = request.headers;
+    if (resource === "mcp") checkEveryOrigin({ origin, ownOrigin });
+    else if (!crossOrigin) checkOrigin({ method: request.method, origin, ownOrigin });
     if (request.is404) return;
     if (request.routeOptions.config.limit !== undefined && limits.admit(limitedRequest(request), reply)) return reply;
     if (request.routeOptions.config.access === "public") return;
@@ -129,6 +132,8 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
 
   app.setNotFoundHandler(async (request, reply) => {
     const { methods, detail } = findRoutes(knownRoutes, request);
+    const page = methods.length === 0 ? answerVisitor(request, reply) : null;
+    if (page !== null) return page;
     if (methods.length > 0) void reply.header("allow", methods.join(", "));
     throw new PosternError("route_not_found", detail);
   });
