@@ -88,6 +88,10 @@ describe("a request", () => {
     const nowhere = await fetch(`${url}/api/nowhere`, { headers });
     expect(nowhere.status).toBe(404);
     expect(await nowhere.json()).toMatchObject({ code: "route_not_found" });
+    const visited = await fetch(`${url}/sesions`, { headers: { accept: "text/html,*/*;q=0.8" } });
+    expect(visited.status).toBe(404);
+    expect(visited.headers.get("content-type")).toMatch(/^text\/html/);
+    expect(await visited.text()).toContain('<a href="/">');
     const wrong = await fetch(`${url}/api/coding/echo`, { headers });
     expect(wrong.status).toBe(404);
     expect(wrong.headers.get("allow")).toBe("POST");

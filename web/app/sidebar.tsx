@@ -37,7 +37,7 @@ export function Sidebar({
           className="flex h-7 items-center gap-1.5 rounded-md border border-line px-1.5 text-2xs text-ink-faint hover:border-line-strong hover:text-ink"
         >
           <Search aria-hidden className="size-3.5" />
-          <kbd className="font-sans">Ctrl K</kbd>
+          <kbd className="font-sans pointer-coarse:hidden">Ctrl K</kbd>
         </button>
       </div>
       {visible([newSessionPlace], scopes).map(({ to, label, icon: Icon }) => (
@@ -59,7 +59,12 @@ export function Sidebar({
       {scopes.includes("coding:read") && <LiveSessions />}
       <div className="mt-auto flex items-center justify-between gap-2 border-t border-line px-4 pt-3 text-xs text-ink-faint">
         <span className="truncate">{me.data?.account.name}</span>
-        <button type="button" onClick={onHelp} className="rounded px-1 hover:text-ink" title="Shortcuts (?)">
+        <button
+          type="button"
+          onClick={onHelp}
+          className="rounded px-1 hover:text-ink pointer-coarse:hidden"
+          title="Shortcuts (?)"
+        >
           Shortcuts
         </button>
       </div>

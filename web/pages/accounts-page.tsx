@@ -89,7 +89,7 @@ function AccountRow({
   return (
     <RecordRow
       icon={CircleUserRound}
-      facts={[["Since", <RelativeTime key="at" at={createdAt} />]]}
+      facts={[["Added", <RelativeTime key="at" at={createdAt} />]]}
       actions={
         !isOwner && (
           <div className="flex gap-1.5">

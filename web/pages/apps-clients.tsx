@@ -60,7 +60,7 @@ function ClientRow({ client, onRemove }: { readonly client: OAuthClient; readonl
   return (
     <RecordRow
       facts={[
-        ["Known", <RelativeTime key="at" at={createdAt} />],
+        ["Added", <RelativeTime key="at" at={createdAt} />],
         ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
       ]}
       actions={

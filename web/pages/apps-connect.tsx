@@ -17,7 +17,7 @@ export function ConnectHelp() {
           The app opens a page of this gateway in your browser; there you decide what it may do.
         </CopyField>
         <CopyField label="For Claude Code" text={`claude mcp add --transport http postern ${address}`}>
-          Then <code>/mcp</code> in Claude Code, postern, Authenticate.
+          Then, in Claude Code: <code>/mcp</code>, choose “postern”, then “Authenticate”.
         </CopyField>
         <CopyField label="For Codex" text={`codex mcp add postern --url ${address}`}>
           Then <code>codex mcp login postern</code>.

@@ -103,7 +103,12 @@ export function NewSessionPage() {
           value={form.prompt}
           autoFocus={dir !== ""}
           placeholder="What should the agent do?"
-          hint="Without one, the agent's terminal is opened and waits for you. Ctrl Enter starts."
+          hint={
+            <>
+              Without one, the agent's terminal is opened and waits for you.{" "}
+              <span className="pointer-coarse:hidden">Ctrl Enter starts.</span>
+            </>
+          }
           error={byField.prompt}
           onChange={(event) => change({ prompt: event.target.value })}
           onKeyDown={(event) => {

@@ -164,8 +164,8 @@ function FirstRun() {
   return (
     <EmptyState title="Set up an agent first.">
       <p className="mb-3">
-        Sessions are run by an agent of this machine, Claude Code or Codex. Which ones are here, and what they still
-        need, is under Agents.
+        An agent, such as Claude Code or Codex, runs each session on this machine. “Agents” shows which ones are here,
+        and installs what is missing.
       </p>
       <Link to="/agents" className={buttonClass({ variant: "primary" })}>
         Set up an agent

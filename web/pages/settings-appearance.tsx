@@ -6,7 +6,7 @@ import { IconButton } from "../ui/button.tsx";
 import { Section } from "../ui/page.tsx";
 
 const themes = [
-  { theme: "system", label: "As the system", icon: Monitor },
+  { theme: "system", label: "System", icon: Monitor },
   { theme: "light", label: "Light", icon: Sun },
   { theme: "dark", label: "Dark", icon: Moon },
 ] as const;
@@ -38,8 +38,8 @@ export function AppearanceSettings() {
           ))}
         </RadioGroup.Root>
         <div className="flex flex-wrap items-center gap-x-6 gap-y-3">
-          <div role="group" aria-label="Terminal letter size" className="flex items-center gap-2">
-            <span className="text-sm">Terminal letters</span>
+          <div role="group" aria-label="Terminal font size" className="flex items-center gap-2">
+            <span className="text-sm">Terminal font size</span>
             <IconButton
               label="Smaller"
               icon={Minus}

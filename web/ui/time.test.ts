@@ -7,13 +7,13 @@ test.each([
   [0, "now"],
   [59_000, "now"],
   [-5_000, "now"],
-  [60_000, "1 min"],
-  [59 * 60_000, "59 min"],
-  [3_600_000, "1 h"],
-  [23.9 * 3_600_000, "23 h"],
-  [24 * 3_600_000, "1 d"],
-  [6.9 * 86_400_000, "6 d"],
-])("%d ms ago is %s", (passedMs, words) => {
+  [60_000, "1 min ago"],
+  [59 * 60_000, "59 min ago"],
+  [3_600_000, "1 h ago"],
+  [23.9 * 3_600_000, "23 h ago"],
+  [24 * 3_600_000, "1 d ago"],
+  [6.9 * 86_400_000, "6 d ago"],
+])("after %d ms it says %s", (passedMs, words) => {
   expect(ago(new Date(now - passedMs).toISOString(), now)).toBe(words);
 });
 

@@ -2,15 +2,15 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** How long ago, in few letters: `now`, `4 min`, `3 h`, `2 d`, then the date. */
+/** How long ago, in few letters: `now`, `4 min ago`, `3 h ago`, `2 d ago`, then the date. */
 export function ago(at: string, nowMs: number): string {
   const time = Date.parse(at);
   if (Number.isNaN(time)) return "";
   const passed = nowMs - time;
   if (passed < minuteMs) return "now";
-  if (passed < hourMs) return `${Math.floor(passed / minuteMs)} min`;
-  if (passed < dayMs) return `${Math.floor(passed / hourMs)} h`;
-  if (passed < 7 * dayMs) return `${Math.floor(passed / dayMs)} d`;
+  if (passed < hourMs) return `${Math.floor(passed / minuteMs)} min ago`;
+  if (passed < dayMs) return `${Math.floor(passed / hourMs)} h ago`;
+  if (passed < 7 * dayMs) return `${Math.floor(passed / dayMs)} d ago`;
   const sameYear = new Date(time).getFullYear() === new Date(nowMs).getFullYear();
   return new Date(time).toLocaleDateString(undefined, {
     day: "numeric",
