@@ -37,6 +37,12 @@ const requirements: readonly Requirement[] = [
   { program: "curl", debianPackage: "curl", why: "what the documentation tells to type is typed" },
   { program: "openssl", debianPackage: "openssl", why: "what the documentation tells to type is typed" },
   { program: "chromium", debianPackage: "chromium", why: "tests look at the pages in a real browser" },
+  {
+    program: "chromium-headless-shell",
+    debianPackage: "chromium-headless-shell",
+    why: "it is the same browser without windows, and takes half the time",
+    optional: true,
+  },
   ...(process.platform === "linux"
     ? [
         { program: "ip", debianPackage: "iproute2", why: "it brings up the loopback of the tests' network namespace" },
@@ -65,25 +71,34 @@ function isOnPath(program: string): boolean {
 function ensurePrograms(): void {
   const missing = requirements.filter(({ program }) => !isOnPath(program));
   if (missing.length === 0) return;
-  const packages = [...new Set(missing.map(({ debianPackage }) => debianPackage))];
   for (const { program, why } of missing) say(`\`${program}\` is missing: ${why}.`);
-  const needed = missing.filter(({ optional }) => !optional);
+  const needed = packagesOf(missing.filter(({ optional }) => !optional));
   if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) {
     if (needed.length === 0) return;
-    throw new Error(`Install these first: ${packages.join(", ")} (the names of Debian's packages).`);
+    throw new Error(`Install these first: ${needed.join(", ")} (the names of Debian's packages).`);
   }
+  if (needed.length > 0) install(needed);
+  for (const wanted of packagesOf(missing.filter(({ optional }) => optional))) {
+    try {
+      install([wanted]);
+    } catch {
+      say(`${wanted} cannot be installed; the tests go on without it.`);
+    }
+  }
+}
+
+function packagesOf(missing: readonly Requirement[]): readonly string[] {
+  return [...new Set(missing.map(({ debianPackage }) => debianPackage))];
+}
+
+function install(packages: readonly string[]): void {
   say(`Installing with apt-get: ${packages.join(", ")} …`);
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  try {
-    execFileSync("apt-get", ["update", "-qq"], { stdio: "inherit", env });
-    execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], {
-      stdio: "inherit",
-      env,
-    });
-  } catch (error) {
-    if (needed.length > 0) throw error;
-    say("It cannot be installed; the tests go on without it.");
-  }
+  execFileSync("apt-get", ["update", "-qq"], { stdio: "inherit", env });
+  execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], {
+    stdio: "inherit",
+    env,
+  });
 }
 
 const endSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

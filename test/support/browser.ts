@@ -4,7 +4,7 @@ import axe from "axe-core";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { z } from "zod";
-import { launchChromium } from "./chromium.ts";
+import { launchHeadlessShell } from "./chromium.ts";
 import type { TestGateway } from "./gateway.ts";
 import { watchTerminals } from "./terminal-probe.ts";
 
@@ -47,7 +47,7 @@ export function useBrowser(args: readonly string[] = []): {
 } {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    browser = await launchChromium(args);
+    browser = await launchHeadlessShell(args);
   });
   afterAll(() => browser?.close());
 
