@@ -13,9 +13,13 @@ interface Running {
   readonly ended: Promise<PtyExit>;
 }
 
-const turns = createReadTurns(systemClock);
+const sharedTurns = createReadTurns(systemClock);
 
-function run(argv: readonly [string, ...string[]], env: Readonly<Record<string, string>> = {}): Running {
+function run(
+  argv: readonly [string, ...string[]],
+  env: Readonly<Record<string, string>> = {},
+  turns = sharedTurns,
+): Running {
   const parts: Buffer[] = [];
   const ended = Promise.withResolvers<PtyExit>();
   const pty = startPty(
@@ -69,6 +73,32 @@ test("a program that was paused in the middle of much output goes on where it st
   }
   await program.ended;
   expect(program.output().toString()).toBe(lines(100_000));
+});
+
+test("a flood that rests for who types elsewhere loses nothing, also when it is paused meanwhile", async () => {
+  const turns = createReadTurns(systemClock);
+  let rests = 0;
+  const resting = {
+    ...turns,
+    restMs(reader: number) {
+      rests += 1;
+      return turns.restMs(reader);
+    },
+  };
+  turns.typed(-1);
+  const program = run(["/usr/bin/seq", "60000"], {}, resting);
+  for (let n = 0; n < 5; n++) {
+    await systemClock.sleep(3);
+    turns.typed(-1);
+    program.pty.pause();
+    const before = program.output().byteLength;
+    await systemClock.sleep(10);
+    expect(program.output().byteLength).toBe(before);
+    program.pty.resume();
+  }
+  expect(await program.ended).toEqual({ exitCode: 0, signal: null });
+  expect(program.output().toString()).toBe(lines(60_000));
+  expect(rests).toBeGreaterThan(10);
 });
 
 test("the end says the exit code, or the signal with 128 and its number", async () => {

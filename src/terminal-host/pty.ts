@@ -64,6 +64,7 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
   let readToEnd = false;
   let endTold = false;
   let paused = false;
+  let resting = false;
   /** Read although paused: Node's stream may be under way with a read when it is told to pause. */
   let held: Buffer | undefined;
   let lastActivityAt = deps.clock.now();
@@ -94,7 +95,20 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     }
     if (paused) held = Buffer.concat([held ?? Buffer.alloc(0), scratch.subarray(0, filled)]);
     else deps.onOutput(scratch.subarray(0, filled));
-    return !paused;
+    if (filled + KERNEL_READ_BYTES > budget) rest();
+    return !paused && !resting;
+  }
+
+  /** Leaves the processor to another program's answer, if somebody waits for one. */
+  function rest(): void {
+    const restMs = deps.turns.restMs(pid);
+    if (restMs === 0 || resting) return;
+    resting = true;
+    stream.pause();
+    deps.clock.after(restMs, () => {
+      resting = false;
+      if (!paused && !readToEnd) stream.resume();
+    });
   }
 
   function readMore(at: number): number {
@@ -144,7 +158,7 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
       const late = held;
       held = undefined;
       if (late !== undefined) deps.onOutput(late);
-      if (!paused && !readToEnd) stream.resume();
+      if (!paused && !resting && !readToEnd) stream.resume();
       tellEnd();
     },
   };

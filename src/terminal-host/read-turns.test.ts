@@ -15,7 +15,7 @@ test("a flood reads little at a time while somebody waits for the answer of anot
   expect(turns.budget(1)).toBe(alone);
   turns.typed(2);
   expect(turns.budget(1)).toBeLessThan(alone);
-  pass(100);
+  pass(1_100);
   expect(turns.budget(1)).toBe(alone);
   expect(turns.budget(2)).toBeLessThan(alone);
 });
@@ -27,4 +27,15 @@ test("what somebody typed is answered at full speed when nobody else reads", () 
   expect(turns.budget(1)).toBe(alone);
   expect(turns.budget(2)).toBeLessThan(alone);
   expect(turns.budget(1)).toBeLessThan(alone);
+});
+
+test("a flood leaves off after each turn while somebody types elsewhere, and the program that is typed to does not", () => {
+  const { turns, pass } = turnsAt(1_000);
+  expect(turns.restMs(1)).toBe(0);
+  turns.typed(2);
+  pass(500);
+  expect(turns.restMs(1)).toBeGreaterThan(0);
+  expect(turns.restMs(2)).toBe(0);
+  pass(600);
+  expect(turns.restMs(1)).toBe(0);
 });

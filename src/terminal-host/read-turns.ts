@@ -4,6 +4,8 @@ import type { Clock } from "../core/clock.ts";
 export interface ReadTurns {
   /** Says that `reader` reads now; returns how many bytes it may take before it lets others have their turn. */
   budget(reader: number): number;
+  /** How long `reader` leaves off after a turn that took all of its budget: 0 unless somebody types to another program. */
+  restMs(reader: number): number;
   /** Somebody typed to the program of `reader`: its answer should not wait behind a flood of another one. */
   typed(reader: number): void;
 }
@@ -14,6 +16,10 @@ const ALONE_BYTES = 64 * 1024;
 const SHARED_BYTES = 16 * 1024;
 /** For so long after another terminal's turn a reader counts as one of several. */
 const SHARED_FOR_MS = 50;
+/** For so long after a key somebody counts as typing: longer than between the keys of who does. */
+const TYPING_MS = 1_000;
+/** Meanwhile a flood of another program is read at some 6 MB/s, so that a processor is free when the next key comes. */
+const REST_MS = 2;
 
 /** One for all terminals of a host. */
 export function createReadTurns(clock: Clock): ReadTurns {
@@ -21,17 +27,22 @@ export function createReadTurns(clock: Clock): ReadTurns {
   let sharedUntil = 0;
   let typedTo = 0;
   let typedUntil = 0;
+
+  function typedElsewhere(reader: number, now: number): boolean {
+    return now < typedUntil && reader !== typedTo;
+  }
+
   return {
     budget(reader) {
       const now = clock.now();
       if (reader !== lastReader && lastReader !== 0) sharedUntil = now + SHARED_FOR_MS;
       lastReader = reader;
-      const delaysAnother = now < sharedUntil || (now < typedUntil && reader !== typedTo);
-      return delaysAnother ? SHARED_BYTES : ALONE_BYTES;
+      return now < sharedUntil || typedElsewhere(reader, now) ? SHARED_BYTES : ALONE_BYTES;
     },
+    restMs: (reader) => (typedElsewhere(reader, clock.now()) ? REST_MS : 0),
     typed(reader) {
       typedTo = reader;
-      typedUntil = clock.now() + SHARED_FOR_MS;
+      typedUntil = clock.now() + TYPING_MS;
     },
   };
 }

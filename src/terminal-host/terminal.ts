@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { endGroup, startTimeOf } from "../platform/processes.ts";
+import { createModelFeed } from "./model-feed.ts";
 import { createOutputFlow } from "./output-flow.ts";
 import { outputFrame } from "./protocol.ts";
 import { type PtyExit, startPty } from "./pty.ts";
@@ -55,11 +56,6 @@ type PlacedSnapshot = ViewerPlace & { readonly answer: TerminalSnapshot };
 const SNAPSHOT_WAIT_MS = 2_000;
 /** The part of the raw log that the model may be behind; the rest is room for what comes while it is asked for a screen. */
 const MODEL_SHARE_OF_LOG = 0.85;
-/**
- * Output gathers for so long before the model is told: who typed gets the echo first, and a repaint in pieces is one batch. The answer
- * to a query comes that much later.
- */
-const ANNOUNCE_DELAY_MS = 3;
 
 /** Starts `spec` (already checked) in a new terminal. */
 export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
@@ -71,8 +67,6 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
   const sizes = createSizeHistory(spec);
   let exit: TerminalExit | null = null;
   let reachedOffset = 0;
-  let announcedOffset = 0;
-  let announcing = false;
   let lastScreen: Promise<PlacedSnapshot> | undefined;
   let ending: Promise<TerminalExit> | undefined;
   const ended = Promise.withResolvers<TerminalExit>();
@@ -82,10 +76,17 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     { clock, turns: deps.turns, onOutput, onEnd },
   );
   const pidStartTime = startTimeOf(pty.pid);
+  const modelMaxBytes = deps.rawLogMaxBytes * MODEL_SHARE_OF_LOG;
+  const feed = createModelFeed({
+    log,
+    clock,
+    maxBehindBytes: modelMaxBytes,
+    tell: (offset) => screens.output(terminalId, offset),
+  });
   const flow = createOutputFlow(pty, {
     readers: viewers,
     model: { backlogBytes: () => (exit === null ? log.endOffset - reachedOffset : 0) },
-    modelMaxBytes: deps.rawLogMaxBytes * MODEL_SHARE_OF_LOG,
+    modelMaxBytes,
     clock,
   });
   screens.open({
@@ -94,7 +95,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     sizes,
     onReached(offset) {
       reachedOffset = offset;
-      announce();
+      feed.reached(offset);
       flow.update();
     },
     onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // it ended or does not read: nobody waits for the answer
@@ -106,33 +107,21 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       const frame = outputFrame(data);
       for (const viewer of viewers) viewer.onOutput(frame, offset, data.byteLength);
     }
-    if (log.append(data)) announce();
+    if (log.append(data)) feed.logged();
     else passDirectly(data, offset);
     flow.update();
   }
 
-  /** One announcement at a time: while the model works on it, more output gathers for the next. */
-  function announce(): void {
-    if (announcing || announcedOffset > reachedOffset || log.endOffset === announcedOffset) return;
-    announcing = true;
-    clock.after(ANNOUNCE_DELAY_MS, () => {
-      announcing = false;
-      if (exit !== null || log.endOffset === announcedOffset) return;
-      announcedOffset = log.endOffset;
-      screens.output(terminalId, announcedOffset);
-    });
-  }
-
   /** The disk is full: history has a hole, screen and live viewers do not. */
   function passDirectly(data: Buffer, offset: number): void {
-    announcedOffset = log.endOffset;
+    feed.skipTo(log.endOffset);
     screens.direct(terminalId, { offset, data: Uint8Array.from(data) });
   }
 
   function onEnd({ exitCode, signal }: PtyExit): void {
     exit = { exitCode, signal, at: clock.now() };
     flow.close();
-    if (log.endOffset > announcedOffset) screens.output(terminalId, log.endOffset);
+    if (feed.close()) screens.output(terminalId, log.endOffset);
     lastScreen = paint(log.endOffset);
     lastScreen.then(
       () => screens.close(terminalId),
