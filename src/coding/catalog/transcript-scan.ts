@@ -8,6 +8,9 @@ import { fieldsAt, parseLine, stringAt } from "../transcripts/json-fields.ts";
 import { looksLikeObject } from "../transcripts/json-peek.ts";
 import type { LineSource } from "../transcripts/line-source.ts";
 import { maxLineBytes, type ScanPosition } from "../transcripts/line-splitter.ts";
+import { openEventSource } from "../transcripts/opencode-database.ts";
+import { isSubagentSession } from "../transcripts/opencode-events.ts";
+import { openCodeReader } from "../transcripts/opencode-reader.ts";
 import type { TranscriptFormat } from "../transcripts/transcript.ts";
 import type { TranscriptReader, TurnIndexer } from "../transcripts/turn-index.ts";
 import { titleFrom } from "../transcripts/turn-parts.ts";
@@ -52,10 +55,12 @@ export interface ScanOptions {
 /** How a scan ended; `gone` is a file that is not there any more. */
 export type ScanEnd = "done" | "unreadable" | "gone";
 
-const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader } satisfies Record<
-  TranscriptFormat,
-  TranscriptReader
->;
+const readers = {
+  claude: claudeReader,
+  codex: codexReader,
+  gemini: geminiReader,
+  opencode: openCodeReader,
+} satisfies Record<TranscriptFormat, TranscriptReader>;
 
 /** So much is read between two checkpoints: some thousand of them lose little, and their texts stay small. */
 const windowBytes = 8 * 1024 * 1024;
@@ -70,7 +75,8 @@ const start: ScanPosition = { offset: 0, insideTooLong: false };
 /** Reads a transcript from where it was read before, or from its beginning when it is another file, or none that can be gone on with. */
 export async function scanTranscript(file: TranscriptFile, options: ScanOptions): Promise<ScanEnd> {
   let forbidden = false;
-  const source = await openBlockingSource(file.path, () => {
+  const open = file.format === "opencode" ? openEventSource : openBlockingSource;
+  const source = await open(file.path, () => {
     forbidden = true;
   });
   if (source === null) {
@@ -102,8 +108,7 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
     const reached = await source.lines(position, to, {
       line(bytes, offset) {
         if (bytes.length <= 1) return; // an empty line hides nothing
-        if (offset === 0 && (file.format === "gemini" || (file.format === "codex" && isSubagentMeta(bytes))))
-          kind = "part";
+        if (offset === 0 && isPart(file.format, bytes)) kind = "part";
         if (!looksLikeObject(bytes) || !indexer.line(bytes, offset)) {
           skippedLines += 1;
           return;
@@ -281,6 +286,12 @@ function storable(text: string | null): string | null {
 function epochMs(time: string | null): number | null {
   const ms = time === null ? Number.NaN : Date.parse(time);
   return Number.isNaN(ms) ? null : ms;
+}
+
+/** Whether what begins with this line is no session of its own, as far as the line tells. */
+function isPart(format: TranscriptFormat, first: Buffer): boolean {
+  if (format === "gemini") return true;
+  return (format === "codex" && isSubagentMeta(first)) || (format === "opencode" && isSubagentSession(first));
 }
 
 /** Codex gives each sub-agent a rollout of its own, which says whose it is in its first line. */

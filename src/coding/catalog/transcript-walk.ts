@@ -1,7 +1,9 @@
 import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import { headId } from "../transcripts/head-id.ts";
+import type { FileStamp } from "../transcripts/line-source.ts";
+import { databaseFile, databaseOf, sessionIn, sessionsIn, stampOf } from "../transcripts/opencode-database.ts";
 import type { TranscriptFormat } from "../transcripts/transcript.ts";
 
 /** Where one agent's transcripts lie. Can be sent to a process. */
@@ -14,6 +16,8 @@ export interface CatalogSource {
   readonly names: readonly RegExp[];
   /** The id is not in a name but in the field `sessionId` of the file's first line; it begins with the group `beginning`. */
   readonly idInFirstLine?: boolean;
+  /** What is named last lies in a database, which the last but one names; its journal has that name with `-wal`. */
+  readonly inDatabase?: boolean;
 }
 
 /** A file that is a session's transcript. */
@@ -88,9 +92,15 @@ export function transcriptAt(
   return sessionId === null ? null : { path, agent, format, sessionId };
 }
 
-function partsOf({ root }: CatalogSource, path: string): readonly string[] {
+/** The journal of a database stands for the database: it tells that something changed. */
+function partsOf({ root, names, inDatabase }: CatalogSource, path: string): readonly string[] {
   const inside = relative(root, path);
-  return inside === "" ? [] : inside.split("/");
+  const parts = inside === "" ? [] : inside.split("/");
+  return inDatabase === true && parts.length === names.length - 1 ? parts.map(withoutJournal) : parts;
+}
+
+function withoutJournal(name: string): string {
+  return name.replace(/-wal$/, "");
 }
 
 function groupIn({ names }: CatalogSource, parts: readonly string[], group: string): string | null {
@@ -110,7 +120,22 @@ export function walkTranscripts(source: CatalogSource, visitor: WalkVisitor, opt
   const depth = from === source.root ? 0 : relative(source.root, from).split("/").length;
   let files = 0;
 
+  function walkDatabase(path: string): void {
+    const database = withoutJournal(path);
+    const file = databaseFile(database);
+    const sessions = file === null ? null : sessionsIn(database);
+    if (file === null) return;
+    visitor.folder(dirname(database));
+    if (sessions === null) return visitor.closed(database);
+    for (const session of sessions.toSorted((one, other) => other.updatedAt - one.updatedAt)) {
+      if (files >= maxFiles) return;
+      files += 1;
+      visitor.file({ source, path: join(database, session.sessionId), state: stateOfStamp(stampOf(file, session)) });
+    }
+  }
+
   function walk(folder: string, level: number): void {
+    if (source.inDatabase === true && level === source.names.length - 1) return walkDatabase(folder);
     const entries = entriesOf(folder, visitor);
     if (entries === null) return;
     visitor.folder(folder);
@@ -122,7 +147,7 @@ export function walkTranscripts(source: CatalogSource, visitor: WalkVisitor, opt
       if (!name.test(entry.name)) continue;
       const path = join(folder, entry.name);
       if (!isLast) {
-        if (entry.isDirectory() || entry.isSymbolicLink()) walk(path, level + 1);
+        if (entry.isDirectory() || entry.isSymbolicLink() || source.inDatabase === true) walk(path, level + 1);
         continue;
       }
       if (pathKind(source, path)?.kind !== "file") continue;
@@ -162,8 +187,10 @@ function entriesOf(folder: string, visitor: WalkVisitor): readonly Dirent[] | nu
   }
 }
 
-/** How the regular file at `path` is now; null when there is none. */
+/** How the regular file at `path`, or the session of a database, is now; null when there is none. */
 export function fileState(path: string): FileState | null {
+  const place = databaseOf(path);
+  if (place !== null) return sessionState(place);
   let found: Stats | undefined;
   try {
     found = statSync(path, { throwIfNoEntry: false });
@@ -177,4 +204,20 @@ export function fileState(path: string): FileState | null {
     sizeBytes: found.size,
     modifiedAt: Math.floor(found.mtimeMs),
   };
+}
+
+function sessionState({
+  database,
+  sessionId,
+}: {
+  readonly database: string;
+  readonly sessionId: string;
+}): FileState | null {
+  const file = databaseFile(database);
+  const session = file === null ? null : sessionIn(database, sessionId);
+  return file === null || session === null ? null : stateOfStamp(stampOf(file, session));
+}
+
+function stateOfStamp({ dev, ino, sizeBytes, modifiedMs }: FileStamp): FileState {
+  return { fileKey: `${dev}:${ino}`, sizeBytes, modifiedAt: Math.floor(modifiedMs) };
 }

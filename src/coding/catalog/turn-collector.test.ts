@@ -11,12 +11,13 @@ import { codexReader } from "../transcripts/codex-reader.ts";
 import { geminiReader } from "../transcripts/gemini-reader.ts";
 import { createTranscripts, type TranscriptFormat } from "../transcripts/index.ts";
 import { looksLikeObject } from "../transcripts/json-peek.ts";
+import { openCodeReader } from "../transcripts/opencode-reader.ts";
 import type { TurnIndexer } from "../transcripts/turn-index.ts";
 import { createTextCollector, maxTurnTextCharacters } from "./turn-collector.ts";
 import type { CollectorState, TurnText } from "./turn-text.ts";
 
 const formats = ["claude", "codex", "gemini"] as const;
-const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader };
+const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader, opencode: openCodeReader };
 const folder = join(import.meta.dirname, "../transcripts/fixtures");
 const fixtures = readdirSync(folder).map((name) => ({
   name,

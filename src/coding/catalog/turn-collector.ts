@@ -3,16 +3,19 @@ import { cut } from "../transcripts/turn-parts.ts";
 import { readClaudeText } from "./turn-collector-claude.ts";
 import { readCodexText } from "./turn-collector-codex.ts";
 import { readGeminiText } from "./turn-collector-gemini.ts";
+import { readOpenCodeText } from "./turn-collector-opencode.ts";
 import type { CollectorMemory, CollectorTurn, ReadText } from "./turn-collector-turn.ts";
 import type { CollectorState, TextCollector, TurnOfLine, TurnText } from "./turn-text.ts";
 
 /** Of a turn's text so much can be found: a hundred pages. What comes after is cut. */
 export const maxTurnTextCharacters = 250_000;
 
-const readers = { claude: readClaudeText, codex: readCodexText, gemini: readGeminiText } satisfies Record<
-  TranscriptFormat,
-  ReadText
->;
+const readers = {
+  claude: readClaudeText,
+  codex: readCodexText,
+  gemini: readGeminiText,
+  opencode: readOpenCodeText,
+} satisfies Record<TranscriptFormat, ReadText>;
 
 const atTheStart: CollectorState = {
   turnIndex: -1,

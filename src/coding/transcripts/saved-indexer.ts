@@ -62,11 +62,18 @@ const savedCodexSchema = baseSchema.extend({
 
 const savedGeminiSchema = baseSchema.extend({ format: z.literal("gemini"), copying: z.boolean() });
 
+const savedOpenCodeSchema = baseSchema.extend({
+  format: z.literal("opencode"),
+  userMessage: z.string(),
+  awaitsPrompt: z.boolean(),
+});
+
 /** @see SavedIndexer */
 export const savedIndexerSchema = z.discriminatedUnion("format", [
   savedClaudeSchema,
   savedCodexSchema,
   savedGeminiSchema,
+  savedOpenCodeSchema,
 ]);
 
 /** An indexer of a Claude Code transcript, put by. */
@@ -75,5 +82,7 @@ export type SavedClaude = z.infer<typeof savedClaudeSchema>;
 export type SavedCodex = z.infer<typeof savedCodexSchema>;
 /** An indexer of a Gemini CLI transcript, put by. */
 export type SavedGemini = z.infer<typeof savedGeminiSchema>;
+/** An indexer of an OpenCode session, put by. */
+export type SavedOpenCode = z.infer<typeof savedOpenCodeSchema>;
 /** An indexer put by, so that another one can go on where it stood; as JSON about a kilobyte. */
 export type SavedIndexer = z.infer<typeof savedIndexerSchema>;

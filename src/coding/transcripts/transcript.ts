@@ -2,7 +2,7 @@ import type { Turn } from "../../wire/turn.ts";
 import type { FailureNeeds } from "./failure.ts";
 
 /** The known forms of transcripts. */
-export type TranscriptFormat = "claude" | "codex" | "gemini";
+export type TranscriptFormat = "claude" | "codex" | "gemini" | "opencode";
 
 /** How the last turn of a transcript stands, as far as its lines say. */
 export type TurnState =

@@ -7,6 +7,8 @@ import { codexReader } from "./codex-reader.ts";
 import { geminiReader } from "./gemini-reader.ts";
 import { type LineSource, openLineSource } from "./line-source.ts";
 import { createOpenTranscript, type OpenTranscript } from "./open-transcript.ts";
+import { databaseOf, journalOf, openEventSource } from "./opencode-database.ts";
+import { openCodeReader } from "./opencode-reader.ts";
 import { withEarlierParts } from "./rollout-chain.ts";
 import type { TranscriptFormat, Transcripts } from "./transcript.ts";
 import { createTurnCache } from "./turn-cache.ts";
@@ -21,10 +23,12 @@ const maxCachedCharacters = 8_000_000;
 /** Paths that are remembered as told; with more the telling begins anew. */
 const maxForbidden = 1_000;
 
-const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader } satisfies Record<
-  TranscriptFormat,
-  TranscriptReader
->;
+const readers = {
+  claude: claudeReader,
+  codex: codexReader,
+  gemini: geminiReader,
+  opencode: openCodeReader,
+} satisfies Record<TranscriptFormat, TranscriptReader>;
 
 /** What {@link createTranscripts} needs. */
 export interface TranscriptsOptions {
@@ -63,6 +67,7 @@ export function createTranscripts({ clock, log, maxOpen = defaultMaxOpen }: Tran
   }
 
   async function open(path: string, format: TranscriptFormat): Promise<LineSource | null> {
+    if (format === "opencode") return openEventSource(path);
     const openFile = (at: string): Promise<LineSource | null> => openLineSource(at, () => tellForbidden(at));
     const own = await openFile(path);
     if (own === null || format !== "codex") return own;
@@ -106,7 +111,10 @@ export function createTranscripts({ clock, log, maxOpen = defaultMaxOpen }: Tran
         const turns = await transcript.turns(source, range);
         return { summary: transcript.summary(), turns };
       }),
-    watch: (path, listener) => watch.add(path, listener),
+    watch(path, listener) {
+      const place = databaseOf(path);
+      return watch.add(place === null ? path : journalOf(place.database), listener);
+    },
     close: async () => {
       opened.clear();
       cache.clear();
