@@ -62,6 +62,11 @@ test("a session from its start in the page to its end: the agent paints, is type
   await openSession(phone.page, sessionId);
   await expectOnTerminal(phone.page, "sent from the box");
   await expectSameScreens(page, phone.page);
+  // What a phone's keyboard leaves: the row that is typed into stays in sight.
+  await phone.page.setViewportSize({ width: 390, height: 430 });
+  const scrolledTo = (): Promise<number> => phone.page.locator(".terminal-place").evaluate((place) => place.scrollTop);
+  await expect.poll(scrolledTo, patience).toBeGreaterThan(0);
+  await phone.page.setViewportSize({ width: 390, height: 844 });
   expect(await shownTerminal(page)).toMatchObject({ cols: before?.cols, rows: before?.rows });
 
   await box.fill("slow 4000\nlines 150");

@@ -127,8 +127,8 @@ export function PromptBox({
 
 function placeholderOf({ status, activity, agent }: SessionSummary): string {
   const name = agentName(agent);
-  if (status === "completed" || status === "failed") return `Write to ${name}: it goes on with this session`;
-  if (activity === "working") return `${name} is working: a prompt waits until it has finished`;
+  if (status === "completed" || status === "failed") return `Write to go on with ${name}`;
+  if (activity === "working") return `Sent when ${name} has finished`;
   return `Write to ${name}`;
 }
 

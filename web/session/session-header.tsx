@@ -120,7 +120,7 @@ export function SessionHeader({
           </div>
         )}
       </div>
-      <div className="scrollbar-none mt-0.5 flex items-center gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
+      <div className="scrollbar-none mt-0.5 flex items-center [@media(max-height:480px)]:hidden gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
         <span className="shrink-0">{agentName(summary.agent)}</span>
         <Fact icon={<Folder aria-hidden className="size-3.5" />} title={summary.dir}>
           {shortPath(summary.dir)}

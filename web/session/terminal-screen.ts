@@ -30,6 +30,8 @@ export interface TerminalScreen {
    * it scrolls. `width` alone looks at the width.
    */
   shrinkToFit(by: "both" | "width" | "nothing"): void;
+  /** Scrolls the element to the row that is typed into, where it holds fewer rows than the terminal has: over a phone's keyboard. */
+  showCursor(): void;
   close(): void;
 }
 
@@ -37,6 +39,8 @@ export interface TerminalScreen {
 const scrollbackLines = 5_000;
 /** Smaller letters cannot be read: then the terminal scrolls. */
 const smallestFontPx = 6;
+/** What agents draw below the row that is typed into: a rule, and a line of hints or two. */
+const rowsBelowCursor = 3;
 
 /** @param element is filled by the terminal, and scrolls when that is larger */
 export function createTerminalScreen(
@@ -106,6 +110,12 @@ export function createTerminalScreen(
       const ratio = Math.min(1, size.cols / terminal.cols, by === "both" ? size.rows / terminal.rows : 1);
       // Half pixels: letters of any size are drawn, and every other is a new measurement.
       setFont(Math.max(smallestFontPx, Math.floor(look.fontPx * ratio * 2) / 2));
+    },
+    showCursor() {
+      const { cursorY, viewportY, baseY } = terminal.buffer.active;
+      if (viewportY !== baseY) return; // somebody reads further up
+      const rowPx = (terminal.element?.clientHeight ?? 0) / terminal.rows;
+      element.scrollTop = Math.max(0, (cursorY + 1 + rowsBelowCursor) * rowPx - element.clientHeight);
     },
     close() {
       feed.close();

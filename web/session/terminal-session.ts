@@ -102,6 +102,8 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     if (size === null) return;
     const fits = terminal.cols <= size.cols && terminal.rows <= size.rows;
     screen.shrinkToFit(sizing && (sizer() || fits) ? "nothing" : options.shrink);
+    // Letters of another size are measured with the next frame.
+    if (options.shrink === "width") requestAnimationFrame(() => screen.showCursor());
     if (!sizing) return;
     connection.preferSize(size);
     const text = `${size.cols}x${size.rows}`;
