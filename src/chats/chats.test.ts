@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
-import { createChats } from "./index.ts";
+import { createChats, forgetSessionInChats } from "./index.ts";
 
 const limits = { maxChats: 2, maxWaitingInChat: 2 };
 const update = (updateId: number, chatId = "a") => ({ updateId, chatId, messageId: String(updateId), body: "words" });
@@ -125,5 +125,39 @@ describeOnBothStores("the state of chats", (openStore) => {
     await chats.inbox.prune();
     expect(await chats.outbox.sessionOf("a", "5")).toBeNull();
     expect(await chats.inbox.sessionOf("a", "1")).toBeNull();
+  });
+
+  test("of a session that is forgotten nothing waits any more, whichever of its names it waits under; others are left alone", async () => {
+    const { db, chats } = await open();
+    const { outbox, inbox, store } = chats;
+    for (const updateId of [1, 2]) await inbox.add(update(updateId));
+    await inbox.keepRequest(1, JSON.stringify({ sessionId: "old-s", prompt: "a secret prompt" }));
+    await inbox.keepRequest(2, JSON.stringify({ sessionId: "old-s2", prompt: "another" }));
+    const bound = { ...session, sessionId: "s", statusKey: "status" };
+    await chats.settle({
+      bind: bound,
+      say: [
+        message("status", { body: "a secret status", final: false }),
+        message("question", { body: "a secret question", final: false, permissionId: "p" }),
+        message("waits", { body: "a secret answer", sessionId: "old-s" }),
+        message("other", { body: "of another", sessionId: "t" }),
+      ],
+    });
+    const sent = await outbox.next("a");
+    await outbox.delivered(sent ?? { ordinal: 0, version: 1 }, "77");
+    expect(await forgetSessionInChats(db, ["s", "old-s"])).toBe(4);
+    const rows = [
+      await db.selectFrom("chat_messages").selectAll().execute(),
+      await db.selectFrom("chat_updates").selectAll().execute(),
+    ];
+    expect(JSON.stringify(rows)).not.toContain("secret");
+    expect(await outbox.next("a")).toMatchObject({ key: "other", body: "of another" });
+    expect(await inbox.waiting()).toMatchObject([{ updateId: 2 }]);
+    await chats.settle({ change: [{ key: "status", body: "more", final: true }] });
+    expect((await outbox.find("status"))?.body).toBe("");
+    expect(await outbox.openQuestions("s")).toEqual([]);
+    expect(await store.unfinished()).toEqual([]);
+    expect(await outbox.sessionOf("a", "77"), "a reply to it still goes on with the session").toBe("s");
+    expect(await forgetSessionInChats(db, ["s", "old-s"])).toBe(0);
   });
 });

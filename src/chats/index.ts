@@ -6,6 +6,7 @@ import { createInbox, type Inbox, type InboxLimits } from "./inbox.ts";
 import { createOutbox, type MessageChange, type NewMessage, type Outbox } from "./outbox.ts";
 
 export type { Chat, ChatSession, ChatStore } from "./chat-store.ts";
+export { forgetSessionInChats } from "./forget-session.ts";
 export type { ChatUpdate, Inbox, InboxLimits, Intake, NewUpdate } from "./inbox.ts";
 export type { ChatMessage, MessageChange, NewMessage, Outbox } from "./outbox.ts";
 

@@ -18,7 +18,7 @@ async function forget(argv: readonly string[], world: { readonly answer?: string
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     const busy = world.busy && request.method === "DELETE";
-    const counts = { recordings: 2, recordingBytes: 2_500_000, hookInboxes: 1, kept: 0 };
+    const counts = { recordings: 2, recordingBytes: 2_500_000, hookInboxes: 1, chatMessages: 0, kept: 0 };
     const message = "The transcript stays\u001b[2J at /code/t.jsonl.\nPending.";
     const gone = { sessionId: "0b0c", ...counts, transcript: "/code/t.jsonl", pending: true, message };
     const body = request.method === "GET" ? { terminals: [terminal, terminal] } : gone;
@@ -45,6 +45,7 @@ test("forgetting a session says what would go and asks; only a yes removes it", 
   const yes = await forget([], { answer: "Y\n" });
   expect(yes).toMatchObject({ code: 0, requests: [asked, removed] });
   expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c would be gone for good");
+  expect(yes.stderr).toContain("with what its hooks told and what waits of it in chats, and");
   expect(yes.stderr).toContain(
     "but for what the memory recorded (`postern logs purge --session` deletes that). Remove?",
   );

@@ -15,7 +15,7 @@ export function addSessionCommands(program: Command, context: CliContext): void 
   const group = program.command("session").description("what the gateway itself keeps of a session");
   describe(group.command("forget"), ["postern session forget 0b0c…", "postern session forget 0b0c… --yes --json"])
     .description(
-      "remove for good what the gateway keeps of a session: recordings of its terminals, what its hooks told, and what the search knows of it until now; what the memory recorded stays (`postern logs purge --session` deletes that), and so does the agent's transcript, and with it the session in the list, without a title",
+      "remove for good what the gateway keeps of a session: recordings of its terminals, what its hooks told, what waits of it in chats, and what the search knows of it until now; what the memory recorded stays (`postern logs purge --session` deletes that), and so does the agent's transcript, and with it the session in the list, without a title",
     )
     .argument("<sessionId>", "its ID; its agent must have ended")
     .option("--yes", "do not ask")
@@ -27,7 +27,7 @@ export function addSessionCommands(program: Command, context: CliContext): void 
         const info = await gateway.send({ method: "GET", path: `${session}/recording/info` }, recordingInfoSchema);
         const sizeBytes = info.terminals.reduce((sum, terminal) => sum + terminal.sizeBytes, 0);
         context.stderr(
-          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} would be gone for good, with what its hooks told, and what was said until now would not be found any more, but for what the memory recorded (\`postern logs purge --session\` deletes that). Remove? [y/N] `,
+          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} would be gone for good, with what its hooks told and what waits of it in chats, and what was said until now would not be found any more, but for what the memory recorded (\`postern logs purge --session\` deletes that). Remove? [y/N] `,
         );
         if (!(await saysYes(context.stdin))) return context.stderr("Nothing was removed.\n");
       }

@@ -42,7 +42,15 @@ import { createList } from "./list.ts";
 import { createLocator } from "./locate.ts";
 import { openPermissionHooks } from "./permissions/permission-hooks.ts";
 import { placeOf, type SessionPlace } from "./place-of.ts";
-import type { Caller, EventPublisher, IsVisibleDir, NoteErrand, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
+import type {
+  Caller,
+  EventPublisher,
+  ForgetInChats,
+  IsVisibleDir,
+  NoteErrand,
+  ResolveAllowedDir,
+  VisibleAmong,
+} from "./ports.ts";
 import { createRead } from "./read.ts";
 import { createRecordings, type Recordings } from "./recordings.ts";
 import { createRescues, type Rescues } from "./rescues.ts";
@@ -139,6 +147,7 @@ export interface CodingDeps {
   /** Where events of sessions go. */
   readonly publisher: EventPublisher;
   readonly noteErrand: NoteErrand;
+  readonly forgetInChats: ForgetInChats;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
   readonly visibleAmong: VisibleAmong;

@@ -28,6 +28,9 @@ export interface ErrandNote extends ErrandOrigin {
 /** Writes it down. Never throws. */
 export type NoteErrand = (note: ErrandNote) => Promise<void>;
 
+/** Removes what waits of a session, by all its names, in chats. @returns how much that was */
+export type ForgetInChats = (names: readonly string[]) => Promise<number>;
+
 /** A directory that the folder rule lets through. */
 export interface AllowedDir {
   /** Its real path. */

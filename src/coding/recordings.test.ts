@@ -133,6 +133,10 @@ async function openWorld(): Promise<World> {
     queue,
     publisher,
     catalog,
+    async forgetInChats(names) {
+      forgotten.push(`chats ${names.join(" ")}`);
+      return 2;
+    },
     erasure,
     clock: systemClock,
     home,
@@ -297,6 +301,7 @@ test("forgetting removes recordings, inbox and memo, but not of a terminal that 
   const gone = await recordings.forget("first", caller);
   expect(gone).toMatchObject({ sessionId: "first", recordings: 1, hookInboxes: 1, kept: 1, pending: false });
   expect(gone).toMatchObject({ transcript: "/code/t.jsonl", message: expect.stringContaining("/code/t.jsonl") });
+  expect(gone).toMatchObject({ chatMessages: 2, message: expect.stringContaining("not sent any more (2)") });
   expect(gone.recordingBytes).toBeGreaterThan(3);
   expect(await host.recording(one)).toBeNull();
   expect(await host.recording(two)).not.toBeNull();
@@ -306,7 +311,7 @@ test("forgetting removes recordings, inbox and memo, but not of a terminal that 
     { prompt: "", state: "lost" },
   ]);
   // Noted while all is there; and what is erased must have been written before.
-  expect(forgotten).toEqual(["codex first secret", "first", "written", "erased"]);
+  expect(forgotten).toEqual(["codex first secret", "chats first", "first", "written", "erased"]);
   expect(await recordings.info("first", caller)).toEqual({ terminals: [] });
   await expect(
     recordings.play("first", { from: undefined, signal: new AbortController().signal }, caller),

@@ -10,7 +10,7 @@ import { type CastPart, castLines } from "./asciicast.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
-import type { Caller, EventPublisher } from "./ports.ts";
+import type { Caller, EventPublisher, ForgetInChats } from "./ports.ts";
 import { removeLaunchDir } from "./sessions/launch.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import { dropRecordings, recordingsOf, terminalsOfOnly } from "./sessions/session-recordings.ts";
@@ -31,7 +31,7 @@ export interface Recordings {
     caller: Caller,
   ): Promise<AsyncGenerator<string, void>>;
   /**
-   * Removes it all, with the session's title, its prompts and the catalog's text of it, so that on the embedded store nothing that was said in it
+   * Removes it all, with the session's title, its prompts, what waits of it in chats and the catalog's text of it, so that on the embedded store nothing that was said in it
    * is in any file of the state folder, but for what the memory recorded: that stays. So does the transcript, which is the agent's: the catalog
    * reads it without what was said until now. An agent that goes on with the session shows it again in a terminal, which is recorded.
    * @throws PosternError `session_not_found` | `session_busy` while its agent runs
@@ -48,6 +48,7 @@ export interface RecordingsDeps {
   readonly queue: Pick<PromptQueue, "loseAll">;
   readonly publisher: Pick<EventPublisher, "publish" | "flush">;
   readonly catalog: Pick<Catalog, "forget">;
+  readonly forgetInChats: ForgetInChats;
   /** Of the store's files. */
   readonly erasure: Pick<Erasure, "finish">;
   readonly clock: Clock;
@@ -120,6 +121,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
         const shown = await removeRecordings(record.sessionId);
         const inboxes = await removeInbox(session);
         if (session.stored) await deps.queue.loseAll(record.sessionId);
+        const chatMessages = await deps.forgetInChats([record.sessionId, ...record.aliases]);
         deps.publisher.publish({ events: [], memos: new Map([[record.sessionId, null]]) });
         await deps.publisher.flush();
         const inFiles = await Promise.all([catalog?.finished ?? "done", deps.erasure.finish()]);
@@ -128,6 +130,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
           recordings: shown.sizes.length,
           recordingBytes: shown.sizes.reduce((sum, size) => sum + size, 0),
           hookInboxes: inboxes.removed,
+          chatMessages,
           kept: shown.kept + inboxes.kept,
           transcript: record.transcriptPath,
           pending: inFiles.includes("pending"),
@@ -184,7 +187,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
   }
 }
 
-function messageOf({ sessionId, kept, transcript, pending }: Omit<ForgottenTraces, "message">): string {
+function messageOf({ sessionId, kept, chatMessages, transcript, pending }: Omit<ForgottenTraces, "message">): string {
   const said = [
     pending
       ? "What was kept of the session is removed, and being erased from the files of the state folder: a reader is in the way, the catalog is large, or there is no room. It is done by itself, at the latest after the next start."
@@ -195,6 +198,8 @@ function messageOf({ sessionId, kept, transcript, pending }: Omit<ForgottenTrace
       `Where its terminal went on with another session, that is kept until that one is forgotten too (${kept} recordings and hook inboxes).`,
     );
   }
+  if (chatMessages > 0)
+    said.push(`What waited in chats is not sent any more (${chatMessages}); what was sent stays there.`);
   if (transcript !== null) said.push(`The agent's transcript stays at ${transcript}; delete it there.`);
   said.push(`What the memory recorded of it stays too: \`postern logs purge --session ${sessionId}\` deletes that.`);
   return said.join(" ");

@@ -28,8 +28,8 @@ const description = `An asciicast, version 2: a line of JSON as its head, then a
 later, with the screen of that moment. Each time that the agent was resumed begins with an empty terminal. What reaches out of a terminal
 (clipboard, files, questions to it) is left out. Of a live session it ends with what came until now.`;
 
-const forgetDescription = `Recordings of its terminals, what its hooks told, its title, prompts that waited, and the text by which it
-was found. With the embedded store nothing that was said in the session is in any file of the state folder afterwards, but for what the
+const forgetDescription = `Recordings of its terminals, what its hooks told, its title, prompts that waited, what waited in chats, and
+the text by which it was found. With the embedded store nothing that was said in the session is in any file of the state folder afterwards, but for what the
 memory recorded (\`DELETE /api/v1/logs?sessionId=\` deletes that), or \`pending\` says that it will be so by itself: when a reader of a file
 lets go of it, when there is room, or after the next start. PostgreSQL promises only that the rows are gone. The session is still listed,
 without a title, for the agent's own transcript stays: what was said until now is not read from it into the search again, what is said

@@ -150,6 +150,7 @@ export const forgottenTracesSchema = z
     recordings: z.int(),
     recordingBytes: z.int(),
     hookInboxes: z.int(),
+    chatMessages: z.int().describe("What waited in chats, or was kept to be changed there."),
     kept: z
       .int()
       .describe(
