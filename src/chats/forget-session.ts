@@ -16,7 +16,12 @@ export function forgetSessionInChats(db: Kysely<Tables>, names: readonly string[
         permission_id: null,
         final: 1,
         delivered: eb.ref("version"),
-        state: eb.case().when("message_id", "is", null).then("failed" as const).else("sent" as const).end(),
+        state: eb
+          .case()
+          .when("message_id", "is", null)
+          .then("failed" as const)
+          .else("sent" as const)
+          .end(),
       }))
       .where("session_id", "in", names)
       .where("body", "!=", "")
