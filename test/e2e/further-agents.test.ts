@@ -1,15 +1,21 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { newUuid } from "../../src/core/ids.ts";
+import type { ListAgentsOutput } from "../../src/wire/coding.ts";
+import type { FactPage, LogDetail, LogPage } from "../../src/wire/logs.ts";
+import type { ListOutput } from "../../src/wire/session-lists.ts";
 import { echoOf } from "../model-server/script.ts";
+import { readEvents } from "../support/event-reader.ts";
 import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+import { hostOf } from "../support/situations.ts";
 
 // Gemini CLI itself, in the gateway: what docs/agents.md says of it. Its start takes seconds of a core.
 
 let world: World;
 let gateway: TestGateway;
 beforeAll(async () => {
-  world = await createWorld({ agents: "gemini" });
+  world = await createWorld({ agents: "gemini", config: { memory: { record: "turn" } } });
   gateway = await startGateway(world);
 });
 afterAll(async () => {
@@ -26,6 +32,30 @@ async function sessionsOf(tool: "list_sessions" | "search_sessions", input: obje
   return body.sessions.map(({ sessionId }) => sessionId);
 }
 
+/** What the memory says now of a subject: a predicate with its object or value. */
+async function factsOf(subject: string): Promise<readonly string[]> {
+  const { body } = await gateway.api.get<FactPage>(`/api/v1/facts?subject=${encodeURIComponent(subject)}`);
+  return body.facts.map(({ predicate, object, value }) => `${predicate} ${object?.key ?? value}`);
+}
+
+/** The turns of a session that the memory has. */
+async function rememberedTurns(sessionId: string): Promise<readonly number[]> {
+  const { body } = await gateway.api.get<LogPage>(`/api/v1/logs?sessionId=${sessionId}`);
+  const entries = body.logs.map(({ logId }) => gateway.api.get<LogDetail>(`/api/v1/logs/${logId}`));
+  const turns = (await Promise.all(entries)).flatMap((entry) => entry.body.turns ?? []);
+  return turns.map(({ index }) => index).toSorted((one, other) => one - other);
+}
+
+/** The events from now on, without those of which there may be more on a slow machine. */
+async function milestones(): Promise<() => readonly string[]> {
+  const { accountId } = await gateway.app.accounts.owner();
+  const asked = { name: "events", scopes: ["coding:read"] as const, folders: null, expiresAt: null };
+  const { token } = await gateway.app.accounts.tokens.create(accountId, asked);
+  const { events } = await readEvents(gateway.url, { token });
+  const often = ["session.activity", "session.status"];
+  return () => events.map(({ kind }) => kind).filter((kind) => !often.includes(kind));
+}
+
 test("a session is started, asked, kept over a restart of the gateway, killed, resumed, listed, found and closed", async () => {
   const dir = world.repository;
   const { body } = await gateway.api.post<{ agents: unknown[] }>("/api/coding/coding_list_agents", {});
@@ -39,6 +69,7 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
 
   await gateway.close();
   gateway = await startGateway(world);
+  const told = await milestones();
   const third = await gateway.api.ask({ dir, sessionId, prompt: "a third one", waitMs });
   expect(third).toMatchObject({ delivered: true, activity: "idle", started: "reconnect", pid });
 
@@ -56,9 +87,40 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   expect(await sessionsOf("list_sessions", { agent: "gemini" })).toEqual([sessionId]);
   const closed = await gateway.api.post("/api/coding/coding_close_session", { sessionId });
   expect(closed).toMatchObject({ status: 200, body: { status: "completed", agent: "gemini-cli", turnCount: 8 } });
+  const ended = ["session.turn_ended", "session.exited", "session.turn_ended", "session.exited", "session.closed"];
+  await expect.poll(told, patience).toEqual(ended);
+
+  await expect.poll(() => rememberedTurns(sessionId), patience).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  const facts = ["by_agent gemini-cli", `in_repository ${dir}`, `edited ${join(dir, "quokka.txt")}`];
+  expect(await factsOf(`Session:${sessionId}`)).toEqual(expect.arrayContaining(facts));
 });
 
-test("an open dialog is told and nothing is typed into it; stopped, the prompt that waited is answered", async () => {
+test.skipIf(process.platform !== "linux")(
+  "one that somebody runs elsewhere is told, and is not run twice",
+  async () => {
+    const dir = world.repository;
+    const listed = async () => {
+      const { body } = await gateway.api.post<ListOutput>("/api/coding/coding_list_sessions", {});
+      return body.sessions.map(({ sessionId, owner, pid }) => ({ sessionId, owner, pid }));
+    };
+    const { body } = await gateway.api.post<ListAgentsOutput>("/api/coding/coding_list_agents", {});
+    const [before] = await listed();
+    expect(before).toMatchObject({ owner: null });
+    const host = await hostOf(world);
+    const terminalId = newUuid();
+    const env = { ...world.env, GEMINI_CLI_NO_RELAUNCH: "true", GEMINI_CLI_TRUST_WORKSPACE: "true" };
+    const argv = [body.agents[0]?.binary ?? "", `--resume=${before?.sessionId}`] as const;
+    const { pid } = await host.spawn({ terminalId, leaseKey: terminalId, argv, cwd: dir, env, cols: 100, rows: 30 });
+    await expect.poll(listed, patience).toEqual([{ ...before, owner: "external", pid }]);
+    const ask = { dir, sessionId: before?.sessionId, prompt: "hi" };
+    expect(await gateway.api.post("/api/coding/coding_ask", ask)).toMatchObject({ body: { code: "session_busy" } });
+    await host.end(terminalId);
+    await host.close();
+    await expect.poll(listed, patience).toEqual([before]);
+  },
+);
+
+test("an open dialog is told and nothing is typed into it; stopped, what waited is answered; after /clear the next session is told", async () => {
   const dir = world.repository;
   const asked = await gateway.api.ask({ dir, prompt: "run touch made-unasked.txt", waitMs, model });
   expect(asked).toMatchObject({ activity: "needs_permission", permissions: [], status: "running" });
@@ -70,7 +132,17 @@ test("an open dialog is told and nothing is typed into it; stopped, the prompt t
   await expect.poll(texts, patience).toContain(echoOf("wait for your turn"));
   expect(await readdir(dir)).not.toContain("made-unasked.txt");
   expect(await gateway.api.read(sessionId)).toMatchObject({ queuedPrompts: 0, skippedLines: 0 });
-  await gateway.api.post("/api/coding/coding_close_session", { sessionId });
+
+  const { pid } = asked;
+  const successor = async () => (await gateway.api.read(sessionId)).continuedBy;
+  await gateway.api.ask({ dir, sessionId, prompt: "/clear", allowCommands: true });
+  await expect.poll(successor, patience).not.toBeNull();
+  expect(await gateway.api.read(sessionId)).toMatchObject({ status: "completed", pid: null });
+  const next = (await successor()) ?? "";
+  const after = await gateway.api.ask({ dir, sessionId: next, prompt: "after", waitMs });
+  expect(after).toMatchObject({ sessionId: next, pid, delivered: true, activity: "idle" });
+  expect((await gateway.api.read(next)).turns.map(({ text }) => text)).toEqual(["after", echoOf("after")]);
+  await gateway.api.post("/api/coding/coding_close_session", { sessionId: next });
 });
 
 test("in a worktree, allowed all: it runs a command unasked; stopped before it answered, the next prompt is typed alone", async () => {

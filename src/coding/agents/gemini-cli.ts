@@ -1,7 +1,10 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { codingError } from "../errors.ts";
+import { createBriefMemory } from "./brief-memory.ts";
 import { findByHeadId } from "./find-transcript.ts";
+import { movedTo, typedLog } from "./gemini-log.ts";
+import { geminiSessions, launchedId } from "./gemini-processes.ts";
 import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./gemini-settings.ts";
 import type { AgentTemplate, LaunchPlan, LaunchRequest, ToldActivity } from "./template.ts";
 
@@ -59,14 +62,29 @@ export const geminiCli: AgentTemplate = {
   findTranscript: (agentSessionId, env) => findByHeadId(join(geminiDir(env), "tmp"), agentSessionId),
   // The id was assigned: there is nothing to find out.
   discoverSessionId: async () => null,
-  // It keeps no file that tells who runs a session.
-  externalHolder: async () => null,
-  externalSessions: async () => new Map(),
+  moves: {
+    watched: (transcriptPath) => join(projectOf(transcriptPath), typedLog),
+    movedTo({ pid, transcriptPath }) {
+      const firstId = launchedId(pid);
+      return firstId === null ? null : movedTo(projectOf(transcriptPath), firstId, { now: Date.now() });
+    },
+  },
+  async externalHolder(agentSessionId, env) {
+    return (await recentSessions(geminiDir(env))).get(agentSessionId) ?? null;
+  },
+  externalSessions: (env) => recentSessions(geminiDir(env)),
   liveState: async () => null,
   liveStatePath: () => null,
   loginState: async (_binary, env) =>
     geminiKeyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown",
 };
+
+const recentSessions = createBriefMemory(geminiSessions);
+
+/** Where the folder of a transcript lies. */
+function projectOf(transcriptPath: string): string {
+  return dirname(dirname(transcriptPath));
+}
 
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   if (request.systemPrompt !== null) {

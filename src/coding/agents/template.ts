@@ -181,6 +181,13 @@ export interface AgentTemplate {
    * is typed into only while its title says that it is idle. Missing where the title tells nothing.
    */
   readonly readTitle?: (title: string) => ToldActivity | null;
+  /** For an agent without hooks that tell when its process goes on with another session. Missing where hooks do, or nothing does. */
+  readonly moves?: {
+    /** The file that changes whenever it may have, by the session's transcript. */
+    watched(transcriptPath: string): string;
+    /** The session that the process runs now; `soon` while its files have yet to tell; null when they tell of none. */
+    movedTo(process: { readonly pid: number; readonly transcriptPath: string }): string | "soon" | null;
+  };
   /** The folders under which this agent's transcripts lie, given its environment. */
   transcriptRoots(env: Environment): readonly string[];
   /** The same, with the names of folders and files: what {@link findTranscript} would find for any id. */

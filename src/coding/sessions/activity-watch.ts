@@ -12,6 +12,7 @@ import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
+import { MoveWatch } from "./move-watch.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PermissionDesk } from "./permission-desk.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
@@ -48,6 +49,7 @@ export class ActivityWatch {
   readonly #agent: AgentWord;
   readonly #transcript: TranscriptFollower;
   readonly #reports: HookReports;
+  readonly #moves: MoveWatch;
   #unwatchState = (): void => undefined;
   #state: ActivityState = initialActivity;
   #restingSince = 0;
@@ -72,6 +74,7 @@ export class ActivityWatch {
     });
     this.desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
     this.#agent = new AgentWord({ ...deps, ...input, transcript: this.#transcript });
+    this.#moves = new MoveWatch({ ...deps, ...input, onDue: () => this.#lookSoon() });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
   }
 
@@ -132,6 +135,7 @@ export class ActivityWatch {
     if (origin === "launched") this.outbox.resume(open, "argv");
     await this.#reports.open();
     if (origin === "found") await this.#catchUp(open);
+    await this.#followMove();
     const statePath = this.#input.template.liveStatePath(this.#input);
     if (statePath !== null) this.#unwatchState = this.#deps.transcripts.watch(statePath, () => this.#lookSoon());
   }
@@ -179,6 +183,15 @@ export class ActivityWatch {
     if (this.#transcript.path !== null || identity.provisional) return;
     const path = await template.findTranscript(identity.record.sessionId, env);
     if (path !== null) await this.#bindTranscript(path);
+  }
+
+  /** The process may have gone over to another session in its terminal. */
+  async #followMove(): Promise<void> {
+    const path = await this.#moves.follow(this.#transcript.path);
+    if (path === null) return;
+    await this.#bindTranscript(path);
+    this.#transcript.markWorking();
+    await this.#onTranscript();
   }
 
   async #observe(event: Observation, line?: ReportedLine): Promise<void> {
@@ -238,7 +251,7 @@ export class ActivityWatch {
   get needsLook(): boolean {
     const { provisional } = this.#input.identity;
     if (!isResting(this.#state) || provisional || this.#restingMs < afterTurnMs || !this.#agent.agrees) return true;
-    if (this.#state.inBackground || this.#state.activity === "limited") return true;
+    if (this.#state.inBackground || this.#state.activity === "limited" || this.#moves.isDue) return true;
     return this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
   }
 
@@ -252,6 +265,7 @@ export class ActivityWatch {
     const { identity, template, terminalId } = this.#input;
     if (identity.provisional) await identity.discover();
     await this.#findTranscript();
+    await this.#followMove();
     const awaitsComposer = this.#state.activity === "starting" && template.readyBy === "composer";
     if (awaitsComposer && (await composerOnScreen(this.#deps.host, { terminalId, template }))) {
       await this.#observe({ kind: "composer_painted" });
@@ -291,6 +305,7 @@ export class ActivityWatch {
 
   async close(): Promise<void> {
     this.#unwatchState();
+    this.#moves.close();
     this.desk.close();
     this.#transcript.close();
     await this.#reports.close();

@@ -92,6 +92,11 @@ export class Identity {
     if (told !== null) await this.#take(told, this.#deps.clock.now());
   }
 
+  /** The agent's files tell that its process has gone over to this session. @returns whether the session goes by that id now */
+  follow(agentSessionId: string): Promise<boolean> {
+    return this.#take(agentSessionId, this.#deps.clock.now());
+  }
+
   async patch(patch: SessionPatch): Promise<void> {
     await this.#deps.store.update(this.#record.sessionId, patch);
     this.#record = { ...this.#record, ...patch };

@@ -1,0 +1,56 @@
+import { spawn } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { makeTempFolder } from "../../../test/support/temp-folder.ts";
+import { geminiArguments, geminiSessions, launchedId } from "./gemini-processes.ts";
+
+const id = "11112222-3333-4444-8555-666677778888";
+const other = "be596b4b-3333-4444-8555-666677778888";
+
+test.skipIf(process.platform !== "linux")(
+  "live processes tell what they run, by argument or by what began with them",
+  async () => {
+    const root = await makeTempFolder();
+    const home = join(root, ".gemini");
+    const chats = join(home, "tmp", "project", "chats");
+    await mkdir(chats, { recursive: true });
+    await writeFile(join(home, "projects.json"), JSON.stringify({ projects: { [root]: "project" } }));
+    await writeFile(join(root, "gemini"), "setInterval(() => undefined, 1_000); console.log('ready');");
+    const start = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+      const child = spawn(process.execPath, [join(root, "gemini"), ...args], {
+        cwd: root,
+        env: { HOME: root, ...env },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      await new Promise((resolve) => child.stdout.once("data", resolve));
+      return child.pid ?? 0;
+    };
+    const named = await start([`--session-id=${id}`]);
+    await start([`--session-id=${other}`], { GEMINI_CLI_HOME: join(root, "elsewhere") });
+    expect(launchedId(named)).toBe(id);
+    expect([...(await geminiSessions(home))]).toEqual([[id, { pid: named, activity: null }]]);
+    const unnamed = await start([]);
+    const head = { sessionId: other, startTime: new Date().toISOString() };
+    await writeFile(join(chats, `session-2026-01-02T03-04-${other.slice(0, 8)}.jsonl`), `${JSON.stringify(head)}\n`);
+    expect((await geminiSessions(home)).get(other)).toEqual({ pid: unnamed, activity: null });
+    expect(await geminiSessions(join(root, "none"))).toEqual(new Map());
+  },
+);
+
+test.each<readonly [readonly string[], string | null | undefined]>([
+  [["node", "/usr/local/bin/gemini", `--session-id=${id}`, "--approval-mode=default"], id],
+  [["node", "--max-old-space-size=4096", "/lib/node_modules/@google/gemini-cli/bundle/gemini.js", "--resume", id], id],
+  [["/opt/node-24/bin/node", "/usr/bin/gemini", "-r", id.toUpperCase()], id],
+  [["gemini"], null],
+  [["node", "/usr/bin/gemini", "--resume=latest"], null],
+  [["node", "/usr/bin/gemini", `--prompt-interactive=--session-id=${id}`], null],
+  [["node", "/usr/bin/gemini", "--", "--resume", id], null],
+  [["vim", "/code/gemini"], undefined],
+  [["node", "/code/server.js", "gemini"], undefined],
+  [["bash", "-c", `gemini --resume=${id}`], undefined],
+  [[], undefined],
+])("the arguments %j name the session %s", (argv, named) => {
+  expect(geminiArguments(argv)).toBe(named);
+});
