@@ -55,7 +55,8 @@ describe("postern login-link", () => {
     expect(await run(["login-link"])).toEqual({
       code: 0,
       stdout: "http://configured/sign-in#secret\n",
-      stderr: "It signs one browser in as you, once, within the next 10 minutes.\n",
+      stderr:
+        "It signs one browser in as you, once, within the next 10 minutes.\nNo gateway runs that could answer it: start one with `postern serve`.\n",
     });
     const { stdout, stderr } = await run(["login-link", "--json"]);
     expect([JSON.parse(stdout), stderr]).toEqual([{ url: "http://configured/sign-in#secret", expiresAt }, ""]);
@@ -65,7 +66,7 @@ describe("postern login-link", () => {
     expect(await run(["login-link", "--account", "anna"])).toEqual({
       code: 0,
       stdout: "http://configured/sign-in#secret-of-anna\n",
-      stderr: "It signs one browser in as anna, once, within the next 10 minutes.\n",
+      stderr: "It signs one browser in as anna, once, within the next 10 minutes.\nNo gateway runs that could answer it: start one with `postern serve`.\n",
     });
   });
 

@@ -55,7 +55,8 @@ export function addLoginLinkCommands(program: Command, context: CliContext): voi
 }
 
 async function makeLink({ account, baseUrl, json }: LinkOptions, context: CliContext): Promise<void> {
-  const address = baseUrl ?? (await runningAddress(context));
+  const running = await runningAddress(context);
+  const address = baseUrl ?? running;
   const { url, expiresAt } = await withStores(context, (stores) =>
     stores.browsers.createLink(address, account ?? null),
   );
@@ -65,6 +66,7 @@ async function makeLink({ account, baseUrl, json }: LinkOptions, context: CliCon
   context.stderr(
     `It signs one browser in as ${account === undefined ? "you" : plainLine(account)}, once, within the next ${minutes} minutes.\n`,
   );
+  if (running === null) context.stderr("No gateway runs that could answer it: start one with `postern serve`.\n");
 }
 
 /** The address of the gateway that runs, whose port may be another than the configuration's; null when none runs. */

@@ -35,7 +35,12 @@ export function oneOf<T>(schema: z.ZodType<T>): (text: string) => T {
   return (text) => {
     const parsed = schema.safeParse(text);
     if (parsed.success) return parsed.data;
-    throw new InvalidArgumentError(parsed.error.issues[0]?.message ?? "Not known.");
+    const [issue] = parsed.error.issues;
+    throw new InvalidArgumentError(
+      issue?.code === "invalid_value"
+        ? `One of ${issue.values.join(", ")} is needed.`
+        : (issue?.message ?? "Not known."),
+    );
   };
 }
 

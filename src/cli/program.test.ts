@@ -89,6 +89,16 @@ test.each([
   expect(run.stderr).toMatch(message);
 });
 
+test("help looks as deep as it is asked to, and each help stays within 80 columns", async () => {
+  const ask = await runCommand(["help", "coding", "ask"]);
+  expect(ask).toEqual(await runCommand(["coding", "ask", "--help"]));
+  expect(ask.stdout).toMatch(/^Usage: postern coding ask /);
+  for (const group of [[], ["coding"], ["logs"]]) {
+    const { stdout } = await runCommand([...group, "--help"]);
+    expect(stdout.split("\n").filter((line) => line.length > 80 && !line.startsWith("  $"))).toEqual([]);
+  }
+});
+
 test("no command at all shows the help and exits 2", async () => {
   expect(await runCommand([])).toMatchObject({ code: 2, stdout: "" });
 });

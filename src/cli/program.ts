@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { type Argument, Command } from "commander";
 import { addAccountCommands } from "./account-command.ts";
 import { addAttachCommand } from "./attach-command.ts";
 import { addBackupCommands } from "./backup-command.ts";
@@ -50,36 +50,55 @@ export async function runCli(
       writeErr: context.stderr,
       outputError: (text, write) => write(`${usageLine(text)}\n`),
     })
+    // With its `[options]`, which every command has, the names alone fill half of a line.
+    .configureHelp({
+      subcommandTerm: (command) =>
+        [command.name(), ...command.registeredArguments.map((argument) => humanReadable(argument))].join(" "),
+    })
     .addHelpText("after", manual);
   let exitCode: number = exitCodes.ok;
-  addServeCommand(program, context);
   const onExit = (code: number): void => {
     exitCode = code;
   };
+  program.commandsGroup("Commands for the gateway:");
+  addServeCommand(program, context);
   addDoctorCommand(program, context, onExit);
   addServiceCommands(program, context, onExit);
-  addAttachCommand(program, context, onExit);
+  addBackupCommands(program, context);
+  program.commandsGroup("Commands for sessions:");
   addCodingCommands(program, context);
-  addSessionCommands(program, context);
+  addAttachCommand(program, context, onExit);
+  addRescueCommands(program, context);
   addLogsCommands(program, context);
+  addSessionCommands(program, context);
+  program.commandsGroup("Commands for who may do what, and where:");
   addFolderCommands(program, context);
-  addTokenCommands(program, context);
   addLoginLinkCommands(program, context);
+  addTokenCommands(program, context);
   addAccountCommands(program, context);
   addClientCommands(program, context);
-  addRescueCommands(program, context);
+  program.commandsGroup("Commands for other programs:");
+  addMcpCommand(program, context);
   addEventsCommand(program, context);
   addWebhookCommands(program, context);
-  addMcpCommand(program, context);
-  addBackupCommands(program, context);
   try {
-    await program.parseAsync(argv, { from: "user" });
+    await program.parseAsync(helpAtItsEnd(argv), { from: "user" });
     return exitCode;
   } catch (error) {
     const text = errorText(error, { json: argv.includes("--json") });
     if (text !== null) context.stderr(`${text}\n`);
     return exitCodeOf(error);
   }
+}
+
+/** `help coding ask` as `coding ask --help`: commander looks one word deep. */
+function helpAtItsEnd(argv: readonly string[]): readonly string[] {
+  return argv[0] === "help" && argv.length > 2 ? [...argv.slice(1), "--help"] : argv;
+}
+
+function humanReadable(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
 }
 
 function usageLine(text: string): string {

@@ -80,6 +80,8 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
   }
   const address = options.link ? await runningAddress(context) : null;
   const done = await withStores(context, async (stores): Promise<SetUp | null> => {
+    // Each agent is asked for its version, which takes some of them seconds.
+    if (context.interactive && !options.json) context.stderr("Looking for agents on this machine …\n");
     const known = await stores.agents.known();
     if (options.once && known.some(({ isConfigured }) => isConfigured)) {
       context.stderr("Set up already: nothing is changed.\n");
@@ -177,11 +179,16 @@ async function planByFlags(
     const now = await stores.agents.locate(agent.name, binary);
     if (now.login === "logged_out" || now.login === "unknown") await logInAgent(now, place);
   }
-  return { agents, defaultAgent: options.default ?? (options.once ? firstThatWorks(known, agents) : null) };
+  return { agents, defaultAgent: options.default ?? defaultWithoutAsking(options, known, agents) };
 }
 
-/** The one that requests mean which name none, where nobody is there to say: the first with a log-in or a key. */
-function firstThatWorks(known: readonly KnownAgent[], chosen: SetupPlan["agents"]): string | null {
+/** The one that requests mean which name none, where nobody is asked: the first with a log-in or a key. One that was chosen before stays. */
+function defaultWithoutAsking(
+  { once, yes }: SetupOptions,
+  known: readonly KnownAgent[],
+  chosen: SetupPlan["agents"],
+): string | null {
+  if (!(once || yes) || known.some(({ isDefault }) => isDefault)) return null;
   const works = (agent: KnownAgent): boolean =>
     chosen.some(({ name }) => isNamed(agent, name)) && (agent.login === "logged_in" || agent.login === "key_variable");
   return known.find(works)?.name ?? null;

@@ -23,7 +23,7 @@ export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => A
     const message =
       found.length === 0
         ? "No agent is configured, and none is on PATH."
-        : `${found.join(" and ")} is here but not configured.`;
+        : `Here, but not configured: ${found.join(", ")}.`;
     return [failure("agents", message, "postern coding setup")];
   }
   const [first] = agents;

@@ -47,7 +47,12 @@ export function checkGateway({ socket, doors, version }: GatewayState): readonly
         ),
       ];
     }
-    return [ok("gateway", `No gateway runs, and ${where} is free; \`postern serve\` starts one.`)];
+    return [
+      ok(
+        "gateway",
+        `No gateway runs, and ${where} ${doors.length === 1 ? "is" : "are"} free; \`postern serve\` starts one.`,
+      ),
+    ];
   }
   const differs = doors.length > 0 && doors.every(({ state }) => state === "nobody");
   return [

@@ -31,8 +31,8 @@ interface HelpPage {
 /** Of the command, and then of each command in it. */
 async function helpOf(argv: readonly string[]): Promise<readonly HelpPage[]> {
   const { stdout } = await runCommand([...argv, "--help"]);
-  const [, listed = ""] = /^Commands:\n((?: .*\n)+)/m.exec(stdout) ?? [];
-  const names = [...listed.matchAll(/^ {2}([a-z][a-z-]*)/gm)].flatMap(([, name = ""]) =>
+  const listed = [...stdout.matchAll(/^Commands.*:\n((?: .*\n)+)/gm)].map(([, lines = ""]) => lines);
+  const names = [...listed.join("").matchAll(/^ {2}([a-z][a-z-]*)/gm)].flatMap(([, name = ""]) =>
     name === "help" ? [] : [name],
   );
   const inner: HelpPage[] = [];
