@@ -8,17 +8,28 @@ const globalSetup = ["test/support/postgres-setup.ts"];
 /** All projects share the workers. Tests wait for agents, disks and clocks too: three at a time keep two processors busy. */
 const maxWorkers = 3;
 
-/** Beside the source: seconds. */
+/** These measure what their own process uses of memory or of the processor, which must be nobody else's. */
+const measuring = [
+  "src/coding/transcripts/huge.test.ts",
+  "src/platform/young-memory.test.ts",
+  "web/session/markdown.test.ts",
+];
+
+const besideTheSource = { globalSetup, testTimeout: 20_000, hookTimeout: 30_000, maxWorkers } as const;
+
+/** Beside the source: seconds. A process for each file, with all that it imports, would cost more than most tests do. */
 const unit: TestProjectInlineConfiguration = {
   test: {
+    ...besideTheSource,
     name: "unit",
+    isolate: false,
     include: ["{src,web,test/model-server,test/support,tools,bench}/**/*.test.ts"],
-    exclude: [longTests],
-    globalSetup,
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
-    maxWorkers,
+    exclude: [longTests, ...measuring],
   },
+};
+
+const alone: TestProjectInlineConfiguration = {
+  test: { ...besideTheSource, name: "alone", include: measuring },
 };
 
 /** With the real agents: minutes. */
@@ -52,6 +63,6 @@ export default defineConfig({
     pool: "forks",
     env: { NODE_COMPILE_CACHE: sharedCompileCache() },
     sequence: { sequencer: SpreadEvenly },
-    projects: [unit, e2e, web],
+    projects: [unit, alone, e2e, web],
   },
 });

@@ -1,9 +1,15 @@
 import { relative } from "node:path";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { BaseSequencer, type TestProject, type TestSpecification } from "vitest/node";
 import { longFiles } from "./long-files.ts";
 
 /** What a file that is not in the table takes about, by its project. */
 const usualSeconds: Readonly<Record<string, number>> = { unit: 2, e2e: 8, web: 15 };
+
+/**
+ * What files that share a process take together before another project may come between them. vitest ends a shared process as soon as
+ * the next file in line is of another project: more of them make a start for each file rare, fewer keep a process from growing.
+ */
+const sharedSeconds = 90;
 
 /**
  * Gives each worker, at any time of the run, a mixture of all projects: what computes runs beside what waits for agents, and
@@ -11,23 +17,29 @@ const usualSeconds: Readonly<Record<string, number>> = { unit: 2, e2e: 8, web: 1
  */
 export class SpreadEvenly extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const projects = Map.groupBy(files, ({ project }) => project.name);
-    const placed = [...projects].flatMap(([name, members]) =>
-      placeEvenly(members, ({ moduleId }) => secondsOf(relative(this.ctx.config.root, moduleId), name)),
-    );
-    return placed.toSorted((a, b) => a.place - b.place).map(({ it }) => it);
+    const projects = [...Map.groupBy(files, ({ project }) => project)];
+    return projects
+      .flatMap(([project, members]) => this.#place(project, members))
+      .toSorted((a, b) => a.place - b.place)
+      .map(({ it }) => it);
+  }
+
+  #place(project: TestProject, members: readonly TestSpecification[]): readonly Placed<TestSpecification>[] {
+    const secondsOf = ({ moduleId }: TestSpecification): number =>
+      longFiles[relative(this.ctx.config.root, moduleId)] ?? usualSeconds[project.name] ?? 2;
+    const placed = placeEvenly(members, secondsOf);
+    return project.config.isolate ? placed : together(placed, secondsOf, sharedSeconds);
   }
 }
 
-function secondsOf(file: string, project: string): number {
-  return longFiles[file] ?? usualSeconds[project] ?? 2;
+/** It, and the part of all time, from 0 to 1, that has passed in the middle of it. */
+interface Placed<T> {
+  readonly it: T;
+  readonly place: number;
 }
 
-/** Each with the part of all their time, from 0 to 1, that has passed in the middle of it; the longest first. */
-export function placeEvenly<T>(
-  items: readonly T[],
-  secondsOfItem: (item: T) => number,
-): readonly { readonly it: T; readonly place: number }[] {
+/** Each in its place; the longest first. */
+export function placeEvenly<T>(items: readonly T[], secondsOfItem: (item: T) => number): readonly Placed<T>[] {
   const all = items.reduce((sum, item) => sum + secondsOfItem(item), 0);
   let passed = 0;
   return items
@@ -37,4 +49,22 @@ export function placeEvenly<T>(
       passed += seconds;
       return { it, place: (passed - seconds / 2) / all };
     });
+}
+
+/** The same in blocks, each of which has one place: as many as take about `blockSeconds` together. */
+export function together<T>(
+  placed: readonly Placed<T>[],
+  secondsOfItem: (item: T) => number,
+  blockSeconds: number,
+): readonly Placed<T>[] {
+  let passed = 0;
+  const blocks = Map.groupBy(placed, ({ it }) => {
+    const block = Math.floor(passed / blockSeconds);
+    passed += secondsOfItem(it);
+    return block;
+  });
+  return [...blocks.values()].flatMap((block) => {
+    const place = block.reduce((sum, one) => sum + one.place, 0) / block.length;
+    return block.map(({ it }) => ({ it, place }));
+  });
 }
