@@ -23,7 +23,7 @@ const GATHER_MS = 3;
  * A burst is forwarded first: while output goes on without such a pause, the model begins so much later, or when so much has come. On
  * few processors it would otherwise take from the program and its viewers what it needs itself, which is more than they need.
  */
-const BURST_MS = 100;
+const BURST_MS = 250;
 const BURST_BYTES = 4 * 1024 * 1024;
 /** A model that may be behind only little begins earlier, so that the program need not wait for it. */
 const BURST_SHARE = 0.25;
