@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { Config } from "./config.ts";
 import type { Log } from "./core/log.ts";
-import { makePrivateFolder } from "./platform/private-folders.ts";
+import { requireFreePort } from "./platform/free-port.ts";
+import { makeStateFolder } from "./platform/private-folders.ts";
 import { acquireProcessLock, type ProcessLock } from "./storage/process-lock.ts";
 import type { ConnectedTerminalHost } from "./terminal-host/client.ts";
 import { linkTerminalHost } from "./terminal-host-link.ts";
@@ -16,12 +17,19 @@ export interface BegunStart {
 
 /**
  * Takes the state folder, then looks for its terminal host or starts one. In this order: two gateways of one state folder would both
- * take up its sessions, and a host without terminals leaves when a gateway of another version asks for it.
- * @throws PosternError `gateway_running`, or the system's for a folder that cannot be used
+ * take up its sessions, and a host without terminals leaves when a gateway of another version asks for it. A port that is taken is
+ * found here, so that no host and no store is made in vain.
+ * @throws PosternError `gateway_running` | `address_in_use` | `state_folder_unusable`
  */
 export async function beginStart(config: Config, log: Log): Promise<BegunStart> {
-  await makePrivateFolder(config.home);
+  await makeStateFolder(config.home);
   const lock = acquireProcessLock(join(config.home, "gateway.lock"));
+  try {
+    await requireFreePort(config);
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
   const linking = linkTerminalHost(config, log);
   linking.catch(() => undefined); // told where it is awaited
   return { lock, linking };

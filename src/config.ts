@@ -117,7 +117,7 @@ function readConfigFile(home: string): Record<string, unknown> {
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
-    if (isErrno(error, "ENOENT")) return {};
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return {}; // what is wrong with the folder, who makes it says
     throw new PosternError("invalid_configuration", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });
   }
 }

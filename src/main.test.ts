@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { globSync } from "node:fs";
-import { access, chmod, cp, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { access, chmod, cp, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
@@ -69,6 +70,36 @@ test("whether a gateway would be let can be asked before anything is made", asyn
     stderr: expect.stringMatching(/^postern: unsafe_configuration: /),
   });
   await expect(access(home)).rejects.toThrow();
+});
+
+test("a port that is taken is told before anything is made but the lock", async () => {
+  const other = createServer().listen(0, "127.0.0.1");
+  try {
+    await once(other, "listening");
+    const address = other.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const run = await postern("serve", "--host", "127.0.0.1", "--port", String(port));
+    expect(run).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `postern: address_in_use: Port ${port} of 127.0.0.1 is taken. Stop what listens there, or choose another with --port.\n`,
+    });
+    expect(await readdir(home)).toEqual(["gateway.lock"]);
+  } finally {
+    await new Promise((closed) => other.close(closed));
+  }
+});
+
+test("a state folder that cannot be made is told in one line, with what to do", async () => {
+  await writeFile(home, "a file in its place");
+  for (const argv of [
+    ["serve", "--port", "0"],
+    ["token", "list"],
+  ]) {
+    const run = await runPostern(argv, { env: posternEnvironment(join(home, "state")), cwd: code });
+    expect(run).toMatchObject({ code: 1, stdout: "" });
+    expect(run.stderr).toMatch(/^postern: state_folder_unusable: Cannot use \S+\/home\/state, .*POSTERN_HOME\.\n$/);
+  }
 });
 
 test("a gateway that is refused because another runs has not spoken to the terminal host", async () => {

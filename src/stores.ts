@@ -9,7 +9,7 @@ import { createFolders, type Folders } from "./folders/index.ts";
 import { createAccountForgetting } from "./logs/index.ts";
 import { createOAuth, type GatewayPlace, type OAuth } from "./oauth/index.ts";
 import { createGuardedFetch, type GuardedFetch } from "./platform/guarded-fetch.ts";
-import { makePrivateFolder } from "./platform/private-folders.ts";
+import { makeStateFolder } from "./platform/private-folders.ts";
 import { createAddressList } from "./platform/public-address.ts";
 import { openSecretBox, type SecretBox } from "./platform/secret-box.ts";
 import { openDatabase } from "./storage/database.ts";
@@ -44,10 +44,10 @@ export interface StoresDeps {
 
 /**
  * Opens the store of this configuration.
- * @throws PosternError `store_newer` | `store_unavailable`
+ * @throws PosternError `store_newer` | `store_unavailable` | `state_folder_unusable`
  */
 export async function openStores(config: Config, { log, clock, place }: StoresDeps): Promise<Stores> {
-  await makePrivateFolder(config.home);
+  await makeStateFolder(config.home);
   const { db, dialect, close } = await openDatabase({
     url: config.databaseUrl,
     path: join(config.home, "postern.db"),

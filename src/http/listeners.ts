@@ -6,6 +6,7 @@ import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
 import { isErrno, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { portTaken } from "../platform/free-port.ts";
 
 // An `import` of node:http would read every export, also the lazy ones, and load a whole HTTP client: 65 ms of each start.
 const { createServer } = process.getBuiltinModule("node:http");
@@ -143,10 +144,7 @@ async function listen(
       log.info({ host }, "this machine has no such address; not listening on it");
       return false;
     }
-    if (isErrno(error, "EADDRINUSE")) {
-      const message = `Port ${port} of ${host} is taken. Stop what listens there, or choose another with --port.`;
-      throw new PosternError("address_in_use", message, { cause: error });
-    }
+    if (isErrno(error, "EADDRINUSE")) throw portTaken({ host, port }, error);
     const message = `Cannot listen on ${host}, port ${port}.`;
     throw new PosternError("address_not_available", message, { cause: error });
   }

@@ -1,11 +1,26 @@
-import { chmod, lstat, mkdir, stat } from "node:fs/promises";
-import { isErrno, PosternError } from "../core/errors.ts";
+import { access, chmod, constants, lstat, mkdir, stat } from "node:fs/promises";
+import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 
 /** Makes a folder that only this user may enter; one of this user's that is there is taken out of everybody else's reach. */
 export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const { uid, mode } = await stat(path);
   if (isOwn(uid) && (mode & 0o077) !== 0) await chmod(path, 0o700);
+}
+
+/**
+ * The same for the folder of all that Postern keeps.
+ * @throws PosternError `state_folder_unusable` where it cannot be made or written to
+ */
+export async function makeStateFolder(path: string): Promise<void> {
+  try {
+    await makePrivateFolder(path);
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const advice = "Let this user write there, or choose another folder with POSTERN_HOME.";
+    const message = `Cannot use ${path}, where Postern's state goes: ${messageOf(error)}. ${advice}`;
+    throw new PosternError("state_folder_unusable", message, { cause: error });
+  }
 }
 
 /**

@@ -230,3 +230,18 @@ test("a PostgreSQL that cannot be reached is named without its password", async 
   });
   expect(String(error)).not.toContain("hunter2");
 });
+
+test("a transaction that a full disk ended tells of the disk, and the store goes on", async () => {
+  const { db } = await openSqliteTestStore();
+  await sql`pragma max_page_count = 1`.execute(db); // SQLite keeps it at what the file has
+  const fill = db.transaction().execute(async (trx) => {
+    await trx
+      .insertInto("sessions")
+      .values({ ...session, title: "x".repeat(1_000_000) })
+      .execute();
+  });
+  await expect(fill).rejects.toThrow("database or disk is full");
+  await sql`pragma max_page_count = 1000000`.execute(db);
+  await db.transaction().execute(async (trx) => void (await trx.insertInto("sessions").values(session).execute()));
+  expect(await db.selectFrom("sessions").select("session_id").execute()).toHaveLength(1);
+});

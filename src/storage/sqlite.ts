@@ -94,9 +94,8 @@ export function isBusy(error: unknown): boolean {
 
 /** Kysely over `node:sqlite`. Closing the Kysely instance closes `database`. */
 export function createSqliteDialect(database: DatabaseSync): Dialect {
-  const config = { database: asKyselyDatabase(database) };
   return {
-    createDriver: () => new PatientDriver(config),
+    createDriver: () => new PatientDriver(database),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createAdapter: () => new TransactionalAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
@@ -108,6 +107,13 @@ export function createSqliteDialect(database: DatabaseSync): Dialect {
  * fail at once when another process wrote in between.
  */
 class PatientDriver extends SqliteDriver {
+  readonly #database: DatabaseSync;
+
+  constructor(database: DatabaseSync) {
+    super({ database: asKyselyDatabase(database) });
+    this.#database = database;
+  }
+
   override async acquireConnection(): Promise<DatabaseConnection> {
     const connection = await super.acquireConnection();
     return {
@@ -118,6 +124,11 @@ class PatientDriver extends SqliteDriver {
 
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw("begin immediate"));
+  }
+
+  /** A full disk ends the transaction by itself; what is told is why, and not that there is none to roll back. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#database.isTransaction) await super.rollbackTransaction(connection);
   }
 }
 
