@@ -18,6 +18,7 @@ import { installAgents } from "../../tools/install-agents.ts";
 import { type ModelServer, type ModelServerOptions, startModelServer } from "../model-server/model-server.ts";
 import { agentEngine } from "./agent-engine.ts";
 import { sharedCompileCache } from "./compile-cache.ts";
+import { errorCode } from "./error-code.ts";
 
 const run = promisify(execFile);
 
@@ -188,11 +189,18 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
+/** Without a list of the agents, which would start each of them to ask for its version and its log-in. */
+async function configureWhenFound({ agents }: App, name: string): Promise<void> {
+  const problem = await errorCode(agents.resolve(name));
+  if (problem !== "agent_not_configured") return;
+  const refused = await errorCode(agents.configure(name));
+  if (refused !== null && refused !== "agent_binary_missing") throw new Error(`${name} is not configured: ${refused}`);
+}
+
 /** Starts a gateway on this world's state; several one after another share it. Both agents are configured when they are found. */
 export async function startGateway(world: World, log: Log = troubleLog): Promise<TestGateway> {
   const app = await createApp(loadConfig(world.env), log);
-  const found = await app.agents.list();
-  for (const { name } of found.availableAgents) await app.agents.configure(name);
+  for (const { name } of app.agents.templates) await configureWhenFound(app, name);
   const [url = ""] = app.addresses;
   async function client(granted: readonly Scope[]): Promise<ApiClient> {
     const { accountId } = await app.accounts.owner();
