@@ -9,6 +9,7 @@ import { echoOf } from "../model-server/script.ts";
 import { readEvents } from "../support/event-reader.ts";
 import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { hostOf } from "../support/situations.ts";
+import { atTerminal } from "../support/type-into.ts";
 
 // Gemini CLI itself, in the gateway: what docs/agents.md says of it. Its start takes seconds of a core.
 
@@ -135,8 +136,12 @@ test("an open dialog is told and nothing is typed into it; stopped, what waited 
 
   const { pid } = asked;
   const successor = async () => (await gateway.api.read(sessionId)).continuedBy;
-  await gateway.api.ask({ dir, sessionId, prompt: "/clear", allowCommands: true });
-  await expect.poll(successor, patience).not.toBeNull();
+  await atTerminal(world, pid, async ({ press }) => {
+    await press("/clear");
+    // What comes too soon after what was typed is a new line, by the agent's own clock.
+    const pressed = async () => press("\r").then(successor);
+    await expect.poll(pressed, { ...patience, interval: 1_000 }).not.toBeNull();
+  });
   expect(await gateway.api.read(sessionId)).toMatchObject({ status: "completed", pid: null });
   const next = (await successor()) ?? "";
   const after = await gateway.api.ask({ dir, sessionId: next, prompt: "after", waitMs });

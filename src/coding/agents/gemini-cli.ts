@@ -4,7 +4,7 @@ import { codingError } from "../errors.ts";
 import { createBriefMemory } from "./brief-memory.ts";
 import { findByHeadId } from "./find-transcript.ts";
 import { movedTo, typedLog } from "./gemini-log.ts";
-import { geminiSessions, launchedId } from "./gemini-processes.ts";
+import { geminiSessions, loggedProcess } from "./gemini-processes.ts";
 import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./gemini-settings.ts";
 import type { AgentTemplate, LaunchPlan, LaunchRequest, ToldActivity } from "./template.ts";
 
@@ -65,8 +65,8 @@ export const geminiCli: AgentTemplate = {
   moves: {
     watched: (transcriptPath) => join(projectOf(transcriptPath), typedLog),
     movedTo({ pid, transcriptPath }) {
-      const firstId = launchedId(pid);
-      return firstId === null ? null : movedTo(projectOf(transcriptPath), firstId, { now: Date.now() });
+      const process = loggedProcess(pid);
+      return process === null ? null : movedTo(projectOf(transcriptPath), process, Date.now());
     },
   },
   async externalHolder(agentSessionId, env) {

@@ -37,6 +37,7 @@ async function makeProject(
 }
 
 const now = start + 61_000;
+const one = { firstId: first, startedAt: start };
 const stays = { from: 0, said: [["hello", 1]] } as const;
 
 test("a process stays in the session in which it was typed to, whatever commands followed", async () => {
@@ -48,7 +49,7 @@ test("a process stays in the session in which it was typed to, whatever commands
     ],
     { [first]: stays },
   );
-  expect(movedTo(project, first, { now })).toBe(first);
+  expect(movedTo(project, one, now)).toBe(first);
 });
 
 test("after /clear it is in the session that began then, unless two did", async () => {
@@ -59,9 +60,9 @@ test("after /clear it is in the session that began then, unless two did", async 
     ["/help", 21],
   ] as const;
   const project = await makeProject(typed, { [first]: stays, [second]: begun });
-  expect(movedTo(project, first, { now })).toBe(second);
+  expect(movedTo(project, one, now)).toBe(second);
   const crowded = await makeProject(typed, { [first]: stays, [second]: begun, [third]: begun });
-  expect(movedTo(crowded, first, { now })).toBeNull();
+  expect(movedTo(crowded, one, now)).toBeNull();
 });
 
 test("a prompt tells the session that it was said in, of a process of its own; until it is written, soon", async () => {
@@ -79,15 +80,21 @@ test("a prompt tells the session that it was said in, of a process of its own; u
     ["go on", 60, second],
   ] as const;
   const project = await makeProject(typed, { [first]: stays, [third]: older });
-  expect(movedTo(project, first, { now })).toBe(third);
+  expect(movedTo(project, one, now)).toBe(third);
   const unwritten = await makeProject(typed, { [first]: stays });
-  expect(movedTo(unwritten, first, { now })).toBe("soon");
-  expect(movedTo(unwritten, first, { now: now + 60_000 })).toBeNull();
+  expect(movedTo(unwritten, one, now)).toBe("soon");
+  expect(movedTo(unwritten, one, now + 60_000)).toBeNull();
+});
+
+test("what was typed into an earlier process of the same session tells nothing", async () => {
+  const project = await makeProject([["/clear", 20]], { [first]: stays, [second]: { from: 20.4, said: [] } });
+  expect(movedTo(project, one, now)).toBe(second);
+  expect(movedTo(project, { ...one, startedAt: start + 30_000 }, now)).toBeNull();
 });
 
 test("of a long log the end is read; without one nothing is told", async () => {
   const long = Array.from({ length: 500 }, (_, index) => [`${index} ${"x".repeat(500)}`, 0] as const);
   const project = await makeProject([...long, ["hello", 1]], { [first]: stays });
-  expect(movedTo(project, first, { now })).toBe(first);
-  expect(movedTo(join(project, "none"), first, { now })).toBeNull();
+  expect(movedTo(project, one, now)).toBe(first);
+  expect(movedTo(join(project, "none"), one, now)).toBeNull();
 });

@@ -27,20 +27,30 @@ const withinMs = 10_000;
 
 const entrySchema = z.looseObject({ sessionId: z.string(), message: z.string(), timestamp: z.string() });
 
+/** A process, as far as the log can tell of it. */
+export interface LoggedProcess {
+  /** The id that it began with. */
+  readonly firstId: string;
+  /** Epoch milliseconds: an earlier process may have begun with the same id. */
+  readonly startedAt: number;
+}
+
 /**
- * Where the process that began with `firstId` is by now, by the last prompt or `/clear` that was typed into it.
+ * Where a process is by now, by the last prompt or `/clear` that was typed into it.
  *
  * @param project the folder of logs.json
  */
-export function movedTo(project: string, firstId: string, { now }: { readonly now: number }): Moved {
+export function movedTo(project: string, { firstId, startedAt }: LoggedProcess, now: number): Moved {
   const entries = typedEntries(project);
   if (entries === "unreadable") return "soon";
   const typed = entries.findLast(
-    ({ sessionId, message }) => sessionId.toLowerCase() === firstId && (isClear(message) || !isCommand(message)),
+    ({ sessionId, message, timestamp }) =>
+      sessionId.toLowerCase() === firstId &&
+      Date.parse(timestamp) >= startedAt &&
+      (isClear(message) || !isCommand(message)),
   );
   if (typed === undefined) return null;
   const at = Date.parse(typed.timestamp);
-  if (Number.isNaN(at)) return null;
   const id = isClear(typed.message) ? begunBy(project, at) : saidIn(project, { text: typed.message, at });
   return id ?? (now - at < withinMs ? "soon" : null);
 }

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
-import { geminiArguments, geminiSessions, launchedId } from "./gemini-processes.ts";
+import { geminiArguments, geminiSessions, loggedProcess } from "./gemini-processes.ts";
 
 const id = "11112222-3333-4444-8555-666677778888";
 const other = "be596b4b-3333-4444-8555-666677778888";
@@ -29,13 +29,17 @@ test.skipIf(process.platform !== "linux")(
     };
     const named = await start([`--session-id=${id}`]);
     await start([`--session-id=${other}`], { GEMINI_CLI_HOME: join(root, "elsewhere") });
-    expect(launchedId(named)).toBe(id);
+    expect(loggedProcess(named)?.firstId).toBe(id);
+    expect(Math.abs(Date.now() - (loggedProcess(named)?.startedAt ?? 0))).toBeLessThan(60_000);
+    expect(loggedProcess(process.pid)).toBeNull();
     expect([...(await geminiSessions(home))]).toEqual([[id, { pid: named, activity: null }]]);
     const unnamed = await start([]);
     const head = { sessionId: other, startTime: new Date().toISOString() };
     await writeFile(join(chats, `session-2026-01-02T03-04-${other.slice(0, 8)}.jsonl`), `${JSON.stringify(head)}\n`);
     expect((await geminiSessions(home)).get(other)).toEqual({ pid: unnamed, activity: null });
     expect(await geminiSessions(join(root, "none"))).toEqual(new Map());
+    await start(["--resume", id]);
+    expect(loggedProcess(named), "both are logged under one id").toBeNull();
   },
 );
 

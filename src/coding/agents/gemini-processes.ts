@@ -3,14 +3,15 @@ import { basename, join } from "node:path";
 import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
 import { isUuid } from "../../core/ids.ts";
-import { processRow } from "../../platform/process-table.ts";
-import { movedTo, sessionsBegun, typedSince } from "./gemini-log.ts";
+import { type ProcessRow, processRow } from "../../platform/process-table.ts";
+import { type LoggedProcess, movedTo, sessionsBegun, typedSince } from "./gemini-log.ts";
 import { geminiDir } from "./gemini-settings.ts";
 import type { Environment, ExternalHolder } from "./template.ts";
 
 /** A live Gemini CLI, by what the kernel tells. */
 interface GeminiProcess {
   readonly pid: number;
+  readonly parentPid: number;
   /** The id that its arguments name; null when they name none. */
   readonly namedId: string | null;
   readonly cwd: string;
@@ -56,35 +57,62 @@ export async function geminiSessions(home: string): Promise<ReadonlyMap<string, 
   const found = new Map<string, ExternalHolder>();
   if (folders.size === 0 || process.platform !== "linux") return found;
   const processes = geminiProcesses(home);
-  const named = new Set(processes.map(({ namedId }) => namedId));
+  const named = processes.map(({ namedId }) => namedId);
   for (const one of processes) {
     const folder = folders.get(one.cwd);
     if (folder === undefined) continue;
-    const first = one.namedId ?? begunWith(one, { folder, named });
-    if (first === null) continue;
-    const moved = movedTo(folder, first, { now: Date.now() });
-    found.set(typeof moved === "string" ? moved : first, { pid: one.pid, activity: null });
+    const firstId = one.namedId ?? begunWith(one, { folder, named });
+    if (firstId === null) continue;
+    const moved = isShared(firstId, named) ? null : movedTo(folder, { ...one, firstId }, Date.now());
+    found.set(moved === null || moved === "soon" ? firstId : moved, { pid: one.pid, activity: null });
   }
   return found;
 }
 
-/** The id that a process was started with, by its arguments; null where the system does not tell. */
-export function launchedId(pid: number): string | null {
-  return geminiArguments(argumentsOf(pid)) ?? null;
+/** What is typed into processes that began with the same id stands in the log under the same id. */
+function isShared(id: string, named: readonly (string | null)[]): boolean {
+  return named.indexOf(id) !== named.lastIndexOf(id);
+}
+
+/**
+ * What the log can know a process by; null for one whose arguments name no session, or the same as those of another, and where the system
+ * does not tell.
+ */
+export function loggedProcess(pid: number): LoggedProcess | null {
+  const firstId = geminiArguments(argumentsOf(pid)) ?? null;
+  if (firstId === null) return null;
+  const same = geminiProcesses(geminiDir(environmentOf(pid))).filter(({ namedId }) => namedId === firstId);
+  const [only] = same;
+  return same.length === 1 && only?.pid === pid ? { firstId, startedAt: only.startedAt } : null;
+}
+
+/** Epoch milliseconds. The kernel counts in hundredths of a second since boot. */
+function startedAt({ startTime }: ProcessRow, boot: number): number {
+  return boot + Number(startTime.split(".")[1] ?? 0) * 10;
+}
+
+function bootedAt(): number {
+  return Number(/^btime (\d+)$/m.exec(readProc("/proc/stat"))?.[1] ?? 0) * 1_000;
 }
 
 function begunWith(
-  { startedAt }: GeminiProcess,
-  { folder, named }: { readonly folder: string; readonly named: ReadonlySet<string | null> },
+  one: GeminiProcess,
+  { folder, named }: { readonly folder: string; readonly named: readonly (string | null)[] },
 ): string | null {
-  const from = startedAt - startToleranceMs;
-  const begun = sessionsBegun(folder, { from, to: startedAt + beginsWithinMs });
-  const [only, ...others] = [...new Set([...begun, ...typedSince(folder, from)])].filter((id) => !named.has(id));
+  const from = one.startedAt - startToleranceMs;
+  const begun = sessionsBegun(folder, { from, to: one.startedAt + beginsWithinMs });
+  const [only, ...others] = [...new Set([...begun, ...typedSince(folder, from)])].filter((id) => !named.includes(id));
   return others.length === 0 ? (only ?? null) : null;
 }
 
+/** Of one that started itself once more with the same arguments, the second. */
 function geminiProcesses(home: string): readonly GeminiProcess[] {
-  const bootedAt = Number(/^btime (\d+)$/m.exec(readProc("/proc/stat"))?.[1] ?? 0) * 1_000;
+  const all = allProcesses(home);
+  return all.filter((one) => !all.some(({ parentPid, namedId }) => parentPid === one.pid && namedId === one.namedId));
+}
+
+function allProcesses(home: string): readonly GeminiProcess[] {
+  const boot = bootedAt();
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .slice(0, maxProcesses)
@@ -95,9 +123,7 @@ function geminiProcesses(home: string): readonly GeminiProcess[] {
       const row = processRow(pid);
       const cwd = linkOf(`/proc/${pid}/cwd`);
       if (row === undefined || row.zombie || cwd === null || geminiDir(environmentOf(pid)) !== home) return [];
-      // The kernel counts in hundredths of a second since boot.
-      const ticks = Number(row.startTime.split(".")[1] ?? 0);
-      return [{ pid, namedId, cwd, startedAt: bootedAt + ticks * 10 }];
+      return [{ pid, parentPid: row.parentPid, namedId, cwd, startedAt: startedAt(row, boot) }];
     });
 }
 
