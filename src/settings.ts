@@ -169,7 +169,7 @@ export const configFileSchema = z.strictObject({
   logLevel: z
     .enum(["debug", "info", "warn", "error", "silent"])
     .default("info")
-    .describe("The least that the gateway writes to standard error, as JSON lines."),
+    .describe("The least that the gateway writes to standard error, as JSON lines; for a terminal, as readable ones."),
   agents: z.array(customAgentSchema).default([]).describe("Agents beside the built-in ones."),
 });
 

@@ -21,7 +21,7 @@ export function ConnectionNote() {
     <div role="status">
       {shown && (
         <p className="flex items-center justify-center gap-2 border-b border-lamp-fill/40 bg-lamp-soft px-3 py-1 text-xs font-medium text-lamp">
-          <CloudOff aria-hidden className="size-3.5" />
+          <CloudOff aria-hidden className="size-3.5 shrink-0" />
           The connection to the gateway is lost. Connecting again… Agents go on meanwhile.
         </p>
       )}

@@ -37,7 +37,15 @@ export function SessionTabs<Name extends string>({
           <Tabs.Trigger
             key={name}
             value={name}
+            // Pressed with a pointer, it needs no ring: it is focused by a script then, which browsers take for the keyboard.
+            onPointerDown={(event) => {
+              event.currentTarget.dataset["pressed"] = "";
+            }}
+            onBlur={(event) => {
+              delete event.currentTarget.dataset["pressed"];
+            }}
             className={classNames(
+              "focus-visible:-outline-offset-2 focus-visible:data-pressed:outline-none",
               "-mb-px inline-flex items-center gap-1.5 border-b-2 px-2 text-xs font-medium",
               "border-transparent text-ink-faint hover:text-ink data-[state=active]:border-accent data-[state=active]:text-ink",
             )}
