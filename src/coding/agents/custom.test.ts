@@ -144,6 +144,7 @@ test("no two agents answer to one name", () => {
     "claude-code",
     "codex",
     "gemini-cli",
+    "opencode",
     "one",
     "two",
   ]);

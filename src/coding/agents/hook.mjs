@@ -1,22 +1,10 @@
 // The one hook command of every agent that Postern starts. It appends what the agent reports to the session's inbox, whose path
 // it gets by POSTERN_SESSION_INBOX, as one line of JSON. It says nothing and never fails the agent; only for a permission it waits
 // for the gateway's decision, and passes that on.
-import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { readSync } from "node:fs";
+import { appendLine, cut } from "./hook-inbox.mjs";
 
 const maxInputBytes = 4 * 1024 * 1024;
-const maxStringLength = 16 * 1024;
-// The inbox is read again from its beginning after a restart: beyond this size only what a session's state needs goes in.
-const maxInboxBytes = 64 * 1024 * 1024;
-// A session that runs for years still ends here.
-const hardInboxBytes = 2 * maxInboxBytes;
-const lifecycle = new Set([
-  "SessionStart",
-  "UserPromptSubmit",
-  "PermissionRequest",
-  "Stop",
-  "StopFailure",
-  "SessionEnd",
-]);
 
 function readInput() {
   const chunks = [];
@@ -44,30 +32,6 @@ function readChunk(chunk) {
   }
 }
 
-function cut(key, value) {
-  if (typeof value !== "string" || value.length <= maxStringLength) return value;
-  return value.slice(0, maxStringLength).toWellFormed();
-}
-
-/** @returns whether the line is in the inbox */
-function append(path, line, event) {
-  const inbox = openSync(
-    path,
-    constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW,
-    0o600,
-  );
-  try {
-    const { size } = fstatSync(inbox);
-    if (size > hardInboxBytes) return false;
-    if (size > maxInboxBytes && !lifecycle.has(event)) return false;
-    // One write to a file opened for appending: lines of hooks that run at once never mix.
-    writeSync(inbox, `${line}\n`);
-    return true;
-  } finally {
-    closeSync(inbox);
-  }
-}
-
 try {
   const path = process.env.POSTERN_SESSION_INBOX;
   const input = path ? readInput() : null;
@@ -78,11 +42,12 @@ try {
     // What is asked is known by the hash of its line: a line that nobody else can have written, or shown in another's place.
     const nonce = socketPath ? crypto.randomUUID() : undefined;
     const line = JSON.stringify({ at: Date.now(), payload, nonce });
-    const told = append(path, line, event);
+    const told = appendLine(path, line, event);
     if (told && socketPath) {
       // Loaded here alone: every other hook keeps its agent waiting no longer than a start of Node.
-      const { askForDecision } = await import("./hook-permission.mjs");
-      await askForDecision({ socketPath, line, input, note: (settled) => append(path, settled, event) });
+      const { askForDecision, printDecision } = await import("./hook-permission.mjs");
+      const note = (settled) => appendLine(path, settled, event);
+      await askForDecision({ socketPath, line, note, pass: (answer) => printDecision(answer, input) });
     }
   }
 } catch {

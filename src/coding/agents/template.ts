@@ -122,6 +122,8 @@ export interface TranscriptPlace {
   readonly names: readonly [RegExp, ...RegExp[]];
   /** A group `beginning` holds only the beginning of the id: all of it is `sessionId` in the file's first line. */
   readonly idInFirstLine?: boolean;
+  /** The last name is that of a session in an OpenCode database, which the last but one names. */
+  readonly inDatabase?: boolean;
 }
 
 /**

@@ -2,10 +2,11 @@ import { claudeCode } from "./claude-code.ts";
 import { codex } from "./codex.ts";
 import { type CustomAgent, createCustomTemplate } from "./custom.ts";
 import { geminiCli } from "./gemini-cli.ts";
+import { openCode } from "./opencode.ts";
 import type { AgentTemplate } from "./template.ts";
 
 /** The agents that Postern knows by itself. */
-export const builtInTemplates: readonly AgentTemplate[] = [claudeCode, codex, geminiCli];
+export const builtInTemplates: readonly AgentTemplate[] = [claudeCode, codex, geminiCli, openCode];
 
 /**
  * All templates: the built-in ones and those of the config file.

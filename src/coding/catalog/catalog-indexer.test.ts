@@ -15,6 +15,7 @@ import { zstdCompressSync } from "node:zlib";
 import { sql } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore } from "../../../test/support/database.ts";
+import { createOpenCodeDatabase, recordedEvents, recordedSession } from "../../../test/support/opencode-database.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
 import { systemClock } from "../../core/clock.ts";
 import { newUuid } from "../../core/ids.ts";
@@ -22,6 +23,7 @@ import { silentLog } from "../../core/log.ts";
 import { claudeCode } from "../agents/claude-code.ts";
 import { codex } from "../agents/codex.ts";
 import { geminiCli } from "../agents/gemini-cli.ts";
+import { openCode } from "../agents/opencode.ts";
 import { createTranscripts } from "../transcripts/index.ts";
 import { createBatchStore } from "./batch-store.ts";
 import { type CatalogPlace, openCatalogDatabase } from "./catalog-database.ts";
@@ -39,14 +41,19 @@ const geminiFixture = join(fixtures, "gemini-0.61.0-tools.jsonl");
 /** The folders of the agents, empty, and a catalog of them. */
 async function makeWorld(openStore: OpenTestStore) {
   const root = await makeTempFolder();
-  const env = { CLAUDE_CONFIG_DIR: join(root, "claude"), CODEX_HOME: join(root, "codex"), GEMINI_CLI_HOME: root };
+  const env = {
+    CLAUDE_CONFIG_DIR: join(root, "claude"),
+    CODEX_HOME: join(root, "codex"),
+    GEMINI_CLI_HOME: root,
+    XDG_DATA_HOME: root,
+  };
   const store = await openStore();
   const place: CatalogPlace = {
     url: store.place.url,
     path: join(dirname(store.place.path), "catalog.db"),
     storePath: store.place.path,
   };
-  const sources = [claudeCode, codex, geminiCli].flatMap(
+  const sources = [claudeCode, codex, geminiCli, openCode].flatMap(
     ({ name, transcriptFormat, transcriptPlaces }): CatalogSource[] =>
       transcriptPlaces(env).map((one) => ({ agent: name, format: transcriptFormat ?? "claude", ...one })),
   );
@@ -86,6 +93,47 @@ async function makeWorld(openStore: OpenTestStore) {
 }
 
 describeOnBothStores("the catalog", (openStore) => {
+  test("of OpenCode's database indexes each session, goes on where it was, leaves sub-agents out, and forgets", async () => {
+    const { root, database, indexer, rows, open } = await makeWorld(openStore);
+    await mkdir(join(root, "opencode"));
+    const sessions = createOpenCodeDatabase(join(root, "opencode"));
+    onTestFinished(() => sessions.close());
+    sessions.append(recordedSession, recordedEvents.slice(0, 60));
+    const [created] = recordedEvents.filter(({ type }) => type === "session.created.1");
+    if (created === undefined) throw new Error("There is no beginning.");
+    const info = { id: "ses_sub", parentID: recordedSession };
+    sessions.append("ses_sub", [{ ...created, data: { info } }]);
+    await indexer.sweep();
+    const path = join(sessions.path, recordedSession);
+    const listed = async () => (await rows()).filter(({ kind }) => kind === "session");
+    expect(await rows()).toHaveLength(2);
+    expect(await listed()).toMatchObject([
+      { path, session_id: recordedSession, agent: "opencode", turn_count: 7, dir: "/code/project", listed: 1 },
+    ]);
+
+    const journal = `${sessions.path}-wal`;
+    const before = indexer.progress().readBytes;
+    await indexer.look([journal]);
+    expect(indexer.progress().readBytes).toBe(before);
+    sessions.append(recordedSession, recordedEvents.slice(60));
+    await indexer.look([journal]);
+    expect(await listed()).toMatchObject([{ turn_count: 14, title: "ECHO hello there #12998c01", skipped_lines: 0 }]);
+    expect(indexer.progress().readBytes - before).toBe((recordedEvents.length - 60) * 4_096);
+    const texts = async () =>
+      (await sql<{ content: string }>`select content from text_parts`.execute(database.db)).rows;
+    expect(JSON.stringify(await texts())).toContain("#5cec7504");
+    const whole = await listed();
+    await (await open()).indexer.rebuild();
+    expect(await listed()).toEqual(whole.map((row) => ({ ...row, transcript_id: expect.any(Number) })));
+
+    await indexer.forget([{ agent: "opencode", sessionId: recordedSession, at: Date.parse("2027-01-01") }]);
+    expect(await listed()).toMatchObject([{ turn_count: 14, title: null, first_prompt: null, reader_state: null }]);
+    expect(await texts()).toEqual([]);
+    sessions.remove(recordedSession);
+    await indexer.look([path]);
+    expect(await listed()).toEqual([]);
+  });
+
   test("forgets what was said in a session, wherever its transcripts lie and go, and not what is said later", async () => {
     const { database, indexer, rows, claudePath, codexPath, open } = await makeWorld(openStore);
     const [one, two, three] = [newUuid(), newUuid(), newUuid()];

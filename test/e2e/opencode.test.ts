@@ -1,0 +1,131 @@
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { processRow } from "../../src/platform/process-table.ts";
+import { echoOf } from "../model-server/script.ts";
+import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+
+// OpenCode itself, in the gateway: what docs/agents.md says of it. Its start takes seconds of a core.
+
+let world: World;
+let gateway: TestGateway;
+beforeAll(async () => {
+  world = await createWorld({
+    agents: "opencode",
+    // It knows thousands of models, and half of its start is to read their list.
+    env: { OPENCODE_MODELS_PATH: join(import.meta.dirname, "../opencode/models.json") },
+  });
+  await configure(join(world.root, ".config", "opencode"));
+  gateway = await startGateway(world);
+});
+afterAll(async () => {
+  await gateway.close();
+  await world.close();
+});
+
+/** As a person configures a model server of their own, in a folder where the agent's first start has left what it fetches there. */
+async function configure(folder: string): Promise<void> {
+  await mkdir(join(folder, "node_modules"), { recursive: true });
+  const fetched = { dependencies: { "@opencode-ai/plugin": "1.18.33" } };
+  await writeFile(join(folder, "package.json"), JSON.stringify(fetched));
+  await writeFile(join(folder, "package-lock.json"), JSON.stringify({ packages: { "": fetched } }));
+  const options = { baseURL: `${world.modelServer.url}/v1`, apiKey: "sk-scripted" };
+  const models = { "model-a": { name: "A" }, "model-b": { name: "B" } };
+  const provider = { local: { npm: "@ai-sdk/anthropic", name: "Local", options, models } };
+  await writeFile(
+    join(folder, "opencode.json"),
+    JSON.stringify({ provider, model: "local/model-a", small_model: "local/model-a" }),
+  );
+}
+
+/** The session that the first test leaves, idle, and the second closes: each start costs seconds. */
+let resumed: Awaited<ReturnType<TestGateway["api"]["ask"]>>;
+const waitMs = 240_000;
+const patience = { timeout: 240_000, interval: 100 };
+
+async function sessionsOf(tool: "list_sessions" | "search_sessions", input: object): Promise<readonly string[]> {
+  const { body } = await gateway.api.post<{ sessions: { sessionId: string }[] }>(`/api/coding/coding_${tool}`, input);
+  return body.sessions.map(({ sessionId }) => sessionId);
+}
+
+test("a session is started, asked, kept over a restart of the gateway, killed, resumed, listed, found and closed", async () => {
+  const dir = world.repository;
+  const prompt = `--help me\nwith "two" 'lines' 🦊 $HOME \`id\``;
+  const first = await gateway.api.ask({ agent: "opencode", dir, prompt, waitMs, model: "local/model-b" });
+  expect(first).toMatchObject({ agent: "opencode", delivered: true, activity: "idle", started: "new" });
+  expect(first).toMatchObject({ sessionId: expect.stringMatching(/^ses_/), model: "local/model-b" });
+  const { sessionId, pid } = first;
+  const second = await gateway.api.ask({ dir, sessionId, prompt: "a second one, of @README.md", waitMs });
+  expect(second).toMatchObject({ delivered: true, activity: "idle", started: "reconnect", pid });
+
+  await gateway.close();
+  gateway = await startGateway(world);
+  await killAndWait(pid ?? 0);
+  const file = { filePath: join(dir, "quokka.txt"), content: "hello" };
+  const edit = `call write ${JSON.stringify(file)}\nsay it is written`;
+  const third = await gateway.api.ask({ dir, sessionId, prompt: edit, waitMs, permissionMode: "edits" });
+  expect(third).toMatchObject({ delivered: true, activity: "idle", started: "resumed", sessionId });
+  const { turns, skippedLines } = await gateway.api.read(sessionId);
+  const texts = turns.map(({ text }) => text);
+  const said = [prompt, "a second one, of @README.md"];
+  expect(texts.slice(0, 5)).toEqual([...said.flatMap((text) => [text, echoOf(text)]), edit]);
+  expect(texts.slice(5)).toEqual([expect.stringMatching(/^it is written\nRESULT 1 ok/)]);
+  expect(turns[1]).toMatchObject({ usage: { inputTokens: 100, outputTokens: 10, cacheReadTokens: 20 } });
+  expect(turns[5]?.blocks[0]).toMatchObject({ type: "tool_call", name: "write", result: { ok: true } });
+  expect(skippedLines).toBe(0);
+  expect(await readdir(dir)).toContain("quokka.txt");
+
+  await expect.poll(() => sessionsOf("search_sessions", { query: "quokka", in: "all" }), patience).toEqual([sessionId]);
+  expect(await sessionsOf("list_sessions", { agent: "opencode" })).toEqual([sessionId]);
+  resumed = third;
+});
+
+test("a permission is told and answered from here; stopped, the prompt that waited is answered; a failure is told", async () => {
+  const { sessionId, dir, pid } = resumed;
+  const asked = await gateway.api.ask({ dir, sessionId, prompt: "run touch made-asked.txt", waitMs });
+  expect(asked).toMatchObject({ activity: "needs_permission", permissions: [{ tool: "bash", answerable: true }] });
+  const prompt = "slow 60000\nsay long";
+  expect(await gateway.api.ask({ dir, sessionId, prompt })).toMatchObject({ queuedPrompts: 1 });
+  expect(await readdir(dir)).not.toContain("made-asked.txt");
+  const answer = { sessionId, permissionId: asked.permissions[0]?.permissionId, decision: "allow" };
+  expect(await gateway.api.post("/api/coding/coding_answer_permission", answer)).toMatchObject({ status: 200 });
+  await expect.poll(() => readdir(dir), patience).toContain("made-asked.txt");
+
+  const prompts = () => world.modelServer.requests.map((request) => request.prompt);
+  await expect.poll(prompts, patience).toContain(prompt);
+  expect(await gateway.api.ask({ dir, sessionId, prompt: "wait for your turn" })).toMatchObject({ queuedPrompts: 1 });
+  expect((await gateway.api.post("/api/coding/coding_interrupt", { sessionId })).status).toBe(200);
+  const texts = async () => (await gateway.api.read(sessionId)).turns.map(({ text }) => text);
+  await expect.poll(texts, patience).toContain(echoOf("wait for your turn"));
+  const failed = await gateway.api.ask({ dir, sessionId, prompt: "fail 400", waitMs });
+  expect(failed).toMatchObject({ activity: "idle", turnFailure: expect.stringContaining("Scripted failure 400.") });
+  const closed = await gateway.api.post("/api/coding/coding_close_session", { sessionId });
+  expect(closed).toMatchObject({ status: 200, body: { status: "completed", agent: "opencode", turnCount: 14 } });
+  expect(processRow(pid ?? 0)).toBeUndefined();
+});
+
+test("in a worktree, allowed all: it runs a command unasked, with a system prompt, and ends with all that it started", async () => {
+  const place = { dir: world.repository, worktree: true, branch: "feature", baseBranch: "main" };
+  const prompt = "run touch made-unasked.txt";
+  const asked = await gateway.api.ask({
+    ...place,
+    prompt,
+    waitMs,
+    permissionMode: "all",
+    systemPrompt: "Say quokka.",
+  });
+  expect(asked).toMatchObject({ activity: "idle", worktree: { branch: "feature" } });
+  const { sessionId, dir, pid } = asked;
+  expect(await readdir(dir)).toContain("made-unasked.txt");
+  const told = world.modelServer.requests.filter((request) => request.prompt === prompt);
+  expect(told.some(({ systemPrompt }) => systemPrompt?.includes("Say quokka."))).toBe(true);
+  await gateway.api.post("/api/coding/coding_close_session", { sessionId, discardWorktree: true });
+  expect(processRow(pid ?? 0)).toBeUndefined();
+});
+
+test("what it would take as a command is refused, and so is a session that it does not have", async () => {
+  const ask = (input: object) => gateway.api.post("/api/coding/coding_ask", { dir: world.repository, ...input });
+  for (const prompt of ["/exit", "!touch x", "@README.md", "quit"]) {
+    expect(await ask({ prompt }), prompt).toMatchObject({ status: 400, body: { code: "prompt_not_text" } });
+  }
+});
