@@ -156,6 +156,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   },
   stderr: (text) => void process.stderr.write(text),
   stdin: process.stdin,
+  columns: process.stdout.isTTY ? process.stdout.columns || null : null,
   interactive: process.stdin.isTTY && process.stdout.isTTY,
   terminal: () =>
     process.stdin.isTTY && process.stdout.isTTY ? openUserTerminal(process.stdin, process.stdout) : null,

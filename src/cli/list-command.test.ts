@@ -18,10 +18,11 @@ afterEach(async () => {
 async function list(
   answer: { readonly status?: number; readonly body: unknown },
   argv: readonly string[] = [],
+  columns: number | null = null,
 ): Promise<CliRun> {
   gateway = await startScriptedGateway({ coding_list_sessions: [answer] });
   const { socketPath } = gateway;
-  return runCommand(["coding", "list", ...argv], { ports: { socketPath: async () => socketPath } });
+  return runCommand(["coding", "list", ...argv], { ports: { socketPath: async () => socketPath }, columns });
 }
 
 const ago = (ms: number): string => new Date(Date.now() - ms).toISOString();
@@ -103,3 +104,21 @@ test("list prints JSON, and an error with its code", async () => {
   expect(failed.code).not.toBe(0);
   expect(failed.stderr).toContain("agent_unknown");
 });
+
+test.each([200, 120, 104, 90, 80])(
+  "in a terminal of %i columns no line is wrapped, and every ID is whole",
+  async (columns) => {
+    const ids = ["0b0c0000-0000-4000-8000-000000000001", "0b0c0000-0000-4000-8000-000000000002"];
+    const sessions = [
+      sessionSummary({ sessionId: ids[0] ?? "", title: "t".repeat(100), dir: "/srv/code/of/many/people/project" }),
+      sessionSummary({ sessionId: ids[1] ?? "", title: "short", activity: "needs_permission", dir: "/code" }),
+    ];
+    const { stdout } = await list(page({ sessions, total: 2 }), [], columns);
+    const lines = stdout.trimEnd().split("\n");
+    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(columns);
+    expect(lines.slice(1).map((line) => line.split(/ +/).at(-1))).toEqual(ids);
+    expect(stdout).toMatch(/ t{3,47}… /);
+    if (columns === 200) expect(stdout).toContain(` ${"t".repeat(47)}…  /srv/code/of/many/people/project  `);
+    if (columns === 104) expect(stdout).toMatch(/ …\S*project {2}| \/srv\/code\/of\/many\/people\/project {2}/);
+  },
+);

@@ -46,22 +46,55 @@ async function list({ json, dir, ...filters }: ListOptions, context: CliContext)
   const gateway = createGatewayClient(await context.ports.socketPath());
   const output = await gateway.call("coding_list_sessions", { input, output: listOutputSchema });
   if (json) return context.stdout(`${printableJson(output)}\n`);
-  if (output.sessions.length > 0) context.stdout(`${sessionTable(output.sessions, context.clock.now())}\n`);
+  if (output.sessions.length > 0) context.stdout(`${sessionTable(output.sessions, context)}\n`);
   context.stderr(`${footer(output)}\n`);
 }
 
-function sessionTable(sessions: readonly Session[], now: number): string {
+function sessionTable(sessions: readonly Session[], { clock, columns }: Pick<CliContext, "clock" | "columns">): string {
+  const rows = sessions.map((session) => ({
+    age: age(clock.now() - Date.parse(session.updatedAt)),
+    agent: session.agent,
+    state: state(session),
+    title: cutEnd(plainLine(session.title ?? "-"), titleCharacters),
+    dir: plainLine(session.dir),
+    id: session.sessionId,
+  }));
+  const shown = columns === null ? { title: titleCharacters, dir: null } : widthsWithin(columns, rows);
+  const withDir = (dir: string): readonly string[] => (shown.dir === 0 ? [] : [dir]);
   return table(
-    ["AGE", "AGENT", "STATE", "TITLE", "DIR", "ID"],
-    sessions.map((session) => [
-      age(now - Date.parse(session.updatedAt)),
-      session.agent,
-      state(session),
-      title(session),
-      session.dir,
-      session.sessionId,
+    ["AGE", "AGENT", "STATE", "TITLE", ...withDir("DIR"), "ID"],
+    rows.map(({ age, agent, state, title, dir, id }) => [
+      age,
+      agent,
+      state,
+      cutEnd(title, shown.title),
+      ...withDir(shown.dir === null ? dir : cutStart(dir, shown.dir)),
+      id,
     ]),
   );
+}
+
+/** Less than that of a title or a folder tells nothing. */
+const leastCharacters = 8;
+const gap = 2;
+
+/**
+ * How much of the titles and the folders is shown, so that no line is wrapped where that can be had: the titles give way first, the IDs
+ * never do, and in a narrow terminal the folders are left out (0).
+ */
+function widthsWithin(
+  columns: number,
+  rows: readonly Readonly<Record<"age" | "agent" | "state" | "title" | "dir" | "id", string>>[],
+): { readonly title: number; readonly dir: number } {
+  const widest = (name: "age" | "agent" | "state" | "title" | "dir" | "id"): number =>
+    Math.max(name.length, ...rows.map((row) => row[name].length));
+  const fixed = widest("age") + widest("agent") + widest("state") + widest("id") + 4 * gap;
+  const least = (natural: number): number => Math.min(natural, leastCharacters);
+  const [title, dir] = [widest("title"), widest("dir")];
+  const room = columns - fixed - gap;
+  if (room < least(title) + least(dir)) return { title: Math.max(columns - fixed, 1), dir: 0 };
+  const shownDir = Math.min(dir, room - least(title));
+  return { title: room - shownDir, dir: shownDir };
 }
 
 /** What it does, while it lives; who runs it, when that is not the gateway. */
@@ -70,9 +103,13 @@ function state({ status, activity, owner }: Session): string {
   return owner === "external" ? `${words} (elsewhere)` : words;
 }
 
-function title(session: Session): string {
-  const line = plainLine(session.title ?? "-");
-  return line.length <= titleCharacters ? line : `${line.slice(0, titleCharacters - 1).toWellFormed()}…`;
+function cutEnd(line: string, length: number): string {
+  return line.length <= length ? line : `${line.slice(0, length - 1).toWellFormed()}…`;
+}
+
+/** Of a path the end tells more. */
+function cutStart(line: string, length: number): string {
+  return line.length <= length ? line : `…${line.slice(line.length - length + 1).toWellFormed()}`;
 }
 
 const steps = [

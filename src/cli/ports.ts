@@ -201,6 +201,8 @@ export interface CliContext {
   readonly stdoutTaken: () => Promise<void>;
   readonly stderr: (text: string) => void;
   readonly stdin: AsyncIterable<Uint8Array>;
+  /** How wide the terminal is that shows the standard output; null when that is none. */
+  readonly columns: number | null;
   /** Whether a person sits at both ends. */
   readonly interactive: boolean;
   /** The terminal at both ends; null when there is none. */

@@ -44,6 +44,7 @@ export async function runCommand(
     stdoutTaken: async () => undefined,
     stderr: (text) => void (stderr += text),
     stdin: (async function* () {})(),
+    columns: null,
     interactive: false,
     terminal: () => null,
     cwd: "/srv/code",
