@@ -1,9 +1,11 @@
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { sharedCompileCache } from "./test/support/compile-cache.ts";
 import { SpreadEvenly } from "./test/support/spread-evenly.ts";
+import { withBundles } from "./test/support/with-bundles.ts";
 
 const longTests = "**/*.long.test.ts";
-const globalSetup = ["test/support/postgres-setup.ts"];
+const globalSetup = ["test/support/postgres-setup.ts", "test/support/bundles-setup.ts"];
+const execArgv = [...withBundles];
 
 /** All projects share the workers. Tests wait for agents, disks and clocks too: three at a time keep two processors busy. */
 const maxWorkers = 3;
@@ -15,7 +17,7 @@ const measuring = [
   "web/session/markdown.test.ts",
 ];
 
-const besideTheSource = { globalSetup, testTimeout: 20_000, hookTimeout: 30_000, maxWorkers } as const;
+const besideTheSource = { globalSetup, execArgv, testTimeout: 20_000, hookTimeout: 30_000, maxWorkers } as const;
 
 /** Beside the source: seconds. A process for each file, with all that it imports, would cost more than most tests do. */
 const unit: TestProjectInlineConfiguration = {
@@ -39,6 +41,7 @@ const e2e: TestProjectInlineConfiguration = {
     include: ["test/e2e/**/*.test.ts"],
     exclude: [longTests],
     globalSetup: [...globalSetup, "test/support/agents-setup.ts"],
+    execArgv,
     testTimeout: 90_000,
     hookTimeout: 60_000,
     maxWorkers,
@@ -51,6 +54,7 @@ const web: TestProjectInlineConfiguration = {
     name: "web",
     include: ["test/web/**/*.test.ts"],
     globalSetup: [...globalSetup, "test/support/agents-setup.ts", "test/support/web-setup.ts"],
+    execArgv,
     testTimeout: 120_000,
     hookTimeout: 60_000,
     maxWorkers,

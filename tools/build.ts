@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { rolldown } from "rolldown";
+import { bundledPackages, bundleNameOf, bundlePackages } from "./bundle-packages.ts";
 
 const root = resolve(import.meta.dirname, "..");
 // `node tools/build.ts [folder] [--no-web] [--no-check]`: without the web application, and without looking for errors in the types,
@@ -12,12 +12,6 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const out = resolve(positionals[0] ?? join(root, "dist"));
-
-/**
- * Packages that every start loads, and that consist of hundreds of small modules: each one becomes a single file, which takes a third
- * of a start away (`npm run bench -- gateway-start`).
- */
-const bundled = ["fastify", "fastify-type-provider-zod", "kysely", "kysely/migration", "zod"] as const;
 
 // What is no longer in the source must not stay in the package.
 rmSync(out, { recursive: true, force: true });
@@ -32,30 +26,18 @@ for (const file of globSync("**/*.{mjs,sh}", { cwd: join(root, "src") })) {
   copyFileSync(join(root, "src", file), join(out, file));
   chmodSync(join(out, file), statSync(join(root, "src", file)).mode);
 }
-await bundlePackages(join(out, "packages"));
+await bundlePackages(root, join(out, "packages"));
 for (const file of globSync("**/*.js", { cwd: out, exclude: ["packages/**"] })) usePackages(join(out, file));
 if (!values["no-web"])
   execFileSync(process.execPath, [join(root, "tools/build-web.ts"), join(out, "web")], { stdio: ["ignore", 2, 2] });
-
-/** One file for each package, what they share in a further one; their licenses' notices stay in them. */
-async function bundlePackages(dir: string): Promise<void> {
-  const input = Object.fromEntries(bundled.map((name) => [fileNameOf(name), name]));
-  const bundle = await rolldown({ input, cwd: root, platform: "node", logLevel: "warn" });
-  await bundle.write({ dir, format: "esm", entryFileNames: "[name].js", comments: { legal: true, jsdoc: false } });
-  await bundle.close();
-}
 
 /** Lets a file of ours import the bundles in the place of the packages. */
 function usePackages(path: string): void {
   const text = readFileSync(path, "utf8");
   const changed = text.replaceAll(/(from |import\()"([^"]+)"/g, (whole, before: string, name: string) => {
-    if (!bundled.some((one) => one === name)) return whole;
-    const file = relative(dirname(path), join(out, "packages", `${fileNameOf(name)}.js`));
+    if (!bundledPackages.some((one) => one === name)) return whole;
+    const file = relative(dirname(path), join(out, "packages", `${bundleNameOf(name)}.js`));
     return `${before}"${file.startsWith(".") ? file : `./${file}`}"`;
   });
   if (changed !== text) writeFileSync(path, changed);
-}
-
-function fileNameOf(name: string): string {
-  return name.replaceAll(/[@/]/g, "-");
 }

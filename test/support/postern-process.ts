@@ -3,8 +3,14 @@ import { cp, mkdir, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { sharedCompileCache } from "./compile-cache.ts";
+import { withBundles } from "./with-bundles.ts";
 
 const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
+
+/** What this Node is given to run `bin`. */
+function argumentsFor(bin: string): readonly string[] {
+  return bin === ownBin ? [...withBundles, bin] : [bin];
+}
 
 /** How a finished `postern` process ended. */
 export interface FinishedProcess {
@@ -35,9 +41,10 @@ export function runPostern(
     readonly bin?: string;
   },
 ): Promise<FinishedProcess> {
-  const { env, cwd, node = process.execPath, bin = ownBin } = options;
+  const { env, cwd, node, bin = ownBin } = options;
+  const [file, first] = node === undefined ? [process.execPath, argumentsFor(bin)] : [node, [bin]];
   return new Promise((done) => {
-    const child = execFile(node, [bin, ...argv], { env, cwd, timeout: 60_000 }, (_error, stdout, stderr) => {
+    const child = execFile(file, [...first, ...argv], { env, cwd, timeout: 60_000 }, (_error, stdout, stderr) => {
       done({ code: child.exitCode, stdout, stderr });
     });
   });
@@ -73,7 +80,7 @@ interface ServeOptions {
 /** Starts `postern serve` on any free port, or on `port`, and waits until it says its address. */
 export async function servePostern(
   env: Record<string, string>,
-  { bin = ownBin, command = [process.execPath, bin], port = 0 }: ServeOptions = {},
+  { bin = ownBin, command = [process.execPath, ...argumentsFor(bin)], port = 0 }: ServeOptions = {},
 ): Promise<ServingProcess> {
   const [file, ...first] = command;
   const child = spawn(file, [...first, "serve", "--port", String(port)], {

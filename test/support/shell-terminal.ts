@@ -5,6 +5,7 @@ import { spawn } from "@lydell/node-pty";
 import serializeModule from "@xterm/addon-serialize";
 import headlessModule from "@xterm/headless";
 import { expect } from "vitest";
+import { withBundles } from "./with-bundles.ts";
 
 /** How a command in a {@link ShellTerminal} ended. */
 export interface ShellEnd {
@@ -49,7 +50,7 @@ export async function startInShell(
   terminal.loadAddon(new serializeModule.SerializeAddon());
   let output = "";
   let cursorHidden = false;
-  const pty = spawn("/bin/sh", ["-c", script, folder, process.execPath, ownBin, ...argv], {
+  const pty = spawn("/bin/sh", ["-c", script, folder, process.execPath, ...withBundles, ownBin, ...argv], {
     name: "xterm-256color",
     cols,
     rows,
