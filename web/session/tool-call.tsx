@@ -53,9 +53,8 @@ export function ToolInput({ input }: { readonly input: unknown }) {
       return view.files.map(({ path, lines }) => (
         <div key={path} className="border-b border-line last:border-0">
           <div className="flex items-center gap-2 py-0.5 pr-1 pl-3 text-ink-soft">
-            <span className="min-w-0 flex-1 truncate font-mono text-2xs" title={path}>
-              {path}
-            </span>
+            {/* Whole: somebody decides by it. */}
+            <span className="min-w-0 flex-1 py-0.5 font-mono text-2xs break-all">{path}</span>
             <DiffCount {...countOfDiff(lines)} />
             <CopyButton text={path} label="Copy the path" />
           </div>

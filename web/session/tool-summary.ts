@@ -41,14 +41,14 @@ export function summaryOfTool(input: unknown): string {
     if (first === undefined) return "";
     const { added, removed } = countOfDiff(view.files.flatMap(({ lines }) => lines));
     const more = view.files.length > 1 ? ` and ${view.files.length - 1} more` : "";
-    return cut(`${first.path}${more} +${added} −${removed}`);
+    return cut(`${pathEnd(first.path)}${more} +${added} −${removed}`);
   }
   if (view.kind === "command") return cut(view.command);
   if (typeof input === "string") return cut(input.replace(/^\/\/ @exec:.*\n/, ""));
   const fields = fieldsOf(input);
   for (const name of tellingFields) {
     const value = fields[name];
-    if (typeof value === "string" && value !== "") return cut(value);
+    if (typeof value === "string" && value !== "") return cut(value.startsWith("/") ? pathEnd(value) : value);
   }
   const [question] = questionsOf(input);
   if (question !== undefined) return cut(question.question);
@@ -56,6 +56,14 @@ export function summaryOfTool(input: unknown): string {
   if (Array.isArray(todos)) return `${todos.length} steps`;
   const text = Object.values(fields).find((value) => typeof value === "string");
   return typeof text === "string" ? cut(text) : "";
+}
+
+const shownPathParts = 3;
+
+/** The end of a path, which tells files apart where a line is cut; unfolded, a call shows the whole of it. */
+function pathEnd(path: string): string {
+  const parts = path.split("/");
+  return parts.length <= shownPathParts + 1 ? path : `…/${parts.slice(-shownPathParts).join("/")}`;
 }
 
 /** How to show a call's input: a command as one, changes of files as diffs, all else as it is. */
