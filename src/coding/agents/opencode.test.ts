@@ -18,6 +18,7 @@ test.each([
     ["  ┃  hello there", "     ECHO hello", "     ▣  Build · Alpha · 48.5s", ...composer, foot],
     true,
   ],
+  ["where everything is allowed", ["  ┃", "  ┃  Build auto · Alpha Lab", `  ╹${"▀".repeat(100)}`, foot], true],
   ["with typed lines", ["  ┃  look at @README.md", ...composer, foot], true],
   ["in a dialog", ["  ┃  △ Permission required", "  ┃  $ touch x", "  ┃   Allow once   Allow always   Reject"], false],
   ["before it is there", ["     ▣  Build · Alpha"], false],

@@ -130,5 +130,5 @@ function toEvent(payload: HookPayload): HookEvent | null {
 /** The end of the composer's box, with the line of agent and model in it; a dialog has neither. */
 function composerPainted(lines: readonly string[]): boolean {
   const bottom = lines.findLastIndex((line) => /^\s*╹▀{8,}/.test(line));
-  return bottom > 0 && /^\s*┃\s+\S+ · \S/.test(lines[bottom - 1] ?? "");
+  return bottom > 0 && /^\s*┃\s+\S.* · \S/.test(lines[bottom - 1] ?? "");
 }

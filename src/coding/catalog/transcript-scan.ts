@@ -1,20 +1,19 @@
 import { createHash } from "node:crypto";
 import { openBlockingSource } from "../transcripts/blocking-source.ts";
 import { claudeReader } from "../transcripts/claude-reader.ts";
-import { codexPayload } from "../transcripts/codex-lines.ts";
 import { codexReader } from "../transcripts/codex-reader.ts";
 import { geminiReader } from "../transcripts/gemini-reader.ts";
-import { fieldsAt, parseLine, stringAt } from "../transcripts/json-fields.ts";
+import { parseLine, stringAt } from "../transcripts/json-fields.ts";
 import { looksLikeObject } from "../transcripts/json-peek.ts";
 import type { LineSource } from "../transcripts/line-source.ts";
 import { maxLineBytes, type ScanPosition } from "../transcripts/line-splitter.ts";
 import { openEventSource } from "../transcripts/opencode-database.ts";
-import { isSubagentSession } from "../transcripts/opencode-events.ts";
 import { openCodeReader } from "../transcripts/opencode-reader.ts";
 import type { TranscriptFormat } from "../transcripts/transcript.ts";
 import type { TranscriptReader, TurnIndexer } from "../transcripts/turn-index.ts";
 import { titleFrom } from "../transcripts/turn-parts.ts";
 import type { TranscriptRow } from "./catalog-tables.ts";
+import { isPart } from "./part-of-session.ts";
 import { parseSavedScan, type SavedScan } from "./saved-scan.ts";
 import type { FileState, TranscriptFile } from "./transcript-walk.ts";
 import type { CollectorState, TextCollector, TurnText } from "./turn-text.ts";
@@ -286,23 +285,4 @@ function storable(text: string | null): string | null {
 function epochMs(time: string | null): number | null {
   const ms = time === null ? Number.NaN : Date.parse(time);
   return Number.isNaN(ms) ? null : ms;
-}
-
-/** Whether what begins with this line is no session of its own, as far as the line tells. */
-function isPart(format: TranscriptFormat, first: Buffer): boolean {
-  if (format === "gemini") return true;
-  return (format === "codex" && isSubagentMeta(first)) || (format === "opencode" && isSubagentSession(first));
-}
-
-/** Codex gives each sub-agent a rollout of its own, which says whose it is in its first line. */
-function isSubagentMeta(bytes: Buffer): boolean {
-  if (!bytes.includes('"parent_thread_id"') && !bytes.includes('"subagent"')) return false;
-  const line = parseLine(bytes);
-  if (line === null) return false;
-  const meta = codexPayload(line);
-  return (
-    stringAt(meta, "parent_thread_id") !== null ||
-    stringAt(meta, "thread_source") === "subagent" ||
-    "subagent" in fieldsAt(meta, "source")
-  );
 }
