@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../src/core/log.ts";
 import { processTable, startedWithVariable } from "../../src/platform/process-table.ts";
 import { openDatabase } from "../../src/storage/database.ts";
@@ -37,92 +37,124 @@ async function forgetDelivery(prompt: string): Promise<void> {
   await database.close();
 }
 
-/** As if the hook that tells of a prompt had failed. */
-async function dropPromptHooks(): Promise<void> {
+/** As if the hook that tells of a prompt had failed, in the sessions of these ids. */
+async function dropPromptHooks(sessionIds: readonly string[]): Promise<void> {
   const sessions = join(world.home, "sessions");
+  let dropped = 0;
   for (const launch of await readdir(sessions)) {
     const path = join(sessions, launch, "inbox.jsonl");
-    const lines = (await readFile(path, "utf8")).split("\n");
+    const text = await readFile(path, "utf8");
+    if (!sessionIds.some((id) => text.includes(id))) continue;
+    const lines = text.split("\n");
     await writeFile(path, lines.filter((line) => !line.includes('"UserPromptSubmit"')).join("\n"));
+    dropped += 1;
   }
+  expect(dropped).toBe(sessionIds.length);
 }
 
-describe.for(["claude-code", "codex"])("%s", (agent) => {
-  test("lives on when the gateway is killed in mid-turn: the next gateway finds the same process and the whole turn", async () => {
-    const first = await serveWorld(world, token);
-    const prompt = "slow 4000\nsay the whole long answer\nlines 50";
-    const asked = await first.api.ask({ agent, dir: world.repository, prompt });
-    expect(asked).toMatchObject({ delivered: true, activity: "working" });
-    await first.server.end("SIGKILL");
-    expect(existsSync(`/proc/${asked.pid}`)).toBe(true);
+const agents = ["claude-code", "codex"] as const;
 
-    const second = await serveWorld(world, token);
+test("agents live on when the gateway is killed in mid-turn: the next gateway finds the same processes and the whole turns", async () => {
+  const first = await serveWorld(world, token);
+  const prompt = "slow 5000\nsay the whole long answer\nlines 50";
+  const begun = await Promise.all(
+    agents.map(async (agent) => ({
+      agent,
+      asked: await first.api.ask({ agent, dir: world.repository, prompt }),
+    })),
+  );
+  for (const { agent, asked } of begun) expect(asked, agent).toMatchObject({ delivered: true, activity: "working" });
+  await first.server.end("SIGKILL");
+  for (const { agent, asked } of begun) expect(existsSync(`/proc/${asked.pid}`), agent).toBe(true);
+
+  const second = await serveWorld(world, token);
+  for (const { agent, asked } of begun) {
     const { sessionId } = asked;
     const found = await second.api.read(sessionId);
-    expect(found).toMatchObject({ pid: asked.pid, status: "running" });
+    expect(found, agent).toMatchObject({ pid: asked.pid, status: "running" });
     let read = found;
     for (let looks = 0; read.activity !== "idle" && looks < 50; looks += 1)
       read = await second.api.read(sessionId, { waitMs });
-    expect(read.turns.map(({ role }) => role)).toEqual(["user", "assistant"]);
-    expect(read.turns[1]?.text).toContain("the whole long answer");
-    expect(read.turns[1]?.text).toContain("Line 50 of 50");
+    const roles = read.turns.map(({ role }) => role);
+    expect(roles, agent).toEqual(["user", "assistant"]);
+    expect(read.turns[1]?.text, agent).toContain("the whole long answer");
+    expect(read.turns[1]?.text, agent).toContain("Line 50 of 50");
 
     const next = await second.api.ask({ dir: world.repository, sessionId, prompt: "and on", waitMs });
-    expect(next).toMatchObject({ started: "reconnect", delivered: true, pid: asked.pid });
-    expect(next.turns?.map(({ text }) => text)).toEqual(["and on", echoOf("and on")]);
-    await second.server.end("SIGTERM");
-    expect(existsSync(`/proc/${asked.pid}`), "a stopped gateway leaves its agents alone").toBe(true);
-  });
+    expect(next, agent).toMatchObject({ started: "reconnect", delivered: true, pid: asked.pid });
+    const texts = next.turns?.map(({ text }) => text);
+    expect(texts, agent).toEqual(["and on", echoOf("and on")]);
+  }
+  await second.server.end("SIGTERM");
+  for (const { agent, asked } of begun)
+    expect(existsSync(`/proc/${asked.pid}`), `a stopped gateway leaves its agents alone: ${agent}`).toBe(true);
+});
 
-  test.for(["its hooks", "its transcript"])(
-    "a prompt that the killed gateway had sent and not seen taken is found in %s, and not sent again",
-    async (where) => {
-      const first = await serveWorld(world, token);
-      const request = { agent, dir: world.repository, prompt: "slow 1500\nsay it once", idempotencyKey: "the one" };
+test("a prompt that the killed gateway had sent and not seen taken is found in its hooks, or in its transcript, and not sent again", async () => {
+  const first = await serveWorld(world, token);
+  const prompt = "slow 1500\nsay it once";
+  const places = agents.flatMap((agent) => ["hooks", "transcript"].map((where) => ({ agent, where })));
+  const begun = await Promise.all(
+    places.map(async ({ agent, where }) => {
+      const request = { agent, dir: world.repository, prompt, idempotencyKey: `${agent}, ${where}` };
       const { sessionId, pid } = await first.api.ask(request);
-      await first.server.end("SIGKILL");
-      await forgetDelivery(request.prompt);
-      await untilReported(world, "Stop", { count: 1 });
-      if (where === "its transcript") await dropPromptHooks();
-
-      const second = await serveWorld(world, token);
-      await expect
-        .poll(() => second.api.read(sessionId), { timeout: 15_000, interval: 200 })
-        .toMatchObject({ pid, activity: "idle" });
-      const repeated = await second.api.ask({ ...request, waitMs });
-      expect(repeated).toMatchObject({ sessionId, delivered: true });
-      const next = await second.api.ask({ dir: world.repository, sessionId, prompt: "and on", waitMs });
-      expect(next.turns?.map(({ text }) => text)).toEqual(["and on", echoOf("and on")]);
-      const { turns } = await second.api.read(sessionId);
-      expect(turns.filter(({ role }) => role === "user").map(({ text }) => text)).toEqual([request.prompt, "and on"]);
-      await second.server.end("SIGTERM");
-    },
+      return { request, where, sessionId, pid };
+    }),
   );
+  await first.server.end("SIGKILL");
+  await forgetDelivery(prompt);
+  await untilReported(world, "Stop", { count: begun.length });
+  await dropPromptHooks(begun.flatMap(({ where, sessionId }) => (where === "transcript" ? [sessionId] : [])));
 
-  test("when the terminal host is killed nothing of it stays behind, nothing answers 500, and the session can be resumed", async () => {
-    const gateway = await startGateway(world);
-    const { api } = gateway;
-    const asked = await api.ask({ agent, dir: world.repository, prompt: "before the fall", waitMs });
-    const hostPid = gateway.app.terminalHostPid() ?? 0;
-    await killAndWait(hostPid);
-    const answers = await Promise.all([
-      api.post("/api/coding/coding_read_session", { sessionId: asked.sessionId }),
-      api.post("/api/coding/coding_list_agents", {}),
-      api.post("/api/coding/coding_close_session", { sessionId: asked.sessionId }),
-    ]);
-    for (const { status } of answers) expect([200, 503]).toContain(status);
-    await expect.poll(async () => (await api.read(asked.sessionId)).status, { timeout: 15_000 }).toBe("completed");
-    await expect.poll(agentsAlive, { timeout: 10_000 }).toEqual([]);
-    const resumed = await api.ask({ dir: world.repository, sessionId: asked.sessionId, prompt: "after it", waitMs });
-    expect(resumed).toMatchObject({ started: "resumed", delivered: true });
-    expect((await api.read(asked.sessionId)).turns.map(({ text }) => text)).toEqual([
-      "before the fall",
-      echoOf("before the fall"),
-      "after it",
-      echoOf("after it"),
-    ]);
-    await gateway.close();
-  });
+  const second = await serveWorld(world, token);
+  for (const { request, sessionId, pid } of begun) {
+    const what = request.idempotencyKey;
+    await expect
+      .poll(() => second.api.read(sessionId), { message: what, timeout: 15_000, interval: 200 })
+      .toMatchObject({ pid, activity: "idle" });
+    const repeated = await second.api.ask({ ...request, waitMs });
+    expect(repeated, what).toMatchObject({ sessionId, delivered: true });
+    const next = await second.api.ask({ dir: world.repository, sessionId, prompt: "and on", waitMs });
+    const texts = next.turns?.map(({ text }) => text);
+    expect(texts, what).toEqual(["and on", echoOf("and on")]);
+    const { turns } = await second.api.read(sessionId);
+    const said = turns.filter(({ role }) => role === "user").map(({ text }) => text);
+    expect(said, what).toEqual([prompt, "and on"]);
+  }
+  await second.server.end("SIGTERM");
+});
+
+test("when the terminal host is killed nothing of it stays behind, nothing answers 500, and the sessions can be resumed", async () => {
+  const gateway = await startGateway(world);
+  const { api } = gateway;
+  const begun = await Promise.all(
+    agents.map(async (agent) => ({
+      agent,
+      asked: await api.ask({ agent, dir: world.repository, prompt: "before the fall", waitMs }),
+    })),
+  );
+  await killAndWait(gateway.app.terminalHostPid() ?? 0);
+  const answers = await Promise.all([
+    api.post("/api/coding/coding_list_agents", {}),
+    ...begun.flatMap(({ asked: { sessionId } }) => [
+      api.post("/api/coding/coding_read_session", { sessionId }),
+      api.post("/api/coding/coding_close_session", { sessionId }),
+    ]),
+  ]);
+  for (const { status } of answers) expect([200, 503]).toContain(status);
+  for (const { agent, asked } of begun) {
+    const status = async (): Promise<string> => (await api.read(asked.sessionId)).status;
+    await expect.poll(status, { message: agent, timeout: 15_000 }).toBe("completed");
+  }
+  await expect.poll(agentsAlive, { timeout: 10_000 }).toEqual([]);
+  for (const { agent, asked } of begun) {
+    const { sessionId } = asked;
+    const resumed = await api.ask({ dir: world.repository, sessionId, prompt: "after it", waitMs });
+    expect(resumed, agent).toMatchObject({ started: "resumed", delivered: true });
+    const texts = (await api.read(sessionId)).turns.map(({ text }) => text);
+    expect(texts, agent).toEqual(["before the fall", echoOf("before the fall"), "after it", echoOf("after it")]);
+  }
+  await gateway.close();
 });
 
 test("prompts that waited in the queue when the gateway was killed are sent by the next one, once each and in order", async () => {
