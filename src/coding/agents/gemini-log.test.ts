@@ -49,7 +49,7 @@ test("a process stays in the session in which it was typed to, whatever commands
     ],
     { [first]: stays },
   );
-  expect(movedTo(project, one, now)).toBe(first);
+  expect(movedTo(project, one, now)).toEqual({ sessionId: first });
 });
 
 test("after /clear it is in the session that began then, unless two did", async () => {
@@ -60,7 +60,7 @@ test("after /clear it is in the session that began then, unless two did", async 
     ["/help", 21],
   ] as const;
   const project = await makeProject(typed, { [first]: stays, [second]: begun });
-  expect(movedTo(project, one, now)).toBe(second);
+  expect(movedTo(project, one, now)).toEqual({ sessionId: second });
   const crowded = await makeProject(typed, { [first]: stays, [second]: begun, [third]: begun });
   expect(movedTo(crowded, one, now)).toBeNull();
 });
@@ -80,7 +80,7 @@ test("a prompt tells the session that it was said in, of a process of its own; u
     ["go on", 60, second],
   ] as const;
   const project = await makeProject(typed, { [first]: stays, [third]: older });
-  expect(movedTo(project, one, now)).toBe(third);
+  expect(movedTo(project, one, now)).toEqual({ sessionId: third });
   const unwritten = await makeProject(typed, { [first]: stays });
   expect(movedTo(unwritten, one, now)).toBe("soon");
   expect(movedTo(unwritten, one, now + 60_000)).toBeNull();
@@ -88,13 +88,13 @@ test("a prompt tells the session that it was said in, of a process of its own; u
 
 test("what was typed into an earlier process of the same session tells nothing", async () => {
   const project = await makeProject([["/clear", 20]], { [first]: stays, [second]: { from: 20.4, said: [] } });
-  expect(movedTo(project, one, now)).toBe(second);
+  expect(movedTo(project, one, now)).toEqual({ sessionId: second });
   expect(movedTo(project, { ...one, startedAt: start + 30_000 }, now)).toBeNull();
 });
 
 test("of a long log the end is read; without one nothing is told", async () => {
   const long = Array.from({ length: 500 }, (_, index) => [`${index} ${"x".repeat(500)}`, 0] as const);
   const project = await makeProject([...long, ["hello", 1]], { [first]: stays });
-  expect(movedTo(project, one, now)).toBe(first);
+  expect(movedTo(project, one, now)).toEqual({ sessionId: first });
   expect(movedTo(join(project, "none"), one, now)).toBeNull();
 });

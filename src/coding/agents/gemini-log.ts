@@ -12,8 +12,8 @@ import { parseLine, stringAt, timeOf } from "../transcripts/json-fields.ts";
  */
 export const typedLog = "logs.json";
 
-/** The id of the session that a process has gone over to; `soon` while its files have yet to tell; null when it stays where it is. */
-export type Moved = string | "soon" | null;
+/** The session that a process runs; `soon` while its files have yet to tell; null when they tell of none. */
+export type Moved = { readonly sessionId: string } | "soon" | null;
 
 // The newest prompts: a longer one is not told apart from none.
 const tailBytes = 64 * 1024;
@@ -52,7 +52,8 @@ export function movedTo(project: string, { firstId, startedAt }: LoggedProcess, 
   if (typed === undefined) return null;
   const at = Date.parse(typed.timestamp);
   const id = isClear(typed.message) ? begunBy(project, at) : saidIn(project, { text: typed.message, at });
-  return id ?? (now - at < withinMs ? "soon" : null);
+  if (id !== null) return { sessionId: id };
+  return now - at < withinMs ? "soon" : null;
 }
 
 function isClear(message: string): boolean {

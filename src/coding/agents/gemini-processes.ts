@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
@@ -26,6 +26,9 @@ const maxLeadingArguments = 12;
 /** Between a process's start and its session's, on a loaded machine; the start itself is known to a second. */
 const beginsWithinMs = 30_000;
 const startToleranceMs = 2_000;
+
+// Enough for every option; a prompt may be of any length.
+const argumentBuffer = Buffer.allocUnsafe(16 * 1024);
 
 const script = /(?:^|\/)gemini$|\/@google\/gemini-cli\/.+\.js$/;
 
@@ -64,7 +67,7 @@ export async function geminiSessions(home: string): Promise<ReadonlyMap<string, 
     const firstId = one.namedId ?? begunWith(one, { folder, named });
     if (firstId === null) continue;
     const moved = isShared(firstId, named) ? null : movedTo(folder, { ...one, firstId }, Date.now());
-    found.set(moved === null || moved === "soon" ? firstId : moved, { pid: one.pid, activity: null });
+    found.set(moved === null || moved === "soon" ? firstId : moved.sessionId, { pid: one.pid, activity: null });
   }
   return found;
 }
@@ -127,8 +130,25 @@ function allProcesses(home: string): readonly GeminiProcess[] {
     });
 }
 
+/** The first arguments of a process that may be one; of any other none. */
 function argumentsOf(pid: number): readonly string[] {
-  return readProc(`/proc/${pid}/cmdline`).split("\0").slice(0, -1);
+  let file: number;
+  try {
+    file = openSync(`/proc/${pid}/cmdline`, "r");
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EPERM")) return [];
+    throw error;
+  }
+  try {
+    const bytes = readSync(file, argumentBuffer, 0, argumentBuffer.length, 0);
+    if (!argumentBuffer.subarray(0, bytes).includes("gemini")) return [];
+    return argumentBuffer.toString("utf8", 0, bytes).split("\0").slice(0, -1);
+  } catch (error) {
+    if (isErrno(error, "ESRCH")) return []; // gone
+    throw error;
+  } finally {
+    closeSync(file);
+  }
 }
 
 function environmentOf(pid: number): Environment {

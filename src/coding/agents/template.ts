@@ -188,7 +188,10 @@ export interface AgentTemplate {
     /** The file that changes whenever it may have, by the session's transcript. */
     watched(transcriptPath: string): string;
     /** The session that the process runs now; `soon` while its files have yet to tell; null when they tell of none. */
-    movedTo(process: { readonly pid: number; readonly transcriptPath: string }): string | "soon" | null;
+    movedTo(process: {
+      readonly pid: number;
+      readonly transcriptPath: string;
+    }): { readonly sessionId: string } | "soon" | null;
   };
   /** The folders under which this agent's transcripts lie, given its environment. */
   transcriptRoots(env: Environment): readonly string[];

@@ -39,8 +39,8 @@ export class MoveWatch {
     if (!this.#isDue) return null;
     const moved = template.moves.movedTo({ pid, transcriptPath });
     this.#isDue = moved === "soon";
-    if (moved === null || moved === "soon" || moved === identity.record.sessionId) return null;
-    return (await identity.follow(moved)) ? template.findTranscript(moved, env) : null;
+    if (moved === null || moved === "soon" || moved.sessionId === identity.record.sessionId) return null;
+    return (await identity.follow(moved.sessionId)) ? template.findTranscript(moved.sessionId, env) : null;
   }
 
   /** Once: a process stays in its project. */
