@@ -6,10 +6,11 @@ import { longFiles } from "./long-files.ts";
 const usualSeconds: Readonly<Record<string, number>> = { unit: 2, e2e: 8, web: 15 };
 
 /**
- * What files that share a process take together before another project may come between them. vitest ends a shared process as soon as
- * the next file in line is of another project: more of them make a start for each file rare, fewer keep a process from growing.
+ * What files of a project that share a process take together before another project may come between them. vitest ends a shared process
+ * as soon as the next file in line is of another project: more of them make a start for each file rare, fewer keep a process from
+ * growing.
  */
-const sharedSeconds = 90;
+const blockSeconds: Readonly<Record<string, number>> = { unit: 90, e2e: 300 };
 
 /**
  * Gives each worker, at any time of the run, a mixture of all projects: what computes runs beside what waits for agents, and
@@ -28,7 +29,7 @@ export class SpreadEvenly extends BaseSequencer {
     const secondsOf = ({ moduleId }: TestSpecification): number =>
       longFiles[relative(this.ctx.config.root, moduleId)] ?? usualSeconds[project.name] ?? 2;
     const placed = placeEvenly(members, secondsOf);
-    return project.config.isolate ? placed : together(placed, secondsOf, sharedSeconds);
+    return project.config.isolate ? placed : together(placed, secondsOf, blockSeconds[project.name] ?? 90);
   }
 }
 
@@ -51,15 +52,15 @@ export function placeEvenly<T>(items: readonly T[], secondsOfItem: (item: T) => 
     });
 }
 
-/** The same in blocks, each of which has one place: as many as take about `blockSeconds` together. */
+/** The same in blocks, each of which has one place: as many as take about `secondsOfBlock` together. */
 export function together<T>(
   placed: readonly Placed<T>[],
   secondsOfItem: (item: T) => number,
-  blockSeconds: number,
+  secondsOfBlock: number,
 ): readonly Placed<T>[] {
   let passed = 0;
   const blocks = Map.groupBy(placed, ({ it }) => {
-    const block = Math.floor(passed / blockSeconds);
+    const block = Math.floor(passed / secondsOfBlock);
     passed += secondsOfItem(it);
     return block;
   });
