@@ -27,7 +27,9 @@ interface CloseOptions extends CommonOptions {
 
 /** `postern coding …`: sessions with agents, through the running gateway. */
 export function addCodingCommands(program: Command, context: CliContext): void {
-  const group = program.command("coding").description("ask agents, answer them, list, search and close their sessions; set agents up");
+  const group = program
+    .command("coding")
+    .description("ask agents, answer them, list, search and close their sessions; set agents up");
   addAskCommand(group, context);
   addReadCommand(group, context);
   addListCommand(group, context);

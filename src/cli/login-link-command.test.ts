@@ -66,7 +66,8 @@ describe("postern login-link", () => {
     expect(await run(["login-link", "--account", "anna"])).toEqual({
       code: 0,
       stdout: "http://configured/sign-in#secret-of-anna\n",
-      stderr: "It signs one browser in as anna, once, within the next 10 minutes.\nNo gateway runs that could answer it: start one with `postern serve`.\n",
+      stderr:
+        "It signs one browser in as anna, once, within the next 10 minutes.\nNo gateway runs that could answer it: start one with `postern serve`.\n",
     });
   });
 
