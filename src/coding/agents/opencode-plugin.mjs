@@ -81,18 +81,24 @@ export const Postern = async ({ client, directory }) => {
     const fields = { ...call, ...(root === request.sessionID ? {} : { agent_id: request.sessionID }) };
     const line = tell("PermissionRequest", fields);
     const controller = new AbortController();
-    asked.set(request.id, { fields, controller });
+    const open = { fields, controller, isOurs: false };
+    asked.set(request.id, open);
     if (line === null || !socketPath) return;
     const note = (settled) => appendLine(inbox, settled, "PermissionRequest");
+    const pass = (decision) => {
+      open.isOurs = true;
+      return answer(decision);
+    };
     // Meanwhile the dialog stands in the terminal.
-    askForDecision({ socketPath, line, note, pass: answer, signal: controller.signal }).catch(() => undefined);
+    askForDecision({ socketPath, line, note, pass, signal: controller.signal }).catch(() => undefined);
   }
 
   function answered({ requestID }) {
     const request = asked.get(requestID);
     if (request === undefined) return;
     asked.delete(requestID);
-    request.controller.abort();
+    // Of an answer that came from the gateway, it is yet to be told that it was taken.
+    if (!request.isOurs) request.controller.abort();
     tell("PostToolUse", request.fields);
   }
 

@@ -27,7 +27,15 @@ async function load(socketPath = "") {
     session: {
       get: async ({ path }: { path: { id: string } }) => ({ data: path.id === "ses_sub" ? { parentID: "ses_a" } : {} }),
     },
-    _client: { post: async ({ url, body }: { url: string; body: unknown }) => void posted.push({ url, body }) },
+    _client: {
+      // OpenCode tells that it was answered before it answers the call.
+      async post({ url, body }: { url: string; body: unknown }) {
+        posted.push({ url, body });
+        const [, kind, requestID] = url.split("/");
+        await hooks.event({ event: { type: `${kind}.replied`, properties: { requestID } } });
+        await vi.waitFor(async () => expect(JSON.stringify((await lines()).at(-1))).toContain("PostToolUse"));
+      },
+    },
   };
   const { Postern } = pluginSchema.parse(await import(pluginUrl));
   const hooks = hooksSchema.parse(await Postern({ client, directory: "/code/project" }));
@@ -115,8 +123,10 @@ test("what is asked is answered from the gateway, in OpenCode's own terms", asyn
     { decision: { behavior: "allow" }, input: { answers: { "Which?": "This" } } },
   ];
   const socketPath = join(await makeTempFolder(), "permissions");
+  const taken: string[] = [];
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
+    socket.on("data", (line) => void taken.push(line.toString()));
     socket.once("data", () => socket.write(`${JSON.stringify(decisions.shift() ?? null)}\n`));
   }).listen(socketPath);
   onTestFinished(() => void server.close());
@@ -126,7 +136,7 @@ test("what is asked is answered from the gateway, in OpenCode's own terms", asyn
   await expect
     .poll(() => posted)
     .toEqual([{ url: "/permission/per_1/reply", body: { reply: "reject", message: "Not now." } }]);
-  await tell("permission.replied", { requestID: "per_1" });
+  await expect.poll(() => taken.at(-1)).toContain('"taken":true');
   await tell("question.asked", { id: "que_1", sessionID: "ses_a", questions: [{ question: "Which?", options: [] }] });
   await expect.poll(() => posted.at(-1)).toEqual({ url: "/question/que_1/reply", body: { answers: [["This"]] } });
   const told = await events();
