@@ -34,18 +34,30 @@ const alone: TestProjectInlineConfiguration = {
   test: { ...besideTheSource, name: "alone", include: measuring },
 };
 
-/** With the real agents: minutes. */
+const withAgents = {
+  globalSetup: [...globalSetup, "test/support/agents-setup.ts"],
+  execArgv,
+  testTimeout: 90_000,
+  hookTimeout: 60_000,
+  maxWorkers,
+};
+
+/** It measures what the gateway in its own process uses of memory. */
+const measuringWithAgents = ["test/e2e/recording.test.ts"];
+
+/** With the real agents: minutes. Their files share processes too. */
 const e2e: TestProjectInlineConfiguration = {
   test: {
+    ...withAgents,
     name: "e2e",
+    isolate: false,
     include: ["test/e2e/**/*.test.ts"],
-    exclude: [longTests],
-    globalSetup: [...globalSetup, "test/support/agents-setup.ts"],
-    execArgv,
-    testTimeout: 90_000,
-    hookTimeout: 60_000,
-    maxWorkers,
+    exclude: [longTests, ...measuringWithAgents],
   },
+};
+
+const e2eAlone: TestProjectInlineConfiguration = {
+  test: { ...withAgents, name: "e2e-alone", include: measuringWithAgents },
 };
 
 /** In Chromium, with real agents behind the pages. */
@@ -67,6 +79,6 @@ export default defineConfig({
     pool: "forks",
     env: { NODE_COMPILE_CACHE: sharedCompileCache() },
     sequence: { sequencer: SpreadEvenly },
-    projects: [unit, alone, e2e, web],
+    projects: [unit, alone, e2e, e2eAlone, web],
   },
 });
