@@ -78,7 +78,7 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   await expect.poll(() => sessionsOf("search_sessions", { query: "quokka", in: "all" }), patience).toEqual([sessionId]);
   expect(await sessionsOf("list_sessions", { agent: "opencode" })).toEqual([sessionId]);
   resumed = third;
-});
+}, 240_000);
 
 test("a permission is told and answered from here; stopped, the prompt that waited is answered; a failure is told", async () => {
   const { sessionId, dir, pid } = resumed;
@@ -123,7 +123,7 @@ test("in a worktree, allowed all: it runs a command unasked, with a system promp
   expect(told.some(({ systemPrompt }) => systemPrompt?.includes("Say quokka."))).toBe(true);
   await gateway.api.post("/api/coding/coding_close_session", { sessionId, discardWorktree: true });
   expect(processRow(pid ?? 0)).toBeUndefined();
-});
+}, 240_000);
 
 test("what it would take as a command is refused", async () => {
   const ask = (input: object) => gateway.api.post("/api/coding/coding_ask", { dir: world.repository, ...input });
