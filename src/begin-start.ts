@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Config } from "./config.ts";
 import type { Log } from "./core/log.ts";
-import { requireFreePort } from "./platform/free-port.ts";
+import { requireFreePort } from "./http/free-port.ts";
 import { makeStateFolder } from "./platform/private-folders.ts";
 import { acquireProcessLock, type ProcessLock } from "./storage/process-lock.ts";
 import type { ConnectedTerminalHost } from "./terminal-host/client.ts";

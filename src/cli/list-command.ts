@@ -63,13 +63,13 @@ function sessionTable(sessions: readonly Session[], { clock, columns }: Pick<Cli
   const withDir = (dir: string): readonly string[] => (shown.dir === 0 ? [] : [dir]);
   return table(
     ["AGE", "AGENT", "STATE", "TITLE", ...withDir("DIR"), "ID"],
-    rows.map(({ age, agent, state, title, dir, id }) => [
-      age,
-      agent,
-      state,
-      cutEnd(title, shown.title),
-      ...withDir(shown.dir === null ? dir : cutStart(dir, shown.dir)),
-      id,
+    rows.map((row) => [
+      row.age,
+      row.agent,
+      row.state,
+      cutEnd(row.title, shown.title),
+      ...withDir(shown.dir === null ? row.dir : cutStart(row.dir, shown.dir)),
+      row.id,
     ]),
   );
 }

@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
 import { isErrno, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import { portTaken } from "../platform/free-port.ts";
+import { portTaken } from "./free-port.ts";
 
 // An `import` of node:http would read every export, also the lazy ones, and load a whole HTTP client: 65 ms of each start.
 const { createServer } = process.getBuiltinModule("node:http");

@@ -77,17 +77,17 @@ class SqliteErasure implements Erasure {
   }
 
   async #start(): Promise<void> {
-    for (const pauseMs of [...startPausesMs, null]) {
+    for (const restMs of [...startPausesMs, null]) {
       try {
         await sql`pragma secure_delete = on`.execute(this.#deps.db);
         break;
       } catch (error) {
-        if (pauseMs === null || this.#closed) throw error;
+        if (restMs === null || this.#closed) throw error;
         this.#deps.log.warn(
           { reason: messageOf(error) },
           "the store does not overwrite what is deleted yet; trying again",
         );
-        await this.#deps.clock.sleep(pauseMs);
+        await this.#deps.clock.sleep(restMs);
       }
     }
     this.#finishLater(); // of an earlier process that ended too soon

@@ -103,7 +103,8 @@ export const Postern = async ({ client, directory }) => {
   }
 
   // The client of plugins has no name for these.
-  const post = (url, body) => client._client.post({ url, body, headers: { "Content-Type": "application/json" } });
+  const { _client: calls } = client;
+  const post = (url, body) => calls.post({ url, body, headers: { "Content-Type": "application/json" } });
 
   const handlers = {
     "session.created": ({ info }) => remember(info.id, info.parentID ?? null),
