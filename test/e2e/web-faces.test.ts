@@ -52,8 +52,9 @@ test("agents are taken off, configured, made the default, and logged in inside a
   expect(await gateway.api.post("/api/agents/plain", {})).toMatchObject({ status: 403 });
   expect(await gateway.api.post("/api/agents/plain/login", {})).toMatchObject({ status: 403 });
 
-  const { body: login } = await admin.post<{ sessionId: string }>("/api/agents/plain/login", {});
-  expect((await admin.post("/api/agents/plain/login", {})).body).toEqual(login);
+  const { body: login } = await admin.post<{ sessionId: string; began: boolean }>("/api/agents/plain/login", {});
+  expect(login.began).toBe(true);
+  expect((await admin.post("/api/agents/plain/login", {})).body).toEqual({ ...login, began: false });
   const viewer = openTerminal({ url: gateway.url, headers, query: { session_id: login.sessionId } });
   await once(viewer.ws, "open");
   viewer.type("the code\r");
