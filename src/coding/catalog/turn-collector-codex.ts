@@ -9,20 +9,25 @@ import {
 import { type Fields, fieldsAt, parseLine, stringAt } from "../transcripts/json-fields.ts";
 import type { CollectorMemory, CollectorTurn } from "./turn-collector-turn.ts";
 
-/** What a line of Codex says. */
+/** What a line of Codex says. `command` holds the session's id, where the file told it only within this turn. */
 export function readCodexText(bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null): void {
   if (turn === null) return;
+  if (turn.begins) memory.command = null;
   if (turn.mark.role === "user") {
     if (turn.begins) readPrompt(bytes, turn);
     return;
   }
   const line = codexLineKind(bytes);
-  if (line.kind === "plan") {
-    const payload = payloadOf(bytes, turn);
+  const agentSessionId = turn.mark.before?.agentSessionId ?? memory.command;
+  if (line.kind === "meta" && agentSessionId === null) {
+    const meta = parseLine(bytes);
+    memory.command = meta === null ? null : stringAt(codexPayload(meta), "id");
+  } else if (line.kind === "plan") {
+    const payload = payloadOf(bytes, agentSessionId);
     if (payload !== null) turn.say(stringAt(fieldsAt(payload, "item"), "text") ?? "");
   } else if (line.kind === "answer" || (line.kind === "thinking" && line.form !== memory.form)) {
     if (codexFormRank[line.form] < codexFormRank[memory.form]) return;
-    const payload = payloadOf(bytes, turn);
+    const payload = payloadOf(bytes, agentSessionId);
     if (payload === null) return;
     // What an older form told of this turn is told once more.
     if (line.form !== memory.form) turn.restart();
@@ -37,11 +42,11 @@ function readPrompt(bytes: Buffer, turn: CollectorTurn): void {
   if (text !== null) turn.say(text);
 }
 
-function payloadOf(bytes: Buffer, { mark }: CollectorTurn): Fields | null {
+function payloadOf(bytes: Buffer, agentSessionId: string | null): Fields | null {
   const line = parseLine(bytes);
   if (line === null) return null;
   const payload = codexPayload(line);
-  return isOfOtherThread(payload, mark.before?.agentSessionId ?? null) ? null : payload;
+  return isOfOtherThread(payload, agentSessionId) ? null : payload;
 }
 
 function answerText(payload: Fields): string {

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createOpenCodeDatabase, recordedEvents, recordedSession } from "../../../test/support/opencode-database.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
 import { systemClock } from "../../core/clock.ts";
 import { silentLog } from "../../core/log.ts";
@@ -11,6 +12,7 @@ import { codexReader } from "../transcripts/codex-reader.ts";
 import { geminiReader } from "../transcripts/gemini-reader.ts";
 import { createTranscripts, type TranscriptFormat } from "../transcripts/index.ts";
 import { looksLikeObject } from "../transcripts/json-peek.ts";
+import { openEventSource } from "../transcripts/opencode-database.ts";
 import { openCodeReader } from "../transcripts/opencode-reader.ts";
 import type { TurnIndexer } from "../transcripts/turn-index.ts";
 import { createTextCollector, maxTurnTextCharacters } from "./turn-collector.ts";
@@ -70,6 +72,10 @@ function collect(
 async function readTexts(format: TranscriptFormat, lines: readonly string[]): Promise<readonly string[]> {
   const path = join(await makeTempFolder(), "t.jsonl");
   await writeFile(path, lines.join(""));
+  return textsAt(path, format);
+}
+
+async function textsAt(path: string, format: TranscriptFormat): Promise<readonly string[]> {
   const transcripts = createTranscripts({ clock: systemClock, log: silentLog });
   const read = await transcripts.read(path, format, { limit: 10_000 });
   await transcripts.close();
@@ -85,6 +91,23 @@ describe("the collected text of each turn is the text of the turn as it is read"
     expect(textsOf(collect(format, lines))).toEqual(expected);
     expect(textsOf(collect(format, lines, () => "take"))).toEqual(expected);
     expect(textsOf(collect(format, lines, () => "go_on_later"))).toEqual(expected);
+  });
+
+  test("of a session of OpenCode", async () => {
+    const database = createOpenCodeDatabase(await makeTempFolder());
+    onTestFinished(() => database.close());
+    database.append(recordedSession, recordedEvents);
+    const path = join(database.path, recordedSession);
+    const lines: string[] = [];
+    const source = await openEventSource(path);
+    const none = (): void => undefined;
+    const line = (bytes: Buffer): void => void lines.push(`${bytes.toString()}\n`);
+    await source?.lines({ offset: 0, insideTooLong: false }, null, { line, skipped: none, pause: none });
+    await source?.close();
+    const expected = await textsAt(path, "opencode");
+    expect(expected.length).toBeGreaterThan(10);
+    expect(textsOf(collect("opencode", lines))).toEqual(expected);
+    expect(textsOf(collect("opencode", lines, () => "go_on_later"))).toEqual(expected);
   });
 
   test.each(formats)("%s: also of files put together from lines of all versions", async (format) => {
@@ -137,6 +160,22 @@ test("what an older form of Codex told of a turn counts no more once a newer one
   expect(textsOf(collect("codex", lines))).toEqual(["go", "new\n\nmore"]);
   expect(textsOf(collect("codex", lines, () => "take"))).toEqual(["go", "new\n\nmore"]);
   expect(textsOf(collect("codex", lines, () => "go_on_later"))).toEqual(["go", "new\n\nmore"]);
+});
+
+test("what another thread of Codex thought takes nothing from an answer that stands before the session's own id", async () => {
+  const line = (type: string, payload: object) => `${JSON.stringify({ type, payload })}\n`;
+  const message = (role: string, text: string) =>
+    line("response_item", { type: "message", role, content: [{ type: "text", text }] });
+  const item = { type: "Reasoning", id: "rs_1", summary_text: ["elsewhere"], raw_content: [] };
+  const lines = [
+    message("assistant", "before all"),
+    line("session_meta", { id: "own" }),
+    message("user", "go"),
+    line("event_msg", { type: "item_completed", thread_id: "other", item }),
+    line("event_msg", { type: "user_message", message: "go" }),
+  ];
+  expect(await readTexts("codex", lines)).toEqual(["before all", "go"]);
+  expect(textsOf(collect("codex", lines))).toEqual(["before all", "go"]);
 });
 
 test("a long text is cut, a long turn too", () => {

@@ -43,6 +43,8 @@ function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
   /** The newest form of an answer in this turn: what older forms tell is the same once more. */
   let form: CodexForm = mark.before?.form ?? "responses";
   let unnamedCalls = 0;
+  /** Whose lines count; the file may tell it only after its first answer. */
+  let agentSessionId = mark.before?.agentSessionId ?? null;
 
   function answer(payload: Fields, of: CodexForm): void {
     if (codexFormRank[of] < codexFormRank[form]) return;
@@ -78,11 +80,16 @@ function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
     line(bytes) {
       const line = codexLineKind(bytes);
       if (line.kind === "prompt" || line.kind === "other" || line.kind === "started") return true;
-      if (line.kind === "meta" || line.kind === "context" || line.kind === "unreadable") return true;
+      if (line.kind === "context" || line.kind === "unreadable") return true;
+      if (line.kind === "meta" && agentSessionId !== null) return true;
       const parsed = parseLine(bytes);
       if (parsed === null) return false;
       const payload = codexPayload(parsed);
-      if (isOfOtherThread(payload, mark.before?.agentSessionId ?? null) || isUsersOwnAction(payload)) return true;
+      if (line.kind === "meta") {
+        agentSessionId = stringAt(payload, "id");
+        return true;
+      }
+      if (isOfOtherThread(payload, agentSessionId) || isUsersOwnAction(payload)) return true;
       if (line.kind === "usage") usage.add(payload);
       else {
         draft.touch(timeOf(parsed));
