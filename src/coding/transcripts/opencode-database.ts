@@ -8,9 +8,9 @@ import { type LineSink, maxLineBytes } from "./line-splitter.ts";
 
 /**
  * OpenCode keeps all sessions in one SQLite file, and of each an append-only log of events, numbered from 0. A session's transcript is
- * that log, an event as a line, at the path `<database>/<session id>`.
+ * that log, an event as a line, at the path `<database>/<session id>`. This is such an id.
  */
-const sessionName = /^ses_[0-9A-Za-z]{1,80}$/;
+export const sessionName = /^ses_[0-9A-Za-z]{1,80}$/;
 /** The database's file; other release channels than the usual one have a name of their own. */
 export const databaseName = /^opencode(?:-[\w.-]+)?\.db$/;
 
@@ -21,6 +21,8 @@ export const databaseName = /^opencode(?:-[\w.-]+)?\.db$/;
 export const eventAddressBytes = 4_096;
 /** Events that are fetched between two pauses; a busy agent's are some kilobytes each. */
 const fetchEvents = 64;
+/** Nor more than this at once, but for one event that is larger. */
+const fetchBytes = 1024 * 1024;
 /** The owner writes in short transactions. */
 const busyMs = 2_000;
 
@@ -157,12 +159,15 @@ function sourceOf(db: DatabaseSync, { sessionId, events }: OpenCodeSession, stam
   /** Hands over the events of one fetch. @returns the number of the next one; null when there was none */
   function fetch(from: number, to: number, sink: LineSink): number | null {
     let next: number | null = null;
+    let bytes = 0;
     for (const { seq, type, data, at } of select.iterate(sessionId, from, to)) {
       if (typeof seq !== "number") continue;
       const offset = seq * eventAddressBytes;
       if (typeof type !== "string" || typeof data !== "string") sink.skipped(offset);
       else sink.line(lineOf(type, at, data), offset);
       next = seq + 1;
+      bytes += typeof data === "string" ? data.length : 0;
+      if (bytes > fetchBytes) break;
     }
     sink.pause();
     return next;
