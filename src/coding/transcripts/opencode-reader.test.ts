@@ -12,7 +12,7 @@ import { outline } from "../../../test/support/turn-outline.ts";
 import { systemClock } from "../../core/clock.ts";
 import { silentLog } from "../../core/log.ts";
 import { createTranscripts } from "./index.ts";
-import { sessionIn, sessionsIn } from "./opencode-database.ts";
+import { openEventSource, sessionIn, sessionsIn } from "./opencode-database.ts";
 
 const transcripts = createTranscripts({ clock: systemClock, log: silentLog });
 afterAll(() => transcripts.close());
@@ -118,6 +118,19 @@ describe("a session of OpenCode", () => {
     expect(summary.turnCount).toBe(2 * count);
     expect(outline(turns)).toEqual([`user: prompt ${count - 1}`, `assistant: answer ${count - 1}`]);
   });
+});
+
+test("large events are read with pauses between them", async () => {
+  const database = await makeDatabase();
+  const large = { part: { id: "prt_1", text: "x".repeat(600_000) } };
+  const event = (id: number): OpenCodeEvent => ({ id: `evt_${id}`, type: "message.part.updated.1", data: large });
+  database.append(recordedSession, [1, 2, 3, 4, 5].map(event));
+  const source = await openEventSource(join(database.path, recordedSession));
+  let [lines, pauses] = [0, 0];
+  const sink = { line: () => void (lines += 1), skipped: () => undefined, pause: () => void (pauses += 1) };
+  await source?.lines({ offset: 0, insideTooLong: false }, null, sink);
+  await source?.close();
+  expect([lines, pauses]).toEqual([5, 3]);
 });
 
 function exchange(turn: number): readonly OpenCodeEvent[] {
