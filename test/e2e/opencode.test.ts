@@ -31,10 +31,12 @@ async function configure(folder: string): Promise<void> {
   await writeFile(join(folder, "package-lock.json"), JSON.stringify({ packages: { "": fetched } }));
   const options = { baseURL: `${world.modelServer.url}/v1`, apiKey: "sk-scripted" };
   const models = { "model-a": { name: "A" }, "model-b": { name: "B" } };
+  const permission = { "*": "ask", bash: "allow" };
   const provider = { local: { npm: "@ai-sdk/anthropic", name: "Local", options, models } };
   await writeFile(
     join(folder, "opencode.json"),
-    JSON.stringify({ provider, model: "local/model-a", small_model: "local/model-a" }),
+    // What it allows is asked for all the same.
+    JSON.stringify({ provider, model: "local/model-a", small_model: "local/model-a", permission }),
   );
 }
 

@@ -1,12 +1,12 @@
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { isErrno } from "../../core/errors.ts";
 import { isUuid } from "../../core/ids.ts";
-import { type ProcessRow, processRow } from "../../platform/process-table.ts";
+import type { ProcessRow } from "../../platform/process-table.ts";
+import { agentProcesses, argumentsOf, idIn, optionsOf, readProc, variablesOf } from "./agent-processes.ts";
 import { type LoggedProcess, movedTo, sessionsBegun, typedSince } from "./gemini-log.ts";
 import { geminiDir } from "./gemini-settings.ts";
-import type { Environment, ExternalHolder } from "./template.ts";
+import type { ExternalHolder } from "./template.ts";
 
 /** A live Gemini CLI, by what the kernel tells. */
 interface GeminiProcess {
@@ -19,16 +19,9 @@ interface GeminiProcess {
   readonly startedAt: number;
 }
 
-// More processes than run on a machine that one person works on; each costs a look at its arguments.
-const maxProcesses = 10_000;
-/** The interpreter, its own options and the script come first. */
-const maxLeadingArguments = 12;
 /** Between a process's start and its session's, on a loaded machine; the start itself is known to a second. */
 const beginsWithinMs = 30_000;
 const startToleranceMs = 2_000;
-
-// Enough for every option; a prompt may be of any length.
-const argumentBuffer = Buffer.allocUnsafe(16 * 1024);
 
 const script = /(?:^|\/)gemini$|\/@google\/gemini-cli\/.+\.js$/;
 
@@ -37,17 +30,12 @@ const script = /(?:^|\/)gemini$|\/@google\/gemini-cli\/.+\.js$/;
  * such as `latest` name none. Pure.
  */
 export function geminiArguments(argv: readonly string[]): string | null | undefined {
-  const at = argv.slice(0, maxLeadingArguments).findIndex((argument) => script.test(argument));
-  const [program = "", ...interpreterOptions] = argv.slice(0, Math.max(0, at));
-  if (at === -1 || interpreterOptions.some((option) => !option.startsWith("-"))) return undefined;
-  if (at > 0 && !/^(?:node|bun)/.test(basename(program))) return undefined;
-  const options = argv.slice(at + 1);
-  for (const [index, option] of options.entries()) {
-    if (option === "--") break;
-    const [, value = options[index + 1] ?? ""] = /^(?:--session-id|--resume|-r)(?:=(.*))?$/s.exec(option) ?? [null, ""];
-    if (isUuid(value)) return value.toLowerCase();
-  }
-  return null;
+  const options = optionsOf(argv, script);
+  return options === null ? undefined : namedIn(options);
+}
+
+function namedIn(options: readonly string[]): string | null {
+  return idIn(options, /^(?:--session-id|--resume|-r)(?:=(.*))?$/s, isUuid)?.toLowerCase() ?? null;
 }
 
 /**
@@ -82,9 +70,9 @@ function isShared(id: string, named: readonly (string | null)[]): boolean {
  * does not tell.
  */
 export function loggedProcess(pid: number): LoggedProcess | null {
-  const firstId = geminiArguments(argumentsOf(pid)) ?? null;
+  const firstId = geminiArguments(argumentsOf(pid, "gemini")) ?? null;
   if (firstId === null) return null;
-  const same = geminiProcesses(geminiDir(environmentOf(pid))).filter(({ namedId }) => namedId === firstId);
+  const same = geminiProcesses(homeOf(pid)).filter(({ namedId }) => namedId === firstId);
   const [only] = same;
   return same.length === 1 && only?.pid === pid ? { firstId, startedAt: only.startedAt } : null;
 }
@@ -116,50 +104,16 @@ function geminiProcesses(home: string): readonly GeminiProcess[] {
 
 function allProcesses(home: string): readonly GeminiProcess[] {
   const boot = bootedAt();
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .slice(0, maxProcesses)
-    .flatMap((name) => {
-      const pid = Number(name);
-      const namedId = geminiArguments(argumentsOf(pid));
-      if (namedId === undefined) return [];
-      const row = processRow(pid);
-      const cwd = linkOf(`/proc/${pid}/cwd`);
-      if (row === undefined || row.zombie || cwd === null || geminiDir(environmentOf(pid)) !== home) return [];
-      return [{ pid, parentPid: row.parentPid, namedId, cwd, startedAt: startedAt(row, boot) }];
-    });
+  return agentProcesses("gemini", script).flatMap(({ row, options, cwd }) => {
+    const { pid, parentPid } = row;
+    if (homeOf(pid) !== home) return [];
+    return [{ pid, parentPid, namedId: namedIn(options), cwd, startedAt: startedAt(row, boot) }];
+  });
 }
 
-/** The first arguments of a process that may be one; of any other none. */
-function argumentsOf(pid: number): readonly string[] {
-  let file: number;
-  try {
-    file = openSync(`/proc/${pid}/cmdline`, "r");
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EPERM")) return [];
-    throw error;
-  }
-  try {
-    const bytes = readSync(file, argumentBuffer, 0, argumentBuffer.length, 0);
-    if (!argumentBuffer.subarray(0, bytes).includes("gemini")) return [];
-    return argumentBuffer.toString("utf8", 0, bytes).split("\0").slice(0, -1);
-  } catch (error) {
-    if (isErrno(error, "ESRCH")) return []; // gone
-    throw error;
-  } finally {
-    closeSync(file);
-  }
-}
-
-function environmentOf(pid: number): Environment {
-  const pairs = readProc(`/proc/${pid}/environ`).split("\0");
-  const names = new Set(["HOME", "GEMINI_CLI_HOME"]);
-  return Object.fromEntries(
-    pairs.flatMap((pair) => {
-      const [name = ""] = pair.split("=", 1);
-      return names.has(name) ? [[name, pair.slice(name.length + 1)]] : [];
-    }),
-  );
+/** The state folder of a process. */
+function homeOf(pid: number): string {
+  return geminiDir(variablesOf(pid, ["HOME", "GEMINI_CLI_HOME"]));
 }
 
 const projectsSchema = z.looseObject({ projects: z.record(z.string(), z.string()) });
@@ -172,22 +126,5 @@ function projectFolders(home: string): ReadonlyMap<string, string> {
     return new Map(folders.map(([dir, name]) => [dir, join(home, "tmp", name)]));
   } catch {
     return new Map(); // not there, or in the middle of a write: the next look tells
-  }
-}
-
-function linkOf(path: string): string | null {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return null; // gone, or another user's
-  }
-}
-
-function readProc(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EPERM")) return "";
-    throw error;
   }
 }

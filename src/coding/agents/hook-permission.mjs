@@ -57,7 +57,12 @@ function parse(text) {
 
 async function finish({ decision, input, socket }, { permissionId, note, pass }) {
   if (!decision) return socket.destroy();
-  await pass({ decision, input });
+  try {
+    await pass({ decision, input });
+  } catch (error) {
+    socket.destroy(); // it was not taken: the gateway waits for no word on it
+    throw error;
+  }
   // For a gateway that reads the inbox from its beginning: this one is no longer open.
   note(JSON.stringify({ at: Date.now(), permissionId, behavior: decision.behavior }));
   socket.end(`${JSON.stringify({ taken: true })}\n`);

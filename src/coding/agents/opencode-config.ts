@@ -62,7 +62,8 @@ export function launchConfig(
   const own = objectIn(env, "OPENCODE_CONFIG_CONTENT");
   const config = {
     ...own,
-    plugin: [...listSchema.parse(own["plugin"]), plugin],
+    // A gateway that runs in such a session has it there already.
+    plugin: [...listSchema.parse(own["plugin"]).filter((other) => other !== plugin), plugin],
     ...(instructions.length === 0 ? {} : { instructions: [...listSchema.parse(own["instructions"]), ...instructions] }),
   };
   return {

@@ -10,13 +10,15 @@ const maxRemembered = 1_000;
 export const Postern = async ({ client, directory }) => {
   const inbox = process.env.POSTERN_SESSION_INBOX;
   const socketPath = process.env.POSTERN_SESSION_PERMISSIONS;
-  if (!inbox) return {};
+  // Another OpenCode that this one runs as a command has its environment, and is no session of this terminal.
+  process.env.POSTERN_OPENCODE_PID ??= String(process.pid);
+  if (!inbox || process.env.POSTERN_OPENCODE_PID !== String(process.pid)) return {};
   /** Whose sub-agent a session is; null for one of its own. */
   const parents = new Map();
   /** What is asked and not yet answered, by the request's id. */
   const asked = new Map();
-  /** The session that the person sees. */
-  let current = null;
+  /** The session that the person sees, as far as prompts tell: who goes over to another one before the first leaves the resumed one. */
+  let current = process.env.POSTERN_OPENCODE_RESUMED ?? null;
   let isRunning = false;
   let isIdle = true;
   /** The answer that is not complete yet; of one that is cut off the end is told twice, and the first time before that. */
@@ -104,7 +106,10 @@ export const Postern = async ({ client, directory }) => {
 
   // The client of plugins has no name for these.
   const { _client: calls } = client;
-  const post = (url, body) => calls.post({ url, body, headers: { "Content-Type": "application/json" } });
+  async function post(url, body) {
+    const { error } = await calls.post({ url, body, headers: { "Content-Type": "application/json" } });
+    if (error !== undefined) throw new Error("OpenCode took no answer", { cause: error });
+  }
 
   const handlers = {
     "session.created": ({ info }) => remember(info.id, info.parentID ?? null),

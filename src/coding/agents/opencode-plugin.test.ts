@@ -17,10 +17,12 @@ const pluginSchema = z.object({
 });
 
 /** The plugin as OpenCode loads it, with a client that knows one sub-agent. */
-async function load(socketPath = "") {
+async function load(socketPath = "", env: Readonly<Record<string, string>> = {}) {
   const inbox = join(await makeTempFolder(), "inbox");
   vi.stubEnv("POSTERN_SESSION_INBOX", inbox);
   vi.stubEnv("POSTERN_SESSION_PERMISSIONS", socketPath);
+  vi.stubEnv("POSTERN_OPENCODE_PID", undefined);
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());
   const posted: { url: string; body: unknown }[] = [];
   const client = {
@@ -32,8 +34,10 @@ async function load(socketPath = "") {
       async post({ url, body }: { url: string; body: unknown }) {
         posted.push({ url, body });
         const [, kind, requestID] = url.split("/");
+        if (requestID === "per_gone") return { error: { name: "NotFoundError" } };
         await hooks.event({ event: { type: `${kind}.replied`, properties: { requestID } } });
         await vi.waitFor(async () => expect(JSON.stringify((await lines()).at(-1))).toContain("PostToolUse"));
+        return {};
       },
     },
   };
@@ -109,6 +113,23 @@ test("a turn that is cut off ends once, when its last answer is complete; one th
     ]);
 });
 
+test("who goes over to another session before the first prompt has left the one that was resumed", async () => {
+  const { say, lines } = await load("", { POSTERN_OPENCODE_RESUMED: "ses_a" });
+  await say("ses_b", "hello");
+  await expect
+    .poll(async () => (await lines()).map(({ session_id: id, hook_event_name: name }) => `${id} ${name}`))
+    .toEqual(["ses_a SessionEnd", "ses_b SessionStart", "ses_b UserPromptSubmit"]);
+});
+
+test("of an OpenCode that it runs as a command nothing is told", async () => {
+  const inbox = join(await makeTempFolder(), "inbox");
+  vi.stubEnv("POSTERN_SESSION_INBOX", inbox);
+  vi.stubEnv("POSTERN_OPENCODE_PID", String(process.pid + 1));
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { Postern } = pluginSchema.parse(await import(pluginUrl));
+  expect(await Postern({ client: {}, directory: "/code/project" })).toEqual({});
+});
+
 const request = {
   id: "per_1",
   sessionID: "ses_sub",
@@ -150,6 +171,25 @@ test("what is asked is answered from the gateway, in OpenCode's own terms", asyn
   });
   expect(told[3]).toMatchObject({ kind: "tool_ended" });
   expect(told[4]).toMatchObject({ kind: "permission_asked", asks: "question" });
+});
+
+test("an answer that OpenCode does not take is not told as taken", async () => {
+  const socketPath = join(await makeTempFolder(), "permissions");
+  const said: string[] = [];
+  let open = 0;
+  const server = createServer((socket) => {
+    open += 1;
+    socket.on("error", () => undefined).on("close", () => void (open -= 1));
+    socket.on("data", (line) => void said.push(line.toString()));
+    socket.once("data", () => socket.write(`${JSON.stringify({ decision: { behavior: "allow" } })}\n`));
+  }).listen(socketPath);
+  onTestFinished(() => void server.close());
+  const { say, tell, posted } = await load(socketPath);
+  await say("ses_a", "hello");
+  await tell("permission.asked", { ...request, id: "per_gone" });
+  await expect.poll(() => posted.length).toBe(1);
+  await expect.poll(() => open).toBe(0);
+  expect(said).toHaveLength(1);
 });
 
 test("what is answered in the terminal is open no longer, and nobody waits for a decision on it", async () => {

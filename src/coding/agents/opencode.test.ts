@@ -93,7 +93,10 @@ describe("a launch", () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const rules = JSON.parse(env["OPENCODE_PERMISSION"] ?? "");
     expect(rules).toMatchObject({ "*": "ask", glob: "allow", read: { "*": "allow", "*.env": "ask" } });
-    expect(rules).not.toHaveProperty("bash");
+    // By name, for a configuration that allows it by name stands behind its own "*".
+    expect(rules).toMatchObject({ bash: "ask", edit: "ask", webfetch: "ask", external_directory: "ask" });
+    const again = await openCode.plan({ ...request, env: { ...request.env, ...env } });
+    expect(configOf(again.env).plugin, "in a gateway that runs in such a session").toEqual(config.plugin);
   });
 
   test("may edit, or do all that is not forbidden", async () => {
@@ -112,7 +115,10 @@ describe("a launch", () => {
     onTestFinished(() => database.close());
     database.append(recordedSession, recordedEvents.slice(0, 4));
     const request = await makeRequest({ kind: "resume", sessionId: recordedSession, env: { HOME: home } });
-    expect((await openCode.plan(request)).argv).toEqual(["/bin/opencode", `--session=${recordedSession}`]);
+    expect(await openCode.plan(request)).toMatchObject({
+      argv: ["/bin/opencode", `--session=${recordedSession}`],
+      env: { POSTERN_OPENCODE_RESUMED: recordedSession },
+    });
     expect(await openCode.findTranscript(recordedSession, request.env)).toBe(join(database.path, recordedSession));
     expect(await openCode.findTranscript("ses_other", request.env)).toBeNull();
     await expect(openCode.plan({ ...request, sessionId: "ses_other" })).rejects.toMatchObject({

@@ -3,6 +3,7 @@ import { writeFileAtomic } from "../../platform/files.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { codingError } from "../errors.ts";
 import { databaseName, sessionIn } from "../transcripts/opencode-database.ts";
+import { createBriefMemory } from "./brief-memory.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
 import {
   launchConfig,
@@ -11,11 +12,21 @@ import {
   openCodeKeyVariables,
   openCodeLogin,
 } from "./opencode-config.ts";
+import { openCodeSessions } from "./opencode-processes.ts";
 import type { AgentTemplate, HookEvent, LaunchPlan, LaunchRequest } from "./template.ts";
 
-/** What is read without leave, as by default; everything else is asked for, tools of other servers too. */
+/**
+ * What is read without leave, as by default; everything else is asked for, tools of other servers too. They are laid over the rules of
+ * the configuration key by key, in its order, and the last that fits decides: so what it allows by name is asked for by name.
+ */
 const asking = {
   "*": "ask",
+  ...Object.fromEntries(
+    ["edit", "bash", "webfetch", "websearch", "codesearch", "external_directory", "doom_loop"].map((tool) => [
+      tool,
+      "ask",
+    ]),
+  ),
   read: { "*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow" },
   ...Object.fromEntries(
     [
@@ -82,13 +93,16 @@ export const openCode: AgentTemplate = {
     sessionIn(openCodeDatabase(env), agentSessionId) === null ? null : join(openCodeDatabase(env), agentSessionId),
   // The plugin tells it.
   discoverSessionId: async () => null,
-  // It keeps no file that tells who runs a session.
-  externalHolder: async () => null,
-  externalSessions: async () => new Map(),
+  async externalHolder(agentSessionId, env) {
+    return (await recentSessions(openCodeDatabase(env))).get(agentSessionId) ?? null;
+  },
+  externalSessions: (env) => recentSessions(openCodeDatabase(env)),
   liveState: async () => null,
   liveStatePath: () => null,
   loginState: async (_binary, env) => openCodeLogin(env),
 };
+
+const recentSessions = createBriefMemory(openCodeSessions);
 
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const { binary, kind, sessionId, env, launchDir, permissionMode } = request;
@@ -113,7 +127,10 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
     ...(permissionMode === "all" ? ["--auto"] : []),
   ];
   const config = launchConfig(env, { plugin, instructions, rules: rules[permissionMode] });
-  return { argv, env: { ...keptQuiet, ...config } };
+  return {
+    argv,
+    env: { ...keptQuiet, ...config, ...(kind === "resume" ? { POSTERN_OPENCODE_RESUMED: sessionId } : {}) },
+  };
 }
 
 function toEvent(payload: HookPayload): HookEvent | null {
