@@ -165,6 +165,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     },
     async snapshot({ plain } = { plain: false }) {
       if (lastScreen !== undefined) return lastScreen;
+      feed.flush();
       const complete = paint(log.endOffset, plain);
       complete.catch(() => undefined); // handled below, unless the wait is over by then
       const timeout = Promise.withResolvers<"late">();
