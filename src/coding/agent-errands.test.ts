@@ -359,3 +359,35 @@ test("installations wait in line: one npm at a time, and each knows its place", 
     "agent_install_started",
   ]);
 });
+
+test("installations that wait outlive the terminal host: the next one begins in the new one", async () => {
+  const { logins, bin, host, screen, notes } = await setUp();
+  await plantNpm(bin, 'echo "npm $*"; read line; exit 0');
+  await logins.install("agent", { by });
+  const second = await logins.install("other", { by });
+  const third = await logins.install("third", { by });
+  const { pid } = host.host() ?? { pid: 0 };
+  sendSignal(pid, "SIGKILL");
+  const told = (name: string) => logins.ofAgent(name).map(({ state, ahead }) => [state, ahead]);
+  await expect.poll(() => told("agent"), patience).toEqual([]);
+  expect([told("other"), told("third")]).toEqual([[["running", 0]], [["waiting", 1]]]);
+  await expect.poll(() => screen(second.sessionId).catch(() => ""), patience).toContain("@agents/other");
+  await logins.cancel("other", "install", { by });
+  await expect.poll(() => screen(third.sessionId).catch(() => ""), patience).toContain("@agents/third");
+  expect(notes.filter(({ action }) => action === "agent_install_ended").map(({ subject }) => subject)).toEqual([
+    "agent",
+  ]);
+});
+
+test("a log-in that was left and is asked for again in time is not ended by that leaving", async () => {
+  const { logins, clock, notes } = await setUp();
+  const { sessionId } = await logins.logIn("agent", { by });
+  await clock.advance(10_000);
+  await logins.cancel("agent", "login", { by, unlessWatched: true });
+  await clock.advance(2_500);
+  expect(await logins.logIn("agent", { by: another })).toEqual({ sessionId, began: false });
+  await clock.advance(1_000);
+  logins.find(sessionId, admin)?.watch();
+  await clock.advance(minuteMs);
+  expect(notes.map(({ action }) => action)).toEqual(["agent_login_started"]);
+});

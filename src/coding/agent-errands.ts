@@ -92,7 +92,10 @@ export function createAgentErrands({ host, agents, note, clock, log }: AgentErra
     let began = false;
     const { errandId } = await flights(`${kind} ${agent}`, async () => {
       const found = runs.all().find((one) => one.agent === agent && one.kind === kind && one.state !== "ended");
-      if (found?.removal === null) return found;
+      if (found?.removal === null) {
+        runs.touch(found);
+        return found;
+      }
       await found?.removal; // npm takes back its half before the next begins
       began = true;
       return runs.begin(request);

@@ -91,10 +91,10 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
 
   const stopListening = host.onExit((told) => {
     if (told === null) {
-      // They went with their host.
-      for (const errand of [...errands.values()]) {
-        if (errand.state === "running") settle(errand, null);
-        if (errand.state === "ended") drop(errand);
+      // They went with their host. Those that wait did not, and the next of them begins with the first end.
+      for (const errand of [...errands.values()].filter(({ state }) => state !== "waiting")) {
+        settle(errand, null);
+        drop(errand);
       }
       return;
     }
@@ -247,7 +247,9 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
     ahead: (errand) => (errand.state === "waiting" ? installing().indexOf(errand) : 0),
 
     touch(errand) {
-      if (errand.watchers === 0) endUnwatched(errand);
+      if (errand.watchers > 0) return;
+      errand.unwatchedAt = clock.now();
+      endUnwatched(errand);
     },
 
     watch(errand) {
