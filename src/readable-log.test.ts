@@ -26,6 +26,11 @@ test("nothing that came from outside moves the cursor", () => {
   expect(line.trimEnd()).toMatch(/^[\x20-\x7e]*$/);
 });
 
+test("nor does it within an error, whose message stands in the stack too", () => {
+  const line = lineOf((log) => log.error({ error: new Error("first\n\u001b[2J\u009b2J second") }, "failed"));
+  expect(line).toMatch(/^[\n\x20-\x7e]*$/);
+});
+
 test("what is no line of the log stays as it is", () => {
   expect(readableLogLine("plain\n")).toBe("plain\n");
 });

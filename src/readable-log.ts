@@ -20,7 +20,7 @@ export function readableLogLine(json: string): string {
   if (message !== undefined) told.push(shown(message));
   const frames = (stack ?? "").split("\n").slice(1);
   const head = [at, (levels[level] ?? String(level)).padEnd(5), msg, ...told].join("  ");
-  return `${[head, ...frames.map((frame) => `      ${frame.trim()}`)].join("\n")}\n`;
+  return `${[head, ...frames.map((frame) => `      ${withoutControls(frame.trim())}`)].join("\n")}\n`;
 }
 
 function parsed(json: string): unknown {
@@ -33,6 +33,9 @@ function parsed(json: string): unknown {
 
 function shown(value: unknown): string {
   if (typeof value === "string" && /^[\x21-\x7e]+$/.test(value)) return value;
-  // JSON leaves the second half of the controls as they are.
-  return JSON.stringify(value).replaceAll(/[\u007f-\u009f]/g, "?");
+  return withoutControls(JSON.stringify(value)); // JSON leaves the second half of them as they are
+}
+
+function withoutControls(text: string): string {
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "?");
 }
