@@ -190,6 +190,7 @@ export class Attachment {
     this.#applied = size;
     this.#deps.host.resize(this.terminalId, size).catch((error: unknown) => {
       this.#applied = null;
+      this.#typing = null; // the next key tries again
       this.#deps.log.debug({ terminalId: this.terminalId, reason: messageOf(error) }, "a terminal was not resized");
     });
   }

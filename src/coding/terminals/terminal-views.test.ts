@@ -120,6 +120,27 @@ describe("drivers and observers", () => {
     expect(observer.frames.at(-1)).toEqual({ kind: "viewers", drivers: 0, observers: 1, sizer: false });
   });
 
+  test("a size that the terminal did not take is told again with the next key", async () => {
+    const host = terminalHost();
+    let refused = 0;
+    const { spawn, view } = viewsOf({
+      ...host,
+      async resize(id, size) {
+        if (refused >= 2) return host.resize(id, size);
+        refused += 1;
+        throw new PosternError("terminal_host_unavailable", "It is busy.");
+      },
+    });
+    const id = await spawn(scriptSpec(reading));
+    const desk = view(id, { size: { cols: 40, rows: 11 } });
+    await expect.poll(() => desk.lines(), patience).toContain("ready");
+    type(desk, "a");
+    await expect.poll(() => desk.lines(), patience).toContain("<61>");
+    expect(refused).toBe(2);
+    type(desk, "b");
+    await expect.poll(() => desk.size(), patience).toEqual({ cols: 40, rows: 11 });
+  });
+
   test("the terminal has the size of the driver who last did something, and all are told", async () => {
     const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading, { cols: 70, rows: 20 }));
