@@ -106,7 +106,7 @@ test("the first visit leads to an agent that is installed, logged in and made th
   expect(await machine.fileText("npm-calls")).toBe("npm install --global @openai/codex\n".repeat(2));
   await page.goto(new URL("/audit", used.gateway.app.baseUrl).href);
   await page
-    .getByText(/installed.*codex.*from npm/)
+    .getByText(/began to install.*codex.*from npm/)
     .first()
     .waitFor();
 });

@@ -55,7 +55,7 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after: string
   agent_login_started: ["began to log in to", "", "Somebody"],
   agent_login_cancelled: ["cancelled the log-in to", "", "Somebody"],
   agent_login_ended: ["saw the end of the log-in to", "", "Somebody"],
-  agent_install_started: ["installed", " from npm", "Somebody"],
+  agent_install_started: ["began to install", " from npm", "Somebody"],
   agent_install_cancelled: ["cancelled the installation of", "", "Somebody"],
   agent_install_ended: ["saw the end of the installation of", "", "Somebody"],
   log_deleted: ["deleted an entry of the memory", "", "Somebody"],

@@ -9,6 +9,8 @@ describe("a tool call", () => {
     expect(summaryOfTool({ file_path: "/code/a.ts", old_string: "a\nb", new_string: "a\nc" })).toBe("/code/a.ts +1 −1");
     expect(summaryOfTool({ file_path: "/code/a/b/c/d.ts" })).toBe("…/b/c/d.ts");
     expect(summaryOfTool({ file_path: "/code/a/b/c/d.ts", content: "x" })).toBe("…/b/c/d.ts +1 −0");
+    expect(summaryOfTool({ pattern: "/code/a/**/b/c" })).toBe("/code/a/**/b/c");
+    expect(summaryOfTool({ prompt: "/a and then b/c/d/e" })).toBe("/a and then b/c/d/e");
     expect(summaryOfTool({ todos: [{}, {}] })).toBe("2 steps");
     expect(summaryOfTool({ questions: [{ question: "Which one?" }] })).toBe("Which one?");
     expect(summaryOfTool({ other: { deep: 1 } })).toBe("");

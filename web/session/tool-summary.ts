@@ -48,7 +48,8 @@ export function summaryOfTool(input: unknown): string {
   const fields = fieldsOf(input);
   for (const name of tellingFields) {
     const value = fields[name];
-    if (typeof value === "string" && value !== "") return cut(value.startsWith("/") ? pathEnd(value) : value);
+    if (typeof value === "string" && value !== "")
+      return cut(name.endsWith("path") && value.startsWith("/") ? pathEnd(value) : value);
   }
   const [question] = questionsOf(input);
   if (question !== undefined) return cut(question.question);
