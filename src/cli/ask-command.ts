@@ -18,7 +18,7 @@ import type { CliContext } from "./ports.ts";
 import { answerText, sessionLine } from "./turn-text.ts";
 
 interface AskOptions extends CommonOptions {
-  readonly dir: string;
+  readonly dir?: string;
   readonly agent?: string;
   readonly session?: string;
   readonly model?: string;
@@ -51,7 +51,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
   ])
     .description("send a prompt to an agent, wait until its turn ends, and print what it said")
     .argument("<prompt>", "what to tell it; `-` reads standard input")
-    .option("--dir <path>", "where it works", ".")
+    .option("--dir <path>", "where it works (default: here, or where the session does)")
     .option("--agent <name>", "which agent (default: the configured one)")
     .option("--session <id>", "go on with this session")
     .option("--model <name>", "the agent's model")
@@ -71,7 +71,7 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
   const deadline = options.wait === undefined ? Number.POSITIVE_INFINITY : context.clock.now() + options.wait * 1000;
   const input: AskInput = {
     prompt: prompt === "-" ? await readAll(context.stdin) : prompt,
-    dir: absolutePath(options.dir, context.cwd),
+    dir: await directoryOf(options, { client, cwd: context.cwd }),
     waitMs: waitUntil(deadline, context),
     ...requestFields(options),
   };
@@ -83,6 +83,16 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
   if (options.json) context.stdout(`${printableJson(answer)}\n`);
   else printAnswer(answer, context);
   failWhenUnfinished(answer);
+}
+
+/** A session goes on where it worked, wherever its owner stands. */
+async function directoryOf(
+  { dir, session }: AskOptions,
+  { client, cwd }: { readonly client: GatewayClient; readonly cwd: string },
+): Promise<string> {
+  if (dir !== undefined || session === undefined) return absolutePath(dir ?? ".", cwd);
+  const input = { sessionId: session, limit: 1 };
+  return (await client.call("coding_read_session", { input, output: readOutputSchema })).dir;
 }
 
 function requestFields(options: AskOptions): Partial<AskInput> {

@@ -60,6 +60,18 @@ test("ask goes on reading when the turn outlasts one wait, and prints each turn 
   expect(gateway?.requests.slice(1).map(({ body }) => body)).toMatchObject([{ after: 4 }, { after: 4 }]);
 });
 
+test("ask goes on with a session where that worked, wherever it is typed", async () => {
+  const run = await coding(
+    { coding_read_session: [{ body: readOutput({ dir: "/srv/other" }) }], coding_ask: [{ body: askOutput() }] },
+    ["ask", "hi", "--session", "0b0c"],
+  );
+  expect(run).toMatchObject({ code: 0, stdout: "hello\n" });
+  expect(gateway?.requests).toMatchObject([
+    { body: { sessionId: "0b0c" } },
+    { body: { sessionId: "0b0c", dir: "/srv/other" } },
+  ]);
+});
+
 test("ask with --wait 0 does not wait and says where to read on", async () => {
   const answer = askOutput({ activity: "starting", turns: [] });
   const run = await coding({ coding_ask: [{ body: answer }] }, ["ask", "--wait", "0", "hi"]);
