@@ -53,6 +53,12 @@ interface Running {
   task: { resolve(report: IndexingReport): void; reject(error: Error): void } | null;
 }
 
+/** How this process was told to load modules, its child loads them too. */
+function ownImports(): readonly string[] {
+  const given = process.execArgv;
+  return given.flatMap((argument, at) => (argument === "--import" ? [argument, given[at + 1] ?? ""] : []));
+}
+
 /** Starts nothing before the first task. */
 export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProcess {
   const { clock, log } = deps;
@@ -67,7 +73,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
     const child = fork(fileURLToPath(new URL(`./catalog-worker${extname(here)}`, here)), [], {
       // Nothing of the gateway's environment: the address of the store comes by message.
       env: { MALLOC_ARENA_MAX: "2", ...(cache !== undefined && { NODE_COMPILE_CACHE: cache }) },
-      execArgv: [`--max-old-space-size=${maxHeapMb}`, "--max-semi-space-size=8"],
+      execArgv: [...ownImports(), `--max-old-space-size=${maxHeapMb}`, "--max-semi-space-size=8"],
       serialization: "advanced", // patterns travel as they are
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
