@@ -3,6 +3,7 @@ import { link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isoTime } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
+import { isRunning } from "../platform/processes.ts";
 import { type DatabasePlace, withRawDatabase } from "../storage/database.ts";
 import { refuseNewer } from "../storage/migrate.ts";
 import { copySqliteStore } from "../storage/store-copy.ts";
@@ -154,16 +155,7 @@ export async function namesIn(path: string): Promise<readonly string[]> {
 async function removeDeadDrafts(folder: string): Promise<void> {
   for (const name of await namesIn(folder)) {
     const pid = Number(draftPattern.exec(name.replace(/-journal$/, ""))?.[1] ?? 0);
-    if (pid !== 0 && !isAlive(pid)) await rm(join(folder, name), { force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return isErrno(error, "EPERM");
+    if (pid !== 0 && !isRunning(pid)) await rm(join(folder, name), { force: true });
   }
 }
 

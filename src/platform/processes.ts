@@ -42,6 +42,16 @@ export function isAlive(pid: number, startTime: string): boolean {
   return row !== undefined && !row.zombie && row.startTime === startTime;
 }
 
+/** Whether some process has this number now, a zombie among them. One call, where {@link isAlive} reads a file. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return isErrno(error, "EPERM"); // another user's
+  }
+}
+
 /** Children, grandchildren and so on of `pid`, the process itself not among them. */
 export function descendantsOf(pid: number, table: readonly ProcessRow[] = processTable()): readonly ProcessRow[] {
   const found: ProcessRow[] = [];

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { writeFileAtomic } from "../../platform/files.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { claudeNeeds } from "../transcripts/failure.ts";
-import { createBriefMemory } from "./brief-memory.ts";
 import { readClaudeConfig } from "./claude-config.ts";
 import { answerFirstRunDialogs } from "./claude-dialogs.ts";
 import { claudeKeyVariables, loginState } from "./claude-login.ts";
@@ -11,6 +10,7 @@ import { undecidedMcpServers } from "./claude-mcp.ts";
 import { claudeActivity, claudeSessions, liveClaudeState } from "./claude-state.ts";
 import { configDir, configPath, quiet, unlessSet } from "./claude-surroundings.ts";
 import { findInProjectFolders, uuidFile } from "./find-transcript.ts";
+import { createHolderMemory } from "./holder-memory.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
 import type { AgentTemplate, Environment, HookEvent, LaunchPlan, LaunchRequest } from "./template.ts";
 
@@ -105,7 +105,7 @@ export const claudeCode: AgentTemplate = {
   loginState,
 };
 
-const recentSessions = createBriefMemory(claudeSessions);
+const recentSessions = createHolderMemory(claudeSessions);
 
 function sessionsDir(env: Environment): string {
   return join(configDir(env), "sessions");

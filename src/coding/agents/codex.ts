@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { runCommand } from "../../platform/run-command.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { codingError } from "../errors.ts";
-import { createBriefMemory } from "./brief-memory.ts";
 import { nativeCodex } from "./codex-binary.ts";
 import { type CodexHook, trustedHookArguments } from "./codex-hooks.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
 import { findInDayFolders, uuidFile } from "./find-transcript.ts";
+import { createHolderMemory } from "./holder-memory.ts";
 import { parsePayload, sharedEvent } from "./hook-payload.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "./template.ts";
 import { tomlString, tomlTable } from "./toml.ts";
@@ -78,7 +78,7 @@ export const codex: AgentTemplate = {
   loginState,
 };
 
-const recentSessions = createBriefMemory(lockedSessions);
+const recentSessions = createHolderMemory(lockedSessions);
 
 function homeOf(env: Environment): string {
   return env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex");

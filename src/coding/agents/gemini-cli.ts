@@ -1,11 +1,11 @@
 import { dirname, join } from "node:path";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { codingError } from "../errors.ts";
-import { createBriefMemory } from "./brief-memory.ts";
 import { findByHeadId } from "./find-transcript.ts";
 import { movedTo, typedLog } from "./gemini-log.ts";
 import { geminiSessions, loggedProcess } from "./gemini-processes.ts";
 import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./gemini-settings.ts";
+import { createHolderMemory } from "./holder-memory.ts";
 import type { AgentTemplate, LaunchPlan, LaunchRequest, ToldActivity } from "./template.ts";
 
 const modes = { ask: "default", edits: "auto_edit", all: "yolo" } satisfies Record<PermissionMode, string>;
@@ -79,7 +79,7 @@ export const geminiCli: AgentTemplate = {
     geminiKeyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown",
 };
 
-const recentSessions = createBriefMemory(geminiSessions);
+const recentSessions = createHolderMemory(geminiSessions);
 
 /** Where the folder of a transcript lies. */
 function projectOf(transcriptPath: string): string {

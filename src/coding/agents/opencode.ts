@@ -3,7 +3,7 @@ import { writeFileAtomic } from "../../platform/files.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { codingError } from "../errors.ts";
 import { databaseName, sessionIn } from "../transcripts/opencode-database.ts";
-import { createBriefMemory } from "./brief-memory.ts";
+import { createHolderMemory } from "./holder-memory.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
 import {
   launchConfig,
@@ -102,7 +102,7 @@ export const openCode: AgentTemplate = {
   loginState: async (_binary, env) => openCodeLogin(env),
 };
 
-const recentSessions = createBriefMemory(openCodeSessions);
+const recentSessions = createHolderMemory(openCodeSessions);
 
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const { binary, kind, sessionId, env, launchDir, permissionMode } = request;

@@ -205,7 +205,7 @@ export interface AgentTemplate {
   externalHolder(agentSessionId: string, env: Environment): Promise<ExternalHolder | null>;
   /**
    * All sessions that some live process runs, this gateway's among them, by the agent's own id: one look at its files. For lists, which
-   * call it often: an answer may be a quarter of a second old.
+   * call it often: an answer may be a quarter of a second old, but names no process that has ended.
    */
   externalSessions(env: Environment): Promise<ReadonlyMap<string, ExternalHolder>>;
   /** The agent's own word on what it is doing, from its state file; null when it says nothing. */
