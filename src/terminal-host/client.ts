@@ -123,7 +123,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       const leaving = isFields(answer) && booleanField(answer, "leaving") === true;
       log.info({ hostVersion, leaving }, "the terminal host is of another version");
       if (leaving) opened.close();
-      return leaving;
+      return leaving || left.has(opened);
     } catch (error) {
       log.warn({ error: messageOf(error) }, "the terminal host left while it was asked to");
       opened.close();
@@ -187,8 +187,10 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
   /** It still answers what it was asked before. */
   function onLeaving(from: HostConnection): void {
     left.add(from);
-    if (connection !== from) return;
-    connection = undefined;
+    const isOurs = connection === from;
+    if (isOurs) connection = undefined;
+    from.closeWhenAnswered();
+    if (!isOurs) return;
     log.info({ socketPath }, "the terminal host of another version leaves; starting ours");
     reconnect();
   }

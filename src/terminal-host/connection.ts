@@ -22,8 +22,6 @@ export interface Connection {
   sendExit(terminalId: string, exit: TerminalExit): void;
   /** The host leaves, without a terminal: what follows goes to the next one. */
   sendLeaving(): void;
-  /** Whether something that was asked has no answer yet. */
-  isAnswering(): boolean;
 }
 
 /** Who this host is, as every hello says. */
@@ -42,7 +40,6 @@ export function serveConnection(
   /** Inputs that the kernel took; their writers hear of it together. */
   const acknowledged: number[] = [];
   let role: "new" | "control" | "attach" | "attached" = "new";
-  let unanswered = 0;
   const reader = createFrameReader(MAX_FRAME_TO_HOST, onFrame);
   socket.on("data", (chunk: Buffer) => {
     if (!socket.destroyed && !reader.push(chunk)) socket.destroy();
@@ -136,14 +133,11 @@ export function serveConnection(
   }
 
   async function reply(id: number, run: () => unknown): Promise<void> {
-    unanswered += 1;
     try {
       const result = await run();
       send({ type: "reply", id, ok: true, result: isFields(result) || Array.isArray(result) ? result : null });
     } catch (error) {
       fail(id, error);
-    } finally {
-      unanswered -= 1;
     }
   }
 
@@ -163,6 +157,5 @@ export function serveConnection(
     sendLeaving() {
       if (role === "control") send({ type: "leaving" });
     },
-    isAnswering: () => unanswered > 0 && !socket.destroyed,
   };
 }

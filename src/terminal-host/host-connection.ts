@@ -25,6 +25,8 @@ export interface HostConnection {
   request(method: Method, params: Fields, timeoutMs?: number): Promise<unknown>;
   input(terminalId: string, data: Uint8Array): Promise<void>;
   close(): void;
+  /** Closes once all that was asked before is answered. */
+  closeWhenAnswered(): void;
 }
 
 /** What comes without being asked for. */
@@ -72,6 +74,7 @@ export async function openHostConnection(
   let nextId = 1;
   let open = false;
   let watching = false;
+  let closing = false;
   const socket = connect(socketPath);
   const reader = createFrameReader(MAX_FRAME_TO_CLIENT, onFrame);
   const cancelHelloTimer = clock.after(HELLO_TIMEOUT_MS, () => lose(unavailable("The terminal host does not answer.")));
@@ -126,6 +129,12 @@ export async function openHostConnection(
     if (one === undefined) return; // given up meanwhile
     if (message["ok"] === true) one.resolve(message["result"]);
     else one.reject(replyError(objectField(message, "error") ?? {}));
+    if (closing) closeWhenAnswered();
+  }
+
+  function closeWhenAnswered(): void {
+    closing = true;
+    if (waiting.size === 0) lose(unavailable("The connection was closed."));
   }
 
   function lose(error: Error): void {
@@ -186,6 +195,7 @@ export async function openHostConnection(
       await ask((id) => inputFrame(id, terminalId, data), INPUT_TIMEOUT_MS);
     },
     close: () => lose(unavailable("The connection was closed.")),
+    closeWhenAnswered,
   };
 }
 

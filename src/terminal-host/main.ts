@@ -11,9 +11,8 @@ import { createScreens } from "./screens.ts";
 import { serveHost } from "./server.ts";
 import { clearLeftovers } from "./terminal-record.ts";
 
-/** What is asked of a host without terminals is answered in milliseconds. */
-const LAST_ANSWERS_MS = 1_000;
-const LAST_ANSWER_POLL_MS = 5;
+/** What is asked of a host without terminals is answered in milliseconds, but who asked may be busy. */
+const LAST_ANSWERS_MS = 10_000;
 
 /** The terminal host: a process of its own, so that the programs in its terminals outlive the gateway. */
 async function main(options: HostOptions): Promise<void> {
@@ -53,6 +52,7 @@ async function main(options: HostOptions): Promise<void> {
   function watchIdle(): void {
     cancelIdle?.();
     if (server.connectionCount() > 0) return;
+    if (!hasPlace) leave();
     cancelIdle = systemClock.after(options.idleExitMs, () => {
       if (server.connectionCount() > 0) return;
       if (host.terminalCount() > 0) {
@@ -80,15 +80,11 @@ async function main(options: HostOptions): Promise<void> {
     lock?.release();
   }
 
-  /** The next host may begin at once; this one still answers what it was asked, such as the end of its last terminal. */
+  /** The next host may begin at once; this one answers until every gateway has all its answers and has gone. */
   function makeWay(): void {
     giveUpPlace();
-    const latest = systemClock.now() + LAST_ANSWERS_MS;
-    const leaveWhenAnswered = (): void => {
-      if (!server.isAnswering() || systemClock.now() >= latest) leave();
-      else systemClock.after(LAST_ANSWER_POLL_MS, leaveWhenAnswered);
-    };
-    leaveWhenAnswered();
+    systemClock.after(LAST_ANSWERS_MS, leave);
+    watchIdle();
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { makeHostFixture, specOf, waitUntil } from "../../test/support/terminal-host.ts";
+import { isPosternError } from "../core/errors.ts";
 
 test("a host of another version without terminals makes way at once", async () => {
   const fixture = await makeHostFixture();
@@ -65,5 +66,36 @@ test("a host that makes way answers what it was asked before: the end of its las
     expect(exit).toMatchObject({ signal: expect.anything() });
     expect(await newer.list()).toEqual([]);
     expect(newer.host()).toMatchObject({ version: "1.1.0" });
+  }
+});
+
+test("whatever is asked while a host makes way is answered, by that host or the next", async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const fixture = await makeHostFixture();
+    const older = await fixture.connect({ version: "1.0.0" });
+    const { terminalId } = await older.spawn(specOf(["/bin/true"]));
+    await waitUntil(async () => (await older.list())[0]?.exit !== null);
+    await older.close();
+    const newer = await fixture.connect({ version: "1.1.0" });
+    const first = newer.host()?.pid;
+    const refusals = new Set<unknown>();
+    const asked: Promise<void>[] = [];
+    const ask = (call: Promise<unknown>) => {
+      const noted = call.then(
+        () => undefined,
+        (error: unknown) => void refusals.add(isPosternError(error) ? error.code : error),
+      );
+      asked.push(noted);
+      return noted;
+    };
+    const released = newer.release(terminalId);
+    while (newer.host() === null || newer.host()?.pid === first) {
+      ask(newer.release(terminalId));
+      ask(newer.end(terminalId));
+      await Promise.race([ask(newer.resize(terminalId, { cols: 80, rows: 24 })), ask(newer.look(terminalId))]);
+    }
+    await released;
+    await Promise.all(asked);
+    expect([...refusals]).toEqual(["terminal_gone"]);
   }
 });

@@ -14,8 +14,6 @@ export interface HostServer {
   connectionCount(): number;
   /** Tells all gateways that the host leaves. */
   tellLeaving(): void;
-  /** Whether a gateway waits for an answer. */
-  isAnswering(): boolean;
   /** Removes the socket, unless it is another host's by now, and listens no more; who is connected stays so. */
   removeSocket(): void;
 }
@@ -80,7 +78,6 @@ export async function serveHost(
     tellLeaving() {
       for (const connection of connections) connection.sendLeaving();
     },
-    isAnswering: () => [...connections].some((connection) => connection.isAnswering()),
     removeSocket() {
       isRemoved = true;
       if (inodeOf(socketPath) === listening.inode) rmSync(socketPath, { force: true });
