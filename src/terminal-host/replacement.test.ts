@@ -90,8 +90,8 @@ test("whatever is asked while a host makes way is answered, by that host or the 
     };
     const released = newer.release(terminalId);
     while (newer.host() === null || newer.host()?.pid === first) {
-      ask(newer.release(terminalId));
-      ask(newer.end(terminalId));
+      void ask(newer.release(terminalId));
+      void ask(newer.end(terminalId));
       await Promise.race([ask(newer.resize(terminalId, { cols: 80, rows: 24 })), ask(newer.look(terminalId))]);
     }
     await released;
