@@ -10,7 +10,7 @@ import {
   isOfOtherThread,
   isUsersOwnAction,
 } from "./codex-lines.ts";
-import { codexNeeds, codexResetsAt } from "./failure.ts";
+import { codexErrorMessage, codexNeeds, codexResetsAt } from "./failure.ts";
 import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
 import type { SavedCodex, SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
@@ -128,7 +128,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     const resetsAt = needs === "limit_reset" ? limitEnds : null;
     return {
       kind: "failed",
-      message: errorMessage(error),
+      message: codexErrorMessage(error),
       ...(needs === undefined ? {} : { needs }),
       ...(resetsAt === null ? {} : { resetsAt }),
     };
@@ -285,20 +285,4 @@ function lastOf<T>(lines: readonly Buffer[], read: (line: Fields) => T | null): 
     if (said !== null) return said;
   }
   return null;
-}
-
-/** The readable part of an error: the API's own message where Codex quotes its JSON. */
-function errorMessage(error: unknown): string {
-  const text = typeof error === "string" ? error : messageIn(error);
-  try {
-    return messageIn(JSON.parse(text)) || text;
-  } catch {
-    return text; // not JSON, so it is the message itself
-  }
-}
-
-function messageIn(error: unknown): string {
-  if (typeof error !== "object" || error === null) return "The turn failed.";
-  if ("error" in error) return messageIn(error.error);
-  return "message" in error && typeof error.message === "string" ? error.message : "The turn failed.";
 }

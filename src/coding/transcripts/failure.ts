@@ -43,6 +43,22 @@ export function codexNeeds(error: unknown): FailureNeeds | undefined {
   return info === "usage_limit_exceeded" ? "limit_reset" : undefined;
 }
 
+/** The readable part of an error: the API's own message where Codex quotes its JSON. */
+export function codexErrorMessage(error: unknown): string {
+  const text = typeof error === "string" ? error : messageIn(error);
+  try {
+    return messageIn(JSON.parse(text)) || text;
+  } catch {
+    return text; // not JSON, so it is the message itself
+  }
+}
+
+function messageIn(error: unknown): string {
+  if (typeof error !== "object" || error === null) return "The turn failed.";
+  if ("error" in error) return messageIn(error.error);
+  return "message" in error && typeof error.message === "string" ? error.message : "The turn failed.";
+}
+
 const codexWindowSchema = z.object({ used_percent: z.number(), resets_at: z.number() }).nullish().catch(null);
 const codexLimitsSchema = z.object({
   rate_limits: z.object({ primary: codexWindowSchema, secondary: codexWindowSchema }),
