@@ -2,6 +2,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createApiClient, createWorld, startGateway, type World } from "../test/support/gateway.ts";
+import { systemClock } from "./core/clock.ts";
+import { acquireProcessLock } from "./storage/process-lock.ts";
+import { probeTerminalHost } from "./terminal-host/client.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -52,4 +55,22 @@ test("a gateway keeps its id over restarts, and makes a new one when the old one
   expect(first).toMatch(/^[\da-f-]{36}$/);
   expect(await idNow()).toBe(first);
   expect(await readFile(path, "utf8")).toBe(first);
+});
+
+test("a start that fails at the store leaves no terminal host and no lock", async () => {
+  await writeFile(join(world.home, "postern.db"), "This is no database, and nothing can be made of it.\n".repeat(100));
+  await expect(startGateway(world)).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await readFile(join(world.home, "terminal-host", "host.log"), "utf8")).toContain("terminal host started");
+  const socketPath = join(world.home, "run", "host.sock");
+  await expect.poll(() => probeTerminalHost(socketPath, systemClock), { timeout: 10_000 }).toBeNull();
+  acquireProcessLock(join(world.home, "gateway.lock")).close();
+});
+
+test("a gateway that has stopped keeps the state folder until it is closed", async () => {
+  const { app } = await startGateway(world);
+  const take = () => acquireProcessLock(join(world.home, "gateway.lock"));
+  await app.stop();
+  expect(take).toThrow(expect.objectContaining({ code: "gateway_running" }));
+  await app.close();
+  take().close();
 });

@@ -36,7 +36,9 @@ export interface App {
   routes(): ReturnType<HttpServer["routes"]>;
   /** The process that keeps the terminals; null while there is none. */
   terminalHostPid(): number | null;
-  /** Stops listening and lets go of the terminal host: agents live on. Idempotent. */
+  /** Stops listening and lets go of the terminal host: agents live on. No other gateway can take the state folder yet. Idempotent. */
+  stop(): Promise<void>;
+  /** {@link App.stop}, then lets go of the state folder. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -47,18 +49,21 @@ export interface App {
 export async function createApp(config: Config, log: Log, begun?: BegunStart): Promise<App> {
   const disposer = createDisposer();
   const { lock, linking } = begun ?? (await beginStart(config, log));
-  disposer.add(() => lock.close());
+  let hasStarted = false;
   // Awaited when the store is open; closed also when it cannot be opened.
   disposer.add(() =>
     linking.then(
-      (linked) => linked.close(),
+      (linked) => (hasStarted ? linked.close() : linked.closeUnused()),
       () => undefined,
     ),
   );
+  const close = (): Promise<void> => disposer.close().finally(() => lock.close());
   try {
-    return await start({ config, log, linking }, disposer);
+    const app = await start({ config, log, linking }, disposer);
+    hasStarted = true;
+    return { ...app, close };
   } catch (error) {
-    await disposer.close();
+    await close();
     throw error;
   }
 }
@@ -66,7 +71,7 @@ export async function createApp(config: Config, log: Log, begun?: BegunStart): P
 async function start(
   { config, log, linking }: { readonly config: Config; readonly log: Log } & Pick<BegunStart, "linking">,
   disposer: Disposer,
-): Promise<App> {
+): Promise<Omit<App, "close">> {
   const clock = systemClock;
   const placeOn = (port: number) => ({
     baseUrl: browserAddress({ ...config, port }),
@@ -195,7 +200,7 @@ async function start(
     agents,
     routes: () => server.routes(),
     terminalHostPid: () => host.host()?.pid ?? null,
-    close: () => disposer.close(),
+    stop: () => disposer.close(),
   };
 }
 

@@ -70,7 +70,7 @@ const ports: CliPorts = {
         await accounts.audit.note({ action: "sign_in_link_created", accountId, subject: accountId, details, from });
         return made;
       },
-      close: () => app.close(),
+      close: () => app.stop(), // the state folder is this process's until its end: who is next must find no host that leaves
       async endTerminals() {
         if (!(await endTerminalHost(config))) log.warn({}, "the terminal host has not ended; it is left as it is");
       },

@@ -26,7 +26,7 @@ export interface RunningGateway {
   readonly authRequired: boolean;
   /** Signs a browser in as the owner, once. */
   createSignInLink(): Promise<SignInLink>;
-  /** Stops listening and lets go of the terminal host: agents live on. */
+  /** Stops listening and lets go of the terminal host: agents live on. No other gateway can begin before this process has ended. */
   close(): Promise<void>;
   /** After the close: ends the terminal host and, before it, every program in its terminals. */
   endTerminals(): Promise<void>;

@@ -46,6 +46,8 @@ export interface ConnectedTerminalHost extends TerminalHostClient {
   /** The connected host, or null while there is none. */
   host(): { readonly pid: number; readonly pidStartTime: string; readonly version: string } | null;
   status(): Promise<HostStatus>;
+  /** Closes, and a host that this client started and that has no terminal leaves with it: nobody came to need it. Never throws. */
+  closeUnused(): Promise<void>;
 }
 
 type ExitListener = (ended: { readonly terminalId: string; readonly exit: TerminalExit } | null) => void;
@@ -73,6 +75,8 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
   const listeners = new Set<ExitListener>();
   /** Hosts of another version that left, without a terminal, to make way for one of ours. */
   const left = new WeakSet<HostConnection>();
+  /** The hosts that this client started, by their processes' numbers; those that found another there left at once. */
+  const started = new Set<number | undefined>();
   let connection: HostConnection | undefined;
   let connecting: Promise<HostConnection> | undefined;
   let closed = false;
@@ -100,7 +104,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       if (closed || now >= giveUpAt) throw unavailable(`No terminal host answers; see host.log in ${stateDir}.`);
       if (now >= startAt) {
         startAt = now + START_AGAIN_MS;
-        startHost(options.nodePath ?? process.execPath, {
+        const pid = startHost(options.nodePath ?? process.execPath, {
           socketPath,
           stateDir,
           version: options.version ?? "unknown",
@@ -109,6 +113,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
           recordingsMaxBytes: options.recordingsMaxBytes ?? DEFAULT_RECORDINGS_MAX_BYTES,
           recordingsMaxCount: options.recordingsMaxCount ?? DEFAULT_RECORDINGS_MAX_COUNT,
         });
+        started.add(pid);
       }
       await clock.sleep(RETRY_MS);
     }
@@ -217,6 +222,29 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     }
   }
 
+  async function close(): Promise<void> {
+    closed = true;
+    connection?.close();
+    connection = undefined;
+    listeners.clear();
+  }
+
+  /** Another gateway may have found it meanwhile: told that it leaves, that one starts its own. */
+  async function closeUnused(): Promise<void> {
+    const host = connection;
+    connection = undefined; // its end is no loss
+    await close();
+    if (host === undefined) return;
+    try {
+      const mayLeave = started.has(host.hello.pid) && readInfos(await host.request("list", {})).length === 0;
+      if (mayLeave) await host.request("retire", {});
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, "the terminal host was not told that nobody needs it");
+    } finally {
+      host.close();
+    }
+  }
+
   await connected();
   return {
     spawn,
@@ -259,11 +287,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       return { pid, pidStartTime, version: hostVersion };
     },
     status: async () => readStatus(await ask("status", {})),
-    async close() {
-      closed = true;
-      connection?.close();
-      connection = undefined;
-      listeners.clear();
-    },
+    close,
+    closeUnused,
   };
 }

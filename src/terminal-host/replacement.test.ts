@@ -1,6 +1,9 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makeHostFixture, specOf, waitUntil } from "../../test/support/terminal-host.ts";
+import { systemClock } from "../core/clock.ts";
 import { isPosternError } from "../core/errors.ts";
+import { isAlive } from "../platform/processes.ts";
+import { probeTerminalHost } from "./probe.ts";
 
 test("a host of another version without terminals makes way at once", async () => {
   const fixture = await makeHostFixture();
@@ -98,4 +101,27 @@ test("whatever is asked while a host makes way is answered, by that host or the 
     await Promise.all(asked);
     expect([...refusals]).toEqual(["terminal_gone"]);
   }
+});
+
+describe("who closes a host that nobody came to need", () => {
+  test("ends the one that it started", async () => {
+    const fixture = await makeHostFixture({ idleExitMs: 60_000 });
+    const client = await fixture.connect({ version: "1.0.0" });
+    const { pid, pidStartTime } = client.host() ?? { pid: 0, pidStartTime: "" };
+    await client.closeUnused();
+    await waitUntil(() => !isAlive(pid, pidStartTime));
+    expect(await probeTerminalHost(fixture.socketPath, systemClock)).toBeNull();
+  });
+
+  test("leaves one that another started, and one that has terminals, as they are", async () => {
+    const fixture = await makeHostFixture();
+    const first = await fixture.connect({ version: "1.0.0" });
+    const found = first.host();
+    await (await fixture.connect({ version: "1.0.0" })).closeUnused();
+    const { terminalId } = await first.spawn(specOf(["/bin/cat"]));
+    await first.closeUnused();
+    const next = await fixture.connect({ version: "1.0.0" });
+    expect(next.host()).toEqual(found);
+    expect(await next.list()).toMatchObject([{ terminalId, exit: null }]);
+  });
 });
