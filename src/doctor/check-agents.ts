@@ -43,7 +43,9 @@ export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => A
 function checkAgent({ name, binary, version, login }: AgentEntry, { install, logIn }: AgentFixes): Finding {
   const check = `agent ${name}`;
   if (binary === null) return failure(check, "Its program is not where it should be.", install);
-  if (version === null) return failure(check, `${binary} does not run: it tells no version.`, install);
+  if (version === null) {
+    return failure(check, `${binary} tells no version: it does not run, or took longer than half a minute.`, install);
+  }
   const what = `${version} (${binary})`;
   switch (login) {
     case "logged_in":

@@ -11,7 +11,7 @@ import type { AgentTemplate, Environment, LoginState } from "./template.ts";
 export interface AgentFacts {
   /** The agent's program, looked up now: the configured path when there is one, else by name on PATH. */
   binary(template: AgentTemplate, configured: string | null, env: Environment): Promise<string | null>;
-  /** Asked once for each state of the file; null when it does not tell. */
+  /** Asked once for each state of the file; null when it does not tell within half a minute, which is asked anew after another. */
   version(binary: string, env: Environment): Promise<string | null>;
   /** Asked anew after half a minute. */
   login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;
@@ -19,14 +19,15 @@ export interface AgentFacts {
   forgetLogin(name: string): void;
 }
 
-const versionTimeoutMs = 10_000;
+// Gemini CLI takes a second or two for it, and was seen to take more than ten on a machine under load.
+const versionTimeoutMs = 30_000;
 // Short enough that a log-in shows soon, long enough that a page that asks often starts no processes.
-const loginCacheMs = 30_000;
+const askedAgainMs = 30_000;
 const maxCached = 200;
 
 /** Facts with a memory of their own. */
 export function createAgentFacts(clock: Clock): AgentFacts {
-  const versions = new Map<string, string | null>();
+  const versions = new Map<string, { readonly version: string | null; readonly until: number }>();
   const versionFlights = createSingleFlight<string | null>();
   const logins = new Map<string, { readonly state: LoginState; readonly until: number }>();
   const loginFlights = createSingleFlight<LoginState>();
@@ -41,10 +42,11 @@ export function createAgentFacts(clock: Clock): AgentFacts {
     async version(binary, env) {
       const key = await fileState(binary);
       const known = versions.get(key);
-      if (known !== undefined) return known;
+      if (known !== undefined && known.until > clock.now()) return known.version;
       const version = await versionFlights(key, () => askVersion(binary, env));
       if (versions.size >= maxCached) versions.clear();
-      versions.set(key, version);
+      // One that told nothing may have been slow.
+      versions.set(key, { version, until: version === null ? clock.now() + askedAgainMs : Number.POSITIVE_INFINITY });
       return version;
     },
     async login(template, binary, env) {
@@ -54,7 +56,7 @@ export function createAgentFacts(clock: Clock): AgentFacts {
       if (known !== undefined && known.until > clock.now()) return known.state;
       const state = await loginFlights(key, () => template.loginState(binary, env));
       if (logins.size >= maxCached) logins.clear();
-      logins.set(key, { state, until: clock.now() + loginCacheMs });
+      logins.set(key, { state, until: clock.now() + askedAgainMs });
       return state;
     },
     forgetLogin: (name) => void loginChanges.set(name, (loginChanges.get(name) ?? 0) + 1),
