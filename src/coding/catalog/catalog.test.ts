@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../../test/support/database.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
+import { catalogPlaceOf } from "../../../test/support/test-catalog.ts";
 import { systemClock } from "../../core/clock.ts";
 import { newUuid } from "../../core/ids.ts";
 import { type Log, silentLog } from "../../core/log.ts";
@@ -30,11 +31,7 @@ async function makeWorld(store: TestStore): Promise<World> {
   const sources = claudeCode
     .transcriptPlaces({ CLAUDE_CONFIG_DIR: root })
     .map((place): CatalogSource => ({ agent: "claude-code", format: "claude", ...place }));
-  const place = {
-    url: store.place.url,
-    path: join(dirname(store.place.path), "catalog.db"),
-    storePath: store.place.path,
-  };
+  const place = catalogPlaceOf(store);
   return {
     root,
     store,
@@ -141,7 +138,7 @@ test("forgetting is pending while somebody reads, and done by itself when nobody
   const catalog = world.open();
   catalog.start();
   await expect.poll(() => catalog.indexing(), patience).toBeNull();
-  const reader = new DatabaseSync(join(dirname(world.store.place.path), "catalog.db"), { readOnly: true });
+  const reader = new DatabaseSync(catalogPlaceOf(world.store).path, { readOnly: true });
   reader.exec("begin");
   reader.prepare("select count(*) from transcripts").all();
   expect(await (await catalog.forget({ agent: "claude-code", sessionId: id })).finished).toBe("pending");
@@ -161,7 +158,7 @@ test("what cannot be erased keeps nothing from being indexed, also after a resta
   first.start();
   await expect.poll(() => first.indexing(), patience).toBeNull();
   // An index by a function that only this connection has: everything can be written but a vacuum, which makes it anew.
-  const foreign = new DatabaseSync(join(dirname(world.store.place.path), "catalog.db"), { timeout: 10_000 });
+  const foreign = new DatabaseSync(catalogPlaceOf(world.store).path, { timeout: 10_000 });
   foreign.function("only_here", { deterministic: true }, (value) => value);
   foreign.exec("create table odd (it); create index odd_index on odd (only_here(it))");
   const begun = performance.now();

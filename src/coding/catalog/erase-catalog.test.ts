@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { openSqliteTestStore } from "../../../test/support/database.ts";
-import { silentLog } from "../../core/log.ts";
-import { openCatalogDatabase, prepareForWriting } from "./catalog-database.ts";
+import { catalogPlaceOf, openTestCatalog } from "../../../test/support/test-catalog.ts";
+import { prepareForWriting } from "./catalog-database.ts";
 import { emptyCatalogJournal, rewriteCatalog } from "./erase-catalog.ts";
 import { createTextIndex, createTextStore } from "./text-index.ts";
 
@@ -23,10 +23,9 @@ function isTraced(files: string, sentinel: string): boolean {
 }
 
 async function openCatalog() {
-  const { place } = await openSqliteTestStore();
-  const path = `${place.path}.catalog`;
-  const database = await openCatalogDatabase({ url: null, path, storePath: place.path }, silentLog);
-  onTestFinished(() => database.close());
+  const place = catalogPlaceOf(await openSqliteTestStore());
+  const { path } = place;
+  const database = await openTestCatalog(place);
   await prepareForWriting(database);
   const index = createTextIndex(database.db, database.dialect);
   return {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openSqliteTestStore } from "../../../test/support/database.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
+import { catalogPlaceOf } from "../../../test/support/test-catalog.ts";
 import { systemClock } from "../../core/clock.ts";
 import { newUuid } from "../../core/ids.ts";
 import { silentLog } from "../../core/log.ts";
@@ -29,10 +30,9 @@ test("100,000 transcripts are indexed, found again after a restart, and listed",
   const sources = claudeCode
     .transcriptPlaces({ CLAUDE_CONFIG_DIR: root })
     .map((place): CatalogSource => ({ agent: "claude-code", format: "claude", ...place }));
-  const place = { url: null, path: `${store.place.path}.catalog`, storePath: store.place.path };
   for (const expected of [files, files]) {
     const catalog = createCatalog({
-      place,
+      place: catalogPlaceOf(store),
       sources,
       forgotten: createForgottenSessions(store.db),
       clock: systemClock,

@@ -1,9 +1,7 @@
-import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { describeOnBothStores } from "../../../test/support/database.ts";
-import { silentLog } from "../../core/log.ts";
+import { catalogPlaceOf, openTestCatalog } from "../../../test/support/test-catalog.ts";
 import { createBatchStore } from "./batch-store.ts";
-import { type CatalogPlace, openCatalogDatabase } from "./catalog-database.ts";
 import { createThreadedStore } from "./store-thread.ts";
 import { createTextIndex } from "./text-index.ts";
 import { type Checkpoint, rowOf } from "./transcript-scan.ts";
@@ -19,12 +17,8 @@ function checkpoint(transcriptId: number, text = "some words"): Checkpoint {
 describeOnBothStores("a catalog that a thread writes", (openStore) => {
   async function open() {
     const store = await openStore();
-    const place: CatalogPlace = {
-      url: store.place.url,
-      path: join(dirname(store.place.path), "catalog.db"),
-      storePath: store.place.path,
-    };
-    const database = await openCatalogDatabase(place, silentLog);
+    const place = catalogPlaceOf(store);
+    const database = await openTestCatalog(place);
     const direct = createBatchStore({
       database,
       createTextIndex: (tx) => createTextIndex(tx, database.dialect),
@@ -35,10 +29,7 @@ describeOnBothStores("a catalog that a thread writes", (openStore) => {
       return direct.put(batch);
     };
     const threaded = createThreadedStore(place, { ...direct, put });
-    onTestFinished(async () => {
-      await threaded.close();
-      await database.close();
-    });
+    onTestFinished(() => threaded.close());
     const count = async (): Promise<number> =>
       (await database.db.selectFrom("transcripts").select("transcript_id").where("listed", "=", 1).execute()).length;
     return { threaded, written, count };

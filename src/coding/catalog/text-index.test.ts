@@ -1,25 +1,19 @@
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   describeOnBothStores,
   type OpenTestStore,
   openPostgresTestStore,
   openSqliteTestStore,
 } from "../../../test/support/database.ts";
-import { silentLog } from "../../core/log.ts";
-import { openCatalogDatabase } from "./catalog-database.ts";
+import { catalogPlaceOf, openTestCatalog } from "../../../test/support/test-catalog.ts";
 import { findTerms, parseQuery } from "./query.ts";
 import { findTranscripts, matchesOf } from "./query-search.ts";
 import { createTextIndex, createTextStore } from "./text-index.ts";
 import type { TurnText } from "./turn-text.ts";
 
 async function openIndex(openStore: OpenTestStore) {
-  const { place } = await openStore();
-  const catalog = await openCatalogDatabase(
-    { url: place.url, path: `${place.path}.catalog`, storePath: place.path },
-    silentLog,
-  );
-  onTestFinished(() => catalog.close());
+  const catalog = await openTestCatalog(catalogPlaceOf(await openStore()));
   const index = createTextIndex(catalog.db, catalog.dialect);
   const store = createTextStore(catalog.db, catalog.dialect);
   const hits = (query: string, where: "title" | "all" = "all") =>
