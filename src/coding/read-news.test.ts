@@ -1,8 +1,8 @@
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { sessionSummary } from "../../test/support/scripted-gateway.ts";
+import { sessionRecord } from "../../test/support/session-record.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
@@ -39,67 +39,82 @@ beforeEach(async () => {
   await writeFile(path, prompt("one") + says("first words"));
 });
 
-/** Whether news came, or the time was up (a second, unless the test gives less). */
-async function news(
-  input: Partial<ReadInput> = {},
-  { timeoutMs = 10_000, clock = withoutPolls } = {},
-): Promise<boolean> {
-  const record: LocatedSession["record"] = {
-    ...{ sessionId, aliases: [], agent: "claude-code", dir: "/work", title: null, model: null, permissionMode: "ask" },
-    ...{ transcriptPath: path, launchId: null, terminalId: null, createdAt: 0, updatedAt: 0, closedAt: null },
-    ...{ exitCode: null, signal: null, lastScreen: null, continuedBy: null },
-  };
+interface Wait {
+  /** Until when; ten seconds, unless the test gives less. */
+  readonly signal?: AbortSignal;
+  readonly clock?: Clock;
+  /** Happens when it has looked and waits; `looks` tells how often it has looked by now. */
+  readonly meanwhile?: (looks: () => number) => Promise<void>;
+}
+
+/** Whether news came before the wait was over. */
+async function news(input: Partial<ReadInput> = {}, wait: Wait = {}): Promise<boolean> {
+  const { signal = AbortSignal.timeout(10_000), clock = withoutPolls, meanwhile } = wait;
+  const record = sessionRecord({ sessionId, agent: "claude-code", transcriptPath: path });
   const session: LocatedSession = { record, stored: true, template: claudeCode, env: {}, live: null };
   const transcriptOf = () => transcripts.summary(path, "claude");
+  let looks = 0;
   const locator = {
     locate: async () => session,
     transcriptOf,
-    summaryOf: async () => sessionSummary({ ...summary, turnCount: (await transcriptOf())?.turnCount ?? 0 }),
+    async summaryOf() {
+      const turnCount = (await transcriptOf())?.turnCount ?? 0;
+      looks += 1;
+      return sessionSummary({ ...summary, turnCount });
+    },
   };
-  const timeUp = AbortSignal.timeout(timeoutMs);
+  const waits = Promise.withResolvers<void>();
+  const watched: Clock = {
+    ...clock,
+    after(delayMs, callback) {
+      waits.resolve();
+      return clock.after(delayMs, callback);
+    },
+  };
   const caller = { accountId: "a", scopes: new Set<never>(), folders: null };
+  const happened = meanwhile === undefined ? undefined : waits.promise.then(() => meanwhile(() => looks));
   await untilNews(
-    { locator, transcripts, clock },
+    { locator, transcripts, clock: watched },
     { input: { sessionId, ...input }, caller },
-    { timeoutMs: 60_000, signal: timeUp },
+    { timeoutMs: 60_000, signal },
   );
-  return !timeUp.aborted;
+  await happened;
+  return !signal.aborted;
 }
 
 test("growth of the last turn, a new turn and its end are each told by the file alone", async () => {
   for (const text of [says("more"), says("the end", "end_turn"), prompt("two"), says("first words")]) {
-    const told = news();
-    await sleep(50);
-    await appendFile(path, text);
-    expect(await told).toBe(true);
+    expect(await news({}, { meanwhile: () => appendFile(path, text) })).toBe(true);
   }
 });
 
 test("the same words again are growth, though nothing else changed", async () => {
-  const told = news();
-  await sleep(50);
-  await appendFile(path, says("first words"));
-  expect(await told).toBe(true);
+  expect(await news({}, { meanwhile: () => appendFile(path, says("first words")) })).toBe(true);
 });
 
-test("lines that are no part of a turn are no news", async () => {
-  const told = news({}, { timeoutMs: 400 });
-  await sleep(50);
-  await appendFile(path, line({ type: "mode", mode: "normal", sessionId }));
-  await appendFile(path, says("half a line").slice(0, -20));
-  expect(await told).toBe(false);
+test("lines that are no part of a turn are looked at, and are no news", async () => {
+  const enough = new AbortController();
+  async function meanwhile(looks: () => number): Promise<void> {
+    for (const text of [line({ type: "mode", mode: "normal", sessionId }), says("half a line").slice(0, -20)]) {
+      const before = looks();
+      await appendFile(path, text);
+      await vi.waitFor(() => expect(looks()).toBeGreaterThan(before), { timeout: 8_000 });
+    }
+    enough.abort();
+  }
+  expect(await news({}, { signal: enough.signal, meanwhile })).toBe(false);
 });
 
 test("a turn after the one that was asked for is there at once, an open one is waited for", async () => {
   expect(await news({ after: -1 })).toBe(true);
-  expect(await news({ after: 0 }, { timeoutMs: 200 })).toBe(false);
+  expect(await news({ after: 0 }, { signal: AbortSignal.timeout(200) })).toBe(false);
   await appendFile(path, says("the end", "end_turn"));
   expect(await news({ after: 0 })).toBe(true);
 });
 
 test("what no file tells is seen at the next look", async () => {
-  const told = news({}, { clock: systemClock });
-  await sleep(50);
-  summary = { status: "running", owner: "external" };
-  expect(await told).toBe(true);
+  const meanwhile = async () => {
+    summary = { status: "running", owner: "external" };
+  };
+  expect(await news({}, { clock: systemClock, meanwhile })).toBe(true);
 });

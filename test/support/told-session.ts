@@ -6,32 +6,22 @@ import type { SessionRecord, SessionStore } from "../../src/coding/sessions/sess
 import type { TranscriptSummary } from "../../src/coding/transcripts/transcript.ts";
 import type { NewSessionEvent } from "../../src/wire/events.ts";
 import { createFakeClock } from "./fake-clock.ts";
+import { sessionRecord } from "./session-record.ts";
 
 /** The time of all that is told here. */
 export const clock = createFakeClock();
 
 /** The record of a session that was just made. */
 export function recordOf(differs: Partial<SessionRecord> = {}): SessionRecord {
-  return {
-    sessionId: "s1",
-    aliases: [],
+  return sessionRecord({
     agent: "claude-code",
     dir: "/srv/code",
-    title: null,
-    model: null,
-    permissionMode: "ask",
-    transcriptPath: null,
     launchId: "l1",
     terminalId: "t1",
     createdAt: clock.now(),
     updatedAt: clock.now(),
-    closedAt: null,
-    exitCode: null,
-    signal: null,
-    lastScreen: null,
-    continuedBy: null,
     ...differs,
-  };
+  });
 }
 
 /** A permission that the agent waits for. */

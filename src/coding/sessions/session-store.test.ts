@@ -1,30 +1,21 @@
 import type { Kysely } from "kysely";
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../../test/support/database.ts";
+import { sessionRecord } from "../../../test/support/session-record.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { Tables } from "../../storage/schema.ts";
 import { createPromptQueue } from "./prompt-queue.ts";
-import { createSessionStore, type SessionRecord } from "./session-store.ts";
+import { createSessionStore } from "./session-store.ts";
 
-const record: SessionRecord = {
+const record = sessionRecord({
   sessionId: "provisional",
-  aliases: [],
-  agent: "codex",
-  dir: "/code/project",
   title: "Fix it",
-  model: null,
   permissionMode: "edits",
-  transcriptPath: null,
   launchId: "launch",
   terminalId: "terminal",
   createdAt: 1_700_000_000_000,
   updatedAt: 1_700_000_000_001,
-  closedAt: null,
-  exitCode: null,
-  signal: null,
-  lastScreen: null,
-  continuedBy: null,
-};
+});
 
 async function insertOwner(db: Kysely<Tables>): Promise<void> {
   await db.insertInto("accounts").values({ account_id: "owner", name: "owner", is_owner: 1, created_at: 0 }).execute();

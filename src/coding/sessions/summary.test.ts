@@ -1,27 +1,15 @@
 import { expect, test } from "vitest";
+import { sessionRecord } from "../../../test/support/session-record.ts";
 import type { TurnState } from "../transcripts/transcript.ts";
-import type { SessionRecord } from "./session-store.ts";
 import { summarize } from "./summary.ts";
 
-const record: SessionRecord = {
+const record = sessionRecord({
   sessionId: "0b0c0000-0000-4000-8000-000000000001",
-  aliases: [],
-  agent: "codex",
-  dir: "/code/project",
-  title: null,
-  model: null,
-  permissionMode: "ask",
   transcriptPath: "/code/rollout.jsonl",
-  launchId: null,
-  terminalId: null,
   createdAt: 0,
   updatedAt: 0,
-  closedAt: null,
   exitCode: 0,
-  signal: null,
-  lastScreen: null,
-  continuedBy: null,
-};
+});
 
 function turnFailureAfter(lastTurn: TurnState | undefined): string | null {
   const facts = { title: "hi", updatedAt: null, turnCount: 1, model: null, branch: null, sizeBytes: 10 };

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../../test/support/database.ts";
+import { sessionRecord } from "../../../test/support/session-record.ts";
 import { systemClock } from "../../core/clock.ts";
 import { newUuid } from "../../core/ids.ts";
-import { createSessionStore, type SessionRecord } from "../sessions/session-store.ts";
+import { createSessionStore } from "../sessions/session-store.ts";
 import { createWorktreeStore, type WorktreeRecord } from "./worktree-store.ts";
 
 function worktree(differs: Partial<WorktreeRecord> = {}): WorktreeRecord {
@@ -29,28 +30,6 @@ function worktree(differs: Partial<WorktreeRecord> = {}): WorktreeRecord {
     ignoredLost: null,
     createdAt: 1_763_000_000_000,
     ...differs,
-  };
-}
-
-function session(sessionId: string): SessionRecord {
-  return {
-    sessionId,
-    aliases: [],
-    agent: "codex",
-    dir: "/srv/b",
-    title: null,
-    model: null,
-    permissionMode: "ask",
-    transcriptPath: null,
-    launchId: null,
-    terminalId: null,
-    createdAt: 1,
-    updatedAt: 1,
-    closedAt: null,
-    exitCode: null,
-    signal: null,
-    lastScreen: null,
-    continuedBy: null,
   };
 }
 
@@ -100,16 +79,16 @@ describeOnBothStores("the records of worktrees", (openStore) => {
     const { db } = await openStore();
     const store = createWorktreeStore(db, options);
     const sessions = createSessionStore(db, options);
-    await sessions.insert(session("provisional"));
+    await sessions.insert(sessionRecord({ sessionId: "provisional" }));
     await store.insert(worktree({ sessionId: "provisional" }));
     await sessions.rekey("provisional", "own");
     expect(await store.ofSession("own")).not.toBeNull();
-    await sessions.succeed("own", session("next"), async () => undefined);
+    await sessions.succeed("own", sessionRecord({ sessionId: "next" }), async () => undefined);
     expect(await store.ofSession("own")).toBeNull();
     expect(await store.ofSession("next")).not.toBeNull();
-    await sessions.insert(session("another"));
+    await sessions.insert(sessionRecord({ sessionId: "another" }));
     await store.insert(worktree({ sessionId: "another", path: "/srv/c" }));
-    await sessions.succeed("next", session("another"), async () => undefined);
+    await sessions.succeed("next", sessionRecord({ sessionId: "another" }), async () => undefined);
     expect((await store.ofSession("another"))?.path, "it keeps its own").toBe("/srv/c");
     expect((await store.ofSession("next"))?.path).toBe("/srv/b");
   });
