@@ -87,7 +87,11 @@ export function Shell() {
       </a>
       <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-panel pr-3 pl-2 lg:hidden [@media(max-height:480px)]:h-9">
         <IconButton label="Menu" icon={Menu} aria-expanded={overlay === "menu"} onClick={() => setOverlay("menu")} />
-        <Link to="/" aria-label="Postern, sessions" className="flex items-center gap-2 font-semibold tracking-tight">
+        <Link
+          to="/"
+          aria-label="Postern, sessions"
+          className="flex h-full items-center gap-2 font-semibold tracking-tight"
+        >
           <Mark className="size-5" /> Postern
         </Link>
       </header>

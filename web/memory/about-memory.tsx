@@ -11,8 +11,8 @@ export function AboutMemory() {
       </p>
       <dl className="mx-auto mt-4 grid max-w-sm grid-cols-[auto_1fr] gap-x-3 gap-y-1.5 text-left text-xs">
         <dt className="col-span-2">
-          When sessions are remembered says <code className="text-ink-soft">memory.record</code> in the gateway’s{" "}
-          <code className="text-ink-soft">config.json</code>:
+          When that happens, <code className="text-ink-soft">memory.record</code> in the gateway’s{" "}
+          <code className="text-ink-soft">config.json</code> says:
         </dt>
         <dt>
           <code className="text-ink-soft">close</code>

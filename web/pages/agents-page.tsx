@@ -6,6 +6,7 @@ import { useAgentSetups, useAgents, useConfigureAgent, useRemoveAgent } from "..
 import { useMay } from "../api/me.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows, Section } from "../ui/page.tsx";
@@ -94,7 +95,7 @@ function AgentRow({
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-3 px-4 py-3">
       <Bot aria-hidden className="size-5 shrink-0 text-ink-faint" />
-      <div className="min-w-52 flex-1">
+      <div className={classNames("flex-1", state === "missing" ? "min-w-32" : "min-w-52")}>
         <div className="flex flex-wrap items-center gap-1.5">
           <h3 className="font-medium">{agentName(agent.name)}</h3>
           {agent.version !== null && <span className="text-xs text-ink-faint">{agent.version}</span>}

@@ -122,6 +122,7 @@ export function NewSessionPage() {
             error={byField.agent}
             onChange={(event) => change({ agent: event.target.value })}
           >
+            {listed?.agents.length === 0 && <option value="">None is configured</option>}
             {listed?.agents.map(({ name, isDefault }) => (
               <option key={name} value={name}>
                 {agentName(name)}

@@ -1,6 +1,7 @@
 import { GitBranch } from "lucide-react";
 import { Link } from "react-router";
 import type { ListedSession } from "../api/sessions.ts";
+import { summaryOfTool, toolName } from "../session/tool-summary.ts";
 import { Badge } from "../ui/badge.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { Lamp } from "../ui/lamp.tsx";
@@ -11,6 +12,13 @@ import { agentName, needsYou, sessionState, sessionTitle, shortPath } from "../u
 export function SessionRow({ session, match }: ListedSession) {
   const { tone, words } = sessionState(session);
   const waits = needsYou(session);
+  // On a phone it stands below: beside it a title would have room for two words.
+  const standing = (
+    <>
+      <State tone={tone} words={words} />
+      <RelativeTime at={session.updatedAt} className="text-2xs text-ink-faint tabular-nums" />
+    </>
+  );
   const branch = session.worktree?.branch ?? session.branch;
   return (
     <li
@@ -26,7 +34,7 @@ export function SessionRow({ session, match }: ListedSession) {
       >
         <Lamp tone={tone} className="mt-1" />
         <span className="min-w-0 flex-1">
-          <span className="block truncate font-medium">{sessionTitle(session)}</span>
+          <span className="line-clamp-2 font-medium sm:block sm:truncate">{sessionTitle(session)}</span>
           <span className="flex min-w-0 items-center gap-x-2 text-xs text-ink-faint">
             <span className="shrink-0">{agentName(session.agent)}</span>
             <span aria-hidden>·</span>
@@ -40,19 +48,17 @@ export function SessionRow({ session, match }: ListedSession) {
               </span>
             )}
           </span>
+          <span className="mt-0.5 flex items-center gap-2 sm:hidden">{standing}</span>
           {match !== null && match.field !== "title" && (
             <span className="mt-0.5 line-clamp-2 text-xs text-ink-soft">{match.snippet}</span>
           )}
           {waits && session.permissions[0] !== undefined && (
             <span className="mt-0.5 block truncate text-xs text-lamp">
-              {session.permissions.map(({ tool }) => tool).join(", ")}
+              {session.permissions.map(({ tool, input }) => `${toolName(tool)} ${summaryOfTool(input)}`).join(", ")}
             </span>
           )}
         </span>
-        <span className="flex shrink-0 flex-col items-end gap-0.5 text-xs">
-          <State tone={tone} words={words} />
-          <RelativeTime at={session.updatedAt} className="text-2xs text-ink-faint tabular-nums" />
-        </span>
+        <span className="flex shrink-0 flex-col items-end gap-0.5 text-xs max-sm:hidden">{standing}</span>
       </Link>
     </li>
   );

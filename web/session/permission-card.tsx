@@ -13,7 +13,8 @@ import { Markdown } from "./markdown-view.tsx";
 import { QuestionForm } from "./question-form.tsx";
 import { type PermissionAnswer, planOf, questionsOf } from "./questions.ts";
 import { Scrollable } from "./scrollable.tsx";
-import { ToolInput, toolName } from "./tool-call.tsx";
+import { ToolInput } from "./tool-call.tsx";
+import { toolName } from "./tool-summary.ts";
 import { takeSummary } from "./use-session.ts";
 
 /** Something that the agent waits for: a permission, a question, or a plan to be approved. */
@@ -102,24 +103,31 @@ function Decision({
   readonly busy: boolean;
   readonly onAnswer: (answer: PermissionAnswer) => void;
 }) {
-  const [denying, setDenying] = useState(false);
+  /** From “back” on, “Deny …” has the focus: there the way back leads. */
+  const [stage, setStage] = useState<"open" | "denying" | "back">("open");
   const [message, setMessage] = useState("");
+  const back = (): void => setStage("back");
   const deny = (): void => {
     const words = message.trim();
     onAnswer(words === "" ? { decision: "deny" } : { decision: "deny", message: words });
   };
-  if (denying) {
+  if (stage === "denying") {
     return (
       <Form onSubmit={deny}>
         <TextArea
+          autoFocus
           label="What should it do instead? (optional)"
           rows={2}
           maxLength={10_000}
           value={message}
           onChange={(event) => setMessage(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") back();
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) deny();
+          }}
         />
         <div className="mt-2 flex justify-end gap-2">
-          <Button onClick={() => setDenying(false)}>Back</Button>
+          <Button onClick={back}>Back</Button>
           <Button type="submit" variant="danger" busy={busy}>
             {plan ? "Reject the plan" : "Deny"}
           </Button>
@@ -132,7 +140,7 @@ function Decision({
       <Button variant="primary" busy={busy} onClick={() => onAnswer({ decision: "allow" })}>
         {plan ? "Approve the plan" : "Allow"}
       </Button>
-      <Button disabled={busy} onClick={() => setDenying(true)}>
+      <Button disabled={busy} autoFocus={stage === "back"} onClick={() => setStage("denying")}>
         {plan ? "Reject …" : "Deny …"}
       </Button>
     </div>

@@ -11,11 +11,12 @@ import { callApi, callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { queryKeys } from "../api/query-keys.ts";
 import { Button } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { Lamp } from "../ui/lamp.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
-import { agentName, isLive, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+import { agentName, isLive, type SessionState, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { CloseDialog } from "./close-dialog.tsx";
 
 const SessionMemoryDialog = lazy(async () => ({
@@ -87,13 +88,7 @@ export function SessionHeader({
         >
           {sessionTitle(summary)}
         </h1>
-        <span
-          role="status"
-          aria-label="State"
-          className={tone === "needs-you" ? "text-xs font-medium text-lamp" : "text-xs text-ink-soft"}
-        >
-          {words}
-        </span>
+        <State {...{ tone, words }} className="max-sm:[@media(min-height:481px)]:hidden" />
         {mayWrite && ours && (
           <div className="flex items-center gap-1.5">
             {live && works && (
@@ -121,6 +116,7 @@ export function SessionHeader({
         )}
       </div>
       <div className="scrollbar-none mt-0.5 flex items-center [@media(max-height:480px)]:hidden gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
+        <State {...{ tone, words }} className="shrink-0 sm:hidden" />
         <span className="shrink-0">{agentName(summary.agent)}</span>
         <Fact icon={<Folder aria-hidden className="size-3.5" />} title={summary.dir}>
           {shortPath(summary.dir)}
@@ -159,6 +155,19 @@ export function SessionHeader({
         />
       )}
     </header>
+  );
+}
+
+/** How it stands. On a phone it is in the second line, where it leaves the title its room. */
+function State({ tone, words, className }: SessionState & { readonly className: string }) {
+  return (
+    <span
+      role="status"
+      aria-label="State"
+      className={classNames("text-xs", tone === "needs-you" ? "font-medium text-lamp" : "text-ink-soft", className)}
+    >
+      {words}
+    </span>
   );
 }
 

@@ -88,9 +88,13 @@ function wordsOf(state: ConnectionState): string | null {
   }
 }
 
+/** How an agent ends that a close, a Ctrl-C or a hang-up has asked to: 128 + SIGHUP, SIGINT, SIGTERM. */
+const stoppedCodes: ReadonlySet<number> = new Set([129, 130, 143]);
+
 function endWords({ exitCode, signal }: { readonly exitCode: number | null; readonly signal: string | null }): string {
   if (signal !== null) return `The agent was ended by ${signal}.`;
   if (exitCode === null) return "The agent has ended.";
+  if (stoppedCodes.has(exitCode)) return "The agent was stopped.";
   return exitCode === 0 ? "The agent has ended." : `The agent has ended with exit code ${exitCode}.`;
 }
 

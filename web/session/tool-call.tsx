@@ -7,7 +7,7 @@ import { Code } from "./code-block.tsx";
 import { DiffCount, DiffView } from "./diff-view.tsx";
 import { countOfDiff } from "./line-diff.ts";
 import { Scrollable } from "./scrollable.tsx";
-import { summaryOfTool, viewOfTool } from "./tool-summary.ts";
+import { summaryOfTool, toolName, viewOfTool } from "./tool-summary.ts";
 
 type Call = Extract<Block, { type: "tool_call" }>;
 
@@ -123,10 +123,4 @@ function Outcome({ result, running }: { readonly result: Call["result"]; readonl
   }
   if (result.ok) return <Check role="img" aria-label="Done" className="size-3.5 shrink-0 text-accent" />;
   return <CircleX role="img" aria-label="Failed" className="size-3.5 shrink-0 text-danger" />;
-}
-
-/** A tool of an MCP server by both their names. */
-export function toolName(name: string): string {
-  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
-  return server === undefined || tool === undefined ? name : `${server}: ${tool}`;
 }

@@ -33,6 +33,12 @@ const tellingFields = [
 ] as const;
 const maxSummaryLength = 200;
 
+/** A tool of an MCP server by both their names. */
+export function toolName(name: string): string {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
+  return server === undefined || tool === undefined ? name : `${server}: ${tool}`;
+}
+
 /** A call in one line, beside its tool's name. */
 export function summaryOfTool(input: unknown): string {
   const view = viewOfTool(input);

@@ -66,7 +66,7 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
       )}
       {binary === null && installCommand !== null && !running && (
         <p className="text-xs text-ink-faint">
-          On the gateway's machine: <code className="break-all">{installCommand}</code>
+          On the gateway's machine: <code className="wrap-anywhere">{installCommand}</code>
         </p>
       )}
       {choosing && !running && <PathForm agent={agent} onDone={() => setChoosing(false)} />}
