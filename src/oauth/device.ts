@@ -4,8 +4,9 @@ import { PosternError } from "../core/errors.ts";
 import type { ClientStore } from "./client-store.ts";
 import { askScopes } from "./decision.ts";
 import { newGrant } from "./grants.ts";
+import type { LetIn } from "./let-in.ts";
 import type { AuthorizationRequest, OAuth } from "./oauth.ts";
-import type { LetIn, OAuthRecord, RecordStore, RecordWrite } from "./record-store.ts";
+import type { OAuthRecord, RecordStore, RecordWrite } from "./record-store.ts";
 import { type GatewayPlace, nameResources, resourceNames, resourceOfName } from "./resources.ts";
 import { type AppScope, heldOf, readScopes } from "./scopes.ts";
 

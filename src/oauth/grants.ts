@@ -1,8 +1,9 @@
 import type { Clock } from "../core/clock.ts";
 import { newUuid, sha256 } from "../core/ids.ts";
 import type { Scope } from "../wire/access.ts";
+import type { LetIn } from "./let-in.ts";
 import { lifetimes } from "./lifetimes.ts";
-import type { LetIn, RecordWrite } from "./record-store.ts";
+import type { RecordWrite } from "./record-store.ts";
 import { resourceNames, type TokenResource } from "./resources.ts";
 
 /** What an account lets a client do. */
@@ -27,16 +28,16 @@ export function newGrant(
   const appId = newUuid();
   const hash = sha256(appId);
   const now = clock.now();
-  const resources = { [resourceNames[resource]]: scopes.join(" ") };
+  const allowed = { resources: { [resourceNames[resource]]: scopes.join(" ") }, host };
   return {
     appId,
-    grant: { accountId, hash, host, scopes },
+    grant: { accountId, hash, host, scopes, payloadEnd: JSON.stringify(allowed).slice(1) },
     write: {
       kind: "save",
       row: {
         kind: "Grant",
         id_hash: hash,
-        payload: JSON.stringify({ kind: "Grant", appId, accountId, clientId, resources, host }),
+        payload: JSON.stringify({ kind: "Grant", appId, accountId, clientId, ...allowed }),
         account_id: accountId,
         client_id: clientId,
         grant_hash: hash,

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { startAuthorizationServer } from "../../test/support/authorization-server.ts";
 import { describeOnBothStores } from "../../test/support/database.ts";
+import { sha256 } from "../core/ids.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 import { deviceGrant } from "./client-rules.ts";
 
@@ -43,6 +44,28 @@ describeOnBothStores("letting an app in again", (openStore) => {
     expect(await server.oauth.apps.list(server.owner.accountId)).toHaveLength(3);
     await expect(server.allow(clientId, { ...here, scope: "" })).rejects.toThrow("access_denied");
     expect(await server.oauth.apps.list(server.owner.accountId)).toHaveLength(3);
+  });
+
+  test("far too often ends what was used longest ago, with its tokens, and the audit says so", async () => {
+    const store = await openStore();
+    const server = await startAuthorizationServer(store);
+    const [clientId, another] = [await server.newClient(), await server.newClient()];
+    const elsewhereIn = await server.letIn(another);
+    const [first, second] = [await server.letIn(clientId), await server.letIn(clientId)];
+    const used = await store.db
+      .updateTable("oauth_records")
+      .set({ last_used_at: Date.now() + 60_000 })
+      .where("id_hash", "=", sha256((await server.oauth.tokens.find(first.accessToken))?.app.appId ?? ""))
+      .executeTakeFirst();
+    expect(used.numUpdatedRows).toBe(1n);
+    for (let more = 2; more < 60; more += 1) await server.allow(clientId);
+    expect(await server.oauth.tokens.find(second.accessToken)).not.toBeNull();
+    await server.allow(clientId);
+    expect(await server.oauth.tokens.find(second.accessToken)).toBeNull();
+    expect(await server.oauth.tokens.find(first.accessToken)).not.toBeNull();
+    expect(await server.oauth.tokens.find(elsewhereIn.accessToken)).not.toBeNull();
+    expect(await server.oauth.apps.list(server.owner.accountId)).toHaveLength(51);
+    expect(server.notes.findLast(({ action }) => action === "app_allowed")?.details["replaced"]).toBe(11);
   });
 
   test("as a device, ends what the device was let do before", async () => {

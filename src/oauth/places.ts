@@ -25,10 +25,10 @@ const grantPayloadSchema = z.looseObject({
  * Whether an older grant of the same client allowed something that is not allowed now at the same place (this machine by any port is one):
  * whoever allows less than before means that. One that allowed no more stays: the same app may be let in from two machines.
  *
- * @param older the payload of its record
+ * @param older the payload of its record, as JSON
  */
-export function isTakenBack(older: unknown, now: GivenGrant): boolean {
-  const { host = null, resources } = grantPayloadSchema.parse(older);
+export function isTakenBack(older: string, now: GivenGrant): boolean {
+  const { host = null, resources } = grantPayloadSchema.parse(JSON.parse(older));
   if (!samePlace(host, now.host)) return false;
   const allowed = Object.values(resources).flatMap((scopes) => scopes.split(" "));
   return allowed.some((scope) => !now.scopes.includes(scope));

@@ -5,7 +5,7 @@ import { sha256 } from "../core/ids.ts";
 import { createCommits } from "../storage/commits.ts";
 import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type GivenGrant, isTakenBack } from "./places.ts";
+import { createLettingIn, type LetIn } from "./let-in.ts";
 import type { AuditNote, NoteAudit, SecretBox } from "./ports.ts";
 
 /** What the authorization server keeps. */
@@ -28,16 +28,6 @@ export type RecordWrite =
   | { readonly kind: "trim"; readonly grantHash: string }
   | LetIn
   | { readonly kind: "note"; readonly note: AuditNote };
-
-/** An account let the client in anew: what it let it do before, at the same place, is over. The note says how many grants that ended. */
-export interface LetIn {
-  readonly kind: "let-in";
-  readonly clientId: string;
-  /** Of a client that is known by its document, what that said: this is how it is known from now on. */
-  readonly document: { readonly name: string; readonly metadata: string } | null;
-  readonly grant: GivenGrant & { readonly accountId: string; readonly hash: string };
-  readonly note: AuditNote;
-}
 
 /** SQL of what the authorization server keeps, by the SHA-256 of the ids: the ids are the tokens. */
 export interface RecordStore {
@@ -70,12 +60,12 @@ export function createRecordStore(deps: {
 }): RecordStore {
   const { db, clock } = deps;
   const userCodeHash = (userCode: string): string => deps.secrets.digest(userCode, "user code");
-  const queries = createQueries();
+  const [queries, letIn] = [createQueries(), createLettingIn(deps.noteAudit)];
   const commits = createCommits<readonly RecordWrite[], boolean, Kysely<Tables>>({
     begin: (task) => db.transaction().execute(task),
     async apply(within, writes) {
       for (const write of writes)
-        if (!(await apply(within, write, { ...deps, queries, now: clock.now() }))) return false;
+        if (!(await apply(within, write, { ...deps, queries, letIn, now: clock.now() }))) return false;
       return true;
     },
   });
@@ -167,38 +157,22 @@ function createQueries() {
         .where("id_hash", "=", slot("grantHash"))
         .where("kind", "=", "Grant"),
     ),
-
-    othersOf: compiledQuery<
-      { accountId: string; clientId: string; grantHash: string; now: number },
-      { id_hash: string; payload: string }
-    >((db, slot) =>
-      db
-        .selectFrom("oauth_records")
-        .select(["id_hash", "payload"])
-        .where("account_id", "=", slot("accountId"))
-        .where("kind", "=", "Grant")
-        .where("client_id", "=", slot("clientId"))
-        .where("id_hash", "!=", slot("grantHash"))
-        .where("expires_at", ">", slot("now")),
-    ),
-
-    noteLetIn: compiledQuery<{ clientId: string; now: number }>((db, slot) =>
-      db
-        .updateTable("oauth_clients")
-        .set({ last_used_at: slot("now") })
-        .where("client_id", "=", slot("clientId")),
-    ),
   };
 }
 
 interface Applying {
   readonly queries: Queries;
   readonly noteAudit: NoteAudit;
+  readonly letIn: ReturnType<typeof createLettingIn>;
   readonly now: number;
 }
 
 /** @returns false when it was to be consumed, or decided, and was before */
-async function apply(db: Kysely<Tables>, write: RecordWrite, { noteAudit, queries, now }: Applying): Promise<boolean> {
+async function apply(
+  db: Kysely<Tables>,
+  write: RecordWrite,
+  { noteAudit, queries, letIn, now }: Applying,
+): Promise<boolean> {
   switch (write.kind) {
     case "consume": {
       const { numAffectedRows = 0n } = await queries.consume(db, { ...write, now });
@@ -215,14 +189,9 @@ async function apply(db: Kysely<Tables>, write: RecordWrite, { noteAudit, querie
     case "trim":
       await trim(db, write.grantHash);
       return true;
-    case "let-in": {
-      if (write.document === null) await queries.noteLetIn(db, { clientId: write.clientId, now });
-      else await keepDocument(db, { clientId: write.clientId, document: write.document, now });
-      const replaced = await endOthers(db, write, { queries, now });
-      const details = replaced === 0 ? write.note.details : { ...write.note.details, replaced };
-      await noteAudit({ ...write.note, details }, db);
+    case "let-in":
+      await letIn(db, write, now);
       return true;
-    }
     case "note":
       await noteAudit(write.note, db);
       return true;
@@ -258,37 +227,5 @@ async function trim(db: Kysely<Tables>, grantHash: string): Promise<void> {
     .where("kind", "=", "RefreshToken")
     .where("consumed_at", "is not", null)
     .where("id_hash", "not in", used)
-    .execute();
-}
-
-/** @returns how many grants that were */
-async function endOthers(
-  db: Kysely<Tables>,
-  { clientId, grant }: LetIn,
-  { queries, now }: Pick<Applying, "queries" | "now">,
-): Promise<number> {
-  const { accountId, hash } = grant;
-  const { rows } = await queries.othersOf(db, { accountId, clientId, grantHash: hash, now });
-  const ended = rows
-    .filter(({ payload }) => isTakenBack(payloadSchema.parse(JSON.parse(payload)), grant))
-    .map((row) => row.id_hash);
-  if (ended.length > 0) await db.deleteFrom("oauth_records").where("grant_hash", "in", ended).execute();
-  return ended.length;
-}
-
-async function keepDocument(
-  db: Kysely<Tables>,
-  known: {
-    readonly clientId: string;
-    readonly document: { readonly name: string; readonly metadata: string };
-    readonly now: number;
-  },
-): Promise<void> {
-  const { clientId, document, now } = known;
-  const changes = { ...document, last_used_at: now };
-  await db
-    .insertInto("oauth_clients")
-    .values({ client_id: clientId, origin: "document", created_at: now, ...changes })
-    .onConflict((conflict) => conflict.column("client_id").doUpdateSet(changes))
     .execute();
 }

@@ -1,0 +1,123 @@
+import { type Kysely, sql } from "kysely";
+import { compiledQuery, type Slot } from "../storage/compiled-query.ts";
+import type { Tables } from "../storage/schema.ts";
+import { type GivenGrant, isTakenBack } from "./places.ts";
+import type { AuditNote, NoteAudit } from "./ports.ts";
+
+/**
+ * An account let the client in anew: what it let it do before at the same place, and does not now, is over, and so is what was used
+ * longest ago when the client was let in too often. The note says how many grants that ended.
+ */
+export interface LetIn {
+  readonly kind: "let-in";
+  readonly clientId: string;
+  /** Of a client that is known by its document, what that said: this is how it is known from now on. */
+  readonly document: { readonly name: string; readonly metadata: string } | null;
+  readonly grant: GivenGrant & {
+    readonly accountId: string;
+    readonly hash: string;
+    /** What is allowed and where, as the payloads of grants end: one that ends alike allows the same. */
+    readonly payloadEnd: string;
+  };
+  readonly note: AuditNote;
+}
+
+/** Grants of an account to one client, from as many machines. Each decision counts them. Ours. */
+const maxGrants = 50;
+/** So many more come before the oldest go, together. */
+const grantsBetweenTrims = 10;
+
+type ToClient = {
+  readonly accountId: string;
+  readonly clientId: string;
+  readonly grantHash: string;
+  readonly now: number;
+};
+
+/** The other grants of the account to the client. */
+function othersTo(db: Kysely<Tables>, slot: Slot<ToClient>) {
+  return db
+    .selectFrom("oauth_records")
+    .where("account_id", "=", slot("accountId"))
+    .where("kind", "=", "Grant")
+    .where("client_id", "=", slot("clientId"))
+    .where("id_hash", "!=", slot("grantHash"))
+    .where("expires_at", ">", slot("now"));
+}
+
+/** Lets clients in, with statements that are compiled once. */
+export function createLettingIn(noteAudit: NoteAudit) {
+  // Payloads are read where they must be: a client that is let in each day allows the same each time.
+  const countOthers = compiledQuery<ToClient & { alike: string }, { standing: number; unlike: number }>((db, slot) =>
+    othersTo(db, slot).select([
+      sql<number>`count(*)`.as("standing"),
+      sql<number>`count(case when payload not like ${slot("alike")} escape '\\' then 1 end)`.as("unlike"),
+    ]),
+  );
+  const unlikeOthers = compiledQuery<ToClient & { alike: string }, { id_hash: string; payload: string }>((db, slot) =>
+    othersTo(db, slot)
+      .select(["id_hash", "payload"])
+      .where(sql<boolean>`payload not like ${slot("alike")} escape '\\'`),
+  );
+  const longestAgo = compiledQuery<ToClient & { most: number }, { id_hash: string }>((db, slot) =>
+    othersTo(db, slot)
+      .select("id_hash")
+      .orderBy(sql`coalesce(last_used_at, created_at)`)
+      .orderBy("id_hash")
+      .limit(slot("most")),
+  );
+  const noteUse = compiledQuery<{ clientId: string; now: number }>((db, slot) =>
+    db
+      .updateTable("oauth_clients")
+      .set({ last_used_at: slot("now") })
+      .where("client_id", "=", slot("clientId")),
+  );
+
+  /** @returns how many grants that were */
+  async function endOthers(db: Kysely<Tables>, { clientId, grant }: LetIn, now: number): Promise<number> {
+    const { accountId, hash, payloadEnd } = grant;
+    const whose = { accountId, clientId, grantHash: hash, now };
+    const alike = { ...whose, alike: `%${payloadEnd.replaceAll(/[\\%_]/g, "\\$&")}` };
+    const [counted] = (await countOthers(db, alike)).rows;
+    const { standing = 0, unlike = 0 } = counted ?? {};
+    const ended =
+      unlike === 0 ? [] : (await unlikeOthers(db, alike)).rows.filter((row) => isTakenBack(row.payload, grant));
+    await end(db, ended);
+    const left = standing - ended.length;
+    if (left < maxGrants + grantsBetweenTrims) return ended.length;
+    const oldest = (await longestAgo(db, { ...whose, most: left - maxGrants + 1 })).rows;
+    await end(db, oldest);
+    return ended.length + oldest.length;
+  }
+
+  return async (db: Kysely<Tables>, letIn: LetIn, now: number): Promise<void> => {
+    const { clientId, document, note } = letIn;
+    if (document === null) await noteUse(db, { clientId, now });
+    else await keepDocument(db, { clientId, document, now });
+    const replaced = await endOthers(db, letIn, now);
+    await noteAudit({ ...note, details: replaced === 0 ? note.details : { ...note.details, replaced } }, db);
+  };
+}
+
+async function end(db: Kysely<Tables>, grants: readonly { readonly id_hash: string }[]): Promise<void> {
+  if (grants.length === 0) return;
+  const hashes = grants.map((row) => row.id_hash);
+  await db.deleteFrom("oauth_records").where("grant_hash", "in", hashes).execute();
+}
+
+async function keepDocument(
+  db: Kysely<Tables>,
+  known: {
+    readonly clientId: string;
+    readonly document: { readonly name: string; readonly metadata: string };
+    readonly now: number;
+  },
+): Promise<void> {
+  const { clientId, document, now } = known;
+  const changes = { ...document, last_used_at: now };
+  await db
+    .insertInto("oauth_clients")
+    .values({ client_id: clientId, origin: "document", created_at: now, ...changes })
+    .onConflict((conflict) => conflict.column("client_id").doUpdateSet(changes))
+    .execute();
+}
