@@ -156,7 +156,10 @@ async function invite(gateway: TestGateway): Promise<void> {
   const scopes = ["coding:read", "coding:write"] as const;
   const wanted = { name: "demo", scopes, folders: null, expiresAt: null };
   const { token } = await gateway.app.accounts.tokens.create(accountId, wanted);
-  say(`\n${bold(`The gateway is up at ${gateway.app.baseUrl}`)} until Ctrl-C. For example:`);
+  const { url } = await gateway.app.accounts.signIn.createUrl(accountId, gateway.app.baseUrl);
+  say(`\n${bold(`The gateway is up at ${gateway.app.baseUrl}`)} until Ctrl-C.`);
+  say(`In a browser, once and within 10 minutes: ${url}`);
+  say("With curl:");
   say(`  curl -H 'Authorization: Bearer ${token}' ${gateway.app.baseUrl}/manifest`);
 }
 

@@ -64,7 +64,12 @@ export function createFolders(deps: {
   async function refuseHome(dir: string, given: string): Promise<void> {
     const home = await resolvePath(deps.home);
     if (!holds(home.path, dir) && !holds(dir, home.path)) return;
-    throw new PosternError("dir_not_allowed", `${given} is, holds or lies in Postern's own folder. Choose another.`);
+    throw new PosternError(
+      "dir_not_allowed",
+      holds(home.path, dir)
+        ? `${given} is Postern's own folder, or lies in it. Choose another.`
+        : `${given} holds Postern's own folder, where no agent may work. Choose a folder further in, such as a repository's.`,
+    );
   }
 
   return {

@@ -11,6 +11,8 @@ test("the reference and all that its page loads come from the gateway, without s
   expect(page.headers.get("content-type")).toMatch(/^text\/html/);
   const html = await page.text();
   const loaded = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path = ""]) => path);
+  // The sign in the browser's tab is a file of the pages, which another route serves.
+  expect(loaded.shift()).toBe("/favicon.svg");
   expect(loaded).toEqual(["/openapi.json", "/docs/scalar.js", "/docs/start.js"]);
   for (const path of loaded) expect((await fetch(`${url}${path}`)).status, path).toBe(200);
   expect(html).not.toMatch(/<script>|\son\w+=|https?:/); // nothing inline, nothing from elsewhere
