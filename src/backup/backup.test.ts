@@ -1,86 +1,16 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { describeOnBothStores, type TestStore } from "../../test/support/database.ts";
+import { backUp, filledHome, newHome, restore, titles } from "../../test/support/backup-scene.ts";
+import { describeOnBothStores } from "../../test/support/database.ts";
 import { addAccount, openTestLogs, tester, whole } from "../../test/support/logs.ts";
-import { createTestDatabaseUrl } from "../../test/support/postgres.ts";
-import { silentLog } from "../core/log.ts";
-import { removeAllLogs, removeLogs } from "../logs/index.ts";
-import { type Database, openDatabase } from "../storage/database.ts";
+import { removeAllLogs } from "../logs/index.ts";
+import type { Database } from "../storage/database.ts";
 import { migrationNames } from "../storage/migrate.ts";
 import { acquireProcessLock } from "../storage/process-lock.ts";
 import { readArchive } from "./archive.ts";
-import { createBackup, finishRestore, restoreBackup } from "./index.ts";
-
-interface Home {
-  readonly home: string;
-  readonly url: string | null;
-  open(): Promise<Database>;
-}
-
-async function newHome(dialect: "sqlite" | "postgres"): Promise<Home> {
-  const root = await mkdtemp(join(tmpdir(), "postern-backup-"));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
-  const home = join(root, "home");
-  await mkdir(home, { mode: 0o700 });
-  const url = dialect === "postgres" ? await createTestDatabaseUrl() : null;
-  return {
-    home,
-    url,
-    async open() {
-      const opened = await openDatabase({ url, path: join(home, "postern.db"), log: silentLog });
-      onTestFinished(() => opened.close());
-      return opened;
-    },
-  };
-}
-
-/** A store with its state folder, open. */
-async function filledHome(dialect: "sqlite" | "postgres") {
-  const place = await newHome(dialect);
-  await writeFile(join(place.home, "config.json"), '{"port":0}');
-  await writeFile(join(place.home, "key"), "k".repeat(43));
-  await writeFile(join(place.home, "gateway-id"), "gateway-1");
-  const opened = await place.open();
-  const store: TestStore = {
-    ...opened,
-    place: { url: place.url, path: join(place.home, "postern.db") },
-    openAgain: place.open,
-  };
-  const me = await addAccount(store);
-  return { ...place, store, me, logs: await openTestLogs(store) };
-}
-
-const common = { progress: () => undefined };
-
-function backUp(
-  { home, url }: Home,
-  file: string,
-  options: { readonly withKey?: boolean; withRecordings?: boolean } = {},
-) {
-  const store = { url, path: join(home, "postern.db") };
-  return createBackup({
-    ...{ file, home, store, version: "0.0.0-test", withKey: true, withRecordings: false, ...common },
-    ...options,
-  });
-}
-
-function restore({ home, url }: Home, file: string, options: { replace?: boolean; replay?: boolean } = {}) {
-  return restoreBackup({
-    ...{ file, home, databaseUrl: url, replace: false, replay: true, ports: { removeLogs, removeAllLogs }, ...common },
-    ...options,
-  });
-}
-
-async function titles(database: Database): Promise<readonly (string | null)[]> {
-  const rows = await database.db.selectFrom("log_entries").select("title").orderBy("title").execute();
-  return rows.map(({ title }) => title);
-}
 
 describeOnBothStores("a backup", (openStore) => {
   const kind = async () => (await openStore()).dialect;
@@ -325,85 +255,4 @@ describe("a backup of the embedded store", () => {
     await restore(from, file, { replace: true, replay: false });
     expect(await titles(await from.open())).toEqual(["kept"]);
   });
-
-  test("is restored wholly or not at all, wherever its process is killed", { timeout: 60_000 }, async () => {
-    const from = await filledHome("sqlite");
-    const file = join(from.home, "..", "b.tar.gz");
-    await from.logs.submit(whole(from.me), { title: "then", content: "x" });
-    await backUp(from, file);
-    await from.logs.submit(whole(from.me), { title: "now", content: "y" });
-    await from.logs.close();
-    await from.store.close();
-    await writeFile(join(from.home, "key"), "n".repeat(43));
-    const seen = new Set<string>();
-    for (let killAt = 1; killAt < 200; killAt += 1) {
-      const at = await newHome("sqlite");
-      for (const name of ["postern.db", "config.json", "key", "gateway-id"])
-        await copyFile(join(from.home, name), join(at.home, name));
-      const child = spawn(process.execPath, [program, JSON.stringify({ file, home: at.home, killAt })], {
-        stdio: ["ignore", "ignore", "inherit"],
-      });
-      const [code, signal]: [number | null, string | null] = await once(child, "exit").then(([a, b]) => [a, b]);
-      await finishRestore(at.home);
-      const state = `${(await titles(await at.open())).join(" ")} ${(await readFile(join(at.home, "key"), "utf8")).slice(0, 1)}`;
-      expect(["now then n", "then k"]).toContain(state);
-      expect((await readdir(at.home)).filter((name) => name.startsWith("restor"))).toEqual([]);
-      seen.add(state);
-      if (signal === null) {
-        expect([code, state]).toEqual([0, "then k"]);
-        break;
-      }
-    }
-    expect(seen.size).toBe(2);
-  });
 });
-
-test("a backup of PostgreSQL is restored wholly or not at all, wherever its process is killed, and once more after that", {
-  timeout: 180_000,
-}, async () => {
-  const from = await filledHome("postgres");
-  const file = join(from.home, "..", "b.tar.gz");
-  await from.logs.submit(whole(from.me), { title: "then", content: "x" });
-  await backUp(from, file);
-  await from.logs.submit(whole(from.me), { title: "now", content: "y" });
-  await writeFile(join(from.home, "key"), "n".repeat(43));
-  const now = join(from.home, "..", "now.tar.gz");
-  await backUp(from, now);
-
-  /** In a home with what is there now, up to this step; all steps when it was not killed. */
-  async function restoredUpTo(killAt: number | null) {
-    const at = await newHome("postgres");
-    await restore(at, now);
-    const order = { file, home: at.home, killAt, databaseUrl: at.url };
-    const child = spawn(process.execPath, [program, JSON.stringify(order)], { stdio: ["ignore", "pipe", "inherit"] });
-    let printed = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
-    await once(child, "close");
-    await finishRestore(at.home);
-    const state = async (): Promise<string> =>
-      `${(await titles(await at.open())).join(" ")} ${(await readFile(join(at.home, "key"), "utf8")).slice(0, 1)}`;
-    return { at, killed: child.signalCode === "SIGKILL", printed, state };
-  }
-
-  const unkilled = await restoredUpTo(null);
-  expect([unkilled.killed, await unkilled.state()]).toEqual([false, "then k"]);
-  const steps: readonly string[] = JSON.parse(unkilled.printed);
-  const commit = steps.findLastIndex((step) => step === "commit") + 1;
-  expect(commit).toBeGreaterThan(20);
-  // The tables change with the commit, the key with the journal of the renames, which is one of them.
-  const journal = commit + 1 + steps.slice(commit).indexOf("rename");
-  for (const [point, left] of [
-    [Math.floor(commit / 2), "now then n"],
-    [commit, "now then n"],
-    [journal, "then n"],
-    [journal + 1, "then k"],
-  ] as const) {
-    const { at, killed, state } = await restoredUpTo(point);
-    expect([killed, await state()], `killed at ${point} of ${steps.join(", ")}`).toEqual([true, left]);
-    if (left !== "then n") continue;
-    await restore(at, file, { replace: true });
-    expect(await state(), "restored once more").toBe("then k");
-  }
-});
-
-const program = fileURLToPath(new URL("../../test/support/killed-restore.ts", import.meta.url));

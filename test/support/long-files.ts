@@ -44,7 +44,7 @@ export const longFiles: Readonly<Record<string, number>> = {
   "test/e2e/backup.test.ts": 30,
   "test/e2e/recording.test.ts": 30,
   "src/terminal-host/attach.test.ts": 27,
-  "src/backup/backup.test.ts": 27,
+  "src/backup/killed-restore.test.ts": 19,
   "test/e2e/permission-limits.test.ts": 27,
   "src/storage/upgrade.test.ts": 26,
   "test/e2e/mcp.test.ts": 23,
