@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { createFakeOAuth } from "../../test/support/fake-oauth.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
 import { signInBrowser } from "../../test/support/signed-in-browser.ts";
-import { PosternError } from "../core/errors.ts";
 import { addedAccountSchema, auditPageSchema } from "../wire/accounts.ts";
-import { type AddedClient, addedClientSchema } from "../wire/oauth.ts";
+import { addedClientSchema } from "../wire/oauth.ts";
 import {
   accountRoutes,
   appRoutes,
@@ -15,47 +15,8 @@ import {
   tokenRoutes,
 } from "./index.ts";
 
-/** Stands for the authorization server: one client at most, one app. */
-function fakeOAuth() {
-  let client: AddedClient | null = null;
-  const disconnected: unknown[] = [];
-  return {
-    disconnected,
-    clients: {
-      list: async () => (client === null ? [] : [client]),
-      async add(wanted: { name: string; redirectUris: string[]; confidential: boolean }) {
-        const more = { clientId: "https://c.example/1", origin: "added", createdAt: "x", lastUsedAt: null } as const;
-        client = { ...wanted, ...more, clientSecret: "s3cret" };
-        return client;
-      },
-      async remove(clientId: string) {
-        if (clientId !== client?.clientId) throw new PosternError("client_not_found", "There is none.");
-        client = null;
-      },
-    },
-    apps: {
-      list: async (accountId: string) => [
-        {
-          appId: "a1",
-          clientId: "c",
-          name: accountId,
-          host: null,
-          scopes: [],
-          createdAt: "x",
-          lastUsedAt: null,
-          expiresAt: null,
-        },
-      ],
-      async disconnect(appId: string, decider: unknown) {
-        if (appId !== "a1") throw new PosternError("app_not_found", "There is none.");
-        disconnected.push(decider);
-      },
-    },
-  };
-}
-
 async function setUp() {
-  const oauth = fakeOAuth();
+  const oauth = createFakeOAuth();
   const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
   const server = await startHttpServer(({ accounts }) => [
     accountRoutes({ accounts, baseUrl: () => "https://agents.example.org" }),

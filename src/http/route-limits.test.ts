@@ -31,6 +31,11 @@ const limited: RouteModule = ({ app, attacks }) => {
   }
 };
 
+interface Sent {
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 async function setUp(config: Partial<HttpConfig> = { trustedProxies: ["127.0.0.1"] }) {
   const clock = createFakeClock();
   const routes = ({ accounts }: Parameters<Parameters<typeof startHttpServer>[0]>[0]) => [
@@ -38,10 +43,10 @@ async function setUp(config: Partial<HttpConfig> = { trustedProxies: ["127.0.0.1
     signInRoutes({ accounts, gateway: () => gateway }),
   ];
   const server = await startHttpServer(routes, config, { clock });
-  const post = async (path: string, from = "192.0.2.1", body?: object, more: Readonly<Record<string, string>> = {}) =>
+  const post = async (path: string, from = "192.0.2.1", { body, headers }: Sent = {}) =>
     fetch(`${server.url}${path}`, {
       method: "POST",
-      headers: { "x-forwarded-for": from, origin: server.url, "content-type": "application/json", ...more },
+      headers: { "x-forwarded-for": from, origin: server.url, "content-type": "application/json", ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   const times = async (count: number, path: string, from?: string) => {
@@ -103,9 +108,9 @@ test("nobody shuts a client out by showing wrong secrets in its name", async () 
   const { post } = await setUp();
   const authorization = `Basic ${Buffer.from("c1:guess").toString("base64")}`;
   for (let at = 0; at < 210; at += 1) {
-    expect((await post("/limited/token?fail=1", `198.51.100.${at}`, undefined, { authorization })).status).toBe(401);
+    expect((await post("/limited/token?fail=1", `198.51.100.${at}`, { headers: { authorization } })).status).toBe(401);
   }
-  expect((await post("/limited/token", "203.0.113.1", undefined, { authorization })).status).toBe(204);
+  expect((await post("/limited/token", "203.0.113.1", { headers: { authorization } })).status).toBe(204);
 });
 
 test.each([
@@ -113,31 +118,34 @@ test.each([
   ["no origin that it names", { origin: "null" }],
   ["another site, as the browser says", { "sec-fetch-site": "cross-site" }],
   ["another port of the host", { "sec-fetch-site": "same-site" }],
-])("a page of %s in the owner's browser uses up nothing of what programs and our own pages have", async (_of, more) => {
-  const { post } = await setUp();
-  const path = "/limited/registration";
-  const byPage = async () => (await post(path, "192.0.2.1", undefined, more)).status;
-  for (let at = 0; at < defaultLimits.registration.max; at += 1) expect(await byPage()).toBe(204);
-  expect(await byPage()).toBe(429);
-  expect((await post(path)).status).toBe(204);
-});
+])(
+  "a page of %s in the owner's browser uses up nothing of what programs and our own pages have",
+  async (_of, headers) => {
+    const { post } = await setUp();
+    const path = "/limited/registration";
+    const byPage = async () => (await post(path, "192.0.2.1", { headers })).status;
+    for (let at = 0; at < defaultLimits.registration.max; at += 1) expect(await byPage()).toBe(204);
+    expect(await byPage()).toBe(429);
+    expect((await post(path)).status).toBe(204);
+  },
+);
 
 test("whoever fails to sign in is soon refused without more ado; a right link signs in from the same address", async () => {
   const { accounts, post } = await setUp();
   const { accountId } = await accounts.owner();
   const tries = async () => (await accounts.audit.page({ limit: 200 })).entries.filter((each) => each.account === null);
   for (let at = 0; at < defaultLimits.signIn.maxFailures; at += 1) {
-    expect((await post("/api/sign-in", "192.0.2.1", { link: `wrong ${at}` })).status).toBe(401);
+    expect((await post("/api/sign-in", "192.0.2.1", { body: { link: `wrong ${at}` } })).status).toBe(401);
   }
   const noted = (await tries()).length;
   expect(noted).toBe(defaultLimits.signIn.maxFailures);
   // More than the limit of all calls: failures use up nothing of what a right link needs.
   for (let at = 0; at < defaultLimits.signIn.max; at += 1) {
-    expect((await post("/api/sign-in", "192.0.2.1", { link: `wrong again ${at}` })).status).toBe(429);
+    expect((await post("/api/sign-in", "192.0.2.1", { body: { link: `wrong again ${at}` } })).status).toBe(429);
   }
   expect(await tries()).toHaveLength(noted);
   const { link } = await accounts.signIn.createLink(accountId);
-  expect((await post("/api/sign-in", "192.0.2.1", { link })).status).toBe(200);
+  expect((await post("/api/sign-in", "192.0.2.1", { body: { link } })).status).toBe(200);
 });
 
 test.each([
