@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { z } from "zod";
-import type { Conversation, Reply } from "./conversation.ts";
+import type { Conversation, Reply, ToldError } from "./conversation.ts";
 import type { Step, ToolOutcome } from "./script.ts";
 import { openEventStream, pauseFor, streamText } from "./sse.ts";
 
@@ -89,7 +89,7 @@ const newId = (prefix: string): string => `${prefix}_scripted${Date.now().toStri
 /** Answers in the words of the Messages API, streaming when asked to. */
 export async function writeMessages(response: ServerResponse, body: MessagesRequest, reply: Reply): Promise<void> {
   if (reply.kind === "error") {
-    writeMessagesError(response, reply.status, reply.message, reply);
+    writeMessagesError(response, reply);
     return;
   }
   const content = contentOf(reply);
@@ -170,13 +170,8 @@ const errorTypes = new Map([
   [529, "overloaded_error"],
 ]);
 
-/** An error in the form of the Messages API, with more headers and fields where the script names some. */
-export function writeMessagesError(
-  response: ServerResponse,
-  status: number,
-  message: string,
-  more: Partial<Pick<Extract<Reply, { readonly kind: "error" }>, "headers" | "error">> = {},
-): void {
+/** An error in the form of the Messages API. */
+export function writeMessagesError(response: ServerResponse, { status, message, ...more }: ToldError): void {
   response.writeHead(status, { "content-type": "application/json", ...more.headers });
   const error = { type: errorTypes.get(status) ?? "api_error", message, ...more.error };
   response.end(JSON.stringify({ type: "error", error }));

@@ -17,12 +17,15 @@ export interface Conversation {
   readonly answerSchema: unknown;
 }
 
+/** An error that is told, with more headers and fields where the script names some. */
+export interface ToldError extends Partial<Pick<NonNullable<Script["fail"]>, "headers" | "error">> {
+  readonly status: number;
+  readonly message: string;
+}
+
 /** What to answer, before it is written in the words of an API. */
 export type Reply =
-  | ({ readonly kind: "error"; readonly message: string } & Pick<
-      NonNullable<Script["fail"]>,
-      "status" | "headers" | "error"
-    >)
+  | ({ readonly kind: "error" } & ToldError)
   | { readonly kind: "tool"; readonly thinking: string | null; readonly step: Step }
   | { readonly kind: "text"; readonly thinking: string | null; readonly text: string; readonly slowMs: number };
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { z } from "zod";
-import type { Conversation, Reply } from "./conversation.ts";
+import type { Conversation, Reply, ToldError } from "./conversation.ts";
 import type { Step, ToolOutcome } from "./script.ts";
 import { pauseFor, streamText } from "./sse.ts";
 
@@ -82,7 +82,7 @@ let nextId = 0;
 /** Answers in the words of the Gemini API, streaming when asked to. */
 export async function writeContent(response: ServerResponse, reply: Reply, streams: boolean): Promise<void> {
   if (reply.kind === "error") {
-    writeContentError(response, reply.status, reply.message, reply);
+    writeContentError(response, reply);
     return;
   }
   const thoughts = reply.thinking === null ? [] : [{ text: `**Thinking** ${reply.thinking}`, thought: true }];
@@ -134,13 +134,8 @@ const errorStates = new Map([
   [503, "UNAVAILABLE"],
 ]);
 
-/** An error in the form of the Gemini API, with more headers and fields where the script names some. */
-export function writeContentError(
-  response: ServerResponse,
-  status: number,
-  message: string,
-  more: Partial<Pick<Extract<Reply, { readonly kind: "error" }>, "headers" | "error">> = {},
-): void {
+/** An error in the form of the Gemini API. */
+export function writeContentError(response: ServerResponse, { status, message, ...more }: ToldError): void {
   response.writeHead(status, { "content-type": "application/json", ...more.headers });
   const error = { code: status, message, status: errorStates.get(status) ?? "INTERNAL", ...more.error };
   response.end(JSON.stringify({ error }));

@@ -73,7 +73,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     options.reply?.(conversation) ?? replyTo(conversation, countFailure);
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
-      if (!response.headersSent) writeMessagesError(response, 500, String(error));
+      if (!response.headersSent) writeMessagesError(response, { status: 500, message: String(error) });
       else response.destroy();
     });
   });
@@ -103,7 +103,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
       const parsed = messagesRequest.safeParse(JSON.parse(body));
       if (!parsed.success) {
         record(null);
-        writeMessagesError(response, 400, parsed.error.message);
+        writeMessagesError(response, { status: 400, message: parsed.error.message });
         return;
       }
       const conversation = readMessages(parsed.data);
@@ -114,7 +114,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
       const parsed = responsesRequest.safeParse(JSON.parse(body));
       if (!parsed.success) {
         record(null);
-        writeResponsesError(response, 400, parsed.error.message);
+        writeResponsesError(response, { status: 400, message: parsed.error.message });
         return;
       }
       const conversation = readResponses(parsed.data);
@@ -125,7 +125,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
       const parsed = completionsRequest.safeParse(JSON.parse(body));
       if (!parsed.success) {
         record(null);
-        writeResponsesError(response, 400, parsed.error.message);
+        writeResponsesError(response, { status: 400, message: parsed.error.message });
         return;
       }
       const conversation = readCompletions(parsed.data);
@@ -137,7 +137,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
       const parsed = contentRequest.safeParse(JSON.parse(body));
       if (!parsed.success) {
         record(null);
-        writeContentError(response, 400, parsed.error.message);
+        writeContentError(response, { status: 400, message: parsed.error.message });
         return;
       }
       const conversation = readContent(parsed.data, model);

@@ -34,11 +34,11 @@ export async function writeCompletions(
   reply: Reply,
 ): Promise<void> {
   if (reply.kind === "error") {
-    writeResponsesError(response, reply.status, reply.message, reply);
+    writeResponsesError(response, reply);
     return;
   }
   if (reply.kind === "tool") {
-    writeResponsesError(response, 400, "Chat completions are answered without tools here.");
+    writeResponsesError(response, { status: 400, message: "Chat completions are answered without tools here." });
     return;
   }
   await pauseFor(response, reply.slowMs);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { z } from "zod";
 import { newId, type OutputItem, toolItem } from "./codex-tool-calls.ts";
-import type { Conversation, Reply } from "./conversation.ts";
+import type { Conversation, Reply, ToldError } from "./conversation.ts";
 import type { ToolOutcome } from "./script.ts";
 import { type EventWriter, openEventStream, streamText } from "./sse.ts";
 
@@ -77,7 +77,7 @@ function outcomeOf(item: InputItem): readonly ToolOutcome[] {
 /** Answers in the words of the Responses API, always streaming. */
 export async function writeResponses(response: ServerResponse, body: ResponsesRequest, reply: Reply): Promise<void> {
   if (reply.kind === "error") {
-    writeResponsesError(response, reply.status, reply.message, reply);
+    writeResponsesError(response, reply);
     return;
   }
   const stream = openEventStream(response);
@@ -166,13 +166,8 @@ async function sendMessage(
   return done;
 }
 
-/** An error in the form of the Responses API, with more headers and fields where the script names some. */
-export function writeResponsesError(
-  response: ServerResponse,
-  status: number,
-  message: string,
-  more: Partial<Pick<Extract<Reply, { readonly kind: "error" }>, "headers" | "error">> = {},
-): void {
+/** An error in the form of the Responses API. */
+export function writeResponsesError(response: ServerResponse, { status, message, ...more }: ToldError): void {
   response.writeHead(status, { "content-type": "application/json", ...more.headers });
   const type = status < 500 ? "invalid_request_error" : "server_error";
   response.end(JSON.stringify({ error: { type, code: null, message, param: null, ...more.error } }));
