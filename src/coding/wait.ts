@@ -13,7 +13,7 @@ export async function untilTaken(live: LiveSession, promptId: string, signal: Ab
     if (live.exit !== null) return true;
     const state = live.outbox.progressOf(promptId)?.state ?? null;
     if (state === "queued") return !isResting(live.state) && live.state.activity !== "starting";
-    if (state === "sent" && live.outbox.unconfirmed !== null) return false;
+    if (state === "sent" && (live.outbox.unconfirmed !== null || live.outbox.isTyping(promptId))) return false;
     return !live.provisional;
   };
   await live.changes.until(taken, { timeoutMs: bootMs, signal });

@@ -1,5 +1,6 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { newUuid } from "../../src/core/ids.ts";
 import type { ListAgentsOutput } from "../../src/wire/coding.ts";
@@ -9,7 +10,6 @@ import { echoOf } from "../model-server/script.ts";
 import { readEvents } from "../support/event-reader.ts";
 import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { hostOf } from "../support/situations.ts";
-import { atTerminal } from "../support/type-into.ts";
 
 // Gemini CLI itself, in the gateway: what docs/agents.md says of it. Its start takes seconds of a core.
 
@@ -47,6 +47,18 @@ async function rememberedTurns(sessionId: string): Promise<readonly number[]> {
   return turns.map(({ index }) => index).toSorted((one, other) => one - other);
 }
 
+/** Longer than it takes to type a prompt and press Enter. */
+const stoppedMs = 1_000;
+
+/** The agent reads nothing while it is typed into, and then all at once: Enter that comes together with a paste is a new line to it. */
+async function whileStopped<T>(pid: number | null, ask: () => Promise<T>): Promise<T> {
+  process.kill(pid ?? 0, "SIGSTOP");
+  const asking = ask();
+  await sleep(stoppedMs);
+  process.kill(pid ?? 0, "SIGCONT");
+  return asking;
+}
+
 /** The events from now on, without those of which there may be more on a slow machine. */
 async function milestones(): Promise<() => readonly string[]> {
   const { accountId } = await gateway.app.accounts.owner();
@@ -71,7 +83,7 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   await gateway.close();
   gateway = await startGateway(world);
   const told = await milestones();
-  const third = await gateway.api.ask({ dir, sessionId, prompt: "a third one", waitMs });
+  const third = await whileStopped(pid, () => gateway.api.ask({ dir, sessionId, prompt: "a third one", waitMs }));
   expect(third).toMatchObject({ delivered: true, activity: "idle", started: "reconnect", pid });
 
   await killAndWait(pid ?? 0);
@@ -136,12 +148,9 @@ test("an open dialog is told and nothing is typed into it; stopped, what waited 
 
   const { pid } = asked;
   const successor = async () => (await gateway.api.read(sessionId)).continuedBy;
-  await atTerminal(world, pid, async ({ press }) => {
-    await press("/clear");
-    // What comes too soon after what was typed is a new line, by the agent's own clock.
-    const pressed = async () => press("\r").then(successor);
-    await expect.poll(pressed, { ...patience, interval: 1_000 }).not.toBeNull();
-  });
+  const clear = { dir, sessionId, prompt: "/clear", allowCommands: true };
+  expect(await whileStopped(pid, () => gateway.api.ask(clear))).toMatchObject({ delivered: null });
+  await expect.poll(successor, patience).not.toBeNull();
   expect(await gateway.api.read(sessionId)).toMatchObject({ status: "completed", pid: null });
   const next = (await successor()) ?? "";
   const after = await gateway.api.ask({ dir, sessionId: next, prompt: "after", waitMs });

@@ -24,6 +24,11 @@ test.each([
   expect(geminiCli.composerPainted(lines)).toBe(painted);
 });
 
+test("what stands in the composer is what was typed, without its sign and without what was said before", () => {
+  expect(geminiCli.composer?.text([...said, "✦ ECHO", top, " > one", "   two", bottom, ...foot])).toBe("one\ntwo");
+  expect(geminiCli.composer?.text([...said, "✦ ECHO"])).toBeNull();
+});
+
 test.each([
   ["◇  Ready (project)", "idle"],
   ["✦  Working… (project)", "working"],

@@ -51,7 +51,9 @@ export const geminiCli: AgentTemplate = {
   loginArgs: [],
   plan,
   parseHook: () => null,
-  composerPainted,
+  composerPainted: (lines) => composerRows(lines) !== null,
+  // To the left, and the line end before that: as many lines as it shows at most, for a longer paste is one word in it.
+  composer: { text: (lines) => composerRows(lines)?.join("\n") ?? null, clearKeys: "\x15\x7f".repeat(20) },
   // What was stopped before it was answered does not come back into the composer (measured).
   clearComposer: null,
   readTitle,
@@ -64,8 +66,8 @@ export const geminiCli: AgentTemplate = {
   discoverSessionId: async () => null,
   moves: {
     watched: (transcriptPath) => join(projectOf(transcriptPath), typedLog),
-    movedTo({ pid, transcriptPath }) {
-      const process = loggedProcess(pid);
+    async movedTo({ pid, transcriptPath }) {
+      const process = await loggedProcess(pid);
       return process === null ? null : movedTo(projectOf(transcriptPath), process, Date.now());
     },
   },
@@ -133,10 +135,15 @@ const boxBottom = /^▀{8,}/;
 /** What follows in a conversation: an answer, a message, a box. */
 const conversation = /^\s*[✦╭│ℹ✕⚠]/;
 
-/** The last box with a prompt sign, when nothing but the lines of state follows: what was said before stands in such boxes too. */
-function composerPainted(lines: readonly string[]): boolean {
+/**
+ * What is in the last box with a prompt sign, when nothing but the lines of state follows: what was said before stands in such boxes too.
+ * Null when there is none.
+ */
+function composerRows(lines: readonly string[]): readonly string[] | null {
   const top = lines.findLastIndex((line) => boxTop.test(line));
   const bottom = lines.findLastIndex((line) => boxBottom.test(line));
-  if (top === -1 || bottom <= top + 1 || !/^ [>*](?:\s|$)/.test(lines[top + 1] ?? "")) return false;
-  return !lines.slice(bottom + 1).some((line) => conversation.test(line));
+  if (top === -1 || bottom <= top + 1 || !/^ [>*](?:\s|$)/.test(lines[top + 1] ?? "")) return null;
+  if (lines.slice(bottom + 1).some((line) => conversation.test(line))) return null;
+  // The sign and what is left of the other lines.
+  return lines.slice(top + 1, bottom).map((line) => line.slice(3));
 }

@@ -29,9 +29,9 @@ test.skipIf(process.platform !== "linux")(
     };
     const named = await start([`--session-id=${id}`]);
     await start([`--session-id=${other}`], { GEMINI_CLI_HOME: join(root, "elsewhere") });
-    expect(loggedProcess(named)?.firstId).toBe(id);
-    expect(Math.abs(Date.now() - (loggedProcess(named)?.startedAt ?? 0))).toBeLessThan(60_000);
-    expect(loggedProcess(process.pid)).toBeNull();
+    expect((await loggedProcess(named))?.firstId).toBe(id);
+    expect(Math.abs(Date.now() - ((await loggedProcess(named))?.startedAt ?? 0))).toBeLessThan(60_000);
+    expect(await loggedProcess(process.pid)).toBeNull();
     expect([...(await geminiSessions(home))]).toEqual([[id, { pid: named, activity: null }]]);
     const unnamed = await start([]);
     const head = { sessionId: other, startTime: new Date().toISOString() };
@@ -39,7 +39,7 @@ test.skipIf(process.platform !== "linux")(
     expect((await geminiSessions(home)).get(other)).toEqual({ pid: unnamed, activity: null });
     expect(await geminiSessions(join(root, "none"))).toEqual(new Map());
     await start(["--resume", id]);
-    expect(loggedProcess(named), "both are logged under one id").toBeNull();
+    expect(await loggedProcess(named), "both are logged under one id").toBeNull();
   },
 );
 

@@ -47,7 +47,7 @@ export async function geminiSessions(home: string): Promise<ReadonlyMap<string, 
   const folders = projectFolders(home);
   const found = new Map<string, ExternalHolder>();
   if (folders.size === 0 || process.platform !== "linux") return found;
-  const processes = geminiProcesses(home);
+  const processes = await geminiProcesses(home);
   const named = processes.map(({ namedId }) => namedId);
   for (const one of processes) {
     const folder = folders.get(one.cwd);
@@ -69,10 +69,10 @@ function isShared(id: string, named: readonly (string | null)[]): boolean {
  * What the log can know a process by; null for one whose arguments name no session, or the same as those of another, and where the system
  * does not tell.
  */
-export function loggedProcess(pid: number): LoggedProcess | null {
+export async function loggedProcess(pid: number): Promise<LoggedProcess | null> {
   const firstId = geminiArguments(argumentsOf(pid, "gemini")) ?? null;
   if (firstId === null) return null;
-  const same = geminiProcesses(homeOf(pid)).filter(({ namedId }) => namedId === firstId);
+  const same = (await geminiProcesses(homeOf(pid))).filter(({ namedId }) => namedId === firstId);
   const [only] = same;
   return same.length === 1 && only?.pid === pid ? { firstId, startedAt: only.startedAt } : null;
 }
@@ -97,14 +97,14 @@ function begunWith(
 }
 
 /** Of one that started itself once more with the same arguments, the second. */
-function geminiProcesses(home: string): readonly GeminiProcess[] {
-  const all = allProcesses(home);
+async function geminiProcesses(home: string): Promise<readonly GeminiProcess[]> {
+  const all = await allProcesses(home);
   return all.filter((one) => !all.some(({ parentPid, namedId }) => parentPid === one.pid && namedId === one.namedId));
 }
 
-function allProcesses(home: string): readonly GeminiProcess[] {
+async function allProcesses(home: string): Promise<readonly GeminiProcess[]> {
   const boot = bootedAt();
-  return agentProcesses("gemini", script).flatMap(({ row, options, cwd }) => {
+  return (await agentProcesses("gemini", script)).flatMap(({ row, options, cwd }) => {
     const { pid, parentPid } = row;
     if (homeOf(pid) !== home) return [];
     return [{ pid, parentPid, namedId: namedIn(options), cwd, startedAt: startedAt(row, boot) }];

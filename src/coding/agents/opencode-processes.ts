@@ -21,7 +21,7 @@ function namedIn(options: readonly string[]): string | null {
  */
 export async function openCodeSessions(database: string): Promise<ReadonlyMap<string, ExternalHolder>> {
   const found = new Map<string, ExternalHolder>();
-  for (const { row, options } of agentProcesses("opencode", program)) {
+  for (const { row, options } of await agentProcesses("opencode", program)) {
     const named = namedIn(options);
     if (named === null) continue;
     const env = variablesOf(row.pid, ["HOME", "XDG_DATA_HOME", "OPENCODE_DB", "POSTERN_SESSION_INBOX"]);

@@ -174,6 +174,12 @@ export interface AgentTemplate {
   /** Whether the visible screen shows the painted composer: ready for a paste. Readiness only, never activity. */
   composerPainted(lines: readonly string[]): boolean;
   /**
+   * For an agent that may take Enter for a new line: what stands in its composer on this screen (null when there is none), and the keys that
+   * empty it from the end of what was typed. What was typed is looked for before Enter, and whether it has gone after it. Missing where
+   * Enter does not fail.
+   */
+  readonly composer?: { text(lines: readonly string[]): string | null; readonly clearKeys: string };
+  /**
    * For an agent that puts a prompt back into its composer when it is stopped before it answered (Claude Code, measured), where the next
    * one would be typed behind it: the keys that empty the composer on this screen, null when it is empty. Null for other agents.
    */
@@ -191,7 +197,7 @@ export interface AgentTemplate {
     movedTo(process: {
       readonly pid: number;
       readonly transcriptPath: string;
-    }): { readonly sessionId: string } | "soon" | null;
+    }): Promise<{ readonly sessionId: string } | "soon" | null>;
   };
   /** The folders under which this agent's transcripts lie, given its environment. */
   transcriptRoots(env: Environment): readonly string[];

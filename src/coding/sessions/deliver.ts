@@ -4,14 +4,16 @@ import type { Clock } from "../../core/clock.ts";
 import { isErrno } from "../../core/errors.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate } from "../agents/template.ts";
+import { composerText, submit, untilShown } from "./submit.ts";
 
 /**
  * How a delivery ended.
  * - `typed`: the text is in the composer and Enter was pressed, or a dialog that opened in between kept Enter back.
+ * - `held`: Enter was pressed, and the text stays in the composer, as far as the agent shows it.
  * - `not_ready`: the terminal did not take input; `onTyping` was not called.
  * - `lost`: `onTyping` was called, but no editor came and the composer is gone, so nothing was typed. Not to be sent again.
  */
-export type TypedPrompt = "typed" | "not_ready" | "lost";
+export type TypedPrompt = "typed" | "held" | "not_ready" | "lost";
 
 const composerWaitMs = 15_000;
 const composerPollMs = 50;
@@ -31,6 +33,7 @@ export async function typePrompt(
   const { terminalId, template } = terminal;
   const { maySend } = prompt;
   if (!(await composerReady(deps, terminal, { maySend, timeoutMs: composerWaitMs }))) return "not_ready";
+  const before = await composerText(deps, terminal);
   await prompt.onTyping();
   const { paste } = template;
   const text = prompt.text + paste.suffix;
@@ -38,12 +41,13 @@ export async function typePrompt(
   // Whatever took the composer's place, another program perhaps, would take the text as keystrokes.
   if (editor === "absent" && !((await maySend()) && (await composerOnScreen(host, terminal)))) return "lost";
   if (editor !== "done") await host.write(terminalId, paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text);
+  const typed = { text, before, maySend };
+  await untilShown(deps, terminal, typed);
   await clock.sleep(paste.enterDelayMs);
   // A long text may fill the screen and hide the composer's frame: then its time has to do.
   if (editor === "done") await composerReady(deps, terminal, { maySend, timeoutMs: redrawMs });
   // A dialog that opened in between takes Enter for itself; the caller presses it once the dialog is gone.
-  if (await maySend()) await host.write(terminalId, "\r");
-  return "typed";
+  return submit(deps, terminal, typed);
 }
 
 // After its editor an agent draws itself again within 0.1 s; 110 KB took one of them 1.5 s.

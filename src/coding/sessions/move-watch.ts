@@ -37,8 +37,9 @@ export class MoveWatch {
     if (template.moves === undefined || transcriptPath === null) return null;
     this.#unwatch ??= this.#watch(template.moves.watched(transcriptPath));
     if (!this.#isDue) return null;
-    const moved = template.moves.movedTo({ pid, transcriptPath });
-    this.#isDue = moved === "soon";
+    this.#isDue = false; // what is typed while we look is looked at again
+    const moved = await template.moves.movedTo({ pid, transcriptPath });
+    this.#isDue ||= moved === "soon";
     if (moved === null || moved === "soon" || moved.sessionId === identity.record.sessionId) return null;
     return (await identity.follow(moved.sessionId)) ? template.findTranscript(moved.sessionId, env) : null;
   }

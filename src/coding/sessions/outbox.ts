@@ -3,6 +3,7 @@ import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import { composerOnScreen, typePrompt } from "./deliver.ts";
 import type { OpenPrompt, PromptQueue, PromptState } from "./prompt-queue.ts";
+import { takeOut } from "./submit.ts";
 
 /** How far a prompt has come. */
 export interface PromptProgress {
@@ -65,6 +66,8 @@ export class Outbox {
   readonly #progress = new Map<string, PromptProgress>();
   #waiting: OpenPrompt[] = [];
   #sent: SentPrompt | null = null;
+  /** The prompt that is being typed. */
+  #typing: string | null = null;
   /** The prompt whose turn runs. */
   #current: string | null = null;
   #busy = false;
@@ -128,19 +131,44 @@ export class Outbox {
   }
 
   async #send(prompt: OpenPrompt): Promise<void> {
+    const { promptId, prompt: text } = prompt;
     const turnsBefore = await this.#view.turnsBeforeNext();
-    const typed = await typePrompt(this.#deps, this.#terminal, {
-      text: prompt.prompt,
-      maySend: () => this.#view.maySendNow(),
-      onTyping: async () => {
-        await this.#deps.queue.mark(prompt.promptId, "sent");
-        this.#waiting = this.#waiting.filter((other) => other !== prompt);
-        this.#note(prompt.promptId, { state: "sent", turnsBefore, turnOver: false });
-        this.#awaitConfirmation(prompt.promptId, prompt.prompt, "typing");
-      },
-    });
-    if (typed === "lost" && this.#sent?.promptId === prompt.promptId) await this.#lose(this.#sent);
-    if (typed === "typed" && this.#sent === null) await this.#deps.clock.sleep(commandSettleMs);
+    try {
+      const typed = await typePrompt(this.#deps, this.#terminal, {
+        text,
+        maySend: () => this.#view.maySendNow(),
+        onTyping: async () => {
+          await this.#deps.queue.mark(promptId, "sent");
+          this.#waiting = this.#waiting.filter((other) => other !== prompt);
+          this.#typing = promptId;
+          this.#note(promptId, { state: "sent", turnsBefore, turnOver: false });
+          if (this.#canConfirm(text)) this.#awaitConfirmation(promptId, text, "typing");
+        },
+      });
+      if (typed === "lost" && this.#sent?.promptId === promptId) await this.#lose(this.#sent);
+      // Of a prompt, its turn in the transcript has the last word.
+      if ((typed === "lost" || typed === "held") && !this.#canConfirm(text)) await this.#giveUp(promptId, text);
+    } finally {
+      await this.#typedAll(prompt);
+    }
+    if (this.#sent === null && this.#progress.get(promptId)?.state === "unknown") {
+      await this.#deps.clock.sleep(commandSettleMs);
+    }
+  }
+
+  /** Nothing will tell what became of a command. */
+  async #typedAll({ promptId, prompt }: OpenPrompt): Promise<void> {
+    if (this.#typing !== promptId) return;
+    this.#typing = null;
+    if (!this.#canConfirm(prompt) && this.#progress.get(promptId)?.state === "sent") {
+      await this.#settle(promptId, "unknown");
+    }
+  }
+
+  /** It stays in the composer, where the next one would be typed behind it. */
+  async #giveUp(promptId: string, text: string): Promise<void> {
+    await takeOut(this.#deps, this.#terminal, text);
+    await this.#settle(promptId, "lost");
   }
 
   #awaitConfirmation(promptId: string, text: string, by: "argv" | "typing"): void {
@@ -157,6 +185,11 @@ export class Outbox {
     if (!template.hasHooks && template.transcriptFormat === null) return false;
     if (template.commandWords.includes(text)) return false;
     return !template.commandPrefixes.some((prefix) => text.startsWith(prefix));
+  }
+
+  /** Whether this prompt is being typed. */
+  isTyping(promptId: string): boolean {
+    return this.#typing === promptId;
   }
 
   /** The text of the prompt that waits for its confirmation. */
@@ -197,7 +230,10 @@ export class Outbox {
       this.#sent = { ...sent, sentAt: this.#deps.clock.now() - enterAgainMs };
       return;
     }
-    if (age > typedLostMs) return this.#lose(sent);
+    if (age > typedLostMs) {
+      await takeOut(this.#deps, this.#terminal, sent.text);
+      return this.#lose(sent);
+    }
     // Enter on an empty composer does nothing.
     if (age > enterAgainMs * sent.enters && sent.enters <= 2) {
       this.#sent = { ...sent, enters: sent.enters + 1 };
