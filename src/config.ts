@@ -118,7 +118,11 @@ function readConfigFile(home: string): Record<string, unknown> {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR")) return {}; // what is wrong with the folder, who makes it says
-    throw new PosternError("invalid_configuration", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });
+    const advice = isErrno(error, "EACCES", "EPERM")
+      ? "Let this user read it, or choose another folder with POSTERN_HOME."
+      : 'Mend the file, which holds one JSON object, as {"port": 7177}.';
+    const message = `Cannot read ${path}: ${error instanceof z.ZodError ? "it is no object" : messageOf(error)}. ${advice}`;
+    throw new PosternError("invalid_configuration", message, { cause: error });
   }
 }
 

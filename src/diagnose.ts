@@ -213,7 +213,9 @@ function ask({ path, ...door }: Door & { readonly path: string }): Promise<unkno
       },
     );
     outgoing.on("timeout", () => outgoing.destroy(new Error("No answer.")));
-    outgoing.on("error", (error) => resolve(isErrno(error, "ENOENT", "ECONNREFUSED", "ENOTSOCK") ? null : "silent"));
+    outgoing.on("error", (error) =>
+      resolve(isErrno(error, "ENOENT", "ENOTDIR", "ECONNREFUSED", "ENOTSOCK") ? null : "silent"),
+    );
     outgoing.end();
   });
 }

@@ -32,7 +32,7 @@ export async function probeTerminalHost(socketPath: string, clock: Clock): Promi
     }
   } catch (error) {
     const cause = error instanceof Error ? error.cause : undefined;
-    if (isErrno(cause, "ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return null;
+    if (isErrno(cause, "ENOENT", "ENOTDIR", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return null;
     throw error;
   }
 }
