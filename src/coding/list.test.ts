@@ -1,152 +1,14 @@
 import { mkdir, realpath, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
+import { expect, test } from "vitest";
+import { describeOnBothStores } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
+import { base, day, openSessionList, owner } from "../../test/support/session-list.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
-import { systemClock } from "../core/clock.ts";
-import { silentLog } from "../core/log.ts";
-import { createFolders } from "../folders/index.ts";
-import { type ListInput, type ListOutput, listInputSchema } from "../wire/session-lists.ts";
-import { claudeCode } from "./agents/claude-code.ts";
-import { codex } from "./agents/codex.ts";
-import type { ExternalHolder } from "./agents/template.ts";
-import { openCatalogDatabase, openCatalogReader } from "./catalog/catalog-database.ts";
-import type { TranscriptRow } from "./catalog/catalog-tables.ts";
-import { createDirs } from "./dirs.ts";
-import { createList } from "./list.ts";
-import type { Caller } from "./ports.ts";
-import { createSessionPages } from "./session-pages.ts";
-import { createPromptQueue } from "./sessions/prompt-queue.ts";
-import { createSessionStore, type SessionRecord } from "./sessions/session-store.ts";
-import { createVisibleDirs } from "./visible-dirs.ts";
-
-const owner: Caller = { accountId: "owner", scopes: new Set(), folders: null };
-const day = 86_400_000;
-const base = Date.parse("2026-03-01T00:00:00.000Z");
-
-/** A list over a real store and a catalog whose rows the test writes. */
-async function openList(openStore: OpenTestStore) {
-  const store = await openStore();
-  const { url, path } = store.place;
-  const place = { url, path: `${path}.catalog`, storePath: path };
-  const writer = await openCatalogDatabase(place, silentLog);
-  onTestFinished(() => writer.close());
-  const reader = await openCatalogReader(place, silentLog);
-  onTestFinished(() => reader.close());
-  const sessions = createSessionStore(store.db, { nodeId: "local" });
-  const queue = createPromptQueue(store.db, systemClock);
-  const folders = createFolders({ db: store.db, clock: systemClock, home: "/nowhere" });
-  const external = new Map<string, ExternalHolder>();
-  const roots: { path: string; repository: string }[] = [];
-  let meanwhile = async (): Promise<void> => undefined;
-  let indexing: ListOutput["indexing"] = null;
-  const templates = [
-    { ...claudeCode, externalSessions: async () => external },
-    { ...codex, externalSessions: async () => new Map() },
-  ];
-  const catalog = { database: async () => reader, firstPage: async () => undefined, indexing: () => indexing };
-  const pages = createSessionPages({
-    catalog,
-    store: sessions,
-    queue,
-    live: { all: () => [] },
-    worktrees: { ofSession: async () => null },
-    templates,
-    environmentOf: () => ({}),
-  });
-  const worktrees = {
-    async worktreeRoots() {
-      await meanwhile();
-      return roots;
-    },
-  };
-  const visibleDirs = createVisibleDirs({
-    visibleAmong: (dirs, rule) => folders.visibleAmong(dirs, rule),
-    worktrees,
-  });
-  const dirs = createDirs({ catalog, visibleDirs, worktrees });
-  const list = createList({ catalog, pages, visibleDirs, templates });
-  let written = 0;
-
-  return {
-    store,
-    folders,
-    external,
-    roots,
-    queue,
-    indexing: (now: ListOutput["indexing"]) => {
-      indexing = now;
-    },
-    /** Happens in the middle of each list, while it is found out what the caller may see. */
-    meanwhile: (happens: () => Promise<void>) => {
-      meanwhile = happens;
-    },
-    dirs: async (caller = owner) => (await dirs(caller)).dirs.map((each) => Object.values(each)),
-    list: (input: ListInput = {}, caller = owner) => list(listInputSchema.parse(input), caller),
-    ids: async (input: ListInput = {}, caller = owner) =>
-      (await list(listInputSchema.parse(input), caller)).sessions.map(({ sessionId }) => sessionId),
-    async transcript(sessionId: string, row: Partial<TranscriptRow> = {}): Promise<void> {
-      written += 1;
-      await writer.db
-        .insertInto("transcripts")
-        .values({
-          transcript_id: written,
-          path: `/t/${sessionId}-${written}.jsonl`,
-          agent: "claude-code",
-          format: "claude",
-          session_id: sessionId,
-          kind: "session",
-          listed: 1,
-          file_key: "",
-          size_bytes: 100,
-          modified_at: 0,
-          parsed_offset: 100,
-          inside_too_long: 0,
-          fingerprint: "",
-          reader_state: null,
-          complete: 1,
-          unreadable: 0,
-          skipped_lines: 0,
-          dir: "/code",
-          branch: "main",
-          model: "m",
-          title: `About ${sessionId}`,
-          first_prompt: null,
-          created_at: base,
-          updated_at: base,
-          turn_count: 2,
-          ...row,
-        })
-        .execute();
-    },
-    record: (sessionId: string, record: Partial<SessionRecord> = {}): Promise<void> =>
-      sessions.insert({
-        sessionId,
-        aliases: [],
-        agent: "claude-code",
-        dir: "/code",
-        title: null,
-        model: null,
-        permissionMode: "ask",
-        transcriptPath: null,
-        launchId: null,
-        terminalId: null,
-        createdAt: base,
-        updatedAt: base,
-        closedAt: null,
-        exitCode: null,
-        signal: null,
-        lastScreen: null,
-        continuedBy: null,
-        ...record,
-      }),
-  };
-}
 
 describeOnBothStores("the list of sessions", (openStore) => {
   test("joins what is on disk and what is on record, each session once, the most recently updated first", async () => {
-    const { list, transcript, record, store } = await openList(openStore);
+    const { list, transcript, record, store } = await openSessionList(openStore);
     await transcript("old", { updated_at: base - day });
     await transcript("both", { updated_at: base + day, dir: "/code/cwd" });
     await record("both", {
@@ -187,7 +49,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
   });
 
   test("pages through all of them in one stable order, also where times are equal", async () => {
-    const { list, transcript, record } = await openList(openStore);
+    const { list, transcript, record } = await openSessionList(openStore);
     const names = Array.from({ length: 30 }, (_, at) => `s${String(at).padStart(2, "0")}`);
     for (const name of names.toReversed()) await (name < "s20" ? transcript(name) : record(name));
     const seen: string[] = [];
@@ -201,7 +63,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
   });
 
   test("filters by agent, by name or alias, and knows which there are", async () => {
-    const { ids, list, transcript, record } = await openList(openStore);
+    const { ids, list, transcript, record } = await openSessionList(openStore);
     await transcript("a", { updated_at: base + 2 });
     await transcript("b", { agent: "codex", updated_at: base + 1 });
     await record("c", { agent: "codex" });
@@ -213,7 +75,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
   });
 
   test("filters by time, at or after a date or a date-time with any offset", async () => {
-    const { ids, transcript, record } = await openList(openStore);
+    const { ids, transcript, record } = await openSessionList(openStore);
     await transcript("exactly", { updated_at: base });
     await transcript("before", { updated_at: base - 1 });
     await record("after", { updatedAt: base + 1 });
@@ -223,7 +85,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
   });
 
   test("filters by status: live ones of others run, ended ones have a transcript or failed", async () => {
-    const { ids, list, transcript, record, external, indexing } = await openList(openStore);
+    const { ids, list, transcript, record, external, indexing } = await openSessionList(openStore);
     await transcript("running");
     await transcript("ended");
     await record("failed");
@@ -247,7 +109,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
   });
 
   test("filters by directory, the resolved one and all below it, by whole names", async () => {
-    const { ids, list, transcript, record, roots } = await openList(openStore);
+    const { ids, list, transcript, record, roots } = await openSessionList(openStore);
     const root = await makeTempFolder();
     await mkdir(join(root, "project/deep"), { recursive: true });
     await symlink(join(root, "project"), join(root, "link"));
@@ -273,7 +135,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
   });
 
   test("shows of registered folders, and of a token's, only what lies in them", async () => {
-    const { ids, list, transcript, record, folders, roots } = await openList(openStore);
+    const { ids, list, transcript, record, folders, roots } = await openSessionList(openStore);
     const root = await makeTempFolder();
     for (const name of ["open", "open/closed", "other", "repository"]) await mkdir(join(root, name));
     await transcript("in", { dir: join(root, "open/x"), updated_at: base + 3 });
@@ -297,7 +159,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
   });
 
   test("shows a limited caller nothing that comes from elsewhere while it is looked", async () => {
-    const { list, transcript, meanwhile } = await openList(openStore);
+    const { list, transcript, meanwhile } = await openSessionList(openStore);
     const limited = { ...owner, folders: ["/code"] };
     meanwhile(() => transcript("early", { dir: "/secret" }));
     expect(await list({}, limited), "of a catalog that was empty").toMatchObject({ sessions: [], total: 0 });
@@ -306,27 +168,8 @@ describeOnBothStores("the list of sessions", (openStore) => {
     expect(await list({}, limited)).toMatchObject({ sessions: [{ sessionId: "mine" }], total: 1 });
   });
 
-  test("the directories of all sessions that the caller may see, with how many and when last", async () => {
-    const { dirs, transcript, record, roots } = await openList(openStore);
-    await transcript("a", { dir: "/code/app", updated_at: base });
-    await transcript("b", { dir: "/code/app", updated_at: base + day });
-    await transcript("part", { dir: "/code/app", listed: 0 });
-    await transcript("moved", { dir: "/code/cwd", updated_at: base });
-    await record("moved", { dir: "/code/other", updatedAt: base - day });
-    await record("alone", { dir: "/code/feat/src", updatedAt: base + 2 * day });
-    roots.push({ path: "/code/feat", repository: "/code/app" });
-    const at = (days: number): string => new Date(base + days * day).toISOString();
-    expect(await dirs()).toEqual([
-      ["/code/app/src", 1, at(2)],
-      ["/code/app", 2, at(1)],
-      ["/code/other", 1, at(0)],
-    ]);
-    expect(await dirs({ ...owner, folders: ["/code/other"] })).toEqual([["/code/other", 1, at(0)]]);
-    expect(await dirs({ ...owner, folders: ["/elsewhere"] })).toEqual([]);
-  });
-
   test("tells how many prompts wait", async () => {
-    const { list, record, queue } = await openList(openStore);
+    const { list, record, queue } = await openSessionList(openStore);
     await record("busy");
     for (const promptId of ["p1", "p2"]) {
       await queue.add({

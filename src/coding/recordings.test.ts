@@ -2,7 +2,8 @@ import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import headlessModule from "@xterm/headless";
 import { expect, test } from "vitest";
-import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
+import { openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
+import { sessionRecord } from "../../test/support/session-record.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { ended, makeHostFixture, scriptSpec, waitUntil } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
@@ -14,62 +15,9 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { createRecordings, type Recordings } from "./recordings.ts";
 import { launchDirOf } from "./sessions/launch.ts";
 import { createPromptQueue } from "./sessions/prompt-queue.ts";
-import { dropRecordings, recordingsOf, terminalsOfOnly } from "./sessions/session-recordings.ts";
-import { createSessionStore, type SessionRecord, type SessionStore } from "./sessions/session-store.ts";
+import { createSessionStore, type SessionStore } from "./sessions/session-store.ts";
 
-const record: SessionRecord = {
-  sessionId: "first",
-  aliases: [],
-  agent: "codex",
-  dir: "/code/project",
-  title: null,
-  model: null,
-  permissionMode: "ask",
-  transcriptPath: null,
-  launchId: null,
-  terminalId: null,
-  createdAt: 1,
-  updatedAt: 1,
-  closedAt: null,
-  exitCode: null,
-  signal: null,
-  lastScreen: null,
-  continuedBy: null,
-};
-
-describeOnBothStores("which terminals showed a session", (openStore) => {
-  test("follows launches, a change of its id, and what a terminal goes on with", async () => {
-    const { db } = await openStore();
-    const store = createSessionStore(db, { nodeId: "local" });
-    const shown = async (sessionId: string) =>
-      (await recordingsOf(db, sessionId)).map(({ terminalId, startedAt, endedAt }) => [terminalId, startedAt, endedAt]);
-    await store.insert({ ...record, terminalId: "one", updatedAt: 10 });
-    await store.insert({ ...record, sessionId: "found on disk" });
-    await store.rekey("first", "real");
-    await store.update("real", { terminalId: null, updatedAt: 20 });
-    await store.update("real", { terminalId: "two", updatedAt: 30 });
-    expect(await shown("real")).toEqual([
-      ["one", 10, null],
-      ["two", 30, null],
-    ]);
-    const next = { ...record, sessionId: "next", terminalId: "two", updatedAt: 40 };
-    await store.succeed("real", next, async () => undefined);
-    // And back to the first one, in the same terminal.
-    await store.succeed("next", { ...next, sessionId: "real", updatedAt: 50 }, async () => undefined);
-    expect(await shown("real")).toEqual([
-      ["one", 10, null],
-      ["two", 30, 40],
-      ["two", 50, null],
-    ]);
-    expect(await shown("next")).toEqual([["two", 40, 50]]);
-    expect(await shown("found on disk")).toEqual([]);
-    expect(await terminalsOfOnly(db, "real")).toEqual(["one"]);
-    expect(await terminalsOfOnly(db, "next")).toEqual([]);
-    await dropRecordings(db, "real");
-    expect(await shown("real")).toEqual([]);
-    expect(await terminalsOfOnly(db, "next")).toEqual(["two"]);
-  });
-});
+const record = sessionRecord({ sessionId: "first" });
 
 interface World {
   readonly db: TestStore["db"];

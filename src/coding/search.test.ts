@@ -1,12 +1,16 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { sessionSummary } from "../../test/support/scripted-gateway.ts";
-import { silentLog } from "../core/log.ts";
+import {
+  catalogPlaceOf,
+  openTestCatalog,
+  openTestCatalogReader,
+  transcriptRow,
+} from "../../test/support/test-catalog.ts";
 import type { SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import { claudeCode } from "./agents/claude-code.ts";
 import { codex } from "./agents/codex.ts";
-import { openCatalogDatabase, openCatalogReader } from "./catalog/catalog-database.ts";
 import { createTextIndex } from "./catalog/text-index.ts";
 import type { Caller } from "./ports.ts";
 import { createSearch } from "./search.ts";
@@ -26,12 +30,9 @@ interface Written {
 /** A catalog with these sessions, updated one after the other, and a search in it. */
 async function openSearch(openStore: OpenTestStore, sessions: Readonly<Record<string, Written>>) {
   const store = await openStore();
-  const { url, path } = store.place;
-  const place = { url, path: `${path}.catalog`, storePath: path };
-  const catalog = await openCatalogDatabase(place, silentLog);
-  onTestFinished(() => catalog.close());
-  const reader = await openCatalogReader(place, silentLog);
-  onTestFinished(() => reader.close());
+  const place = catalogPlaceOf(store);
+  const catalog = await openTestCatalog(place);
+  const reader = await openTestCatalogReader(place);
   const index = createTextIndex(catalog.db, catalog.dialect);
   for (const [at, [sessionId, written]] of Object.entries(sessions).entries()) {
     const { agent = "claude-code", dir = "/code", turns = [], listed = 1, updatedAt = at } = written;
@@ -39,33 +40,22 @@ async function openSearch(openStore: OpenTestStore, sessions: Readonly<Record<st
     const title = written.title === undefined ? firstMessage : written.title;
     await catalog.db
       .insertInto("transcripts")
-      .values({
-        transcript_id: at + 1,
-        path: `/t/${sessionId}-${at}.jsonl`,
-        agent,
-        format: agent === "codex" ? "codex" : "claude",
-        session_id: sessionId,
-        kind: "session",
-        listed,
-        file_key: "",
-        size_bytes: 1,
-        modified_at: at,
-        parsed_offset: 1,
-        inside_too_long: 0,
-        fingerprint: "",
-        reader_state: null,
-        complete: 1,
-        unreadable: 0,
-        skipped_lines: 0,
-        dir,
-        branch: null,
-        model: null,
-        title,
-        first_prompt: firstMessage,
-        created_at: at,
-        updated_at: updatedAt,
-        turn_count: turns.length,
-      })
+      .values(
+        transcriptRow({
+          transcript_id: at + 1,
+          path: `/t/${sessionId}-${at}.jsonl`,
+          agent,
+          format: agent === "codex" ? "codex" : "claude",
+          session_id: sessionId,
+          listed,
+          dir,
+          title,
+          first_prompt: firstMessage,
+          created_at: at,
+          updated_at: updatedAt,
+          turn_count: turns.length,
+        }),
+      )
       .execute();
     await index.setHead(at + 1, { title, firstMessage });
     await index.add(
