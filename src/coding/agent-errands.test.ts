@@ -254,12 +254,14 @@ test("one that is asked for while another is being cancelled begins after the en
 
 test("one that is cancelled before its terminal is there leaves none", async () => {
   const begins = Promise.withResolvers<void>();
-  const { logins, host, folders } = await setUp(undefined, begins.promise);
+  const { logins, host, folders, notes } = await setUp(undefined, begins.promise);
   const asked = logins.logIn("agent", { by });
   await expect.poll(() => logins.ofAgent("agent"), patience).toHaveLength(1);
   await logins.cancel("agent", "login", { by });
   begins.resolve();
   await asked;
+  const actions = notes.map(({ action }) => action);
+  expect(actions, "the beginning is noted first").toEqual(["agent_login_started", "agent_login_cancelled"]);
   expect(await host.list()).toEqual([]);
   expect(folders()).toEqual([]);
 });

@@ -36,6 +36,8 @@ export interface Errand extends ErrandRequest {
   unwatchedAt: number;
   /** While it is ended and forgotten. */
   removal: Promise<void> | null;
+  /** Notes of what came before its beginning was noted; null once that is. */
+  early: ErrandNote[] | null;
   cancelUnwatched: () => void;
   cancelLeft: () => void;
   cancelLimit: () => void;
@@ -106,7 +108,13 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
 
   function tell(errand: Errand, what: "started" | "cancelled" | "ended", by = errand.by): void {
     const details = what === "started" ? errand.details : what === "ended" ? { exitCode: errand.exitCode } : {};
-    void note({ ...by, action: `agent_${errand.kind}_${what}`, subject: errand.agent, details });
+    const entry: ErrandNote = { ...by, action: `agent_${errand.kind}_${what}`, subject: errand.agent, details };
+    if (what !== "started" && errand.early !== null) {
+      errand.early.push(entry);
+      return;
+    }
+    for (const one of [entry, ...(errand.early ?? [])]) void note(one);
+    errand.early = null;
   }
 
   function settle(errand: Errand, exitCode: number | null): void {
@@ -228,6 +236,7 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
         watchers: 0,
         unwatchedAt: clock.now(),
         removal: null,
+        early: [],
         cancelUnwatched: () => undefined,
         cancelLeft: () => undefined,
         cancelLimit: () => undefined,
