@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { compiledQuery, type Slot } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type GivenGrant, isTakenBack } from "./places.ts";
+import { type GivenGrant, isTakenBack, isThisMachine } from "./places.ts";
 import type { AuditNote, NoteAudit } from "./ports.ts";
 
 /**
@@ -45,19 +45,38 @@ function othersTo(db: Kysely<Tables>, slot: Slot<ToClient>) {
     .where("expires_at", ">", slot("now"));
 }
 
+/** Patterns: how payloads end that allow the same, and what those of the same place have. */
+type Unlike = {
+  readonly alike: string;
+  readonly there: string;
+};
+
+/** Of these some may allow more at the same place, and no others. */
+function isUnlike(slot: Slot<Unlike>) {
+  return sql<boolean>`payload like ${slot("there")} escape '\\' and payload not like ${slot("alike")} escape '\\'`;
+}
+
+/** Any payload when the place goes by several names. */
+function patternsOf({ payloadEnd, host }: LetIn["grant"]): Unlike {
+  const there = host === null || isThisMachine(host) ? "" : `"host":${JSON.stringify(host)}`;
+  return { alike: `%${asItIs(payloadEnd)}`, there: `%${asItIs(there)}%` };
+}
+
+function asItIs(text: string): string {
+  return text.replaceAll(/[\\%_]/g, "\\$&");
+}
+
 /** Lets clients in, with statements that are compiled once. */
 export function createLettingIn(noteAudit: NoteAudit) {
   // Payloads are read where they must be: a client that is let in each day allows the same each time.
-  const countOthers = compiledQuery<ToClient & { alike: string }, { standing: number; unlike: number }>((db, slot) =>
+  const countOthers = compiledQuery<ToClient & Unlike, { standing: number; unlike: number }>((db, slot) =>
     othersTo(db, slot).select([
       sql<number>`count(*)`.as("standing"),
-      sql<number>`count(case when payload not like ${slot("alike")} escape '\\' then 1 end)`.as("unlike"),
+      sql<number>`count(case when ${isUnlike(slot)} then 1 end)`.as("unlike"),
     ]),
   );
-  const unlikeOthers = compiledQuery<ToClient & { alike: string }, { id_hash: string; payload: string }>((db, slot) =>
-    othersTo(db, slot)
-      .select(["id_hash", "payload"])
-      .where(sql<boolean>`payload not like ${slot("alike")} escape '\\'`),
+  const unlikeOthers = compiledQuery<ToClient & Unlike, { id_hash: string; payload: string }>((db, slot) =>
+    othersTo(db, slot).select(["id_hash", "payload"]).where(isUnlike(slot)),
   );
   const longestAgo = compiledQuery<ToClient & { most: number }, { id_hash: string }>((db, slot) =>
     othersTo(db, slot)
@@ -75,9 +94,9 @@ export function createLettingIn(noteAudit: NoteAudit) {
 
   /** @returns how many grants that were */
   async function endOthers(db: Kysely<Tables>, { clientId, grant }: LetIn, now: number): Promise<number> {
-    const { accountId, hash, payloadEnd } = grant;
+    const { accountId, hash } = grant;
     const whose = { accountId, clientId, grantHash: hash, now };
-    const alike = { ...whose, alike: `%${payloadEnd.replaceAll(/[\\%_]/g, "\\$&")}` };
+    const alike = { ...whose, ...patternsOf(grant) };
     const [counted] = (await countOthers(db, alike)).rows;
     const { standing = 0, unlike = 0 } = counted ?? {};
     const ended =

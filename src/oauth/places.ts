@@ -34,7 +34,12 @@ export function isTakenBack(older: string, now: GivenGrant): boolean {
   return allowed.some((scope) => !now.scopes.includes(scope));
 }
 
+/** Whether a host is this machine, which has several names and any port. */
+export function isThisMachine(host: string): boolean {
+  return thisMachine.test(host);
+}
+
 function samePlace(one: string | null, other: string | null): boolean {
   if (one === null || other === null) return one === other;
-  return one === other || (thisMachine.test(one) && thisMachine.test(other));
+  return one === other || (isThisMachine(one) && isThisMachine(other));
 }
