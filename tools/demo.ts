@@ -159,6 +159,7 @@ async function invite(gateway: TestGateway): Promise<void> {
   const { url } = await gateway.app.accounts.signIn.createUrl(accountId, gateway.app.baseUrl);
   say(`\n${bold(`The gateway is up at ${gateway.app.baseUrl}`)} until Ctrl-C.`);
   say(`In a browser, once and within 10 minutes: ${url}`);
+  say(dim("Prompts of your own are answered by their echo: no model is there."));
   say("With curl:");
   say(`  curl -H 'Authorization: Bearer ${token}' ${gateway.app.baseUrl}/manifest`);
 }

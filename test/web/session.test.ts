@@ -36,6 +36,10 @@ test("a session from its start in the page to its end: the agent paints, is type
   const question = page.getByRole("region", { name: /wants to use/ });
   await question.waitFor({ timeout: patience.timeout });
   await lookAt(first, "session-permission-desktop");
+  // Deny, and think better of it: the words have the focus, and Escape leads back to where it was.
+  await question.getByRole("button", { name: "Deny …" }).press("Enter");
+  await question.getByRole("textbox", { name: /What should it do instead/ }).press("Escape");
+  await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Deny …");
   await question.getByRole("button", { name: "Allow" }).click();
   const worktree = join(world.root, "try-it");
   await expect.poll(() => existsSync(join(worktree, "made.txt")), patience).toBe(true);
