@@ -2,6 +2,7 @@ import { isoTime } from "../core/clock.ts";
 import type { SessionDirs } from "../wire/changes.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { type DirRow, dirRows } from "./catalog/dir-rows.ts";
+import { firstPageMs } from "./catalog-view.ts";
 import type { Caller } from "./ports.ts";
 import { countedIn, type VisibleDirs } from "./visible-dirs.ts";
 import type { Worktrees } from "./worktrees/index.ts";
@@ -14,7 +15,6 @@ export interface DirsDeps {
 }
 
 const maxDirs = 500;
-const firstPageMs = 200;
 
 /** `GET /api/coding/dirs`: where the sessions that the caller may see have worked. */
 export function createDirs({ catalog, visibleDirs, worktrees }: DirsDeps): (caller: Caller) => Promise<SessionDirs> {

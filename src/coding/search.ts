@@ -2,16 +2,12 @@ import type { SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import { findTerms, parseQuery, type QueryTerm } from "./catalog/query.ts";
 import { type FoundFilter, type RecordedTitle, recordedTitles, sessionsOf, wantedAmong } from "./catalog/query-rows.ts";
 import { findTranscripts, type HeadText, type Hit, matchesOf } from "./catalog/query-search.ts";
-import { sessionDirs } from "./catalog/session-rows.ts";
 import { createTextStore } from "./catalog/text-index.ts";
+import { type CatalogView, type CatalogViewDeps, viewCatalog } from "./catalog-view.ts";
 import { codingError } from "./errors.ts";
-import { agentsOf, type ListDeps } from "./list.ts";
 import type { Caller } from "./ports.ts";
 
 const defaultLimit = 10;
-/** A catalog that is made for the first time has its newest page by then. */
-const firstPageMs = 200;
-const root = "/";
 /** The store is asked for each of them, and what is found is looked through for all. */
 const maxTerms = 32;
 
@@ -22,12 +18,7 @@ type Found = Omit<Hit, "transcriptId"> & { readonly updatedAt: number } & (
     | { readonly transcriptId: number | null; readonly recorded: RecordedTitle }
   );
 
-/** What searching needs: what listing does. */
-export interface SearchDeps extends Omit<ListDeps, "catalog"> {
-  readonly catalog: Pick<ListDeps["catalog"], "database" | "firstPage" | "indexing">;
-}
-
-type Reader = Awaited<ReturnType<ListDeps["catalog"]["database"]>>;
+type Reader = CatalogView["reader"];
 
 /**
  * `coding_search_sessions`: the sessions in which every word of the query occurs, in the title or first message, or with `in: "all"` in
@@ -35,25 +26,16 @@ type Reader = Awaited<ReturnType<ListDeps["catalog"]["database"]>>;
  * see is taken out before anything is counted.
  * @see the seed, "coding_search_sessions"
  */
-export function createSearch(deps: SearchDeps): (input: SearchInput, caller: Caller) => Promise<SearchOutput> {
-  const { catalog, pages, visibleDirs, templates } = deps;
+export function createSearch(deps: CatalogViewDeps): (input: SearchInput, caller: Caller) => Promise<SearchOutput> {
   return async (input, caller) => {
     const terms = termsOf(input.query);
-    const agents = agentsOf(templates, input.agent);
-    await catalog.firstPage(firstPageMs);
-    const reader = await catalog.database();
-    const [known, alive] = await Promise.all([sessionDirs(reader), pages.alive()]);
-    const dirs = new Set([...known, root]);
-    const visible = await visibleDirs.among([...dirs], caller, input.dir);
-    const indexing = catalog.indexing();
-    // Only who may see the root and all there is may see what comes while we look.
-    const filter = { agents, dirs: visible.size === dirs.size ? null : visible };
-    const found = await find(reader, { terms, where: input.in ?? "title", filter });
+    const { reader, agents, dirs, alive, indexing } = await viewCatalog(deps, input, caller);
+    const found = await find(reader, { terms, where: input.in ?? "title", filter: { agents, dirs } });
     const { limit = defaultLimit, offset = 0 } = input;
     const page = await shown(reader, found.toSorted(byFit).slice(offset, offset + limit));
     const matches = await matchesOf(createTextStore(reader.db, reader.dialect), page, terms);
     const matchOf = new Map(page.map(({ agent, sessionId }, at) => [`${agent} ${sessionId}`, matches[at]]));
-    const summaries = await pages.summaries(page, alive);
+    const summaries = await deps.pages.summaries(page, alive);
     const sessions = summaries.flatMap((summary) => {
       const match = matchOf.get(`${summary.agent} ${summary.sessionId}`);
       return match === undefined ? [] : [{ ...summary, match }];
