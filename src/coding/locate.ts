@@ -8,6 +8,7 @@ import type { Caller, IsVisibleDir } from "./ports.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
+import { recordOnDisk } from "./sessions/record-on-disk.ts";
 import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
 import { summarize } from "./sessions/summary.ts";
 import type { TranscriptSummary, Transcripts } from "./transcripts/transcript.ts";
@@ -171,23 +172,12 @@ async function waiting(queue: PromptQueue, sessionId: string): Promise<number> {
 
 function recordOf(sessionId: string, template: AgentTemplate, summary: TranscriptSummary): SessionRecord {
   const at = (time: string | null): number => (time === null ? 0 : Date.parse(time));
-  return {
+  return recordOnDisk({
     sessionId,
-    aliases: [],
     agent: template.name,
     dir: summary.cwd ?? "",
-    title: null,
-    model: null,
-    permissionMode: "ask",
     transcriptPath: summary.path,
-    launchId: null,
-    terminalId: null,
     createdAt: at(summary.createdAt),
     updatedAt: at(summary.updatedAt),
-    closedAt: null,
-    exitCode: null,
-    signal: null,
-    lastScreen: null,
-    continuedBy: null,
-  };
+  });
 }

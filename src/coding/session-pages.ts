@@ -8,6 +8,7 @@ import { type AliveSessions, type SessionRow, transcriptRows } from "./catalog/s
 import type { LiveSession } from "./sessions/live-session.ts";
 import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
+import { recordOnDisk } from "./sessions/record-on-disk.ts";
 import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
 import { summarize, type TranscriptFacts } from "./sessions/summary.ts";
 import { shownWorktree, type Worktrees } from "./worktrees/index.ts";
@@ -98,25 +99,14 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
 }
 
 function recordFrom(row: TranscriptRow): SessionRecord {
-  return {
+  return recordOnDisk({
     sessionId: row.session_id,
-    aliases: [],
     agent: row.agent,
     dir: row.dir ?? "",
-    title: null,
-    model: null,
-    permissionMode: "ask",
     transcriptPath: row.path,
-    launchId: null,
-    terminalId: null,
     createdAt: row.created_at ?? row.updated_at,
     updatedAt: row.updated_at,
-    closedAt: null,
-    exitCode: null,
-    signal: null,
-    lastScreen: null,
-    continuedBy: null,
-  };
+  });
 }
 
 function transcriptFrom(row: TranscriptRow): TranscriptFacts {
