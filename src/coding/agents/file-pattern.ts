@@ -1,7 +1,8 @@
-import { readdir, readlink, stat } from "node:fs/promises";
+import { readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import { descendantsOf } from "../../platform/processes.ts";
+import { isFile } from "./find-transcript.ts";
 import type { TranscriptPlace } from "./template.ts";
 
 // An id becomes part of a path: no separator, no dot in front, nothing that a pattern could mean.
@@ -82,15 +83,6 @@ async function subFolders(folder: string): Promise<readonly string[]> {
     return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name));
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return [];
-    throw error;
-  }
-}
-
-async function isFile(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isFile();
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return false;
     throw error;
   }
 }

@@ -23,7 +23,8 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-async function isFile(path: string): Promise<boolean> {
+/** Whether a regular file is there, as far as it can be looked at. */
+export async function isFile(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isFile();
   } catch (error) {

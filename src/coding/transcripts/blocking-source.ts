@@ -1,6 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { isErrno, PosternError } from "../../core/errors.ts";
-import { type LineSource, openLineSource } from "./line-source.ts";
+import { type LineSource, notOpened, openLineSource } from "./line-source.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 
 /** One buffer for all files of a process: nothing else runs between a read and the end of its lines. */
@@ -18,12 +17,7 @@ export async function openBlockingSource(path: string, onForbidden: () => void):
     // Without O_NONBLOCK a named pipe in the place of a transcript would hold the process for ever.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "ENXIO", "ELOOP", "ENAMETOOLONG")) return null;
-    if (isErrno(error, "EACCES", "EPERM")) {
-      onForbidden();
-      return null;
-    }
-    throw new PosternError("transcript_unreadable", `Cannot read the transcript ${path}.`, { cause: error });
+    return notOpened(error, path, onForbidden);
   }
   const source = sourceOf(file);
   if (source === null) closeSync(file);

@@ -41,12 +41,7 @@ export async function openLineSource(path: string, onForbidden: () => void): Pro
     // Without O_NONBLOCK a named pipe in the place of a transcript would hold a thread for ever.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "ENXIO", "ELOOP", "ENAMETOOLONG")) return null;
-    if (isErrno(error, "EACCES", "EPERM")) {
-      onForbidden();
-      return null;
-    }
-    throw new PosternError("transcript_unreadable", `Cannot read the transcript ${path}.`, { cause: error });
+    return notOpened(error, path, onForbidden);
   }
   try {
     const stat = await file.stat();
@@ -60,6 +55,16 @@ export async function openLineSource(path: string, onForbidden: () => void): Pro
     await file.close();
     throw error;
   }
+}
+
+/** What opening comes to that failed. @see openLineSource */
+export function notOpened(error: unknown, path: string, onForbidden: () => void): null {
+  if (isErrno(error, "ENOENT", "ENOTDIR", "ENXIO", "ELOOP", "ENAMETOOLONG")) return null;
+  if (!isErrno(error, "EACCES", "EPERM")) {
+    throw new PosternError("transcript_unreadable", `Cannot read the transcript ${path}.`, { cause: error });
+  }
+  onForbidden();
+  return null;
 }
 
 function plainSource(file: FileHandle, stamp: FileStamp): LineSource {
