@@ -1,15 +1,8 @@
-import type { Kysely } from "kysely";
-import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
-import type { GuardedFetch } from "../platform/guarded-fetch.ts";
-import type { SecretBox } from "../platform/secret-box.ts";
-import type { Tables } from "../storage/schema.ts";
 import { createEventLog, type EventLog } from "./event-log.ts";
 import { createEventStore } from "./event-store.ts";
 import { type StreamMessage, type StreamOptions, streamEvents } from "./event-stream.ts";
-import type { IsVisibleDir } from "./ports.ts";
-import { createWebhooks, type Webhooks } from "./webhooks.ts";
+import { createWebhooks, type Webhooks, type WebhooksDeps } from "./webhooks.ts";
 
 export type { StreamMessage, StreamOptions } from "./event-stream.ts";
 export type { WebhookOwner, Webhooks } from "./webhooks.ts";
@@ -29,15 +22,7 @@ export interface Events {
 }
 
 /** What {@link createEvents} needs. */
-export interface EventsDeps {
-  readonly db: Kysely<Tables>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly fetch: GuardedFetch;
-  /** Seals the secrets of webhooks. */
-  readonly secrets: SecretBox;
-  readonly isVisible: IsVisibleDir;
-}
+export type EventsDeps = Omit<WebhooksDeps, "random">;
 
 /** Opens the events of this store, and goes on with what webhooks did not get yet. */
 export async function createEvents(deps: EventsDeps): Promise<Events> {

@@ -72,6 +72,7 @@ export interface WebhooksDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly fetch: GuardedFetch;
+  /** Seals the secrets of webhooks. */
   readonly secrets: SecretBox;
   readonly isVisible: IsVisibleDir;
   /** From 0 to 1, for pauses that differ. */
