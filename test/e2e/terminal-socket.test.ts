@@ -1,12 +1,19 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
+import { terminalProtocol } from "../../src/wire/terminal.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { prepareStore } from "../support/prepared-store.ts";
 import { serveWorld } from "../support/serving-gateway.ts";
 import { bearer, openTerminal, type TerminalClient } from "../support/terminal-client.ts";
+import { noteExchange } from "../support/terminal-exchange.ts";
 
 // Counts without an end, so that a number lost or told twice shows.
 const counting = `n=0; echo ready; while :; do n=$((n+1)); echo "number $n"; [ $((n % 50)) = 0 ] && sleep 0.02; done`;
-const agents = [{ name: "counter", binary: "/bin/sh", startArgs: ["-c", counting], readyPattern: "ready" }];
+const asking = `printf "Your name? "; read name; printf "Hello, %s.\\n" "$name"; exit 3`;
+const agents = [
+  { name: "counter", binary: "/bin/sh", startArgs: ["-c", counting], readyPattern: "ready" },
+  { name: "asker", binary: "/bin/sh", startArgs: ["-c", asking], readyPattern: "name" },
+];
 
 let world: World;
 let token: string;
@@ -76,6 +83,33 @@ test.for(["claude-code", "codex"])(
     await api.post("/api/coding/coding_close_session", { sessionId: query.session_id });
   },
 );
+
+test("an exchange is as the reference tells it (`vitest -u` takes it down anew)", async () => {
+  const { api, url, app } = await open();
+  const spawned = await api.post<{ sessionId: string }>("/api/coding/spawn", { agent: "asker", dir: world.repository });
+  const { sessionId } = spawned.body;
+  const path = `/api/coding/coding_xterm_session?session_id=${sessionId}&cols=60&rows=10`;
+  const ws = new WebSocket(url.replace(/^http/, "ws") + path, [terminalProtocol], { headers: await bearer(app) });
+  onTestFinished(() => ws.terminate());
+  const exchange = noteExchange(ws);
+  await expect.poll(() => exchange.lines().some((line) => line.startsWith("< 01")), patience).toBe(true);
+  exchange.send({ kind: "resize", cols: 70, rows: 12 });
+  await expect.poll(() => exchange.last("size"), patience).toMatchObject({ cols: 70, rows: 12 });
+  exchange.send({ kind: "input", data: "Anna\r" });
+  await expect.poll(() => exchange.lines().at(-1), patience).toBe("< closed with 1000");
+  const hello = exchange.last("hello");
+  const told = [
+    `> GET ${path}`,
+    "> Authorization: Bearer $TOKEN",
+    `> Sec-WebSocket-Protocol: ${ws.protocol}`,
+    "< 101 Switching Protocols",
+    ...exchange.lines(),
+  ].join("\n");
+  const anywhere = told
+    .replaceAll(sessionId, "0b0c…")
+    .replaceAll(hello?.kind === "hello" ? hello.terminalId : "none", "7f3a…");
+  await expect(`${anywhere}\n`).toMatchFileSnapshot("../../tools/references/terminal-exchange.txt");
+});
 
 test("an agent that moves on to another session keeps its viewers", async () => {
   const gateway = await open();

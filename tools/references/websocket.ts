@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { z } from "zod";
 import {
   binaryFrameKinds,
@@ -26,6 +28,9 @@ const advice: Readonly<Record<TerminalCloseCode, string>> = {
   4409: "The session runs in a program outside of this gateway: end it there.",
 };
 
+/** Taken down by `test/e2e/terminal-socket.test.ts`, which fails when it goes otherwise. */
+const exchangeFile = join(import.meta.dirname, "terminal-exchange.txt");
+
 /** `docs/reference/websocket.md`. */
 export function websocketReference(): string {
   const codes = Object.values(terminalCloseCodes).map((each) => [String(each), advice[each]]);
@@ -51,6 +56,15 @@ and output comes in binary frames, with ${outputFrameHeadBytes} bytes before it:
 first byte; of a screen, that of the output that comes next: empty the terminal, then write the rest.
 
 ${table(["first byte", ""], binary)}
+
+## An exchange
+
+As it went with a program that asks for a name, greets, and ends with 3: \`>\` is from the client, \`<\` from the gateway. A binary frame is shown by its
+${outputFrameHeadBytes} bytes, in hexadecimal, and its rest as JSON would write it; frames of output that follow each other are put together.
+
+\`\`\`text
+${readFileSync(exchangeFile, "utf8").trimEnd()}
+\`\`\`
 
 ## Close codes
 
