@@ -1,15 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { startHttpServer } from "../../test/support/http-server.ts";
 import { rawRequest } from "../../test/support/raw-http.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { type HttpConfig, healthRoutes, type RouteModule, registerTool } from "./index.ts";
+import { answerBrokenRequest } from "./listeners.ts";
 
 /** Says as whom one came in. */
 const whoRoutes: RouteModule = (server) =>
@@ -136,4 +137,24 @@ test("a socket is gone when its gateway has stopped", async () => {
   const { close, socketPath } = await setUp();
   await close();
   expect(await readdir(dirname(socketPath))).toEqual([]);
+});
+
+test.each([
+  ["nothing came ends without a word", "", ""],
+  ["half a request came is told that it was too slow", "GET / HTTP/1.1\r\nHost:", "HTTP/1.1 408 Request Timeout"],
+])("a connection on which in all the time %s", async (_what, sent, status) => {
+  const late = Object.assign(new Error("late"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
+  const server = createServer((socket) => {
+    if (sent === "") answerBrokenRequest(late, socket);
+    else socket.once("data", () => answerBrokenRequest(late, socket));
+  });
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const address = z.object({ port: z.number() }).parse(server.address());
+  const client = connect(address.port, "127.0.0.1");
+  if (sent !== "") client.write(sent);
+  let answer = "";
+  client.on("data", (chunk) => (answer += chunk.toString()));
+  await once(client, "close");
+  expect(answer.split("\r\n")[0]).toBe(status);
 });

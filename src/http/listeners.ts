@@ -74,10 +74,20 @@ function isWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
-/** What is no HTTP at all never reaches a route. */
-function answerBrokenRequest(error: Error, socket: NodeJS.WritableStream & { destroy?: () => void }): void {
-  if (isErrno(error, "ECONNRESET") || !socket.writable) {
-    socket.destroy?.();
+/**
+ * What is no HTTP at all never reaches a route.
+ *
+ * Browsers open connections before they need them. One on which nothing came in time ends without a word: an answer could be taken for
+ * that of the request which is just being sent on it. Half a request gets a 408, after which clients send it again (RFC 9110 section 15.5.9).
+ */
+export function answerBrokenRequest(error: Error, socket: Duplex & { readonly bytesRead?: number }): void {
+  const late = isErrno(error, "ERR_HTTP_REQUEST_TIMEOUT");
+  if (isErrno(error, "ECONNRESET") || !socket.writable || (late && socket.bytesRead === 0)) {
+    socket.destroy();
+    return;
+  }
+  if (late) {
+    socket.end("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     return;
   }
   const tooLarge = isErrno(error, "HPE_HEADER_OVERFLOW");
