@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -113,6 +113,23 @@ const planted: readonly (readonly [
     "a state folder open to others",
     ({ home }) => chmod(home, 0o755),
     { check: "state folder", level: "failure", says: /0755/, fix: expect.stringMatching(/^chmod 700 \//) },
+  ],
+  [
+    "a state folder in which is something else",
+    async ({ home }) => {
+      await rm(home, { recursive: true });
+      await mkdir(join(home, "of-others"), { recursive: true });
+      await chmod(home, 0o755);
+    },
+    { check: "state folder", level: "failure", says: /not Postern's/, fix: expect.stringContaining("POSTERN_HOME=") },
+  ],
+  [
+    "a state folder on a disk that is not there",
+    async ({ home }) => {
+      await rm(home, { recursive: true });
+      await symlink(`${home}-elsewhere`, home);
+    },
+    { check: "state folder", level: "failure", says: /link to what is not there/ },
   ],
   [
     "a key that others can read",

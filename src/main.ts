@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -21,10 +21,18 @@ const { packageVersion } = await import("./version.ts");
 async function settleState(): Promise<void> {
   const { stateFolder } = await import("./config.ts");
   const { home } = stateFolder();
-  const names = existsSync(home) ? readdirSync(home) : [];
-  if (!names.some((name) => name.startsWith("restor"))) return;
+  if (!namesIn(home).some((name) => name.startsWith("restor"))) return;
   const { finishRestore } = await import("./backup/index.ts");
   await finishRestore(home);
+}
+
+/** Of a folder that cannot be read, who makes it says why. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 async function servedConfig(overrides: ConfigOverrides): Promise<Config> {
@@ -113,10 +121,10 @@ const ports: CliPorts = {
 
   async socketPath() {
     const { gatewaySocketPath, loadConfig } = await import("./config.ts");
-    const { makeRunFolder } = await import("./platform/private-folders.ts");
+    const { requireOwnRunFolder } = await import("./platform/private-folders.ts");
     const config = loadConfig();
     // Another user's socket in a folder that anybody may write to is no gateway of ours.
-    await makeRunFolder(config.runDir);
+    await requireOwnRunFolder(config.runDir);
     return gatewaySocketPath(config);
   },
 };

@@ -5,7 +5,7 @@ import { createTemplates } from "./coding/agents/index.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { PosternError } from "./core/errors.ts";
 import { findExecutable } from "./platform/executables.ts";
-import { makePrivateFolder } from "./platform/private-folders.ts";
+import { makeStateFolder } from "./platform/private-folders.ts";
 import {
   createLaunchdManager,
   createSystemdManager,
@@ -53,7 +53,7 @@ export function createService(
     version: packageVersion,
     environmentFile,
     async keepKeys() {
-      await makePrivateFolder(config.home);
+      await makeStateFolder(config.home);
       const keys = keyVariables.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
       await keepVariables(environmentFile, Object.fromEntries(keys));
       return keys.map(([name]) => name);

@@ -3,6 +3,7 @@ import { link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isoTime } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
+import { makeStateFolder } from "../platform/private-folders.ts";
 import { isRunning } from "../platform/processes.ts";
 import { type DatabasePlace, withRawDatabase } from "../storage/database.ts";
 import { refuseNewer } from "../storage/migrate.ts";
@@ -39,11 +40,12 @@ const draftPattern = /^making-(\d+)-[0-9a-f]+$/;
 /**
  * Makes one file of a state folder, of mode 0600, while a gateway runs or not: it is there whole, or not at all.
  *
- * @throws PosternError `backup_exists` | `store_unavailable` | `store_newer`
+ * @throws PosternError `backup_exists` | `store_unavailable` | `store_newer` | `state_folder_unusable`
  */
 export async function createBackup(request: BackupRequest): Promise<MadeBackup> {
   const { file, home, store, progress } = request;
   if (await exists(file)) throw taken(file);
+  await makeStateFolder(home);
   const folder = join(home, "backups");
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await removeDeadDrafts(folder);

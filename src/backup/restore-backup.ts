@@ -6,7 +6,7 @@ import { sql } from "kysely";
 import { z } from "zod";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
-import { makePrivateFolder } from "../platform/private-folders.ts";
+import { makeStateFolder } from "../platform/private-folders.ts";
 import { type DatabasePlace, openDatabase, withRawDatabase } from "../storage/database.ts";
 import { acquireProcessLock } from "../storage/process-lock.ts";
 import { type DumpLine, loadPostgres, moveTablesAside, ownTables } from "../storage/store-rows.ts";
@@ -55,12 +55,12 @@ const storeFiles = ["postern.db", "postern.db-wal", "postern.db-shm", "catalog.d
  * Puts a state folder, and its store, back to what a backup holds, whole or not at all.
  *
  * @throws PosternError `gateway_running` | `home_not_empty` | `backup_unreadable` | `backup_other_store` | `replay_failed` | `store_newer` |
- * `store_unavailable`
+ * `store_unavailable` | `state_folder_unusable`
  */
 export async function restoreBackup(request: RestoreRequest): Promise<RestoredBackup> {
   const { file, home } = request;
   if (!(await exists(file))) throw new PosternError("backup_unreadable", `There is no backup at ${file}.`);
-  await makePrivateFolder(home);
+  await makeStateFolder(home);
   await finishRestore(home);
   const lock = acquireProcessLock(join(home, "gateway.lock"));
   try {

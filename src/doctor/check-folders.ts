@@ -1,7 +1,8 @@
 import type { Stats } from "node:fs";
-import { lstat, readdir, readFile, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { access, constants, lstat, readdir, readFile, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { isErrno } from "../core/errors.ts";
+import { isInOtherUse } from "../platform/private-folders.ts";
 import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, shellWord, warning } from "./finding.ts";
 
@@ -19,16 +20,20 @@ export async function checkFolders(places: {
   readonly runDir: string;
 }): Promise<readonly Finding[]> {
   const check = "state folder";
-  const home = await look(places.home);
-  if (home === null) return [ok(check, `${places.home} is not there yet; the first command makes it.`)];
+  const home = await look(places.home, stat);
+  if (home === null) return [await checkMissing(check, places.home)];
   if (!home.isDirectory()) {
     const word = shellWord(places.home);
     return [failure(check, `${places.home} is no folder.`, `mv ${word} ${word}.before`)];
   }
+  if ((home.mode & 0o077) !== 0 && (await isInOtherUse(places.home).catch(() => false))) {
+    const message = `Others may enter ${places.home}, and what is in it is not Postern's: it is not taken for a state folder.`;
+    return [failure(check, message, "export POSTERN_HOME=~/.postern")];
+  }
   const files = await readdir(places.home, { withFileTypes: true }).catch(() => []); // told by its owner or mode
   const secret = files.filter((file) => file.isFile() && /^(key|.*\.db(-wal|-shm)?)$/.test(file.name));
   const found = [
-    ...(await checkMode(check, places.home, { forbidden: 0o077, right: "700" })),
+    ...(await checkMode(check, places.home, { read: stat, forbidden: 0o077, right: "700" })),
     ...(await checkMode("socket folder", places.runDir, { forbidden: 0o022, right: "700" })),
     ...(
       await Promise.all(
@@ -42,12 +47,31 @@ export async function checkFolders(places: {
   return found.length > 0 ? found : [ok(check, `${places.home} is yours alone, with all that is secret in it.`)];
 }
 
+async function checkMissing(check: string, home: string): Promise<Finding> {
+  if ((await look(home)) !== null)
+    return failure(check, `${home} is a link to what is not there.`, `ls -l ${shellWord(home)}`);
+  const above = await folderAbove(home);
+  const mayMake = await access(above, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  if (mayMake) return ok(check, `${home} is not there yet; the first command makes it.`);
+  const fix = `sudo install -d -m 700 -o ${process.geteuid?.() ?? 0} ${shellWord(home)}`;
+  return failure(check, `${home} is not there, and cannot be made: ${above} is closed to you.`, fix);
+}
+
+/** The nearest that exists. */
+async function folderAbove(path: string): Promise<string> {
+  const above = dirname(path);
+  return above === path || (await look(above)) !== null ? above : folderAbove(above);
+}
+
 async function checkMode(
   check: string,
   path: string,
-  { forbidden, right }: { readonly forbidden: number; readonly right: string },
+  { forbidden, right, read }: { readonly forbidden: number; readonly right: string; readonly read?: Look },
 ): Promise<readonly Finding[]> {
-  const there = await look(path);
+  const there = await look(path, read);
   if (there === null) return [];
   const own = process.geteuid?.() ?? there.uid;
   if (there.uid !== own) {
@@ -96,9 +120,11 @@ async function freeBytes(path: string): Promise<number> {
   }
 }
 
-async function look(path: string): Promise<Stats | null> {
+type Look = (path: string) => Promise<Stats>;
+
+async function look(path: string, read: Look = lstat): Promise<Stats | null> {
   try {
-    return await lstat(path);
+    return await read(path);
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return null;
     throw error;

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
-import { makePrivateFolder, makeRunFolder } from "./private-folders.ts";
+import { hasCode, messageOf } from "../core/errors.ts";
+import { makeRunFolder, makeStateFolder, requireOwnRunFolder } from "./private-folders.ts";
 
 let path: string;
 
@@ -20,12 +21,46 @@ async function folderWithMode(mode: number): Promise<void> {
   await chmod(path, mode);
 }
 
-test("a private folder is made, and one that others may enter is closed to them", async () => {
-  await makePrivateFolder(join(path, "deep"));
-  expect(await modeOf(join(path, "deep"))).toBe("700");
-  await chmod(path, 0o775);
-  await makePrivateFolder(path);
-  expect(await modeOf(path)).toBe("700");
+describe("the state folder", () => {
+  test("is made, and one that others may enter is closed to them", async () => {
+    await makeStateFolder(join(path, "a", "deep"));
+    expect(await modeOf(join(path, "a"))).toBe("700");
+    expect(await modeOf(join(path, "a", "deep"))).toBe("700");
+    for (const own of ["lost+found", "config.json", "what an agent left"]) {
+      await writeFile(join(path, "a", "deep", own), "");
+      await chmod(join(path, "a", "deep"), 0o775);
+      await makeStateFolder(join(path, "a", "deep"));
+      expect(await modeOf(join(path, "a", "deep"))).toBe("700");
+    }
+  });
+
+  async function refusal(folder: string): Promise<string> {
+    return makeStateFolder(folder).then(
+      () => "none",
+      (error: unknown) => (hasCode(error, "state_folder_unusable") ? messageOf(error) : String(error)),
+    );
+  }
+
+  test("is refused, with what to do, where it cannot be", async () => {
+    await folderWithMode(0o755);
+    await writeFile(join(path, "file"), "");
+    await symlink("nowhere", join(path, "link"));
+    const words = (place: string, why: string) =>
+      `Cannot use ${place}, where Postern's state goes: ${why}. Choose another folder with POSTERN_HOME.`;
+    const file = join(path, "file");
+    const link = join(path, "link");
+    expect(await refusal(file)).toBe(words(file, "it is no folder"));
+    expect(await refusal(join(file, "x"))).toContain("ENOTDIR");
+    expect(await refusal(link)).toBe(words(link, "it is a link to what is not there"));
+    expect(await refusal(join(link, "x"))).toContain("ENOENT");
+    expect(await refusal(path)).toBe(words(path, "others may enter it, and what is in it is not Postern's"));
+    expect(await modeOf(path)).toBe("755");
+  });
+
+  test.runIf(process.platform === "linux")("is refused at once where nothing is ever made", async () => {
+    expect(await refusal("/proc/x/y")).toMatch(/^Cannot use \/proc\/x\/y, .*ENOENT/);
+    expect(await errorCode(makeRunFolder("/proc/x/run"))).toBe("state_folder_unusable");
+  });
 });
 
 describe("the folder of the sockets", () => {
@@ -36,6 +71,13 @@ describe("the folder of the sockets", () => {
     await chmod(path, 0o755);
     await makeRunFolder(path);
     expect(await modeOf(path)).toBe("700");
+  });
+
+  test("is not made by who only looks for a gateway", async () => {
+    await requireOwnRunFolder(join(path, "run"));
+    await expect(stat(path)).rejects.toThrow("ENOENT");
+    await folderWithMode(0o777);
+    expect(await errorCode(requireOwnRunFolder(path))).toBe("run_dir_unsafe");
   });
 
   test.each([0o777, 0o1777, 0o770, 0o720])("is refused when others could write to it (%o)", async (mode) => {
@@ -59,7 +101,7 @@ describe("the folder of the sockets", () => {
       await folderWithMode(0o700);
       await lchown(path, 65_534, 65_534);
       expect(await errorCode(makeRunFolder(path))).toBe("run_dir_unsafe");
-      await makePrivateFolder(path);
+      await makeStateFolder(path);
     },
   );
 });
