@@ -4,6 +4,7 @@ import { createGatewayClient } from "./gateway-client.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { cutEnd, cutStart, widthOf } from "./text-width.ts";
 
 interface ListOptions extends CommonOptions {
   readonly agent?: string;
@@ -17,7 +18,7 @@ interface ListOptions extends CommonOptions {
 type Session = ListOutput["sessions"][number];
 
 /** Of a title so much is shown: what comes after is in `--json`. */
-const titleCharacters = 48;
+const titleColumns = 48;
 
 /** `postern coding list`: the sessions on this machine. */
 export function addListCommand(group: Command, context: CliContext): void {
@@ -55,11 +56,11 @@ function sessionTable(sessions: readonly Session[], { clock, columns }: Pick<Cli
     age: age(clock.now() - Date.parse(session.updatedAt)),
     agent: session.agent,
     state: state(session),
-    title: cutEnd(plainLine(session.title ?? "-"), titleCharacters),
+    title: cutEnd(plainLine(session.title ?? "-"), titleColumns),
     dir: plainLine(session.dir),
     id: session.sessionId,
   }));
-  const shown = columns === null ? { title: titleCharacters, dir: null } : widthsWithin(columns, rows);
+  const shown = columns === null ? { title: titleColumns, dir: null } : widthsWithin(columns, rows);
   const withDir = (dir: string): readonly string[] => (shown.dir === 0 ? [] : [dir]);
   return table(
     ["AGE", "AGENT", "STATE", "TITLE", ...withDir("DIR"), "ID"],
@@ -75,7 +76,7 @@ function sessionTable(sessions: readonly Session[], { clock, columns }: Pick<Cli
 }
 
 /** Less than that of a title or a folder tells nothing. */
-const leastCharacters = 8;
+const leastColumns = 8;
 const gap = 2;
 
 /**
@@ -87,9 +88,9 @@ function widthsWithin(
   rows: readonly Readonly<Record<"age" | "agent" | "state" | "title" | "dir" | "id", string>>[],
 ): { readonly title: number; readonly dir: number } {
   const widest = (name: "age" | "agent" | "state" | "title" | "dir" | "id"): number =>
-    Math.max(name.length, ...rows.map((row) => row[name].length));
+    Math.max(name.length, ...rows.map((row) => widthOf(row[name])));
   const fixed = widest("age") + widest("agent") + widest("state") + widest("id") + 4 * gap;
-  const least = (natural: number): number => Math.min(natural, leastCharacters);
+  const least = (natural: number): number => Math.min(natural, leastColumns);
   const [title, dir] = [widest("title"), widest("dir")];
   const room = columns - fixed - gap;
   if (room < least(title) + least(dir)) return { title: Math.max(columns - fixed, 1), dir: 0 };
@@ -101,15 +102,6 @@ function widthsWithin(
 function state({ status, activity, owner }: Session): string {
   const words = (activity ?? status).replaceAll("_", " ");
   return owner === "external" ? `${words} (elsewhere)` : words;
-}
-
-function cutEnd(line: string, length: number): string {
-  return line.length <= length ? line : `${line.slice(0, length - 1).toWellFormed()}…`;
-}
-
-/** Of a path the end tells more. */
-function cutStart(line: string, length: number): string {
-  return line.length <= length ? line : `…${line.slice(line.length - length + 1).toWellFormed()}`;
 }
 
 const steps = [

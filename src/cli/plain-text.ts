@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
+import { padTo, widthOf } from "./text-width.ts";
 
 /** Controls but newline and tab, and the marks that reverse the order of what follows (Unicode bidirectional overrides). */
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
@@ -25,11 +26,11 @@ export function printableJson(value: unknown, options: { readonly oneLine?: bool
 /** Columns under a headline, as wide as their widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows].map((row) => row.map(plainLine));
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => widthOf(line[column] ?? ""))));
   return lines
     .map((line) =>
       line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map((cell, column) => padTo(cell, widths[column] ?? 0))
         .join("  ")
         .trimEnd(),
     )
