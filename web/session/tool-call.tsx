@@ -1,5 +1,5 @@
 import { Check, ChevronRight, CircleX, LoaderCircle, Minus } from "lucide-react";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import type { Block } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
@@ -54,7 +54,15 @@ export function ToolInput({ input }: { readonly input: unknown }) {
         <div key={path} className="border-b border-line last:border-0">
           <div className="flex items-center gap-2 py-0.5 pr-1 pl-3 text-ink-soft">
             {/* Whole: somebody decides by it. */}
-            <span className="min-w-0 flex-1 py-0.5 font-mono text-2xs break-all">{path}</span>
+            <span className="min-w-0 flex-1 py-0.5 font-mono text-2xs wrap-anywhere">
+              {path.split("/").map((part, index) => (
+                <Fragment key={index}>
+                  {index > 0 && "/"}
+                  {index > 0 && <wbr />}
+                  {part}
+                </Fragment>
+              ))}
+            </span>
             <DiffCount {...countOfDiff(lines)} />
             <CopyButton text={path} label="Copy the path" />
           </div>
