@@ -8,10 +8,10 @@ import { Button } from "../ui/button.tsx";
 import { plainName } from "../ui/claimed-name.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { byDay } from "../ui/days.ts";
+import { DayRows } from "../ui/day-rows.tsx";
 import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page, Rows } from "../ui/page.tsx";
+import { Page } from "../ui/page.tsx";
 import { exactTime } from "../ui/time.ts";
 import { EntityIcon, EntityLink } from "./entity-link.tsx";
 import { Said } from "./entry-facts.tsx";
@@ -55,18 +55,12 @@ function OneEntity({ entityId }: { readonly entityId: string }) {
       {shown.isSuccess && facts.length === 0 && (
         <EmptyState title={asOf === undefined ? "Nothing is known about this." : "Nothing was known of it then."} />
       )}
-      <div className={classNames("flex flex-col gap-5", shown.isPlaceholderData && "opacity-60")}>
-        {byDay(facts, ({ validFrom }) => validFrom).map(({ day, things }) => (
-          <section key={day} aria-label={day}>
-            <h2 className="label-caps mb-1.5 px-1">{day}</h2>
-            <Rows label={day}>
-              {things.map((fact) => (
-                <FactRow key={fact.factId} fact={fact} entityId={entityId} titles={titles} />
-              ))}
-            </Rows>
-          </section>
-        ))}
-      </div>
+      <DayRows
+        things={facts}
+        atOf={({ validFrom }) => validFrom}
+        stale={shown.isPlaceholderData}
+        row={(fact) => <FactRow key={fact.factId} fact={fact} entityId={entityId} titles={titles} />}
+      />
       <NextPage
         key={facts.length}
         label="Older facts"

@@ -8,7 +8,7 @@ import { counted } from "../session/session-words.ts";
 import { Button } from "../ui/button.tsx";
 import { plainName } from "../ui/claimed-name.tsx";
 import { classNames } from "../ui/class-names.ts";
-import { byDay } from "../ui/days.ts";
+import { DayRows } from "../ui/day-rows.tsx";
 import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
 import { Page, Rows } from "../ui/page.tsx";
@@ -65,18 +65,12 @@ function Timeline({ filters }: { readonly filters: LogFilters }) {
       {logs.isPending && <LoadingRows label="Loading entries" />}
       {logs.error !== null && <ErrorNotice error={logs.error} onRetry={() => void logs.refetch()} />}
       {logs.isSuccess && entries.length === 0 && <Nothing filters={filters} filtered={filtered} />}
-      <div className={classNames("flex flex-col gap-5", logs.isPlaceholderData && "opacity-60")}>
-        {byDay(entries, ({ observedAt }) => observedAt).map(({ day, things }) => (
-          <section key={day} aria-label={day}>
-            <h2 className="label-caps mb-1.5 px-1">{day}</h2>
-            <Rows label={day}>
-              {things.map((entry) => (
-                <EntryRow key={entry.logId} entry={entry} />
-              ))}
-            </Rows>
-          </section>
-        ))}
-      </div>
+      <DayRows
+        things={entries}
+        atOf={({ observedAt }) => observedAt}
+        stale={logs.isPlaceholderData}
+        row={(entry) => <EntryRow key={entry.logId} entry={entry} />}
+      />
       <NextPage
         key={entries.length}
         label="Older entries"

@@ -1,7 +1,8 @@
-import { Search, X } from "lucide-react";
+import { X } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
+import { SearchField } from "../ui/search-field.tsx";
 import type { useMemoryAsked } from "./memory-asked.ts";
 
 /** Between the last key and the search: as long as nobody notices. */
@@ -40,24 +41,7 @@ export function SearchBox({
   readonly onQuery: (query: string) => void;
 }) {
   const [typed, setTyped] = useTyped(query, onQuery);
-  return (
-    <div className="relative">
-      <Search aria-hidden className="pointer-events-none absolute top-2.5 left-3 size-4 text-ink-faint" />
-      <input
-        type="search"
-        aria-label={label}
-        placeholder={label}
-        autoComplete="off"
-        maxLength={200}
-        value={typed}
-        onChange={(event) => setTyped(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Escape" && typed === "") event.currentTarget.blur();
-        }}
-        className="h-9 w-full rounded-lg border border-line-strong bg-raised pr-3 pl-9 placeholder:text-ink-faint"
-      />
-    </div>
-  );
+  return <SearchField label={label} maxLength={200} typed={typed} onTyped={setTyped} />;
 }
 
 /** Search in all that is remembered, and what the list is limited to. */

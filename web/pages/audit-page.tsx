@@ -2,12 +2,11 @@ import { useSearchParams } from "react-router";
 import { type AuditEntry, auditKindSchema } from "../../src/wire/accounts.ts";
 import { useAudit } from "../api/audit.ts";
 import { ClaimedName } from "../ui/claimed-name.tsx";
-import { classNames } from "../ui/class-names.ts";
-import { byDay } from "../ui/days.ts";
+import { DayRows } from "../ui/day-rows.tsx";
 import { SelectFilter } from "../ui/field.tsx";
 import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page, Rows } from "../ui/page.tsx";
+import { Page } from "../ui/page.tsx";
 import { exactTime } from "../ui/time.ts";
 import { auditWords, fromWhere, kindWords } from "./audit-words.ts";
 import { ScopeBadges } from "./scope-list.tsx";
@@ -42,18 +41,12 @@ export function AuditPage() {
       {audit.isSuccess && entries.length === 0 && (
         <EmptyState title={kind === null ? "Nothing has happened yet." : "Nothing of this kind has happened yet."} />
       )}
-      <div className={classNames("flex flex-col gap-5", audit.isPlaceholderData && "opacity-60")}>
-        {byDay(entries, ({ at }) => at).map(({ day, things }) => (
-          <section key={day} aria-label={day}>
-            <h2 className="label-caps mb-1.5 px-1">{day}</h2>
-            <Rows label={day}>
-              {things.map((entry) => (
-                <EntryRow key={entry.auditId} entry={entry} />
-              ))}
-            </Rows>
-          </section>
-        ))}
-      </div>
+      <DayRows
+        things={entries}
+        atOf={({ at }) => at}
+        stale={audit.isPlaceholderData}
+        row={(entry) => <EntryRow key={entry.auditId} entry={entry} />}
+      />
       <NextPage
         key={entries.length}
         label="Older entries"

@@ -1,4 +1,3 @@
-import { Search } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useLocation } from "react-router";
 import { z } from "zod";
@@ -6,6 +5,7 @@ import { useAgents } from "../api/agents.ts";
 import { useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/me.ts";
 import { SelectFilter } from "../ui/field.tsx";
+import { SearchField } from "../ui/search-field.tsx";
 import { agentName, shortPath } from "../ui/session-state.ts";
 import type { useAsked } from "./session-filters.ts";
 
@@ -46,23 +46,7 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
 
   return (
     <search className="mb-4 flex flex-col gap-2">
-      <div className="relative">
-        <Search aria-hidden className="pointer-events-none absolute top-2.5 left-3 size-4 text-ink-faint" />
-        <input
-          ref={input}
-          type="search"
-          aria-label="Search sessions"
-          placeholder="Search sessions"
-          autoComplete="off"
-          maxLength={1_000}
-          value={typed}
-          onChange={(event) => setTyped(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Escape" && typed === "") event.currentTarget.blur();
-          }}
-          className="h-9 w-full rounded-lg border border-line-strong bg-raised pr-3 pl-9 placeholder:text-ink-faint"
-        />
-      </div>
+      <SearchField ref={input} label="Search sessions" maxLength={1_000} typed={typed} onTyped={setTyped} />
       <div className="grid grid-cols-3 items-center gap-2 sm:flex sm:flex-wrap">
         <SelectFilter label="Agent" value={agent} onChange={(event) => change({ agent: event.target.value })}>
           <option value="">Agents</option>

@@ -26,6 +26,15 @@ function Field({
         {label}
       </label>
       {children}
+      <FieldNotes {...{ id, hint, error }} />
+    </div>
+  );
+}
+
+/** What is wrong with a field, and what it is for: named by its `aria-describedby` as `<id>-error` and `<id>-hint`. */
+export function FieldNotes({ id, hint, error }: Pick<FieldProps, "hint" | "error"> & { readonly id: string }) {
+  return (
+    <>
       {error !== undefined && (
         <p id={`${id}-error`} className="text-xs text-danger">
           {error}
@@ -36,7 +45,7 @@ function Field({
           {hint}
         </p>
       )}
-    </div>
+    </>
   );
 }
 
@@ -121,11 +130,7 @@ export function CheckField({
         <label htmlFor={id} className="text-sm font-medium">
           {label}
         </label>
-        {hint !== undefined && (
-          <p id={`${id}-hint`} className="text-xs text-ink-faint">
-            {hint}
-          </p>
-        )}
+        <FieldNotes {...{ id, hint }} />
       </div>
     </div>
   );

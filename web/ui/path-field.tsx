@@ -2,6 +2,7 @@ import { Folder, FolderGit2 } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from "react";
 import { usePathCompletion } from "../api/folders.ts";
 import { classNames } from "./class-names.ts";
+import { FieldNotes } from "./field.tsx";
 
 interface Suggestion {
   readonly path: string;
@@ -124,16 +125,7 @@ export function PathField({
           ))}
         </ul>
       </div>
-      {error !== undefined && (
-        <p id={`${id}-error`} className="text-xs text-danger">
-          {error}
-        </p>
-      )}
-      {hint !== undefined && (
-        <p id={`${id}-hint`} className="text-xs text-ink-faint">
-          {hint}
-        </p>
-      )}
+      <FieldNotes {...{ id, hint, error }} />
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import { Switch as RadixSwitch } from "radix-ui";
 import { type ReactNode, useId } from "react";
+import { FieldNotes } from "./field.tsx";
 
 /** On or off, at once. */
 export function SwitchField({
@@ -32,11 +33,7 @@ export function SwitchField({
         <label htmlFor={id} className="text-sm font-medium">
           {label}
         </label>
-        {hint !== undefined && (
-          <p id={`${id}-hint`} className="text-xs text-ink-faint">
-            {hint}
-          </p>
-        )}
+        <FieldNotes {...{ id, hint }} />
       </div>
     </div>
   );
