@@ -3,7 +3,6 @@ import { makeHostFixture, scriptSpec, specOf, waitUntil } from "../../../test/su
 import { reader, reading, type, viewsOf } from "../../../test/support/terminal-views.ts";
 import { useTerminalHost } from "../../../test/support/use-terminal-host.ts";
 import { createMemoryLink } from "../../../test/support/viewer-link.ts";
-import { systemClock } from "../../core/clock.ts";
 import { PosternError } from "../../core/errors.ts";
 
 const patience = { timeout: 15_000, interval: 20 };
@@ -164,7 +163,7 @@ describe("drivers and observers", () => {
       let all = "";
       process.stdin.on("data", (data) => {
         all += data.toString("latin1");
-        if (all.endsWith("go")) { all = ""; process.stdout.write("\\x1b[6n\\x1b[c\\x1b]11;?\\x1b\\\\"); }
+        if (all.endsWith("go")) { all = ""; process.stdout.write("\\x1b[6n\\x1b[c\\x1b]11;?\\x1b\\\\asked\\r\\n"); }
         else if (all.endsWith("tell")) process.stdout.write("got " + JSON.stringify(all) + "\\r\\n");
       });
       console.log("ready");`;
@@ -174,7 +173,7 @@ describe("drivers and observers", () => {
     const [first] = links;
     if (first === undefined) throw new Error("There are three.");
     type(first, "go");
-    await systemClock.sleep(100);
+    for (const link of links) await expect.poll(() => link.lines(), patience).toContain("asked");
     for (const link of links) type(link, "\x1b[2;1R\x1b[?1;2c\x1b]11;rgb:ffff/ffff/ffff\x1b\\");
     type(first, "tell");
     await expect.poll(async () => (await first.lines()).join("\n"), patience).toContain("got");
