@@ -36,7 +36,7 @@ export function createDeletion(
     readonly clock: Clock;
     readonly noteDeletion: NoteDeletion;
     readonly namesOf: NamesOf;
-    readonly erasure: Pick<Erasure, "finish">;
+    readonly erasure: Pick<Erasure, "finish" | "prepare">;
     readonly extraction: Extraction;
   },
 ): Deletion {
@@ -58,6 +58,7 @@ export function createDeletion(
         { action, accountId, subject: sha256(subject), details: { ...rows, with: actor }, from },
         tx.db,
       );
+      await erasure.prepare(tx.db);
       return { logIds: found, removed: share === null ? rows : { logs: rows.logs, ...share } };
     });
     extraction.cancel(logIds);

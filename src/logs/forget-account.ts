@@ -27,6 +27,7 @@ export function createAccountForgetting(
       await writeFor(deps, accountId, async (tx) => {
         await removeAllLogs(tx, { accountId, at: deps.clock.now() });
         await removeAccount(tx.db);
+        await erasure.prepare(tx.db);
       });
       if ((await erasure.finish()) === "pending") {
         deps.log.warn({ accountId }, "a reader is in the way of erasing what was remembered for a removed account");

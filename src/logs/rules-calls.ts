@@ -11,7 +11,7 @@ const readers = new Set(["read", "notebookread", "view", "view_image", "read_fil
 const editors = new Set(["edit", "multiedit", "write", "notebookedit", "write_file", "edit_file", "apply_patch"]);
 const shells = new Set(["bash", "shell", "local_shell", "exec_command", "run_shell_command", "shell_command"]);
 /** A path is asked for by these names. */
-const pathMembers = ["file_path", "path", "notebook_path", "filename"] as const;
+const pathMembers = ["file_path", "filePath", "path", "notebook_path", "filename"] as const;
 const commandMembers = ["command", "cmd"] as const;
 /** Files of one call. */
 const maxFiles = 200;
@@ -46,7 +46,10 @@ function filesOf(input: unknown, place: FilePlace): readonly EntityRef[] {
 function patchedFiles(input: unknown): readonly string[] {
   const changes = memberAt(input, "changes");
   if (typeof changes === "object" && changes !== null && !Array.isArray(changes)) return Object.keys(changes);
-  const patch = typeof input === "string" ? input : (stringAt(input, "input") ?? stringAt(input, "patch"));
+  const patch =
+    typeof input === "string"
+      ? input
+      : (stringAt(input, "input") ?? stringAt(input, "patch") ?? stringAt(input, "patchText"));
   if (patch === null) return [];
   return [patchFile, patchMove].flatMap((pattern) => [...patch.matchAll(pattern)].map(([, file = ""]) => file));
 }

@@ -3,6 +3,7 @@ import { oneAtATime } from "../core/again.ts";
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { createJournal, type Journal } from "./journal.ts";
 import type { Tables } from "./schema.ts";
 
 /** So long an answer waits for readers that hold on to old pages; they are statements of milliseconds, or a copy of the file. */
@@ -20,6 +21,11 @@ export interface Erasure {
    * refuses is asked four times within two seconds; after that whoever called is told, and the next call tries again.
    */
   start(): Promise<void>;
+  /**
+   * At the end of a transaction that deletes much, so that nothing else waits long for its end.
+   * @param within the transaction
+   */
+  prepare(within: Kysely<Tables>): Promise<void>;
   /**
    * Waits until nothing of what was deleted so far is in the files, 5 seconds at most.
    * @returns `pending` when a reader is in the way; then it is done when the reader leaves, or at the next start
@@ -45,23 +51,25 @@ export interface ErasureDeps {
  */
 export function createErasure(deps: ErasureDeps): Erasure {
   if (deps.dialect === "sqlite") return new SqliteErasure(deps);
-  return { start: async () => {}, finish: async () => "done", isPending: false, close: async () => {} };
+  const nothing = async (): Promise<void> => {};
+  return { start: nothing, prepare: nothing, finish: async () => "done", isPending: false, close: nothing };
 }
 
 class SqliteErasure implements Erasure {
   readonly #deps: ErasureDeps;
+  readonly #journal: Journal;
   #pending = false;
   #cancelTimer: (() => void) | null = null;
   #closed = false;
   #started: Promise<void> | null = null;
   readonly #emptyJournal = oneAtATime(async () => {
-    const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(this.#deps.db);
-    this.#busy = rows[0]?.busy !== 0;
+    this.#empty = await this.#journal.empty();
   });
-  #busy = false;
+  #empty = false;
 
   constructor(deps: ErasureDeps) {
     this.#deps = deps;
+    this.#journal = createJournal(deps.db);
   }
 
   get isPending(): boolean {
@@ -91,6 +99,10 @@ class SqliteErasure implements Erasure {
       }
     }
     this.#finishLater(); // of an earlier process that ended too soon
+  }
+
+  prepare(within: Kysely<Tables>): Promise<void> {
+    return this.#journal.prepare(within);
   }
 
   async finish(): Promise<"done" | "pending"> {
@@ -130,12 +142,13 @@ class SqliteErasure implements Erasure {
 
   async #isEmptied(): Promise<boolean> {
     await this.#emptyJournal();
-    return !this.#busy;
+    return this.#empty;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelTimer?.();
     this.#cancelTimer = null;
+    await this.#journal.close();
   }
 }

@@ -13,6 +13,7 @@ import {
   SqliteQueryCompiler,
 } from "kysely";
 import { isErrno } from "../core/errors.ts";
+import { pagesBetweenCheckpoints } from "./journal.ts";
 
 /** How long a statement waits for another process's write: theirs are single transactions of milliseconds. */
 const busyTimeoutMs = 5_000;
@@ -22,9 +23,7 @@ const busyPauseMs = 5;
 const maxStatements = 500;
 
 /** Past this size the write-ahead log is cut back after a checkpoint. */
-const maxJournalBytes = 16 * 1024 * 1024;
-/** So much of the log is copied back at a time: what many transactions wrote into the same page is copied once. 4 KiB a page. */
-const pagesBetweenCheckpoints = maxJournalBytes / 4_096;
+const maxJournalBytes = pagesBetweenCheckpoints * 4_096;
 /** Pages kept in memory once they were read; SQLite's own 2 MB are read again and again when much is written. */
 const maxCacheKilobytes = 8_000;
 
