@@ -215,9 +215,14 @@ async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: str
   const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : signal;
   throw codingError(
     "agent_start_failed",
-    `${live.template.name} ended (${how}) before it took the prompt. Its last screen says why; \`postern coding read ${sessionId}\` shows it.`,
+    `${live.template.name} ended (${how}) before it took the prompt. ${lastWords(sessionId, lastScreen)}`,
     { details: { sessionId, exitCode, signal, lastScreen: lastScreen ?? "" } },
   );
+}
+
+function lastWords(sessionId: string, lastScreen: string | null): string {
+  if (lastScreen === "") return "It has shown nothing. Ask once more, or look after it in a terminal.";
+  return `Its last screen says why; \`postern coding read ${sessionId}\` shows it.`;
 }
 
 async function answer(
@@ -230,6 +235,7 @@ async function answer(
   const waiting = input.waitMs === undefined ? null : found.live;
   if (waiting !== null) {
     await untilTurnEnds(waiting, asked.promptId, { timeoutMs: request.deadline - deps.clock.now(), signal });
+    if (asked.started !== "reconnect") await refuseFailedStart(deps, waiting, asked.promptId);
   }
   const session = waiting === null ? found : await deps.locator.locate(asked.sessionId, caller);
   const progress = session.live?.outbox.progressOf(asked.promptId);

@@ -4,11 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { newUuid } from "../../src/core/ids.ts";
 import type { ListAgentsOutput } from "../../src/wire/coding.ts";
-import type { FactPage, LogDetail, LogPage } from "../../src/wire/logs.ts";
 import type { ListOutput } from "../../src/wire/session-lists.ts";
 import { echoOf } from "../model-server/script.ts";
-import { readEvents } from "../support/event-reader.ts";
 import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+import { factsOf, milestones, rememberedTurns } from "../support/remembered.ts";
 import { hostOf } from "../support/situations.ts";
 
 // Gemini CLI itself, in the gateway: what docs/agents.md says of it. Its start takes seconds of a core.
@@ -33,20 +32,6 @@ async function sessionsOf(tool: "list_sessions" | "search_sessions", input: obje
   return body.sessions.map(({ sessionId }) => sessionId);
 }
 
-/** What the memory says now of a subject: a predicate with its object or value. */
-async function factsOf(subject: string): Promise<readonly string[]> {
-  const { body } = await gateway.api.get<FactPage>(`/api/v1/facts?subject=${encodeURIComponent(subject)}`);
-  return body.facts.map(({ predicate, object, value }) => `${predicate} ${object?.key ?? value}`);
-}
-
-/** The turns of a session that the memory has. */
-async function rememberedTurns(sessionId: string): Promise<readonly number[]> {
-  const { body } = await gateway.api.get<LogPage>(`/api/v1/logs?sessionId=${sessionId}`);
-  const entries = body.logs.map(({ logId }) => gateway.api.get<LogDetail>(`/api/v1/logs/${logId}`));
-  const turns = (await Promise.all(entries)).flatMap((entry) => entry.body.turns ?? []);
-  return turns.map(({ index }) => index).toSorted((one, other) => one - other);
-}
-
 /** Longer than it takes to type a prompt and press Enter. */
 const stoppedMs = 1_000;
 
@@ -57,16 +42,6 @@ async function whileStopped<T>(pid: number | null, ask: () => Promise<T>): Promi
   await sleep(stoppedMs);
   process.kill(pid ?? 0, "SIGCONT");
   return asking;
-}
-
-/** The events from now on, without those of which there may be more on a slow machine. */
-async function milestones(): Promise<() => readonly string[]> {
-  const { accountId } = await gateway.app.accounts.owner();
-  const asked = { name: "events", scopes: ["coding:read"] as const, folders: null, expiresAt: null };
-  const { token } = await gateway.app.accounts.tokens.create(accountId, asked);
-  const { events } = await readEvents(gateway.url, { token });
-  const often = ["session.activity", "session.status"];
-  return () => events.map(({ kind }) => kind).filter((kind) => !often.includes(kind));
 }
 
 test("a session is started, asked, kept over a restart of the gateway, killed, resumed, listed, found and closed", async () => {
@@ -82,7 +57,7 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
 
   await gateway.close();
   gateway = await startGateway(world);
-  const told = await milestones();
+  const told = await milestones(gateway);
   const third = await whileStopped(pid, () => gateway.api.ask({ dir, sessionId, prompt: "a third one", waitMs }));
   expect(third).toMatchObject({ delivered: true, activity: "idle", started: "reconnect", pid });
 
@@ -103,9 +78,9 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   const ended = ["session.turn_ended", "session.exited", "session.turn_ended", "session.exited", "session.closed"];
   await expect.poll(told, patience).toEqual(ended);
 
-  await expect.poll(() => rememberedTurns(sessionId), patience).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  await expect.poll(() => rememberedTurns(gateway, sessionId), patience).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   const facts = ["by_agent gemini-cli", `in_repository ${dir}`, `edited ${join(dir, "quokka.txt")}`];
-  expect(await factsOf(`Session:${sessionId}`)).toEqual(expect.arrayContaining(facts));
+  expect(await factsOf(gateway, `Session:${sessionId}`)).toEqual(expect.arrayContaining(facts));
 });
 
 test.skipIf(process.platform !== "linux")(

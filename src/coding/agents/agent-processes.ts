@@ -104,11 +104,12 @@ export function variablesOf(pid: number, names: readonly string[]): Environment 
   );
 }
 
-function linkOf(path: string): string | null {
+/** Where a link leads; null when it is gone, or another user's. */
+export function linkOf(path: string): string | null {
   try {
     return readlinkSync(path);
   } catch {
-    return null; // gone, or another user's
+    return null;
   }
 }
 

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
 import { openCode } from "./opencode.ts";
-import { openCodeArguments } from "./opencode-processes.ts";
+import { isBeforeDatabase, openCodeArguments } from "./opencode-processes.ts";
 
 test.skipIf(process.platform !== "linux")("a session that somebody's OpenCode was started with is told", async () => {
   const home = await makeTempFolder();
@@ -28,6 +28,18 @@ test.skipIf(process.platform !== "linux")("a session that somebody's OpenCode wa
   expect(await openCode.externalHolder("ses_a", { HOME: home })).toEqual({ pid, activity: null });
   expect(await openCode.externalHolder("ses_own", { HOME: home })).toBeNull();
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a process that has not opened its database is told from one that has",
+  async () => {
+    const database = join(await makeTempFolder(), "opencode.db");
+    expect(isBeforeDatabase(process.pid, database)).toBe(true);
+    const file = await open(database, "w");
+    expect(isBeforeDatabase(process.pid, database)).toBe(false);
+    await file.close();
+    expect(isBeforeDatabase(2 ** 22 + 1, database), "gone").toBe(false);
+  },
+);
 
 test.each<readonly [readonly string[], string | null]>([
   [["opencode", "--session=ses_a"], "ses_a"],

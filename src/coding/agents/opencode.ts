@@ -12,7 +12,7 @@ import {
   openCodeKeyVariables,
   openCodeLogin,
 } from "./opencode-config.ts";
-import { openCodeSessions } from "./opencode-processes.ts";
+import { isBeforeDatabase, openCodeSessions } from "./opencode-processes.ts";
 import type { AgentTemplate, HookEvent, LaunchPlan, LaunchRequest } from "./template.ts";
 
 /**
@@ -84,6 +84,7 @@ export const openCode: AgentTemplate = {
   plan,
   parseHook: (payload) => parsePayload(payload, toEvent),
   composerPainted,
+  hasHung: ({ pid, env }) => isBeforeDatabase(pid, openCodeDatabase(env)),
   clearComposer: null,
   transcriptRoots: (env) => [openCodeData(env)],
   transcriptPlaces: (env) => [

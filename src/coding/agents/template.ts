@@ -174,6 +174,11 @@ export interface AgentTemplate {
   /** Whether the visible screen shows the painted composer: ready for a paste. Readiness only, never activity. */
   composerPainted(lines: readonly string[]): boolean;
   /**
+   * For an agent that was seen to hang at its start, before it painted anything: whether this process, whose screen has been empty for a
+   * minute and a half, stands where no slow start would. It is ended then, and otherwise after five minutes. Missing where that was not seen.
+   */
+  readonly hasHung?: (process: { readonly pid: number; readonly env: Environment }) => boolean;
+  /**
    * For an agent that may take Enter for a new line: what stands in its composer on this screen (null when there is none), and the keys that
    * empty it from the end of what was typed. What was typed is looked for before Enter, and whether it has gone after it. Missing where
    * Enter does not fail.

@@ -7,7 +7,6 @@ import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import { type ActivityState, initialActivity, isResting, nextActivity, type Observation } from "./activity.ts";
 import { AgentWord } from "./agent-word.ts";
 import { catchUp } from "./catch-up.ts";
-import { composerOnScreen } from "./deliver.ts";
 import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
@@ -16,6 +15,7 @@ import { MoveWatch } from "./move-watch.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PermissionDesk } from "./permission-desk.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
+import { StartWatch } from "./start-watch.ts";
 import { limitIsOver } from "./status.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { transcriptNews } from "./transcript-news.ts";
@@ -50,6 +50,7 @@ export class ActivityWatch {
   readonly #transcript: TranscriptFollower;
   readonly #reports: HookReports;
   readonly #moves: MoveWatch;
+  readonly #start: StartWatch;
   #unwatchState = (): void => undefined;
   #state: ActivityState = initialActivity;
   #restingSince = 0;
@@ -75,6 +76,7 @@ export class ActivityWatch {
     this.desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
     this.#agent = new AgentWord({ ...deps, ...input, transcript: this.#transcript });
     this.#moves = new MoveWatch({ ...deps, ...input, onDue: () => this.#lookSoon() });
+    this.#start = new StartWatch({ ...deps, ...input });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
   }
 
@@ -262,14 +264,12 @@ export class ActivityWatch {
 
   async #look(): Promise<void> {
     if (this.#input.isGone()) return;
-    const { identity, template, terminalId } = this.#input;
+    const { identity, template } = this.#input;
     if (identity.provisional) await identity.discover();
     await this.#findTranscript();
     await this.#followMove();
     const awaitsComposer = this.#state.activity === "starting" && template.readyBy === "composer";
-    if (awaitsComposer && (await composerOnScreen(this.#deps.host, { terminalId, template }))) {
-      await this.#observe({ kind: "composer_painted" });
-    }
+    if (awaitsComposer && (await this.#start.isReady())) await this.#observe({ kind: "composer_painted" });
     if (this.#state.activity === "working" && this.#reports.silent) {
       await this.#transcript.refresh();
       await this.#onTranscript();
