@@ -68,7 +68,7 @@ export function TurnList({
               key={turn.index}
               turn={turn}
               agent={agent}
-              running={turn.index === newest && isLive(summary)}
+              running={turn.index === newest && isLive(summary) && summary.activity !== "idle"}
               current={turn.index === current}
               onPlay={onPlay}
             />
