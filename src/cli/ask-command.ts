@@ -67,6 +67,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
 }
 
 async function ask(prompt: string, { options, context }: { options: AskOptions; context: CliContext }): Promise<void> {
+  refuseHalfWorktree(options);
   const client = createGatewayClient(await context.ports.socketPath());
   const deadline = options.wait === undefined ? Number.POSITIVE_INFINITY : context.clock.now() + options.wait * 1000;
   const input: AskInput = {
@@ -83,6 +84,12 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
   if (options.json) context.stdout(`${printableJson(answer)}\n`);
   else printAnswer(answer, context);
   failWhenUnfinished(answer);
+}
+
+function refuseHalfWorktree({ worktree, branch, base }: AskOptions): void {
+  const given = [worktree, branch, base].filter((option) => option !== undefined).length;
+  if (given === 0 || given === 3) return;
+  throw new PosternError("usage", "A worktree is asked for by all three: --worktree --branch <name> --base <name>.");
 }
 
 /** A session goes on where it worked, wherever its owner stands. */

@@ -30,7 +30,7 @@ export function addAttachCommand(program: Command, context: CliContext, setExitC
     .option("--detach-key <key>", `leaves, and lets the agent go on (default: ${defaultDetachKey})`, detachKey)
     .addHelpText(
       "after",
-      "\nEnds with the agent's exit code when it ends, and with 0 when you detach. While you are here, the agent asks for permissions in\nits own terminal. When the gateway restarts, this goes on by itself.",
+      "\nEnds with the agent's exit code when it ends, and with 0 when you detach. While\nyou are here, the agent asks for permissions in its own terminal. When the\ngateway restarts, this goes on by itself.",
     )
     .action(async (sessionId: string, options: AttachCommandOptions) => {
       const terminal = context.terminal();

@@ -217,6 +217,16 @@ test("the gateway's problem is one line with its code and its fields", async () 
   expect(run).toMatchObject({ code: 1, stderr: "postern: invalid_request: This is invalid_request. dir: too long\n" });
 });
 
+test("a field of which the problem itself tells is told once", async () => {
+  const errors = [
+    { path: "dir", message: "Too long" },
+    { path: "model", message: "No text" },
+  ];
+  const body = problem(400, "invalid_request", { detail: "It does not fit. dir: Too long (and 1 more)", errors });
+  const run = await coding({ coding_ask: [{ status: 400, body }] }, ["ask", "hi"]);
+  expect(run.stderr).toBe("postern: invalid_request: It does not fit. dir: Too long (and 1 more) model: No text\n");
+});
+
 test("with --json the problem is JSON too", async () => {
   const run = await coding({ coding_read_session: [{ status: 404, body: problem(404, "session_not_found") }] }, [
     "read",

@@ -41,11 +41,26 @@ export function exitCodeOf(error: unknown): number {
   return error.code === "usage" ? exitCodes.usage : exitCodes.error;
 }
 
+/** What to do after an error of the inside, which does not know the commands. */
+const advice: Readonly<Record<string, string>> = {
+  session_not_found: "`postern coding list` shows the sessions.",
+  token_not_found: "`postern token list` shows the tokens.",
+  browser_session_not_found: "`postern browser list` shows the browsers.",
+  client_not_found: "`postern client list` shows the clients.",
+  webhook_not_found: "`postern webhook list` shows the webhooks.",
+  folder_not_found: "`postern folder list` shows the folders.",
+  log_not_found: "`postern logs list` shows the entries.",
+  account_exists: "`postern account list` shows the accounts; `postern login-link --account` signs in to one.",
+  gateway_running: "Stop that one first, or choose another state folder with POSTERN_HOME.",
+};
+
 /** One line (or one JSON object) that says what went wrong and what to do; null when commander has said it already. */
 export function errorText(error: unknown, options: { readonly json: boolean }): string | null {
   if (error instanceof CommanderError) return null;
   const code = isPosternError(error) ? error.code : "internal_error";
   const detail = plainLine(messageOf(error));
-  if (!options.json) return `postern: ${code}: ${detail}`;
+  const more = advice[code];
+  const told = more === undefined || detail.includes("`postern ") ? detail : `${detail} ${more}`;
+  if (!options.json) return `postern: ${code}: ${told}`;
   return printableJson({ code, detail, ...(isPosternError(error) ? error.details : {}) }, { oneLine: true });
 }

@@ -96,7 +96,7 @@ function exchange(
 
 /** A failed connection, in words for a person. */
 export function connectionError(error: Error, socketPath: string): Error {
-  if (isErrno(error, "ENOENT", "ECONNREFUSED", "ENOTSOCK")) {
+  if (isErrno(error, "ENOENT", "ENOTDIR", "ECONNREFUSED", "ENOTSOCK")) {
     return new PosternError(
       "gateway_not_running",
       `No gateway listens on ${socketPath}. Start it with \`postern serve\`.`,
@@ -130,8 +130,9 @@ export function problemOf(answer: Answer): PosternError {
   if (!parsed.success)
     return new PosternError("internal_error", `The gateway answered with status ${answer.status}. Its log says why.`);
   const { code, detail, errors = [], type: _type, title: _title, status, ...details } = parsed.data;
-  const fields = errors.map(({ path, message }) => ` ${path}: ${message}`).join(";");
-  return new PosternError(code, `${detail}${fields}`, { details: { status, ...details } });
+  const fields = errors.map(({ path, message }) => `${path}: ${message}`);
+  const untold = fields.filter((field) => !detail.includes(field)).join("; "); // the detail tells the first
+  return new PosternError(code, untold === "" ? detail : `${detail} ${untold}`, { details: { status, ...details } });
 }
 
 function parseJson(text: string): unknown {

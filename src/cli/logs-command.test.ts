@@ -107,7 +107,10 @@ test("show prints what an entry says and what follows from it, without a termina
   const text = { ...detail, content: "a\u009b1mb", turns: null, facts: [] };
   expect((await logs(["show", "x/1"], { "GET /api/v1/logs/x%2F1": { body: text } })).stdout).toContain("\n\nab\n");
   const gone = await logs(["show", "none"], {});
-  expect(gone).toMatchObject({ code: 1, stderr: "postern: log_not_found: This is log_not_found.\n" });
+  expect(gone).toMatchObject({
+    code: 1,
+    stderr: "postern: log_not_found: This is log_not_found. `postern logs list` shows the entries.\n",
+  });
 });
 
 test("search looks only where it is told to", async () => {

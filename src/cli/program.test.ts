@@ -76,6 +76,8 @@ test.each([
   [["account", "add", "anna", "--scopes", "admin"], /coding:read/],
   [["account", "add", "", "--scopes", "coding:read"], /name/],
   [["client", "add", "x", "--redirect", "nowhere"], /URL/],
+  [["webhook", "add", "nonsense"], /http or https/],
+  [["coding", "ask", "x", "--branch", "b"], /--worktree --branch <name> --base <name>/],
   [["coding", "ask"], /missing required argument 'prompt'/],
   [["coding", "ask", "two", "prompts"], /too many arguments/],
   [["coding", "ask", "x", "--permission-mode", "yolo"], /ask.*edits.*all/],
@@ -86,6 +88,7 @@ test.each([
   const run = await runCommand(argv);
   expect(run).toMatchObject({ code: 2, stdout: "" });
   expect(run.stderr).toMatch(/^postern: usage: .*\n$/);
+  expect(run.stderr).not.toContain(".;");
   expect(run.stderr).toMatch(message);
 });
 
@@ -93,7 +96,7 @@ test("help looks as deep as it is asked to, and each help stays within 80 column
   const ask = await runCommand(["help", "coding", "ask"]);
   expect(ask).toEqual(await runCommand(["coding", "ask", "--help"]));
   expect(ask.stdout).toMatch(/^Usage: postern coding ask /);
-  for (const group of [[], ["coding"], ["logs"]]) {
+  for (const group of [[], ["coding"], ["logs"], ["attach"]]) {
     const { stdout } = await runCommand([...group, "--help"]);
     expect(stdout.split("\n").filter((line) => line.length > 80 && !line.startsWith("  $"))).toEqual([]);
   }
@@ -118,6 +121,18 @@ test("serve hands its flags on", async () => {
   await runCommand(["serve", "--host", "0.0.0.0", "--insecure-http"], { ports: { startGateway } });
   expect(given).toEqual({ host: "0.0.0.0", insecureHttp: true });
 });
+
+test.each(["session_not_found", "token_not_found", "webhook_not_found", "gateway_running"])(
+  "%s says what to do, once",
+  async (code) => {
+    const after = async (message: string): Promise<string> => {
+      const openStores = () => Promise.reject(new PosternError(code, message));
+      return (await runCommand(["folder", "list"], { ports: { openStores } })).stderr;
+    };
+    expect(await after("It is so.")).toMatch(/^postern: \w+: It is so\. [^\n]*(`postern|POSTERN_HOME)[^\n]*\n$/);
+    expect(await after("Run `postern coding list`.")).toBe(`postern: ${code}: Run \`postern coding list\`.\n`);
+  },
+);
 
 test("an error of the inside is one line, whatever its message holds", async () => {
   const openStores = () => Promise.reject(new PosternError("store_unavailable", "Cannot\nopen \u001b[31mit."));

@@ -102,5 +102,10 @@ function humanReadable(argument: Argument): string {
 }
 
 function usageLine(text: string): string {
-  return plainLine(`postern: usage: ${text.replace(/^error: /, "").trimEnd()}; see --help`);
+  return plainLine(
+    `postern: usage: ${text
+      .replace(/^error: /, "")
+      .trimEnd()
+      .replace(/\.$/, "")}; see --help`,
+  );
 }

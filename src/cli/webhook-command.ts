@@ -3,6 +3,7 @@ import { z } from "zod";
 import { PosternError } from "../core/errors.ts";
 import {
   addedWebhookSchema,
+  addWebhookInputSchema,
   attemptResultSchema,
   type DeliveryState,
   deliverySchema,
@@ -37,7 +38,7 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     "postern webhook add https://example.org/hooks/postern --kinds session.turn_ended,session.permission_asked",
   ])
     .description("add a webhook and print its secret alone on standard output; it is shown this once")
-    .argument("<url>", "where events go, by https")
+    .argument("<url>", "where events go, by https", oneOf(addWebhookInputSchema.shape.url))
     .option(
       "--kinds <list>",
       `comma-separated, all by default: ${eventKindSchema.options.join(", ")}`,

@@ -134,7 +134,7 @@ export const webhookSchema = z
 export const addWebhookInputSchema = z
   .strictObject({
     url: z
-      .url({ protocol: /^https?$/ })
+      .url({ protocol: /^https?$/, error: "An address of http or https is needed." })
       .max(2_000)
       .describe("https; http and private addresses only where `allowPrivateAddresses` of the configuration says so."),
     kinds: z.array(eventKindSchema).min(1).max(eventKinds.length).optional().describe("All when left out."),
