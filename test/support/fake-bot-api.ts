@@ -1,5 +1,7 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import { z } from "zod";
+import { bodyOf } from "./bot-api-body.ts";
+import { BadRequest, type Entity, type Said, textOf } from "./bot-api-text.ts";
 
 // A stand-in for Telegram's Bot API server, written for these tests from its documentation; it is not Telegram. It holds to what matters here:
 // updates are handed over until they are confirmed by an offset, messages have bounds, styles have to fit their text, edits that change
@@ -19,15 +21,6 @@ export interface ShownMessage {
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
-
-const entitySchema = z.object({
-  type: z.string(),
-  offset: z.int().min(0),
-  length: z.int().min(1),
-  language: z.string().optional(),
-  url: z.string().optional(),
-});
-type Entity = z.infer<typeof entitySchema>;
 
 /** A person who uses the app. */
 export interface Person {
@@ -70,16 +63,6 @@ export type Interception =
   | "break"
   | "break-after";
 
-class BadRequest extends Error {
-  readonly status: number;
-  readonly retryAfter: number | undefined;
-  constructor(description: string, status = 400, retryAfter?: number) {
-    super(description);
-    this.status = status;
-    this.retryAfter = retryAfter;
-  }
-}
-
 /** Starts it. @param options `paced`: more than a message a second to one chat is 429, as Telegram does after a while */
 export async function startFakeBotApi(
   options: { readonly token: string; readonly port?: number; readonly paced?: boolean } = { token: "1:fake" },
@@ -106,8 +89,8 @@ export async function startFakeBotApi(
     setMyCommands: () => true,
     sendChatAction: () => true,
     answerCallbackQuery: ({ text }) => notices.push(z.string().parse(text ?? "")) > 0,
-    sendMessage: (body) => shown(body, text(body, "text", 4_096), null),
-    sendDocument: (body) => shown(body, text(body, "caption", 1_024), documentSchema.parse(body["document"])),
+    sendMessage: (body) => shown(body, textOf(body, "text", 4_096), null),
+    sendDocument: (body) => shown(body, textOf(body, "caption", 1_024), documentSchema.parse(body["document"])),
     editMessageText: edit,
   };
 
@@ -143,7 +126,7 @@ export async function startFakeBotApi(
     const at = messages.findIndex((message) => message.messageId === messageId && message.chatId === chatId);
     const before = messages[at];
     if (before === undefined) throw new BadRequest("Bad Request: message to edit not found");
-    const after = { ...before, ...text(body, "text", 4_096), buttons: buttonsOf(markup), edits: before.edits + 1 };
+    const after = { ...before, ...textOf(body, "text", 4_096), buttons: buttonsOf(markup), edits: before.edits + 1 };
     const look = ({ text: words, entities, buttons }: ShownMessage): string =>
       JSON.stringify([words, entities, buttons]);
     if (look(before) === look(after))
@@ -249,29 +232,6 @@ const commonSchema = z.looseObject({
 });
 const editSchema = commonSchema.extend({ message_id: z.int() });
 
-interface Said {
-  readonly text: string;
-  readonly entities: readonly Entity[];
-}
-
-/** Text and styles, as the server would take them. */
-function text(body: Record<string, unknown>, field: "text" | "caption", maxLength: number): Said {
-  const words = z.string().parse(body[field] ?? "");
-  const entities = z.array(entitySchema).parse(body[field === "text" ? "entities" : "caption_entities"] ?? []);
-  if (body["parse_mode"] !== undefined) throw new BadRequest("Bad Request: no parse mode is expected here");
-  if (words.length > maxLength) throw new BadRequest("Bad Request: message is too long");
-  if (words.trim() === "") throw new BadRequest("Bad Request: message text is empty");
-  if (!words.isWellFormed()) throw new BadRequest("Bad Request: strings must be encoded in UTF-8");
-  if (entities.length > 100) throw new BadRequest("Bad Request: too many entities");
-  for (const { type, offset, length, url } of entities) {
-    if (offset + length > words.length) throw new BadRequest("Bad Request: entity beyond the end of its text");
-    const cut = [offset, offset + length].some((at) => /^[\udc00-\udfff]/.test(words.slice(at, at + 1)));
-    if (cut) throw new BadRequest("Bad Request: entity begins or ends in the middle of a character");
-    if (type === "text_link" && !/^https?:/.test(url ?? "")) throw new BadRequest("Bad Request: wrong link");
-  }
-  return { text: words, entities };
-}
-
 function buttonsOf(markup: z.infer<typeof markupSchema> | undefined): ShownMessage["buttons"] {
   return markup?.inline_keyboard.flat() ?? [];
 }
@@ -312,32 +272,4 @@ function messageFrom(
     ...(replyTo === undefined ? {} : { reply_to_message: { message_id: replyTo, date: 1, chat: chatOf(chat, from) } }),
     ...(topic === undefined ? {} : { is_topic_message: true, message_thread_id: topic }),
   };
-}
-
-/** JSON, or a form with a file, which is shown as `document`. */
-async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of request) chunks.push(z.instanceof(Uint8Array).parse(chunk));
-  const whole = Buffer.concat(chunks);
-  const type = request.headers["content-type"] ?? "";
-  if (!type.startsWith("multipart/form-data")) {
-    return whole.length === 0 ? {} : z.record(z.string(), z.unknown()).parse(JSON.parse(whole.toString("utf8")));
-  }
-  const form = await new Response(whole, { headers: { "content-type": type } }).formData();
-  const body: Record<string, unknown> = {};
-  for (const [name, value] of form.entries()) {
-    if (typeof value === "string") body[name] = name === "caption" ? value : parsed(value);
-    else body["document"] = { name: value.name, content: await value.text() };
-  }
-  return body;
-}
-
-/** What a form holds as JSON; `attach://` refers to the file itself. */
-function parsed(value: string): unknown {
-  if (!/^[[{"\d]|^(true|false)$/.test(value)) return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value; // a text that only begins like JSON
-  }
 }
