@@ -170,3 +170,8 @@ export async function lookAt(visit: Visit, name: string): Promise<void> {
     await expectFlawless(visit, `${name}, ${colorScheme}`, colorScheme === "light" ? "all" : "colours");
   }
 }
+
+/** What ends beyond the right edge of the page: to be scrolled to, or cut off. To be evaluated in it. */
+export const beyondTheEdge = `[...document.querySelectorAll("main, main *")]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || (one.tagName === "MAIN" && one.scrollWidth > one.clientWidth))
+  .map((one) => one.outerHTML.slice(0, 100))`;

@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { oauthPaths } from "../../src/wire/oauth.ts";
-import { expectFlawless, lookAt, signInUrl, useBrowser, type Visit } from "../support/browser.ts";
+import { beyondTheEdge, expectFlawless, lookAt, signInUrl, useBrowser, type Visit } from "../support/browser.ts";
 import { awaitCallback } from "../support/oauth-callback.ts";
 import { beginJourney } from "../support/oauth-journey.ts";
 import { listThroughMcp } from "../support/oauth-mcp-app.ts";
@@ -249,11 +249,6 @@ const pages = {
     { name: "settings", path: "/settings", shows: "Settings" },
   ],
 } as const;
-
-/** What ends beyond the right edge: to be scrolled to, or cut off. */
-const beyondTheEdge = `[...document.querySelectorAll("main, main *")]
-  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || (one.tagName === "MAIN" && one.scrollWidth > one.clientWidth))
-  .map((one) => one.outerHTML.slice(0, 100))`;
 
 test.for(["desktop", "phone"] as const)(
   "on a %s they are shown in both colours, and nothing moves sideways",

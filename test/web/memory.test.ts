@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type LogPage, logDeletionSchema, logPageSchema, logSearchSchema } from "../../src/wire/logs.ts";
 import { meSchema } from "../../src/wire/sign-in.ts";
-import { expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browser.ts";
+import { beyondTheEdge, expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { fillMemory, plantSession } from "../support/memory-scene.ts";
 import { patience } from "../support/session-page.ts";
 import { useGateway } from "../support/use-gateway.ts";
@@ -324,8 +324,3 @@ test("who may not read the memory is not offered it, and asks the gateway for no
 function localTime(timeMs: number): string {
   return new Date(timeMs - new Date(timeMs).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
-
-/** What ends beyond the right edge: to be scrolled to, or cut off. */
-const beyondTheEdge = `[...document.querySelectorAll("main, main *")]
-  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || (one.tagName === "MAIN" && one.scrollWidth > one.clientWidth))
-  .map((one) => one.outerHTML.slice(0, 100))`;
