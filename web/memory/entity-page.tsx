@@ -59,7 +59,7 @@ function OneEntity({ entityId }: { readonly entityId: string }) {
         things={facts}
         atOf={({ validFrom }) => validFrom}
         stale={shown.isPlaceholderData}
-        row={(fact) => <FactRow key={fact.factId} fact={fact} entityId={entityId} titles={titles} />}
+        renderRow={(fact) => <FactRow key={fact.factId} fact={fact} entityId={entityId} titles={titles} />}
       />
       <NextPage
         key={facts.length}

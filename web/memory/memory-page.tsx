@@ -69,7 +69,7 @@ function Timeline({ filters }: { readonly filters: LogFilters }) {
         things={entries}
         atOf={({ observedAt }) => observedAt}
         stale={logs.isPlaceholderData}
-        row={(entry) => <EntryRow key={entry.logId} entry={entry} />}
+        renderRow={(entry) => <EntryRow key={entry.logId} entry={entry} />}
       />
       <NextPage
         key={entries.length}

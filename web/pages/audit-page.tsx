@@ -45,7 +45,7 @@ export function AuditPage() {
         things={entries}
         atOf={({ at }) => at}
         stale={audit.isPlaceholderData}
-        row={(entry) => <EntryRow key={entry.auditId} entry={entry} />}
+        renderRow={(entry) => <EntryRow key={entry.auditId} entry={entry} />}
       />
       <NextPage
         key={entries.length}
