@@ -207,8 +207,10 @@ function runOptions({ input, permissionMode, place }: AskRequest): RunOptions {
 
 /** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */
 async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: string): Promise<void> {
-  const state = live.outbox.progressOf(promptId)?.state;
-  if (live.exit === null || state === "delivered" || state === "unknown") return;
+  if (live.exit === null) return;
+  // Of one that an earlier gateway sent, or an earlier process took, only the store knows.
+  const state = live.outbox.progressOf(promptId)?.state ?? (await deps.queue.stateOf(promptId));
+  if (state === "delivered" || state === "unknown") return;
   // The caller is told that it came to nothing: no later resume may send it.
   if (state === "queued") await deps.queue.mark(promptId, "lost");
   const { sessionId, exitCode, signal, lastScreen } = live.record;

@@ -39,8 +39,8 @@ export async function untilTurnEnds(
     if (progress === null) return isResting(live.state) || needsSomebody(live);
     return progress.turnOver || (progress.state !== "sent" && needsSomebody(live));
   }, limits);
-  if (!ended || live.exit !== null || needsSomebody(live)) return;
-  await live.untilWritten(limits.signal);
+  if (live.exit !== null) await live.ended();
+  else if (ended && !needsSomebody(live)) await live.untilWritten(limits.signal);
 }
 
 function needsSomebody({ state }: LiveSession): boolean {

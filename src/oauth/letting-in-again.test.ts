@@ -44,6 +44,10 @@ describeOnBothStores("letting an app in again", (openStore) => {
     expect(await server.oauth.apps.list(server.owner.accountId)).toHaveLength(3);
     await expect(server.allow(clientId, { ...here, scope: "" })).rejects.toThrow("access_denied");
     expect(await server.oauth.apps.list(server.owner.accountId)).toHaveLength(3);
+    await server.allow(clientId, { ...there, scope: "coding:read" });
+    const [ended = "", other = ""] = kept;
+    expect(await server.oauth.tokens.find(ended)).toBeNull();
+    expect(await server.oauth.tokens.find(other)).not.toBeNull();
   });
 
   test("far too often ends what was used longest ago, with its tokens, and the audit says so", async () => {

@@ -53,7 +53,9 @@ describe("the state folder", () => {
     expect(await refusal(join(file, "x"))).toContain("ENOTDIR");
     expect(await refusal(link)).toBe(words(link, "it is a link to what is not there"));
     expect(await refusal(join(link, "x"))).toContain("ENOENT");
-    expect(await refusal(path)).toBe(words(path, "others may enter it, and what is in it is not Postern's"));
+    expect(await refusal(path)).toBe(
+      words(path, `others may enter it, and what is in it is not Postern's (if it is: chmod 700 ${path})`),
+    );
     expect(await modeOf(path)).toBe("755");
   });
 

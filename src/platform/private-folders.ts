@@ -2,8 +2,11 @@ import { access, chmod, constants, lstat, mkdir, readdir, stat } from "node:fs/p
 import { dirname } from "node:path";
 import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 
-/** One of these is in every state folder from its first start or command on; the first may be there before. */
-const stateNames: ReadonlySet<string> = new Set(["config.json", "key", "postern.db", "gateway.lock"]);
+/** What is in state folders: one of the first four from the first start or command on, `config.json` perhaps before. */
+const stateNames: ReadonlySet<string> = new Set([
+  ...["config.json", "key", "postern.db", "gateway.lock"],
+  ...["backups", "gateway-id", "run", "service.env", "sessions", "terminal-host"],
+]);
 /** Of a new disk, and of systems that put theirs into every folder. */
 const nobodysNames: ReadonlySet<string> = new Set(["lost+found", ".DS_Store", "@eaDir"]);
 
@@ -18,7 +21,8 @@ export async function makeStateFolder(path: string): Promise<void> {
     const { uid, mode } = await statFolder(path);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
     if (!isOwn(uid) || (mode & 0o077) === 0) return;
-    if (await isInOtherUse(path)) throw new Error("others may enter it, and what is in it is not Postern's");
+    if (await isInOtherUse(path))
+      throw new Error(`others may enter it, and what is in it is not Postern's (if it is: chmod 700 ${path})`);
     await chmod(path, 0o700);
   } catch (error) {
     const mayLet = isErrno(error, "EACCES", "EPERM") ? "Let this user write there, or choose" : "Choose";
@@ -72,14 +76,19 @@ export async function requireOwnRunFolder(path: string): Promise<void> {
  */
 async function makeFolders(path: string): Promise<void> {
   try {
-    await mkdir(path, { mode: 0o700 });
+    await makeFolder(path);
   } catch (error) {
-    if (isErrno(error, "EEXIST")) return;
     const above = dirname(path);
-    if (!isErrno(error, "ENOENT") || above === path || (await isThere(above))) throw error;
-    await makeFolders(above);
-    await makeFolders(path); // what is above is there now, so this comes to an end
+    if (!isErrno(error, "ENOENT") || above === path) throw error;
+    if (!(await isThere(above))) await makeFolders(above);
+    await makeFolder(path); // else somebody made it in the meantime
   }
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+    if (!isErrno(error, "EEXIST")) throw error;
+  });
 }
 
 /** Also as a link that leads nowhere, below which nothing can be made. */

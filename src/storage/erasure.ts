@@ -27,8 +27,8 @@ export interface Erasure {
    */
   prepare(within: Kysely<Tables>): Promise<void>;
   /**
-   * Waits until nothing of what was deleted so far is in the files, 5 seconds at most.
-   * @returns `pending` when a reader is in the way; then it is done when the reader leaves, or at the next start
+   * Waits until nothing of what was deleted so far is in the files; for readers 5 seconds at most. Never rejects: what was deleted is deleted.
+   * @returns `pending` when a reader is in the way, or the files cannot be written; then it is done when they let it, or at the next start
    */
   finish(): Promise<"done" | "pending">;
   /** Whether something waits for a reader. */
@@ -101,21 +101,26 @@ class SqliteErasure implements Erasure {
     this.#finishLater(); // of an earlier process that ended too soon
   }
 
-  prepare(within: Kysely<Tables>): Promise<void> {
-    return this.#journal.prepare(within);
+  async prepare(within: Kysely<Tables>): Promise<void> {
+    await this.#journal.prepare(within);
+    // The transaction may come to nothing, and nobody finish.
+    if (!this.#closed) this.#cancelTimer ??= this.#deps.clock.after(laterMs, () => void this.#tryLater());
   }
 
   async finish(): Promise<"done" | "pending"> {
-    const { clock } = this.#deps;
+    const { clock, log } = this.#deps;
     const until = clock.now() + patienceMs;
-    while (!(await this.#isEmptied())) {
-      if (this.#closed || clock.now() >= until) {
-        this.#finishLater();
-        return "pending";
+    try {
+      while (!this.#closed) {
+        if (await this.#isEmptied()) return "done";
+        if (clock.now() >= until) break;
+        await clock.sleep(pauseMs);
       }
-      await clock.sleep(pauseMs);
+    } catch (error) {
+      log.warn({ reason: messageOf(error) }, "the store's journal could not be emptied yet");
     }
-    return "done";
+    this.#finishLater();
+    return "pending";
   }
 
   /** Tries until it is done. */

@@ -19,12 +19,12 @@ const threadTimeoutMs = 60_000;
 export interface Journal {
   /**
    * At the end of a transaction that wrote much: what it wrote so far goes to the disk beside others' work, so that its end has little left
-   * to wait for, and it is not copied back by its end but by {@link empty}.
+   * to wait for, and it is not copied back by its end but by {@link empty}, which is to be called also when it came to nothing.
    */
   prepare(within: Kysely<Tables>): Promise<void>;
   /** Copies it back and cuts it to nothing; what is large in a thread. @returns false when a reader or writer is in the way */
   empty(): Promise<boolean>;
-  /** Idempotent. */
+  /** Idempotent. What is being emptied is given up, and nothing is emptied any more. */
   close(): Promise<void>;
 }
 
@@ -33,6 +33,7 @@ export function createJournal(db: Kysely<Tables>): Journal {
   let path: string | null = null;
   let thread: Worker | null = null;
   let isPrepared = false;
+  const closing = new AbortController();
 
   async function pathOf(on: Kysely<Tables>): Promise<string> {
     path ??= (await sql<{ name: string; file: string }>`pragma database_list`.execute(on)).rows[0]?.file ?? "";
@@ -51,8 +52,11 @@ export function createJournal(db: Kysely<Tables>): Journal {
   }
 
   async function emptyInThread(): Promise<boolean> {
-    thread ??= startThread(await pathOf(db));
-    const answered = once(thread, "message", { signal: AbortSignal.timeout(threadTimeoutMs) });
+    const file = await pathOf(db);
+    if (closing.signal.aborted) return false;
+    thread ??= startThread(file);
+    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(threadTimeoutMs)]);
+    const answered = once(thread, "message", { signal });
     thread.ref(); // a command does not end while it waits for this
     thread.postMessage("empty");
     try {
@@ -62,8 +66,14 @@ export function createJournal(db: Kysely<Tables>): Journal {
       return answer.isEmpty;
     } catch (error) {
       await endThread(); // the next call begins with another
+      if (closing.signal.aborted) return false;
       throw error;
     }
+  }
+
+  async function emptyHere(): Promise<boolean> {
+    const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(db);
+    return rows[0]?.busy === 0;
   }
 
   async function endThread(): Promise<void> {
@@ -77,30 +87,34 @@ export function createJournal(db: Kysely<Tables>): Journal {
       if (!(await isLarge(within))) return;
       isPrepared = true;
       await sql`pragma wal_autocheckpoint = ${sql.lit(pagesOfLargeTransaction)}`.execute(within);
-      // SQLite holds no lock on this file that closing it could drop.
-      const file = await open(`${await pathOf(within)}-wal`, "r");
-      try {
-        await file.datasync();
-      } finally {
-        await file.close();
-      }
+      await bringToDisk(`${await pathOf(within)}-wal`).catch(() => undefined); // its end does it, or tells why it cannot
     },
 
     async empty() {
-      if (thread !== null || (await isLarge(db))) {
-        const isEmpty = await emptyInThread();
-        if (isEmpty && isPrepared) {
-          isPrepared = false;
-          await sql`pragma wal_autocheckpoint = ${sql.lit(pagesBetweenCheckpoints)}`.execute(db);
-        }
-        return isEmpty;
+      if (closing.signal.aborted) return false;
+      const isEmpty = thread !== null || (await isLarge(db)) ? await emptyInThread() : await emptyHere();
+      if (isEmpty && isPrepared) {
+        isPrepared = false;
+        await sql`pragma wal_autocheckpoint = ${sql.lit(pagesBetweenCheckpoints)}`.execute(db);
       }
-      const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(db);
-      return rows[0]?.busy === 0;
+      return isEmpty;
     },
 
-    close: endThread,
+    async close() {
+      closing.abort();
+      await endThread();
+    },
   };
+}
+
+/** SQLite holds no lock on this file that closing it could drop. */
+async function bringToDisk(path: string): Promise<void> {
+  const file = await open(path, "r");
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
 }
 
 function startThread(path: string): Worker {

@@ -122,6 +122,7 @@ function Decision({
           value={message}
           onChange={(event) => setMessage(event.target.value)}
           onKeyDown={(event) => {
+            if (busy || event.nativeEvent.isComposing) return;
             if (event.key === "Escape") back();
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) deny();
           }}

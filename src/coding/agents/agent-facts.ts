@@ -11,7 +11,10 @@ import type { AgentTemplate, Environment, LoginState } from "./template.ts";
 export interface AgentFacts {
   /** The agent's program, looked up now: the configured path when there is one, else by name on PATH. */
   binary(template: AgentTemplate, configured: string | null, env: Environment): Promise<string | null>;
-  /** Asked once for each state of the file; null when it does not tell within half a minute, which is asked anew after another. */
+  /**
+   * Asked once for each state of the file. Null when it does not tell within half a minute: after another it is asked anew, for those who ask
+   * later.
+   */
   version(binary: string, env: Environment): Promise<string | null>;
   /** Asked anew after half a minute. */
   login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;
@@ -43,11 +46,16 @@ export function createAgentFacts(clock: Clock): AgentFacts {
       const key = await fileState(binary);
       const known = versions.get(key);
       if (known !== undefined && known.until > clock.now()) return known.version;
-      const version = await versionFlights(key, () => askVersion(binary, env));
-      if (versions.size >= maxCached) versions.clear();
-      // One that told nothing may have been slow.
-      versions.set(key, { version, until: version === null ? clock.now() + askedAgainMs : Number.POSITIVE_INFINITY });
-      return version;
+      const asked = versionFlights(key, async () => {
+        const version = await askVersion(binary, env);
+        if (versions.size >= maxCached) versions.clear();
+        // One that told nothing may have been slow.
+        versions.set(key, { version, until: version === null ? clock.now() + askedAgainMs : Number.POSITIVE_INFINITY });
+        return version;
+      });
+      if (known === undefined) return asked;
+      asked.catch(() => undefined); // whoever comes next asks again
+      return known.version;
     },
     async login(template, binary, env) {
       const changes = loginChanges.get(template.name) ?? 0;

@@ -9,7 +9,7 @@ import { composerText, submit, untilShown } from "./submit.ts";
 /**
  * How a delivery ended.
  * - `typed`: the text is in the composer and Enter was pressed, or a dialog that opened in between kept Enter back.
- * - `held`: Enter was pressed, and the text stays in the composer, as far as the agent shows it.
+ * - `held`: every Enter became a new line, and the text stays in the composer.
  * - `not_ready`: the terminal did not take input; `onTyping` was not called.
  * - `lost`: `onTyping` was called, but no editor came and the composer is gone, so nothing was typed. Not to be sent again.
  */

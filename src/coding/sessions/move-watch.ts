@@ -38,7 +38,10 @@ export class MoveWatch {
     this.#unwatch ??= this.#watch(template.moves.watched(transcriptPath));
     if (!this.#isDue) return null;
     this.#isDue = false; // what is typed while we look is looked at again
-    const moved = await template.moves.movedTo({ pid, transcriptPath });
+    const moved = await template.moves.movedTo({ pid, transcriptPath }).catch((error: unknown) => {
+      this.#isDue = true;
+      throw error;
+    });
     this.#isDue ||= moved === "soon";
     if (moved === null || moved === "soon" || moved.sessionId === identity.record.sessionId) return null;
     return (await identity.follow(moved.sessionId)) ? template.findTranscript(moved.sessionId, env) : null;

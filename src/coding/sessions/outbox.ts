@@ -145,6 +145,8 @@ export class Outbox {
           if (this.#canConfirm(text)) this.#awaitConfirmation(promptId, text, "typing");
         },
       });
+      // What was typed had to be seen first, which may have taken as long as a confirmation may.
+      if (this.#sent?.promptId === promptId) this.#sent = { ...this.#sent, sentAt: this.#deps.clock.now() };
       if (typed === "lost" && this.#sent?.promptId === promptId) await this.#lose(this.#sent);
       // Of a prompt, its turn in the transcript has the last word.
       if ((typed === "lost" || typed === "held") && !this.#canConfirm(text)) await this.#giveUp(promptId, text);
@@ -231,7 +233,7 @@ export class Outbox {
       return;
     }
     if (age > typedLostMs) {
-      await takeOut(this.#deps, this.#terminal, sent.text);
+      if (!(await this.#view.wasTaken(sent.text))) await takeOut(this.#deps, this.#terminal, sent.text);
       return this.#lose(sent);
     }
     // Enter on an empty composer does nothing.

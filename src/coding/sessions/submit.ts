@@ -26,7 +26,7 @@ export interface TypedText {
 const pollMs = 50;
 // A busy machine lets an agent read what was typed after seconds; a prompt that it shows only later is submitted all the same.
 const shownMs = 10_000;
-// An agent that has not taken Enter by then has lost it.
+// An agent that has not shown what Enter did by then shows nothing.
 const goneMs = 10_000;
 // Each one more that became a new line was seen to have done so.
 const maxEnters = 5;
@@ -40,30 +40,33 @@ export async function composerText(
   return template.composer.text((await host.look(terminalId)).lines);
 }
 
-/** Waits until the composer shows what was typed: Enter that an agent reads together with a paste is a part of it. */
+/**
+ * Waits until the composer shows what was typed: Enter that an agent reads together with a paste is a part of it. A composer that is not
+ * there is waited for as well.
+ */
 export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { before }: TypedText): Promise<void> {
   const deadline = deps.clock.now() + shownMs;
   while (before !== null && deps.clock.now() < deadline) {
-    if ((await composerText(deps, terminal)) !== before) return;
+    const now = await composerText(deps, terminal);
+    if (now !== null && now !== before) return;
     await deps.clock.sleep(pollMs);
   }
 }
 
 /**
- * Presses Enter, and once more for each one that shows as a new line. A dialog that opened in between takes Enter for itself: then it
- * is not pressed.
+ * Presses Enter, and once more for each one that shows as a new line. A dialog that opened in between, in the composer's place perhaps,
+ * takes Enter for itself: then it is not pressed.
  *
- * @returns `held` when the text stays in the composer
+ * @returns `held` when every one became a new line; `typed` also when the agent showed nothing, which may take Enter later
  */
 export async function submit(deps: TypingDeps, terminal: TypingTerminal, typed: TypedText): Promise<"typed" | "held"> {
   const { terminalId, template } = terminal;
   for (let enters = 1; await typed.maySend(); enters += 1) {
     const shown = typed.before === null ? null : await composerText(deps, terminal);
+    if (typed.before !== null && shown === null) return "typed";
     await deps.host.write(terminalId, "\r");
-    if (shown === null) return "typed";
-    const left = await afterEnter(deps, terminal, { ...typed, shown });
-    if (left === "gone") return "typed";
-    if (left === "held" || enters === maxEnters) return "held";
+    if (shown === null || (await afterEnter(deps, terminal, { ...typed, shown })) !== "new_line") return "typed";
+    if (enters === maxEnters) return "held";
     await deps.clock.sleep(template.paste.enterDelayMs);
   }
   return "typed";
@@ -73,7 +76,7 @@ async function afterEnter(
   deps: TypingDeps,
   terminal: TypingTerminal,
   { before, shown, text, maySend }: TypedText & { readonly shown: string },
-): Promise<"gone" | "new_line" | "held"> {
+): Promise<"gone" | "new_line" | "unmoved"> {
   const deadline = deps.clock.now() + goneMs;
   while (deps.clock.now() < deadline) {
     await deps.clock.sleep(pollMs);
@@ -86,7 +89,7 @@ async function afterEnter(
       throw error;
     }
   }
-  return "held";
+  return "unmoved";
 }
 
 /** Empties a composer in which this text was left, so that the next one is not typed behind it. */
