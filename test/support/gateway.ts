@@ -67,7 +67,7 @@ export async function createWorld(options: {
       NODE_COMPILE_CACHE: sharedCompileCache(),
       POSTERN_HOME: home,
       POSTERN_LOG_LEVEL: "silent",
-      ...agentEngine,
+      ...(options.agents === "opencode" ? {} : agentEngine),
       CLAUDE_CONFIG_DIR: claudeDir,
       ANTHROPIC_BASE_URL: modelServer.url,
       ANTHROPIC_API_KEY: "sk-scripted-anthropic-0000000000000000",

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { mkdir, open, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
@@ -32,11 +33,15 @@ test.skipIf(process.platform !== "linux")("a session that somebody's OpenCode wa
 test.skipIf(process.platform !== "linux")(
   "a process that has not opened its database is told from one that has",
   async () => {
-    const database = join(await makeTempFolder(), "opencode.db");
+    const folder = await makeTempFolder();
+    const link = join(await makeTempFolder(), "moved");
+    await symlink(folder, link);
+    const database = join(link, "opencode.db");
     expect(isBeforeDatabase(process.pid, database)).toBe(true);
-    const file = await open(database, "w");
+    const child = spawn("sh", ["-c", 'exec 3>"$1"; echo open; read -r _', "sh", database]);
+    onTestFinished(() => void child.kill());
+    await once(child.stdout, "data");
     expect(isBeforeDatabase(process.pid, database)).toBe(false);
-    await file.close();
     expect(isBeforeDatabase(2 ** 22 + 1, database), "gone").toBe(false);
   },
 );

@@ -1,4 +1,6 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { descendantsOf } from "../../platform/processes.ts";
 import { sessionName } from "../transcripts/opencode-database.ts";
 import { agentProcesses, idIn, linkOf, optionsOf, variablesOf } from "./agent-processes.ts";
 import { openCodeDatabase } from "./opencode-config.ts";
@@ -33,14 +35,19 @@ export async function openCodeSessions(database: string): Promise<ReadonlyMap<st
 }
 
 /**
- * Whether this process has not opened its database yet, which a slow start does within seconds of work: its server thread has hung before it
- * listens (measured: 3 of some 25 starts on a busy machine). Told on Linux alone.
+ * Whether neither this process nor one that it started has opened its database yet, which a slow start does within seconds of work. Told on
+ * Linux alone.
  */
 export function isBeforeDatabase(pid: number, database: string): boolean {
-  const files = `/proc/${pid}/fd`;
   try {
-    return !readdirSync(files).some((file) => linkOf(`${files}/${file}`) === database);
+    const path = join(realpathSync(dirname(database)), basename(database));
+    return ![pid, ...descendantsOf(pid).map((child) => child.pid)].some((one) => hasOpen(one, path));
   } catch {
-    return false; // gone, or no Linux
+    return false; // gone, its folder is not there yet, or no Linux
   }
+}
+
+function hasOpen(pid: number, path: string): boolean {
+  const files = `/proc/${pid}/fd`;
+  return readdirSync(files).some((file) => linkOf(`${files}/${file}`) === path);
 }

@@ -7,6 +7,8 @@ import type { AgentTemplate, Environment } from "../agents/template.ts";
 const emptyStartMs = 90_000;
 // Its first start, with no way to the registry, took 108 s of an empty screen (measured).
 const longestEmptyMs = 300_000;
+// Looks come every second or so; in a longer pause the machine slept, and the agent with it.
+const longestPauseMs = 10_000;
 
 /** What a {@link StartWatch} works with. */
 export interface StartWatchDeps {
@@ -22,11 +24,12 @@ export interface StartWatchDeps {
 /** Looks at the screen of an agent that boots. One that has hung before it painted anything is ended: its start has failed. */
 export class StartWatch {
   readonly #deps: StartWatchDeps;
-  readonly #beganAt: number;
+  #lookedAt: number;
+  #emptyMs = 0;
 
   constructor(deps: StartWatchDeps) {
     this.#deps = deps;
-    this.#beganAt = deps.clock.now();
+    this.#lookedAt = deps.clock.now();
   }
 
   /** Whether the composer is on the screen. */
@@ -35,8 +38,11 @@ export class StartWatch {
     const { lines } = await host.look(terminalId);
     if (template.composerPainted(lines)) return true;
     if (template.hasHung === undefined || lines.some((line) => line.trim() !== "")) return false;
-    const emptyMs = clock.now() - this.#beganAt;
-    if (emptyMs < emptyStartMs || (emptyMs < longestEmptyMs && !template.hasHung(this.#deps))) return false;
+    const now = clock.now();
+    this.#emptyMs += Math.min(now - this.#lookedAt, longestPauseMs);
+    this.#lookedAt = now;
+    if (this.#emptyMs < emptyStartMs) return false;
+    if (this.#emptyMs < longestEmptyMs && !template.hasHung(this.#deps)) return false;
     log.warn({ agent: template.name, pid }, "ending an agent that has hung at its start");
     await host.end(terminalId);
     return false;
