@@ -2,6 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { createFolderWatch } from "../../platform/folder-watch.ts";
+import { createJournalNews } from "../transcripts/opencode-database.ts";
 import { type CatalogDatabase, type CatalogPlace, openCatalogReader } from "./catalog-database.ts";
 import type { CatalogProgress } from "./catalog-indexer.ts";
 import { createForgetting } from "./forgetting.ts";
@@ -68,6 +69,7 @@ const retryMaxMs = 60_000;
 export function createCatalog(deps: CatalogDeps): Catalog {
   const { place, sources, clock, log } = deps;
   const changes = new Set<string>();
+  const hasNews = createJournalNews();
   /** The next full task, if one is due. */
   let due: "sweep" | "rebuild" | null = null;
   let working = false;
@@ -105,7 +107,8 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   }
 
   function onChange(path: string): void {
-    if (!sources.some((source) => pathKind(source, path) !== null)) return;
+    const source = sources.find((one) => pathKind(one, path) !== null);
+    if (source === undefined || (source.inDatabase === true && path.endsWith("-wal") && !hasNews(path))) return;
     if (changes.size >= maxChanges) due ??= "sweep";
     else changes.add(path);
     cancelSettle ??= clock.after(settleMs, () => {

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
@@ -46,6 +46,28 @@ export function journalOf(database: string): string {
   return `${database}-wal`;
 }
 
+/** A write within so short a time of another may leave the same stamp. */
+const stampMs = 250;
+
+/**
+ * Whether a journal was written to since this was last asked, for who is told of changes by the kernel. To look at a database is told as
+ * one when root does it: SQLite then hands the journal to the owner that it has, and to look again at that would never end.
+ */
+export function createJournalNews(): (journal: string) => boolean {
+  const stamps = new Map<string, string>();
+  return (journal) => {
+    const found = statOf(journal);
+    const stamp = found === null ? "" : `${found.ino} ${found.size} ${found.mtimeMs}`;
+    if (stamps.get(journal) === stamp && Date.now() - (found?.mtimeMs ?? 0) > stampMs) return false;
+    if (stamps.size >= maxJournals) stamps.clear();
+    stamps.set(journal, stamp);
+    return true;
+  };
+}
+
+// One for each release channel that somebody has.
+const maxJournals = 20;
+
 const sessionsQuery = `SELECT session.id AS id, event_sequence.seq AS seq, session.time_updated AS updatedAt
   FROM session JOIN event_sequence ON event_sequence.aggregate_id = session.id`;
 
@@ -81,9 +103,13 @@ function sessionOf({ id, seq, updatedAt }: Readonly<Record<string, unknown>>): O
 
 /** Which file it is, by its inode: nothing is opened, for to close a file drops the locks that SQLite holds on it in this process. */
 export function databaseFile(database: string): { readonly dev: number; readonly ino: number } | null {
+  return statOf(database);
+}
+
+function statOf(path: string): Stats | null {
   try {
-    const found = statSync(database, { throwIfNoEntry: false });
-    return found?.isFile() === true ? { dev: found.dev, ino: found.ino } : null;
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found?.isFile() === true ? found : null;
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG")) return null;
     throw error;

@@ -12,7 +12,7 @@ import { outline } from "../../../test/support/turn-outline.ts";
 import { systemClock } from "../../core/clock.ts";
 import { silentLog } from "../../core/log.ts";
 import { createTranscripts } from "./index.ts";
-import { openEventSource, sessionIn, sessionsIn } from "./opencode-database.ts";
+import { createJournalNews, journalOf, openEventSource, sessionIn, sessionsIn } from "./opencode-database.ts";
 
 const transcripts = createTranscripts({ clock: systemClock, log: silentLog });
 afterAll(() => transcripts.close());
@@ -145,3 +145,14 @@ function exchange(turn: number): readonly OpenCodeEvent[] {
   };
   return [...said("user", `prompt ${turn}`), ...said("assistant", `answer ${turn}`)];
 }
+
+test("a look at it is no news of it; what is written is", async () => {
+  const database = await makeDatabase();
+  database.append(recordedSession, recordedEvents.slice(0, 2));
+  const [hasNews, journal] = [createJournalNews(), journalOf(database.path)];
+  await expect.poll(() => hasNews(journal)).toBe(false); // what was written just now is told each time
+  expect(sessionsIn(database.path)).toHaveLength(1);
+  expect(hasNews(journal)).toBe(false);
+  database.append(recordedSession, recordedEvents.slice(2, 4));
+  expect(hasNews(journal)).toBe(true);
+});
