@@ -116,3 +116,7 @@ test("a stopped process gets its chance to leave by itself", async () => {
   await endGroup({ leader: { pid, startTime: startTimeOf(pid) } }, { graceMs: 3_000, clock: systemClock });
   expect((await exited)[0]).toBe(7);
 });
+
+test("a number that stands for no process of its own is sent nothing: our own group, everybody, the first", () => {
+  for (const pid of [0, -0, -1, 1]) expect(sendSignal(pid, "SIGCONT")).toBe(false);
+});

@@ -65,8 +65,12 @@ export function descendantsOf(pid: number, table: readonly ProcessRow[] = proces
   return found;
 }
 
-/** Sends `signal` to a process, or with a negative number to a process group. False when there is none (any more). */
+/**
+ * Sends `signal` to a process, or with a negative number to a process group. False when there is none (any more). Never to our own group
+ * (0), to everybody (-1), or to the first process.
+ */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  if (Math.abs(pid) <= 1) return false;
   try {
     process.kill(pid, signal);
     return true;

@@ -113,6 +113,7 @@ export async function endTerminalHost(home: string): Promise<void> {
 
 /** Kills a process of the test's own and waits until it is gone. */
 export async function killAndWait(pid: number, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+  if (pid <= 1) throw new Error("There is no process to kill.");
   try {
     process.kill(pid, signal);
     while (processRow(pid) !== undefined && processRow(pid)?.zombie !== true) await sleep(10);
