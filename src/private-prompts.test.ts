@@ -36,7 +36,7 @@ test("a private prompt is on no command line, neither of a start nor of a resume
     const first = await gateway.api.ask({ agent: "parrot", dir, prompt: prompts[0] ?? "" });
     await expect.poll(begun, patience).toBe(1);
     await expect.poll(() => written("heard"), patience).toContain(prompts[0]);
-    await killAndWait(first.pid ?? 0);
+    await killAndWait(first.pid);
     const { sessionId } = first;
     await expect.poll(async () => (await gateway.api.read(sessionId)).pid, patience).toBe(null);
     await gateway.api.ask({ dir, sessionId, prompt: prompts[1] ?? "" });

@@ -102,9 +102,9 @@ class SqliteErasure implements Erasure {
   }
 
   async prepare(within: Kysely<Tables>): Promise<void> {
-    await this.#journal.prepare(within);
+    if (!(await this.#journal.prepare(within)) || this.#closed) return;
     // The transaction may come to nothing, and nobody finish.
-    if (!this.#closed) this.#cancelTimer ??= this.#deps.clock.after(laterMs, () => void this.#tryLater());
+    this.#cancelTimer ??= this.#deps.clock.after(laterMs, () => void this.#tryLater());
   }
 
   async finish(): Promise<"done" | "pending"> {

@@ -20,8 +20,9 @@ export interface Journal {
   /**
    * At the end of a transaction that wrote much: what it wrote so far goes to the disk beside others' work, so that its end has little left
    * to wait for, and it is not copied back by its end but by {@link empty}, which is to be called also when it came to nothing.
+   * @returns false when it did not write much: there is nothing to prepare
    */
-  prepare(within: Kysely<Tables>): Promise<void>;
+  prepare(within: Kysely<Tables>): Promise<boolean>;
   /** Copies it back and cuts it to nothing; what is large in a thread. @returns false when a reader or writer is in the way */
   empty(): Promise<boolean>;
   /** Idempotent. What is being emptied is given up, and nothing is emptied any more. */
@@ -84,10 +85,11 @@ export function createJournal(db: Kysely<Tables>): Journal {
 
   return {
     async prepare(within) {
-      if (!(await isLarge(within))) return;
+      if (!(await isLarge(within))) return false;
       isPrepared = true;
       await sql`pragma wal_autocheckpoint = ${sql.lit(pagesOfLargeTransaction)}`.execute(within);
       await bringToDisk(`${await pathOf(within)}-wal`).catch(() => undefined); // its end does it, or tells why it cannot
+      return true;
     },
 
     async empty() {

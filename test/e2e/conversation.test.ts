@@ -36,7 +36,7 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
     expect(second).toMatchObject({ started: "reconnect", delivered: true, pid: first.pid });
     expect(exchanges(second.turns ?? [])).toEqual(["user: second words", `assistant: ${echoOf("second words")}`]);
 
-    await killAndWait(first.pid ?? 0);
+    await killAndWait(first.pid);
     const third = await api.ask({ dir, sessionId, prompt: "third words", waitMs });
     expect(third).toMatchObject({ started: "resumed", delivered: true, sessionId, status: "running" });
     expect(third.pid).not.toBe(first.pid);

@@ -60,7 +60,7 @@ test("an agent of the config file is listed, asked, asked again in the same proc
   const { sessionId } = first;
   const second = await api.ask({ dir, sessionId, prompt: "two", waitMs });
   expect(second).toMatchObject({ delivered: true, pid: first.pid, started: "reconnect" });
-  await killAndWait(first.pid ?? 0);
+  await killAndWait(first.pid);
   const third = await api.ask({ dir, sessionId, prompt: "three", waitMs });
   expect(third).toMatchObject({ delivered: true, started: "resumed", sessionId });
   expect((await api.read(sessionId)).turns.map(({ text }) => text)).toEqual(

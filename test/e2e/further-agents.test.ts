@@ -61,7 +61,7 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   const third = await whileStopped(pid, () => gateway.api.ask({ dir, sessionId, prompt: "a third one", waitMs }));
   expect(third).toMatchObject({ delivered: true, activity: "idle", started: "reconnect", pid });
 
-  await killAndWait(pid ?? 0);
+  await killAndWait(pid);
   const edit = "write quokka.txt with hello\nsay it is written";
   const fourth = await gateway.api.ask({ dir, sessionId, prompt: edit, waitMs, model, permissionMode: "edits" });
   expect(fourth).toMatchObject({ delivered: true, activity: "idle", started: "resumed", sessionId });

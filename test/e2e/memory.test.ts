@@ -197,7 +197,7 @@ test("a gateway that is killed records after its restart, a worktree counts as i
   expect(again.turnCount).toBe(4);
   expect(await turnsOf(atEnds.api, sessionId)).toEqual([0, 1]);
   await atEnds.close();
-  await killAndWait(again.pid ?? 0);
+  await killAndWait(again.pid);
   const after = await restarted(world, "close");
   await expect.poll(() => turnsOf(after.api, sessionId), patience).toEqual([0, 1, 2, 3]);
   expect(await factsOf(after.api, "Decision:colour")).toEqual(["status red"]);

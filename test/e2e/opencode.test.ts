@@ -80,7 +80,7 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   await gateway.close();
   gateway = await startGateway(world);
   const told = await milestones(gateway);
-  await killAndWait(pid ?? 0);
+  await killAndWait(pid);
   const file = { filePath: join(dir, "quokka.txt"), content: "hello" };
   const edit = `call write ${JSON.stringify(file)}\nsay it is written`;
   const third = await begin(() => ({ dir, sessionId, prompt: edit, waitMs, permissionMode: "edits" }));

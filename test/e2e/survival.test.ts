@@ -133,7 +133,7 @@ test("when the terminal host is killed nothing of it stays behind, nothing answe
       asked: await api.ask({ agent, dir: world.repository, prompt: "before the fall", waitMs }),
     })),
   );
-  await killAndWait(gateway.app.terminalHostPid() ?? 0);
+  await killAndWait(gateway.app.terminalHostPid());
   const answers = await Promise.all([
     api.post("/api/coding/coding_list_agents", {}),
     ...begun.flatMap(({ asked: { sessionId } }) => [

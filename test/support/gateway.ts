@@ -112,8 +112,9 @@ export async function endTerminalHost(home: string): Promise<void> {
 }
 
 /** Kills a process of the test's own and waits until it is gone. */
-export async function killAndWait(pid: number, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-  if (pid <= 1) throw new Error("There is no process to kill.");
+export async function killAndWait(pid: number | null | undefined, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+  // To 0 it would go to this process's own group.
+  if (pid === null || pid === undefined || pid <= 1) throw new Error("There is no process to kill.");
   try {
     process.kill(pid, signal);
     while (processRow(pid) !== undefined && processRow(pid)?.zombie !== true) await sleep(10);

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
+import { createFastClock } from "../../../test/support/fast-clock.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
 import { makeHostFixture, specOf } from "../../../test/support/terminal-host.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
@@ -21,19 +22,6 @@ beforeEach(async () => {
   host = await (await makeHostFixture()).connect();
 });
 
-/** Ten seconds pass in one. */
-function fastClock(): Clock {
-  let ahead = 0;
-  return {
-    ...systemClock,
-    now: () => systemClock.now() + ahead,
-    sleep: async (delayMs, signal) => {
-      ahead += delayMs * 0.9;
-      await systemClock.sleep(delayMs * 0.1, signal);
-    },
-  };
-}
-
 interface Delivered {
   readonly end: TypedPrompt;
   /** What the agent got after the key that opens the editor. */
@@ -44,7 +32,7 @@ interface Delivered {
 /** @param onKey what the agent does, in the shell, when its editor's key is pressed */
 async function deliver(
   onKey: string,
-  { clock = fastClock(), onTyping }: { clock?: Clock; onTyping?: (terminalId: string) => Promise<void> } = {},
+  { clock = createFastClock(), onTyping }: { clock?: Clock; onTyping?: (terminalId: string) => Promise<void> } = {},
 ): Promise<Delivered> {
   const [template] = createTemplates([]).filter(({ paste }) => paste.editorKey !== null);
   if (template === undefined) throw new Error("no template has an editor's key");

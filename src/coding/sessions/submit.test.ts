@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { errorCode } from "../../../test/support/error-code.ts";
+import { createFastClock } from "../../../test/support/fast-clock.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
 import { specOf } from "../../../test/support/terminal-host.ts";
 import { useTerminalHost } from "../../../test/support/use-terminal-host.ts";
@@ -42,19 +43,6 @@ const composer = `
 
 const running = useTerminalHost();
 
-/** A minute passes in six seconds. */
-function fastClock(): Clock {
-  let ahead = 0;
-  return {
-    ...systemClock,
-    now: () => systemClock.now() + ahead,
-    sleep: async (delayMs, signal) => {
-      ahead += delayMs * 0.9;
-      await systemClock.sleep(delayMs * 0.1, signal);
-    },
-  };
-}
-
 async function deliver(
   text: string,
   { newLines = 0, deafMs = 0, clock = systemClock }: { newLines?: number; deafMs?: number; clock?: Clock } = {},
@@ -92,7 +80,7 @@ test("Enter that shows as a new line is pressed once more, until what was typed 
 });
 
 test("what stays in the composer is told, and taken out of it", async () => {
-  const { end, taken, deps, terminal } = await deliver("two\nlines", { newLines: 100, clock: fastClock() });
+  const { end, taken, deps, terminal } = await deliver("two\nlines", { newLines: 100, clock: createFastClock() });
   expect(end).toBe("held");
   await takeOut(deps, terminal, "something else");
   expect(await composerText(deps, terminal)).toMatch(/^two\nlines/);
