@@ -86,6 +86,17 @@ test("a prompt tells the session that it was said in, of a process of its own; u
   expect(movedTo(unwritten, one, now + 60_000)).toBeNull();
 });
 
+test("two sessions that were given the same prompt at the same time are not told apart", async () => {
+  const continued = (from: number) => ({ from, said: [["continue", 60.2]] }) as const;
+  const typed = [
+    ["continue", 60],
+    ["continue", 60, second],
+  ] as const;
+  const project = await makeProject(typed, { [second]: continued(1), [third]: continued(-3_600) });
+  expect(movedTo(project, one, now)).toBe("soon");
+  expect(movedTo(project, one, now + 60_000)).toBeNull();
+});
+
 test("what was typed into an earlier process of the same session tells nothing", async () => {
   const project = await makeProject([["/clear", 20]], { [first]: stays, [second]: { from: 20.4, said: [] } });
   expect(movedTo(project, one, now)).toEqual({ sessionId: second });

@@ -66,9 +66,7 @@ function isCommand(message: string): boolean {
 
 /** The only session that began right after this time. */
 function begunBy(project: string, at: number): string | null {
-  const ids = sessionsBegun(project, { from: at, to: at + withinMs });
-  const [only] = ids;
-  return ids.size === 1 && only !== undefined ? only : null;
+  return onlyOne(sessionsBegun(project, { from: at, to: at + withinMs }));
 }
 
 /** The ids of the sessions of a project that began in this time, epoch milliseconds. */
@@ -83,14 +81,17 @@ export function sessionsBegun(
   return new Set(begun);
 }
 
-/** The session in whose transcript this was said at this time. */
-function saidIn(project: string, { text, at }: { readonly text: string; readonly at: number }): string | null {
-  for (const path of recentTranscripts(project, at)) {
-    if (tailLines(path, transcriptTailBytes)?.some((line) => says(line, { text, at }))) {
-      return headOf(path)?.sessionId ?? null;
-    }
-  }
-  return null;
+/** The only session whose transcript has this prompt at this time; null when none or several have it. */
+function saidIn(project: string, prompt: { readonly text: string; readonly at: number }): string | null {
+  const said = recentTranscripts(project, prompt.at).filter((path) =>
+    tailLines(path, transcriptTailBytes)?.some((line) => says(line, prompt)),
+  );
+  return onlyOne(new Set(said.map((path) => headOf(path)?.sessionId ?? null)));
+}
+
+function onlyOne<T>(values: ReadonlySet<T>): T | null {
+  const [only] = values;
+  return values.size === 1 && only !== undefined ? only : null;
 }
 
 function says(bytes: string, { text, at }: { readonly text: string; readonly at: number }): boolean {
