@@ -1,4 +1,4 @@
-import { appendFile, readFile, writeFile } from "node:fs/promises";
+import { appendFile, copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
@@ -6,6 +6,7 @@ import { systemClock } from "../../core/clock.ts";
 import { silentLog } from "../../core/log.ts";
 import { codex } from "../agents/codex.ts";
 import { createTranscripts } from "../transcripts/index.ts";
+import type { Transcripts } from "../transcripts/transcript.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 
 const fixtures = join(import.meta.dirname, "../transcripts/fixtures");
@@ -63,4 +64,36 @@ test("a prompt of another file says nothing of this one", async () => {
   follower.markPrompt(endedAt + 300);
   await follower.follow(path ?? "");
   expect(follower.newTurnIsOver).toBe(true);
+});
+
+test("a summary that arrives after the session moved to another file is not taken for the new file's", async () => {
+  const folder = await makeTempFolder();
+  const [old, next] = [join(folder, "old.jsonl"), join(folder, "next.jsonl")];
+  await copyFile(join(fixtures, "codex-0.169.0-steered.jsonl"), old);
+  await writeFile(next, "");
+  const transcripts = createTranscripts({ clock: systemClock, log: silentLog });
+  const gate = Promise.withResolvers<void>();
+  const slow: Transcripts = {
+    ...transcripts,
+    summary: async (path, format) => {
+      const summary = await transcripts.summary(path, format);
+      if (path === old) await gate.promise;
+      return summary;
+    },
+  };
+  const follower = new TranscriptFollower({
+    transcripts: slow,
+    template: codex,
+    onChange: async () => undefined,
+    onError: (error) => expect.fail(String(error)),
+  });
+  onTestFinished(async () => {
+    follower.close();
+    await transcripts.close();
+  });
+  const oldRead = follower.follow(old);
+  await follower.follow(next);
+  gate.resolve();
+  await oldRead;
+  expect(follower.summary?.turnCount).toBe(0);
 });

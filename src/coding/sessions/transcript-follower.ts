@@ -105,8 +105,11 @@ export class TranscriptFollower {
   /** Reads what was appended. */
   async refresh(): Promise<void> {
     const format = this.#template.transcriptFormat;
-    if (this.#path === null || format === null) return;
-    this.#summary = await this.#transcripts.summary(this.#path, format);
+    const path = this.#path;
+    if (path === null || format === null) return;
+    const summary = await this.#transcripts.summary(path, format);
+    if (path !== this.#path) return; // the session moved to another file during the read
+    this.#summary = summary;
     if (this.hasBegun) this.#sawOpen = true;
   }
 
