@@ -2,10 +2,10 @@
 // needs no boot, beside a bare spawn of the same program in a pseudo-terminal. Target: p50 under 15 ms, p99 under 60 ms.
 import { spawn } from "@lydell/node-pty";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
-import { median, quantile } from "./measure.ts";
+import { median, quantile, sizeOf } from "./measure.ts";
 
-const rounds = 200;
-const warmUps = 20;
+const rounds = sizeOf({ full: 200, small: 5 });
+const warmUps = sizeOf({ full: 20, small: 2 });
 const program = ["-c", "exec sleep 600"];
 
 const agent = { name: "sleeper", binary: "/bin/sh", startArgs: [...program, "{prompt}"] };

@@ -14,11 +14,11 @@ import { silentLog } from "../src/core/log.ts";
 import { openDatabase } from "../src/storage/database.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
 import { createOAuthPeer, decidingToken, manyAddresses } from "../test/support/oauth-client.ts";
-import { median, quantile } from "./measure.ts";
+import { median, quantile, quick, sizeOf } from "./measure.ts";
 
-const rounds = Number(process.argv[2] ?? 20_000);
-const rows = Number(process.argv[3] ?? 1_000_000);
-const warmUps = 2_000;
+const rounds = sizeOf({ full: 20_000, small: 200, position: 0 });
+const rows = sizeOf({ full: 1_000_000, small: 1_000, position: 1 });
+const warmUps = sizeOf({ full: 2_000, small: 50 });
 const issuer = "https://issuer.example";
 const audience = "https://postern.example";
 
@@ -80,7 +80,7 @@ async function report(name: string, run: () => unknown, limitUs?: number): Promi
   const [p50, p99] = [median(took), quantile(took, 0.99)];
   const target = limitUs === undefined ? "" : `, limit ${limitUs} µs, ratio ${(p50 / limitUs).toFixed(2)}`;
   console.log(`  ${name}: p50 ${p50.toFixed(1)} µs, p99 ${p99.toFixed(1)} µs${target}`);
-  if (limitUs !== undefined && p50 > limitUs) process.exitCode = 1;
+  if (limitUs !== undefined && p50 > limitUs && !quick) process.exitCode = 1;
   return p50;
 }
 

@@ -16,20 +16,25 @@ import { silentLog } from "../src/core/log.ts";
 import { openDatabase } from "../src/storage/database.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
 import { makeCorpus } from "./corpus.ts";
-import { median, quantile } from "./measure.ts";
+import { median, quantile, sizeOf } from "./measure.ts";
 
-const idleMs = 20_000;
+const idleMs = sizeOf({ full: 20_000, small: 1_000 });
+const rounds = sizeOf({ full: 500, small: 20 });
 const mebibyte = 1024 * 1024;
 
-const [first = "10000", second = "1000"] = process.argv.slice(2);
-if (first === "--bare") bareLoop(second);
-else if (first === "--index") await index(second);
-else await main(Number(first), Number(second) * 1_000_000);
+const [what, dir = ""] = process.argv.slice(2);
+if (what === "--bare") bareLoop(dir);
+else if (what === "--index") await index(dir);
+else {
+  const files = sizeOf({ full: 10_000, small: 100, position: 0 });
+  await main(files, sizeOf({ full: 1_000, small: 10, position: 1 }) * 1_000_000);
+}
 
 async function main(files: number, bytes: number): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "postern-bench-"));
   try {
     const corpus = await makeCorpus({ dir, seed: 7, files, bytes });
+    if (corpus.files.length === 0) throw new Error("The corpus has no transcripts: ask for more files.");
     console.log(`${corpus.files.length} transcripts`);
     const bare: { ms: number; cpuMs: number } = JSON.parse(child("--bare", dir));
     const ours: { firstMs: number; fullMs: number; cpuMs: number; peakMb: number; keptMb: number } = JSON.parse(
@@ -73,7 +78,7 @@ async function warm(corpus: { readonly claudeHome: string; readonly codexHome: s
     while ((await call({ limit: 1 })).body.indexing !== null) await sleep(200);
     await sleep(2_000);
     const times: number[] = [];
-    for (let round = 0; round < 500; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const at = performance.now();
       await call({ offset: (round % 5) * 20 });
       times.push(performance.now() - at);

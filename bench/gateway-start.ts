@@ -7,9 +7,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { processTable } from "../src/platform/process-table.ts";
 import { createWorld, endTerminalHost } from "../test/support/gateway.ts";
 import { installPackage, type ServingProcess, servePostern } from "../test/support/postern-process.ts";
-import { median } from "./measure.ts";
+import { median, sizeOf } from "./measure.ts";
 
-const rounds = 7;
+const rounds = sizeOf({ full: 7, small: 1 });
 const settleMs = 2_000;
 const mebibyte = 1024 * 1024;
 

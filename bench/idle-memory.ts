@@ -9,8 +9,9 @@ import { systemClock } from "../src/core/clock.ts";
 import { newUuid } from "../src/core/ids.ts";
 import { silentLog } from "../src/core/log.ts";
 import { type ConnectedTerminalHost, connectTerminalHost } from "../src/terminal-host/client.ts";
+import { sizeOf } from "./measure.ts";
 
-const SESSIONS = 32;
+const SESSIONS = sizeOf({ full: 32, small: 2 });
 const LINES = 200;
 const TARGET_SESSION_MB = 6;
 /** The budget of 200 MB is for gateway and host together; this is the host's share. */

@@ -12,14 +12,14 @@ import { systemClock } from "../src/core/clock.ts";
 import { createDeletion } from "../src/logs/deletion.ts";
 import { everythingOf } from "../src/logs/sight.ts";
 import { auditDeletions, tester } from "../test/support/logs.ts";
-import { type BenchLogs, seedEntries, withLogs, word } from "./logs-rig.ts";
-import { quantile } from "./measure.ts";
+import { quantile, sizeOf } from "./measure.ts";
+import { type BenchLogs, seedEntries, withLogs, word } from "./rig/logs.ts";
 
 const children = 100;
 /** Each is a fact, a statement and an entity. */
 const addresses = 33;
-const rounds = 60;
-const most = Number(process.argv[2] ?? 1_000_000);
+const rounds = sizeOf({ full: 60, small: 3 });
+const most = sizeOf({ full: 1_000_000, small: 1_000, position: 0 });
 const sizes = [1_000, 10_000, 100_000].filter((size) => size < most).concat(most);
 
 await withLogs(async (bench) => {

@@ -8,14 +8,15 @@
 import { performance } from "node:perf_hooks";
 import { sql } from "kysely";
 import { callOf, turnOf } from "../test/support/logs.ts";
-import { type BenchLogs, seedEntries, sentence, withLogs } from "./logs-rig.ts";
+import { sizeOf } from "./measure.ts";
+import { type BenchLogs, seedEntries, sentence, withLogs } from "./rig/logs.ts";
 
-const entries = 1_500;
+const entries = sizeOf({ full: 1_500, small: 20 });
 const goal = 300;
 
 await withLogs(async (bench) => {
   await sql`create table bench_plain (id integer primary key, content text)`.execute(bench.database.db);
-  const there = Number(process.argv[2] ?? 1_000_000);
+  const there = sizeOf({ full: 1_000_000, small: 1_000, position: 0 });
   for (const where of ["an empty store", `${there} entries`]) {
     if (where !== "an empty store") seedEntries(bench.path, { from: 0, to: there });
     for (const together of [1, 8, 16]) {

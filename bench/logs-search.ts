@@ -5,15 +5,15 @@
  * `node bench/logs-search.ts [entries]`
  */
 import { performance } from "node:perf_hooks";
-import { busySubject, seedBusySubject, seedEntries, sentence, withLogs, word } from "./logs-rig.ts";
-import { quantile } from "./measure.ts";
+import { quantile, sizeOf } from "./measure.ts";
+import { busySubject, seedBusySubject, seedEntries, sentence, withLogs, word } from "./rig/logs.ts";
 
 const limitMs = 30;
-const rounds = 15;
+const rounds = sizeOf({ full: 15, small: 2 });
 const runs = 20_000;
 
 await withLogs(async ({ logs, path, caller }) => {
-  const entries = Number(process.argv[2] ?? 1_000_000);
+  const entries = sizeOf({ full: 1_000_000, small: 1_000, position: 0 });
   seedEntries(path, { from: 0, to: entries });
   seedBusySubject(path, Math.min(runs, entries));
   const queries = [

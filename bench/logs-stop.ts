@@ -6,14 +6,14 @@
  */
 import { performance } from "node:perf_hooks";
 import { tester } from "../test/support/logs.ts";
-import { type BenchLogs, sentence, withLogs } from "./logs-rig.ts";
-import { median } from "./measure.ts";
+import { median, sizeOf } from "./measure.ts";
+import { type BenchLogs, sentence, withLogs } from "./rig/logs.ts";
 
-const entries = 40;
+const entries = sizeOf({ full: 40, small: 2 });
 const entryCharacters = 64 * 1024;
 /** So long before its end the last part of a deletion is looked at. */
 const lastPartMs = 1_500;
-const rounds = Number(process.argv[2] ?? 5);
+const rounds = sizeOf({ full: 5, small: 1, position: 0 });
 
 interface Stop {
   readonly at: number;

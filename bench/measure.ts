@@ -1,13 +1,47 @@
+/** Set by `--quick`: small sizes, which show in seconds that a benchmark works and say nothing about speed. */
+export const quick = process.argv.includes("--quick");
+
+/**
+ * The size of a benchmark: the argument at `position` (0 is the first, options not counted) if it was given, else `full`, or `small`
+ * with `--quick`.
+ *
+ * @throws Error when the argument is not a positive integer
+ */
+export function sizeOf({
+  full,
+  small,
+  position,
+}: {
+  readonly full: number;
+  readonly small: number;
+  readonly position?: number;
+}): number {
+  const given = position === undefined ? undefined : positionals()[position];
+  if (given === undefined) return quick ? small : full;
+  const size = Number(given);
+  if (!Number.isSafeInteger(size) || size < 1) throw new Error(`"${given}" is not a positive integer.`);
+  return size;
+}
+
+/** The arguments that are not options. */
+export function positionals(): readonly string[] {
+  return process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
+}
+
 /** The middle value; of an even count the mean of the two middle ones. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The value below which the part `q` (0 to 1) of `values` lies, interpolated. */
+/**
+ * The value below which the part `q` (0 to 1) of `values` lies, interpolated.
+ *
+ * @throws Error when there are no values: nothing was measured
+ */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   const at = (sorted.length - 1) * q;
-  const low = sorted[Math.floor(at)] ?? Number.NaN;
-  const high = sorted[Math.ceil(at)] ?? Number.NaN;
+  const [low, high] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+  if (low === undefined || high === undefined) throw new Error("Nothing was measured.");
   return low + (high - low) * (at - Math.floor(at));
 }

@@ -13,13 +13,12 @@ import { createWorld, type World } from "../test/support/gateway.ts";
 import { createOAuthPeer, manyAddresses } from "../test/support/oauth-client.ts";
 import { type ServingProcess, servePostern } from "../test/support/postern-process.ts";
 import { prepareStore } from "../test/support/prepared-store.ts";
-import { median, quantile } from "./measure.ts";
+import { median, quantile, sizeOf } from "./measure.ts";
 import { type FlowRun, type FlowTarget, runFlows } from "./rig/oauth-flows.ts";
 
-const quick = process.argv.includes("--quick");
-const rounds = quick ? 5 : 15;
-const flowsPerRound = quick ? 60 : 150;
-const manyRecords = quick ? 100_000 : 1_000_000;
+const rounds = sizeOf({ full: 15, small: 1 });
+const flowsPerRound = sizeOf({ full: 150, small: 5 });
+const manyRecords = sizeOf({ full: 1_000_000, small: 1_000 });
 const redirectUris = Array.from({ length: 8 }, (_, at) => `https://client${at}.example/callback`);
 const closers: (() => Promise<unknown> | void)[] = [];
 

@@ -5,9 +5,9 @@
 import { launchChromium } from "../test/support/chromium.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
 import buildWeb from "../test/support/web-setup.ts";
-import { median } from "./measure.ts";
+import { median, sizeOf } from "./measure.ts";
 
-const runs = 7;
+const runs = sizeOf({ full: 7, small: 1 });
 const limits = { bytes: 250_000, ms: 1_000 };
 
 await buildWeb();

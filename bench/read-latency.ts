@@ -7,11 +7,11 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
 import { makeCorpus } from "./corpus.ts";
-import { median, quantile } from "./measure.ts";
+import { median, quantile, sizeOf } from "./measure.ts";
 
 const targetMs = 100;
-const rounds = Number(process.argv[2] ?? 60);
-const warmUps = 5;
+const rounds = sizeOf({ full: 60, small: 3, position: 0 });
+const warmUps = sizeOf({ full: 5, small: 1 });
 
 const sleeper = {
   name: "sleeper",

@@ -15,6 +15,7 @@ import { createInterface } from "node:readline";
 import { createTranscripts, type TranscriptFormat } from "../src/coding/transcripts/index.ts";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
+import { sizeOf } from "./measure.ts";
 
 const turnsToRead = 20;
 
@@ -32,7 +33,7 @@ const [mode, argument, format] = process.argv.slice(2);
 if (mode === "--measure" && argument !== undefined)
   console.log(JSON.stringify(await measure(argument, format === "codex" ? "codex" : "claude")));
 else if (mode === "--bare" && argument !== undefined) console.log(JSON.stringify(await bareLoop(argument)));
-else await main(Number(mode ?? 200));
+else await main(sizeOf({ full: 200, small: 10, position: 0 }));
 
 async function main(megabytes: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));

@@ -5,7 +5,7 @@
  *
  * `node bench/search.ts [folder of a corpus made by bench/corpus.ts]`
  */
-import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
@@ -23,10 +23,10 @@ import { silentLog } from "../src/core/log.ts";
 import type { SearchInput, SearchOutput } from "../src/wire/session-lists.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
 import { makeCorpus } from "./corpus.ts";
-import { quantile } from "./measure.ts";
+import { positionals, quantile, sizeOf } from "./measure.ts";
 
 const limitMs = { title: 10, all: 50 } as const;
-const rounds = 20;
+const rounds = sizeOf({ full: 20, small: 2 });
 /** Common words and rare ones, phrases, prefixes and other scripts; beside them the beginnings of titles. */
 const queries = [
   ...["fix", "fix the", "the", "f", "a the of", "login", '"the test"', "flaky test lo"],
@@ -35,14 +35,18 @@ const queries = [
 
 const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
 try {
-  await main(process.argv[2]);
+  await main(positionals()[0]);
 } finally {
   rmSync(folder, { recursive: true });
 }
 
 async function main(given: string | undefined): Promise<void> {
   const corpus = given ?? join(folder, "corpus");
-  if (given === undefined) await makeCorpus({ dir: corpus, seed: 1, files: 10_000, bytes: 1_000_000_000 });
+  if (given === undefined) {
+    const files = sizeOf({ full: 10_000, small: 100 });
+    const { files: made } = await makeCorpus({ dir: corpus, seed: 1, files, bytes: files * 100_000 });
+    writeFileSync(join(corpus, "corpus.jsonl"), made.map((file) => `${JSON.stringify(file)}\n`).join(""));
+  }
   const bareMs = await bareLoop(corpus);
   const withoutMs = await build(corpus, join(folder, "without.db"), false);
   const withMs = await build(corpus, join(folder, "catalog.db"), true);

@@ -9,9 +9,9 @@ import { systemClock } from "../src/core/clock.ts";
 import { newUuid } from "../src/core/ids.ts";
 import { silentLog } from "../src/core/log.ts";
 import { connectTerminalHost } from "../src/terminal-host/client.ts";
-import { quantile } from "./measure.ts";
+import { quantile, sizeOf } from "./measure.ts";
 
-const ATTACHES = 40;
+const ATTACHES = sizeOf({ full: 40, small: 8 });
 const QUIET_LIMIT_MS = 15;
 const FLOOD_LIMIT_MS = 200;
 

@@ -11,10 +11,10 @@ import { silentLog } from "../src/core/log.ts";
 import { connectTerminalHost } from "../src/terminal-host/client.ts";
 import { startPty } from "../src/terminal-host/pty.ts";
 import { createReadTurns } from "../src/terminal-host/read-turns.ts";
-import { quantile } from "./measure.ts";
+import { quantile, sizeOf } from "./measure.ts";
 
-const KEYSTROKES = 1_000;
-const WARM_UP = 200;
+const KEYSTROKES = sizeOf({ full: 1_000, small: 20 });
+const WARM_UP = sizeOf({ full: 200, small: 10 });
 const PAUSE_MS = 2;
 const TARGET_ADDED_US = 150;
 const size = { cols: 80, rows: 24 };

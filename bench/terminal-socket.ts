@@ -7,14 +7,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { median, quantile } from "./measure.ts";
+import { median, quantile, quick } from "./measure.ts";
 import { startBare } from "./rig/bare.ts";
 import { type Rig, startRig, writeSample } from "./rig/gateway.ts";
 import { startSocketsAlone } from "./rig/sockets-alone.ts";
 import type { SocketViewer } from "./rig/viewer.ts";
 import { startWetty, type Wetty } from "./rig/wetty.ts";
 
-const quick = process.argv.includes("--quick");
 const large = { bytes: 64 * 2 ** 20, runs: quick ? 1 : 5 };
 const burst = { bytes: 3 * 2 ** 20, runs: quick ? 3 : 15 };
 const keystrokes = quick ? 200 : 1_000;

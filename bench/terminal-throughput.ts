@@ -12,10 +12,10 @@ import { connectTerminalHost } from "../src/terminal-host/client.ts";
 import { startPty } from "../src/terminal-host/pty.ts";
 import { createReadTurns } from "../src/terminal-host/read-turns.ts";
 import type { TerminalHostClient } from "../src/terminal-host/terminal-info.ts";
-import { median } from "./measure.ts";
+import { median, sizeOf } from "./measure.ts";
 
-const FILE_BYTES = 64 * 1024 * 1024;
-const RUNS = 5;
+const FILE_BYTES = sizeOf({ full: 64, small: 2 }) * 1024 * 1024;
+const RUNS = sizeOf({ full: 5, small: 1 });
 const TARGET = 0.7;
 const size = { cols: 120, rows: 40 };
 

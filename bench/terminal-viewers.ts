@@ -6,11 +6,10 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { median } from "./measure.ts";
+import { median, quick } from "./measure.ts";
 import { type Rig, startRig, writeSample } from "./rig/gateway.ts";
 import type { SocketViewer } from "./rig/viewer.ts";
 
-const quick = process.argv.includes("--quick");
 const many = 32;
 const runs = quick ? 1 : 3;
 const flowMb = quick ? 40 : 200;

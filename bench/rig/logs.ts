@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { systemClock } from "../src/core/clock.ts";
-import { silentLog } from "../src/core/log.ts";
-import { entityIdOf, statementIdOf } from "../src/logs/assertion.ts";
-import { type Logs, type LogsCaller, openLogs } from "../src/logs/index.ts";
-import { type Database, openDatabase } from "../src/storage/database.ts";
-import { createErasure } from "../src/storage/erasure.ts";
-import { anyFolder, auditDeletions, searchText } from "../test/support/logs.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { silentLog } from "../../src/core/log.ts";
+import { entityIdOf, statementIdOf } from "../../src/logs/assertion.ts";
+import { type Logs, type LogsCaller, openLogs } from "../../src/logs/index.ts";
+import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { createErasure } from "../../src/storage/erasure.ts";
+import { anyFolder, auditDeletions, searchText } from "../../test/support/logs.ts";
 
 /** A memory in a file of its own folder. */
 export interface BenchLogs {
