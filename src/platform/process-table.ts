@@ -1,5 +1,7 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { promisify } from "node:util";
 import { isErrno } from "../core/errors.ts";
 
 /** One row of the kernel's process table. */
@@ -28,13 +30,37 @@ export function processRow(pid: number): ProcessRow | undefined {
 /** All processes; those that end while the table is read may be missing. */
 export function processTable(): readonly ProcessRow[] {
   if (process.platform !== "linux") return psRows(["-ax"]);
+  return linuxPids().flatMap((pid) => linuxRow(pid) ?? []);
+}
+
+/** As {@link processTable}, without holding up the rest of this process. */
+export async function readProcessTable(): Promise<readonly ProcessRow[]> {
+  if (process.platform !== "linux")
+    return parsePs(await promisify(execFile)("/bin/ps", psArguments(["-ax"]), psOptions).then(({ stdout }) => stdout));
   const rows: ProcessRow[] = [];
-  for (const name of readdirSync("/proc")) {
-    const pid = Number(name);
-    const row = Number.isInteger(pid) ? linuxRow(pid) : undefined;
+  await inSlices(linuxPids(), (pid) => {
+    const row = linuxRow(pid);
     if (row !== undefined) rows.push(row);
-  }
+  });
   return rows;
+}
+
+const SLICE_MS = 1;
+
+/** Visits all items; after each millisecond of it, whatever else this process has to do goes first. */
+export async function inSlices<T>(items: readonly T[], visit: (item: T) => void): Promise<void> {
+  let endsAt = performance.now() + SLICE_MS;
+  for (const item of items) {
+    visit(item);
+    if (performance.now() < endsAt) continue;
+    await setImmediate();
+    endsAt = performance.now() + SLICE_MS;
+  }
+}
+
+/** Ascending, so that a child that is forked during a reading comes after its parent. */
+function linuxPids(): readonly number[] {
+  return readdirSync("/proc").map(Number).filter(Number.isInteger);
 }
 
 /**
@@ -82,20 +108,29 @@ function linuxRow(pid: number): ProcessRow | undefined {
   };
 }
 
-function psRows(selection: readonly string[]): ProcessRow[] {
-  let text: string;
+const psOptions = {
+  encoding: "utf8",
+  timeout: PS_TIMEOUT_MS,
+  maxBuffer: PS_MAX_BYTES,
+  env: { LC_ALL: "C" },
+} as const;
+
+function psArguments(selection: readonly string[]): readonly string[] {
+  return [...selection, "-o", "pid=,ppid=,pgid=,stat=,lstart="];
+}
+
+function psRows(selection: readonly string[]): readonly ProcessRow[] {
   try {
-    text = execFileSync("/bin/ps", [...selection, "-o", "pid=,ppid=,pgid=,stat=,lstart="], {
-      encoding: "utf8",
-      timeout: PS_TIMEOUT_MS,
-      maxBuffer: PS_MAX_BYTES,
-      stdio: ["ignore", "pipe", "ignore"],
-      env: { LC_ALL: "C" },
-    });
+    return parsePs(
+      execFileSync("/bin/ps", psArguments(selection), { ...psOptions, stdio: ["ignore", "pipe", "ignore"] }),
+    );
   } catch (error) {
-    if (error instanceof Error && "status" in error && error.status === 1) return []; // ps says so when nothing matched
+    if (error instanceof Error && "status" in error && error.status === 1) return []; // ps exits so when nothing matched
     throw error;
   }
+}
+
+function parsePs(text: string): readonly ProcessRow[] {
   const rows: ProcessRow[] = [];
   for (const line of text.split("\n")) {
     const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.+?)\s*$/.exec(line);

@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { expect, onTestFinished, test } from "vitest";
+import { median } from "../../bench/measure.ts";
 import { waitUntil } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
-import { processRow, startedWithVariable } from "./process-table.ts";
+import { processRow, processTable, startedWithVariable } from "./process-table.ts";
 import { descendantsOf, endGroup, endGroups, isAlive, sendSignal, startTimeOf } from "./processes.ts";
 
 const linuxOnly = test.runIf(process.platform === "linux");
@@ -22,6 +24,12 @@ async function start(
   onTestFinished(() => void sendSignal(-pid, "SIGKILL"));
   const [data]: unknown[] = child.stdout === null ? [] : await once(child.stdout, "data");
   return { child, pid, line: String(data).trim() };
+}
+
+function timed(task: () => unknown): number {
+  const startedAt = performance.now();
+  task();
+  return performance.now() - startedAt;
 }
 
 const forever = "setInterval(() => {}, 1000);";
@@ -120,3 +128,27 @@ test("a stopped process gets its chance to leave by itself", async () => {
 test("a number that stands for no process of its own is sent nothing: our own group, everybody, the first", () => {
   for (const pid of [0, -0, -1, 1]) expect(sendSignal(pid, "SIGCONT")).toBe(false);
 });
+
+linuxOnly(
+  "waiting for an end costs a few readings of all processes a second, and holds up nothing else for a whole one",
+  async () => {
+    const crowd = spawn("/bin/sh", ["-c", "for i in $(seq 400); do sleep 300 & done; echo ready; wait"], {
+      detached: true,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    onTestFinished(() => void sendSignal(-(crowd.pid ?? 0), "SIGKILL"));
+    await once(crowd.stdout, "data");
+    const { pid } = await start(stubborn);
+    const scanMs = median(await Promise.all(Array.from({ length: 5 }, async () => timed(() => processTable()))));
+
+    const before = process.cpuUsage();
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    await endGroup({ leader: { pid, startTime: startTimeOf(pid) } }, { graceMs: 1_000, clock: systemClock });
+    delay.disable();
+    const { user, system } = process.cpuUsage(before);
+    // One scan each 20 ms would be 50 of them.
+    expect((user + system) / 1_000).toBeLessThan(20 * scanMs);
+    expect(delay.percentile(98) / 1e6).toBeLessThan(scanMs / 2);
+  },
+);

@@ -1,6 +1,13 @@
 import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
-import { type ProcessRow, processRow, processTable, startedWithVariable } from "./process-table.ts";
+import {
+  inSlices,
+  type ProcessRow,
+  processRow,
+  processTable,
+  readProcessTable,
+  startedWithVariable,
+} from "./process-table.ts";
 
 /** A process that can be told from a later one with the same pid. */
 export interface ProcessIdentity {
@@ -22,10 +29,10 @@ export interface ProcessTree {
   readonly marker?: EnvironmentMarker;
 }
 
-/** How often the process table is read while somebody waits for an end. */
+/** How often the processes that are known are checked while they end. */
 const POLL_MS = 20;
-/** Reading every process's environment costs more than the table, so it happens this often. */
-const MARKER_SCAN_MS = 200;
+/** How often all processes are read for new members: with 500 processes a scan costs 12 ms (2 cores). */
+const SCAN_MS = 200;
 /** What is left after all leaders are gone gets this long before SIGKILL. */
 const STRAGGLER_GRACE_MS = 500;
 /** After SIGKILL only the kernel is waited for; a process in an uninterruptible sleep is given up after this. */
@@ -104,45 +111,52 @@ export async function endGroups(
 ): Promise<{ readonly survivors: readonly number[] }> {
   const known = new Map<number, ProcessRow>();
   let scannedAt = Number.NEGATIVE_INFINITY;
-  const someLeft = (): boolean => {
-    const scan = clock.now() - scannedAt >= MARKER_SCAN_MS;
-    if (scan) scannedAt = clock.now();
-    refresh(trees, known, scan);
-    if (known.size === 0 && !scan) refresh(trees, known, true); // nobody is declared dead on an old scan
+  const someLeft = async (): Promise<boolean> => {
+    dropEnded(known);
+    // A tree counts as ended only after a new scan.
+    if (known.size === 0 || clock.now() - scannedAt >= SCAN_MS) {
+      await scan(trees, known);
+      scannedAt = clock.now();
+    }
     return known.size > 0;
   };
-  if (!someLeft()) return { survivors: [] };
+  if (!(await someLeft())) return { survivors: [] };
   signalAll(known, "SIGHUP");
   signalAll(known, "SIGTERM");
   signalAll(known, "SIGCONT"); // a stopped program acts on the two only when it runs again
   let deadline = clock.now() + graceMs;
-  let leadersLived = leadersLive(trees);
+  const leaderLives = (): boolean => trees.some(({ leader }) => leader !== null && known.has(leader.pid));
+  let leadersLived = leaderLives();
   while (clock.now() < deadline) {
     await clock.sleep(POLL_MS);
-    if (!someLeft()) return { survivors: [] };
-    if (leadersLived && !leadersLive(trees)) {
+    if (!(await someLeft())) return { survivors: [] };
+    if (leadersLived && !leaderLives()) {
       leadersLived = false;
       deadline = Math.min(deadline, clock.now() + STRAGGLER_GRACE_MS);
     }
   }
   const giveUpAt = clock.now() + KILL_WAIT_MS;
-  while (someLeft() && clock.now() < giveUpAt) {
+  scannedAt = Number.NEGATIVE_INFINITY;
+  while ((await someLeft()) && clock.now() < giveUpAt) {
     signalAll(known, "SIGKILL");
     await clock.sleep(POLL_MS);
   }
   return { survivors: [...known.keys()] };
 }
 
-function leadersLive(trees: readonly ProcessTree[]): boolean {
-  return trees.some(({ leader }) => leader !== null && isAlive(leader.pid, leader.startTime));
+function dropEnded(known: Map<number, ProcessRow>): void {
+  for (const [pid, { startTime }] of known) {
+    // Elsewhere each row is a run of `ps`: there a zombie stays until the next scan.
+    if (process.platform === "linux" ? !isAlive(pid, startTime) : !isRunning(pid)) known.delete(pid);
+  }
 }
 
 /**
  * Brings `known` up to date: drops the dead, adds whatever belongs to a leader or to one of the known by now. Keeping what was seen
  * before matters: a child of a dead process has a new parent and could not be found again.
  */
-function refresh(trees: readonly ProcessTree[], known: Map<number, ProcessRow>, scanMarkers: boolean): void {
-  const table = processTable().filter((row) => !row.zombie && row.pid !== process.pid);
+async function scan(trees: readonly ProcessTree[], known: Map<number, ProcessRow>): Promise<void> {
+  const table = (await readProcessTable()).filter((row) => !row.zombie && row.pid !== process.pid);
   const rows = new Map(table.map((row) => [row.pid, row]));
   for (const [pid, before] of known) {
     if (rows.get(pid)?.startTime !== before.startTime) known.delete(pid);
@@ -154,12 +168,12 @@ function refresh(trees: readonly ProcessTree[], known: Map<number, ProcessRow>, 
     // A group that outlived its leader could by now be another one of the same number: then only a marker proves whose it is.
     const groupProves =
       leaderAlive || (leaderRow === undefined && (marker === undefined || process.platform !== "linux"));
-    for (const row of table) {
-      if (known.has(row.pid)) continue;
+    await inSlices(table, (row) => {
+      if (known.has(row.pid)) return;
       const inGroup = groupProves && (row.groupId === leader?.pid || row.sessionId === leader?.pid);
-      const marked = scanMarkers && marker !== undefined && startedWithVariable(row.pid, marker.name, marker.value);
+      const marked = marker !== undefined && startedWithVariable(row.pid, marker.name, marker.value);
       if (inGroup || marked) known.set(row.pid, row);
-    }
+    });
   }
   for (const pid of [...known.keys()]) {
     for (const row of descendantsOf(pid, table)) known.set(row.pid, row);
