@@ -9,6 +9,7 @@ import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { hashOf, once } from "./once.ts";
 import type { Caller, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
+import { refuseOutsideMentions } from "./prompt-mentions.ts";
 import { toPromptText } from "./prompt-text.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
@@ -74,7 +75,7 @@ async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
   const wanted = wantedWorktree(input);
   const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
   const agent = await deps.resolveAgent(input.agent);
-  const prompt = promptOf(request, agent.template);
+  const prompt = await promptOf(request, agent.template, request.place.dir);
   const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null, worktree };
   const live = await deps.starter.start(agent, options, prompt);
   await untilTaken(live, prompt.promptId, request.signal);
@@ -87,7 +88,7 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
   const ignored = input.systemPrompt === undefined ? [] : ["systemPrompt"];
   const sent = await deps.locator.withSession(sessionId, caller, async (session) => {
     await requireSameSession(session, request, await deps.worktrees.ofSession(session.record.sessionId));
-    const prompt = promptOf(request, session.template);
+    const prompt = await promptOf(request, session.template, session.record.dir);
     if (session.live === null) {
       const options = await resumeOptions(deps, session, request);
       const live = await deps.starter.resume(session, options, prompt);
@@ -186,14 +187,16 @@ async function resumeOptions(deps: AskDeps, session: LocatedSession, request: As
   return { ...runOptions(request), permissionMode, place };
 }
 
-function promptOf({ input, caller }: AskRequest, template: AgentTemplate): NewPrompt {
+async function promptOf({ input, caller }: AskRequest, template: AgentTemplate, dir: string): Promise<NewPrompt> {
+  const text = toPromptText(input.prompt, {
+    commandPrefixes: template.commandPrefixes,
+    commandWords: template.commandWords,
+    allowCommands: input.allowCommands ?? false,
+  });
+  if (template.readsMentions && !caller.scopes.has("coding:drive")) await refuseOutsideMentions(text, dir);
   return {
     promptId: newUuid(),
-    text: toPromptText(input.prompt, {
-      commandPrefixes: template.commandPrefixes,
-      commandWords: template.commandWords,
-      allowCommands: input.allowCommands ?? false,
-    }),
+    text,
     idempotency:
       input.idempotencyKey === undefined
         ? null

@@ -24,7 +24,9 @@ export function toPromptText(
   },
 ): string {
   const text = prompt.replaceAll("\r\n", "\n").trim();
-  if (text === "") throw codingError("prompt_not_text", "The prompt is empty. Say what the agent shall do.");
+  if (withoutInvisible(text).trim() === "") {
+    throw codingError("prompt_not_text", "The prompt is empty. Say what the agent should do.");
+  }
   const control = controlCharacters.exec(text);
   if (control !== null) {
     const code = text.charCodeAt(control.index).toString(16).padStart(4, "0");
@@ -36,18 +38,47 @@ export function toPromptText(
   if (!text.isWellFormed()) {
     throw codingError("prompt_not_text", "The prompt has half a surrogate pair and is no valid Unicode text.");
   }
-  if (rules.commandWords?.includes(text) === true && !rules.allowCommands) {
+  const command = rules.allowCommands ? null : commandIn(text, rules);
+  if (command !== null) {
     throw codingError(
       "prompt_not_text",
-      `The agent takes "${text}" as a command, not as text. Word it otherwise, or set allowCommands (needs the scope coding:drive).`,
-    );
-  }
-  const prefix = rules.commandPrefixes.find((candidate) => text.startsWith(candidate));
-  if (prefix !== undefined && !rules.allowCommands) {
-    throw codingError(
-      "prompt_not_text",
-      `The prompt begins with "${prefix}", which the agent takes as a command, not as text. Word it otherwise, or set allowCommands (needs the scope coding:drive).`,
+      `The agent would take this prompt for its command "${command}". Reword it, or set allowCommands (needs the scope coding:drive).`,
     );
   }
   return text;
+}
+
+/**
+ * The command that an agent could take this prompt for, a prefix or a whole word; null for none.
+ *
+ * Agents remove characters before they look for a command, and not all the same ones (see `docs/agents.md`). So the prompt counts as a
+ * command if it becomes one with every character removed or folded that any agent might remove or fold: what is invisible, anywhere;
+ * spaces and combining marks, at both ends; and compatibility forms, such as a full-width slash.
+ */
+export function commandIn(
+  text: string,
+  {
+    commandPrefixes,
+    commandWords = [],
+  }: { readonly commandPrefixes: readonly string[]; readonly commandWords?: readonly string[] },
+): string | null {
+  const readings = [withoutInvisible(text), withoutInvisible(text.normalize("NFKC")).normalize("NFKC")].map((reading) =>
+    reading.replace(blankStart, "").replace(blankEnd, "").toLowerCase(),
+  );
+  const isRead = (command: string, match: (reading: string, command: string) => boolean): boolean =>
+    readings.some((reading) => match(reading, command.toLowerCase()));
+  return (
+    commandWords.find((word) => isRead(word, (reading, command) => reading === command)) ??
+    commandPrefixes.find((prefix) => isRead(prefix, (reading, command) => reading.startsWith(command))) ??
+    null
+  );
+}
+
+// Also the blank of Braille, which has no property that says so.
+const blankStart = /^[\p{Z}\p{M}\s\u2800]+/u;
+const blankEnd = /[\p{Z}\p{M}\s\u2800]+$/u;
+
+/** The text without what cannot be seen: format, control, private and unassigned characters, and those that Unicode says to ignore. */
+export function withoutInvisible(text: string): string {
+  return text.replaceAll(/(?![\t\n])[\p{C}\p{Default_Ignorable_Code_Point}]/gu, "");
 }

@@ -48,6 +48,7 @@ export const codex: AgentTemplate = {
   readyBy: "composer",
   commandPrefixes: ["/", "!"],
   commandWords: [],
+  readsMentions: false,
   accepts: { model: true, systemPrompt: true, prompt: true },
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: "\x07" },
   interruptKeys: "\x1b",

@@ -112,6 +112,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     readyBy: "composer",
     commandPrefixes: agent.commandPrefixes,
     commandWords: agent.commandWords,
+    readsMentions: false,
     accepts: {
       model: uses(agent.startArgs, "{model}"),
       systemPrompt: uses(agent.startArgs, "{systemPrompt}"),

@@ -42,6 +42,7 @@ export const geminiCli: AgentTemplate = {
   // A prompt that begins with `?` is left out of what a resumed session remembers.
   commandPrefixes: ["/", "!", "@", "?"],
   commandWords: ["exit", "quit"],
+  readsMentions: true,
   // There is no way to add to the system prompt, only to replace all of it.
   accepts: { model: true, systemPrompt: false, prompt: true },
   // Enter within 40 ms of a paste, by the agent's own clock, is a new line; a last `\` makes it one too.

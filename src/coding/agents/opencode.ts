@@ -74,6 +74,7 @@ export const openCode: AgentTemplate = {
   commandPrefixes: ["/", "!", "@"],
   // Each of them ends the agent.
   commandWords: ["exit", "quit", ":q"],
+  readsMentions: true,
   // `--prompt` is taken at a start only, and in place of a resume's.
   accepts: { model: true, systemPrompt: true, prompt: false },
   // A last `@word` picks from a list.

@@ -155,6 +155,8 @@ export interface AgentTemplate {
   readonly commandPrefixes: readonly string[];
   /** Whole prompts that are commands of this agent, such as `exit`. */
   readonly commandWords: readonly string[];
+  /** Whether `@path` in a prompt makes the agent read that file into it, without asking. */
+  readonly readsMentions: boolean;
   /** Capabilities of a start; a request that needs a missing one is refused, never dropped in silence. */
   readonly accepts: {
     readonly model: boolean;

@@ -1,6 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate } from "../agents/template.ts";
+import { commandIn, withoutInvisible } from "../prompt-text.ts";
 import { composerOnScreen, typePrompt } from "./deliver.ts";
 import type { OpenPrompt, PromptQueue, PromptState } from "./prompt-queue.ts";
 import { takeOut } from "./submit.ts";
@@ -185,8 +186,7 @@ export class Outbox {
   #canConfirm(text: string): boolean {
     const { template } = this.#terminal;
     if (!template.hasHooks && template.transcriptFormat === null) return false;
-    if (template.commandWords.includes(text)) return false;
-    return !template.commandPrefixes.some((prefix) => text.startsWith(prefix));
+    return commandIn(text, template) === null;
   }
 
   /** Whether this prompt is being typed. */
@@ -279,13 +279,28 @@ export class Outbox {
   }
 }
 
-// Hooks cut long strings; no two prompts in flight differ only behind this.
+// Hooks cut strings to 16,384 characters (`hook-inbox.mjs`).
+const hookCutLength = 16_384;
+// Turns of a transcript are cut too; no two prompts in flight differ only after this.
 const comparedLength = 8_000;
 
-/** Whether an agent's report of a prompt is of this one: agents may fold white space, and their reports are cut. */
+/**
+ * Whether an agent's report of a prompt is of this one. Agents fold white space, compose accents and drop invisible characters
+ * (measured: Claude Code), and the report can be cut.
+ */
 export function samePrompt(ours: string, reported: string): boolean {
-  const [left, right] = [ours, reported].map((text) => text.replaceAll(/\s+/g, " ").trim());
-  if (left === undefined || right === undefined || right === "") return false;
-  if (left.length < comparedLength && right.length < comparedLength) return left === right;
-  return left.slice(0, comparedLength) === right.slice(0, comparedLength);
+  const [left, right] = [asReported(ours), asReported(reported)];
+  if (left === "" || right === "") return false;
+  if (left === right) return true;
+  // The cut can be between a letter and its accent.
+  if (reported.length >= hookCutLength && left.startsWith(right.slice(0, -1))) return true;
+  return (
+    left.length >= comparedLength &&
+    right.length >= comparedLength &&
+    left.slice(0, comparedLength) === right.slice(0, comparedLength)
+  );
+}
+
+function asReported(text: string): string {
+  return withoutInvisible(text).normalize("NFC").replaceAll(/\s+/g, " ").trim();
 }

@@ -1,0 +1,70 @@
+import { mkdir, realpath, symlink, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { hasCode } from "../core/errors.ts";
+import { refuseOutsideMentions } from "./prompt-mentions.ts";
+
+async function makeProject(): Promise<{ readonly dir: string; readonly secret: string }> {
+  const root = await realpath(await makeTempFolder());
+  const dir = join(root, "project");
+  await mkdir(join(dir, "src"), { recursive: true });
+  const secret = join(root, "my secret.txt");
+  await writeFile(secret, "secret");
+  await writeFile(join(root, "key"), "secret");
+  await writeFile(join(dir, "src", "a.ts"), "");
+  await symlink(join(root, "key"), join(dir, "src", "link"));
+  return { dir, secret };
+}
+
+async function isRefused(prompt: string, dir: string): Promise<boolean> {
+  try {
+    await refuseOutsideMentions(prompt, dir);
+    return false;
+  } catch (error) {
+    if (hasCode(error, "prompt_not_text")) return true;
+    throw error;
+  }
+}
+
+test("a mention of a file outside the session's folder is refused, however it is written", async () => {
+  const { dir, secret } = await makeProject();
+  const written = [
+    `@${secret.replaceAll(" ", "\\ ")}`,
+    `read @"${secret}" please`,
+    `@"${secret}`,
+    "see @../key",
+    "see (@../key).",
+    "@src/../../key#L1-5",
+    "@../key:3",
+    "@.\u200b./k\u00adey",
+    "@\u2060../key",
+    "@@../key",
+    "@src/a.ts@../key",
+    "@src/link",
+    "@~/.postern/key",
+    `@${homedir()}`,
+    "@/etc/hostname",
+    "@/",
+    "@..",
+    "@file:///etc/hostname",
+    "mail me@example.com\n@../key",
+  ];
+  for (const prompt of written) expect(await isRefused(prompt, dir), prompt).toBe(true);
+});
+
+test("mentions inside the folder, e-mail addresses and words with an @ pass", async () => {
+  const { dir } = await makeProject();
+  const written = [
+    "look at @src/a.ts and @src/",
+    `@${join(dir, "src", "a.ts")}`,
+    "@src/../src/a.ts",
+    "write to me@example.com",
+    "import { cn } from '@/lib/no-such-module-of-the-project'",
+    "the @param tag, @scope/package and @media (width)",
+    "a lone @ and an @@",
+    `@${"x".repeat(10_000)}`,
+  ];
+  for (const prompt of written) expect(await isRefused(prompt, dir), prompt).toBe(false);
+});
