@@ -61,8 +61,13 @@ function authMethodFault({ token_endpoint_auth_method: method }: Readonly<Record
 }
 
 function redirectFault(uri: unknown): string | null {
-  const url = typeof uri === "string" && uri.length <= maxRedirectLength ? URL.parse(uri) : null;
-  if (url === null) return "redirect_uris must only contain valid uris of 2000 characters at most";
+  // The parser of URLs drops control characters and spaces, so what it accepts is not yet what a browser is sent to.
+  const isPlain = typeof uri === "string" && uri.length <= maxRedirectLength && /^[!-~]+$/.test(uri);
+  const url = isPlain ? URL.parse(uri) : null;
+  if (url === null) return "redirect_uris must only contain valid uris of 2000 ASCII characters at most";
+  if (!/^(?:https?|[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+):$/.test(url.protocol)) {
+    return "redirect_uris must use https, http to this machine, or a scheme that is a reversed domain name (RFC 8252)";
+  }
   if (url.username !== "" || url.password !== "") return "redirect_uris must not contain credentials";
   return null;
 }

@@ -134,6 +134,24 @@ describeOnBothStores("clients", (openStore) => {
       "https://a:b@example.org/cb",
       "https://example.org/cb#x",
       "nothing",
+      "https://example.org/c\rb",
+      "https://example.org/c\nb",
+      "https://example.org/c\tb",
+      "https://example.org/cb\0",
+      " https://example.org/cb",
+      "com.example.app:/c\nb",
+      "ws://127.0.0.1/cb",
+      "wss://example.org/cb",
+      "ftp://example.org/cb",
+      "file:///etc/passwd",
+      "blob:https://example.org/x",
+      "about:blank",
+      "vbscript:x",
+      "intent://scan/#Intent;end",
+      "intent:x",
+      "myapp:/cb",
+      "com.:/cb",
+      ".com:/cb",
       `https://example.org/${"x".repeat(2_000)}`,
     ];
     for (const uri of refused) {
@@ -144,6 +162,21 @@ describeOnBothStores("clients", (openStore) => {
     const many = Array.from({ length: 21 }, (_, index) => `https://example.org/${index}`);
     expect((await server.register({ redirect_uris: many })).status).toBe(400);
     expect(await server.oauth.clients.list()).toEqual([]);
+  });
+
+  test("register redirects to this machine, by https, and to schemes of a domain of their own", async () => {
+    const server = await startAuthorizationServer(await openStore());
+    for (const uri of [
+      "http://127.0.0.1/cb",
+      "http://127.0.0.1:49152/cb",
+      "http://[::1]/cb",
+      "http://localhost:3000/cb",
+      "https://example.org/cb?x=1",
+      "com.example.app:/oauth/cb",
+      "com.example.app-2://cb",
+    ]) {
+      expect([uri, (await server.register({ redirect_uris: [uri] })).status]).toEqual([uri, 201]);
+    }
   });
 
   test("do not register themselves where that is switched off", async () => {
