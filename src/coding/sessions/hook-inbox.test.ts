@@ -1,4 +1,5 @@
-import { appendFile, mkdtemp, rm } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { appendFile, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -87,4 +88,40 @@ test("only a line of the hook script's form has a payload", () => {
     payload: "{}",
   });
   for (const line of ["", "{", "[]", "null", '{"at":1}', '"payload"']) expect(parseInboxLine(line), line).toBeNull();
+});
+
+test.for(["a link to a device", "a link to a file", "a pipe", "a folder"])(
+  "%s in the inbox's place is not read",
+  async (kind) => {
+    const path = join(folder, "inbox.jsonl");
+    const other = join(folder, "other.jsonl");
+    await writeFile(other, '{"of":"another"}\n');
+    if (kind === "a link to a device") await symlink("/dev/zero", path);
+    else if (kind === "a link to a file") await symlink(other, path);
+    else if (kind === "a pipe") execFileSync("mkfifo", [path]);
+    else await mkdir(path);
+    const { lines, inbox: followed } = follow();
+    await followed.drain();
+    expect(lines).toEqual([]);
+    await followed.close();
+  },
+);
+
+test("an inbox is read to its bound and no further", async () => {
+  const path = join(folder, "inbox.jsonl");
+  await writeFile(path, '{"a":1}\n');
+  await truncate(path, 1024 ** 4);
+  const errors: unknown[] = [];
+  const lines: string[] = [];
+  const deps = {
+    path,
+    clock: systemClock,
+    maxBytes: 8 * 1024 * 1024,
+    onLine: async (line: string) => void lines.push(line),
+  };
+  inbox = createHookInbox({ ...deps, onError: (error) => void errors.push(error) });
+  await inbox.drain();
+  await inbox.drain();
+  expect(lines).toEqual(['{"a":1}']);
+  expect(errors).toHaveLength(1);
 });

@@ -1,9 +1,9 @@
 import { type FSWatcher, watch } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "../../core/clock.ts";
-import { isErrno } from "../../core/errors.ts";
+import { openRegularFile } from "../../platform/regular-file.ts";
 
 /** Follows a session's inbox file from its beginning. */
 export interface HookInbox {
@@ -17,6 +17,8 @@ const sweepMs = 500;
 const chunkBytes = 256 * 1024;
 // The hook script cuts long strings; a longer line is none of its making.
 const maxLineLength = 4 * 1024 * 1024;
+// A line has a few KB, so that is a hundred thousand tool calls.
+const maxInboxBytes = 1024 ** 3;
 
 /**
  * Hands every line of the file to `onLine`, one after another, as they are appended. The file may not exist yet; its folder
@@ -27,31 +29,34 @@ export function createHookInbox(deps: {
   readonly clock: Clock;
   readonly onLine: (line: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
+  /** More is not read: the agent's children can write to the file too. */
+  readonly maxBytes?: number;
 }): HookInbox {
+  const { maxBytes = maxInboxBytes } = deps;
   const decoder = new StringDecoder("utf8");
   const buffer = Buffer.allocUnsafe(chunkBytes);
   let file: FileHandle | null = null;
   let offset = 0;
   let rest = "";
   let skipping = false;
+  let full = false;
   let closed = false;
   let reading: Promise<void> | null = null;
   let again = false;
   let cancelSweep = (): void => undefined;
 
   async function readOn(): Promise<void> {
-    if (file === null) {
-      try {
-        file = await open(deps.path, "r");
-      } catch (error) {
-        if (isErrno(error, "ENOENT")) return; // no hook has fired yet
-        throw error;
-      }
-    }
-    while (!closed) {
+    // None yet, or something else in its place: the agent's children can replace it.
+    file ??= await openRegularFile(deps.path, { followLinks: false });
+    if (file === null) return;
+    while (!closed && !full) {
       const { bytesRead } = await file.read(buffer, 0, chunkBytes, offset);
       if (bytesRead === 0) return;
       offset += bytesRead;
+      if (offset > maxBytes) {
+        full = true;
+        deps.onError(new Error(`${deps.path} has more than ${maxBytes} bytes; the rest is not read.`));
+      }
       const lines = (rest + decoder.write(buffer.subarray(0, bytesRead))).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) {
