@@ -8,7 +8,7 @@ import {
   readClaudeUser,
 } from "./claude-lines.ts";
 import { claudeNeeds, claudeResetsAt } from "./failure.ts";
-import { type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import { type Fields, fieldsAt, listAt, parseLine, pathAt, stringAt, timeOf } from "./json-fields.ts";
 import type { SavedClaude, SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
 import { noFacts, type TranscriptFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
@@ -180,7 +180,7 @@ export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
 function absorb(facts: TranscriptFacts, line: Fields): void {
   const timestamp = timeOf(line);
   facts.agentSessionId ??= stringAt(line, "sessionId");
-  facts.cwd ??= stringAt(line, "cwd");
+  facts.cwd ??= pathAt(line, "cwd");
   const branch = stringAt(line, "gitBranch");
   if (branch !== null && branch !== "") facts.branch = branch === "HEAD" ? null : branch; // `HEAD`: on no branch
   facts.createdAt ??= timestamp;

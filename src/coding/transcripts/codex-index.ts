@@ -11,7 +11,7 @@ import {
   isUsersOwnAction,
 } from "./codex-lines.ts";
 import { codexErrorMessage, codexNeeds, codexResetsAt } from "./failure.ts";
-import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import { type Fields, fieldsAt, parseLine, pathAt, stringAt, timeOf } from "./json-fields.ts";
 import type { SavedCodex, SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
 import { noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
@@ -61,7 +61,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     settle();
     const payload = codexPayload(line);
     facts.agentSessionId = stringAt(payload, "id");
-    facts.cwd = stringAt(payload, "cwd");
+    facts.cwd = pathAt(payload, "cwd");
     facts.branch = stringAt(fieldsAt(payload, "git"), "branch");
     facts.createdAt = timeOf(payload) ?? timeOf(line);
     facts.updatedAt = facts.createdAt;

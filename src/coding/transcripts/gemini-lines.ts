@@ -161,5 +161,5 @@ export function geminiDir(line: Fields): string | null {
   if (first === undefined) return null;
   const text = geminiText(first["content"]);
   if (!contextTag.test(text)) return null;
-  return /^- \*\*Workspace Directories:\*\*\n {2}- (\/[^\n]*)$/m.exec(text)?.[1] ?? null;
+  return /^- \*\*Workspace Directories:\*\*\n {2}- (\/[^\n\0]*)$/m.exec(text)?.[1] ?? null;
 }

@@ -20,6 +20,12 @@ export function stringAt(from: Fields, key: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
+/** The path under `key`, or null; no path has a NUL in it. */
+export function pathAt(from: Fields, key: string): string | null {
+  const path = stringAt(from, key);
+  return path === null || path.includes("\0") ? null : path;
+}
+
 /** What both agents write; anything else is looked at more closely. */
 const usualTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 

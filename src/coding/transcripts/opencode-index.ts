@@ -1,4 +1,4 @@
-import { type Fields, fieldsAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import { type Fields, fieldsAt, parseLine, pathAt, timeOf } from "./json-fields.ts";
 import { eventAddressBytes } from "./opencode-database.ts";
 import {
   openCodeId,
@@ -66,7 +66,7 @@ export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
   function session(line: Fields): void {
     const info = openCodeInfo(line);
     facts.agentSessionId ??= openCodeId(info) || null;
-    facts.cwd = stringAt(info, "directory") ?? facts.cwd;
+    facts.cwd = pathAt(info, "directory") ?? facts.cwd;
     facts.ownTitle = openCodeTitle(info) ?? facts.ownTitle;
     facts.createdAt ??= openCodeTime(fieldsAt(info, "time")["created"]);
   }

@@ -25,6 +25,15 @@ async function read(format: TranscriptFormat) {
   return { told: outline(answer?.turns ?? []), state: answer?.summary.lastTurn.kind, turns: answer?.turns ?? [] };
 }
 
+test("a working directory with a NUL in it is unknown", async () => {
+  const nul = "/work/a\0b";
+  await append({ type: "user", cwd: nul, sessionId: "s", message: { role: "user", content: "hi" } });
+  expect((await transcripts.summary(path, "claude"))?.cwd).toBeNull();
+  const rollout = `${path}.rollout.jsonl`;
+  await writeFile(rollout, `${JSON.stringify({ type: "session_meta", payload: { id: "s", cwd: nul } })}\n`);
+  expect((await transcripts.summary(rollout, "codex"))?.cwd).toBeNull();
+});
+
 describe("a line of Claude Code", () => {
   const user = (content: unknown, more: object = {}): object => ({
     parentUuid: null,

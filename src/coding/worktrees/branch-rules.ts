@@ -12,7 +12,8 @@ const commitId = /^[0-9a-f]{7,64}$/;
 
 /** @throws PosternError `invalid_request` for a name that git would not take, or that could be read as an option */
 export async function requireBranchName(git: Git, at: GitPlace, branch: string): Promise<void> {
-  const plain = !branch.startsWith("-") && !branch.includes("\0") && branch.isWellFormed();
+  // `@` is short for HEAD: git lets it pass here, and refuses it as the name of a new branch.
+  const plain = branch !== "@" && !branch.startsWith("-") && !branch.includes("\0") && branch.isWellFormed();
   // With `--branch` git also resolves `@{-1}`: a name must come back as it went.
   const { exitCode, stdout } = plain
     ? await git.run(["check-ref-format", "--branch", branch], { at })
