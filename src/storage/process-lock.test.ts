@@ -11,7 +11,7 @@ const held = { code: "gateway_running" };
 /** Another process that holds the lock until it is killed. */
 async function holdElsewhere(path: string) {
   const program = `import { acquireProcessLock } from ${JSON.stringify(new URL("./process-lock.ts", import.meta.url))};
-acquireProcessLock(${JSON.stringify(path)}); console.log("held"); setInterval(() => undefined, 1000);`;
+globalThis.lock = acquireProcessLock(${JSON.stringify(path)}); console.log("held"); setInterval(() => undefined, 1000);`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
     stdio: ["ignore", "pipe", "inherit"],
   });
