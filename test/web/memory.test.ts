@@ -44,7 +44,7 @@ test("an empty memory says what it is; a note is written, found and read", async
     await route.abort();
   });
   await dialog.getByRole("button", { name: "Remember it" }).click();
-  await dialog.getByText("The gateway cannot be reached.").waitFor();
+  await dialog.getByText("The gateway did not answer").waitFor();
   await page.unroute("**/api/v1/logs");
   await dialog.getByRole("button", { name: "Remember it" }).click();
   await page.getByRole("heading", { level: 1, name: "First words" }).waitFor();
@@ -267,7 +267,7 @@ describe("a memory with entries", () => {
     });
     await page.getByRole("button", { name: "Delete" }).click();
     await dialog.getByRole("button", { name: "Delete for good" }).click();
-    await dialog.getByText("The gateway cannot be reached.").waitFor();
+    await dialog.getByText("The gateway did not answer").waitFor();
     await page.unroute(`**/api/v1/logs/${earlier}`);
     await dialog.getByRole("button", { name: "Delete for good" }).click();
     await page.getByText("There is no such entry.").waitFor();

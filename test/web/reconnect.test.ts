@@ -68,7 +68,7 @@ test("no line is lost and none comes twice: not by a reload in mid-output, and n
   await one.page.keyboard.press("Enter");
   await expectOnTerminal(one.page, "Line 30 of 500");
   await first.server.end("SIGKILL");
-  const note = one.page.getByText("The connection to the gateway is lost.");
+  const note = one.page.getByText("The gateway cannot be reached.");
   await note.waitFor({ timeout: patience.timeout });
   await one.shoot("reconnecting-desktop-light");
   const second = await serveWorld(world, token, { port });

@@ -1,7 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { type AddAccountInput, accountSchema, addedAccountSchema } from "../../src/wire/accounts.ts";
 import { signInLinkSchema } from "../../src/wire/sign-in.ts";
+import { useAct } from "./act.ts";
 import { callApi, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -17,7 +18,7 @@ export function useAccounts() {
 
 export function useAddAccount() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (body: AddAccountInput) => callApi("/api/accounts", addedAccountSchema, { body }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.accounts }),
     gcTime: 0, // its sign-in link is in the answer
@@ -26,7 +27,7 @@ export function useAddAccount() {
 
 /** A new link for an account whose first one was lost, or that has another browser. */
 export function useCreateAccountLink() {
-  return useMutation({
+  return useAct({
     mutationFn: (accountId: string) =>
       callApi(`/api/accounts/${encodeURIComponent(accountId)}/sign-in-links`, signInLinkSchema, { method: "POST" }),
     gcTime: 0,
@@ -35,7 +36,7 @@ export function useCreateAccountLink() {
 
 export function useRemoveAccount() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (accountId: string) => sendApi(`/api/accounts/${encodeURIComponent(accountId)}`, { method: "DELETE" }),
     onSettled: () => client.invalidateQueries({ queryKey: queryKeys.accounts }), // also when it was gone already
   });

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import {
   type AgentErrandKind,
   agentSetupSchema,
@@ -7,6 +7,7 @@ import {
 } from "../../src/wire/agent-setup.ts";
 import type { ConfigureAgentInput } from "../../src/wire/changes.ts";
 import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
+import { useAct } from "./act.ts";
 import { callApi, callTool, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -36,7 +37,7 @@ export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean 
 /** Configures an agent, or changes what is configured. */
 export function useConfigureAgent() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: ({ name, ...body }: ConfigureAgentInput & { readonly name: string }) =>
       sendApi(`/api/agents/${encodeURIComponent(name)}`, { body }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
@@ -46,7 +47,7 @@ export function useConfigureAgent() {
 /** Takes an agent off the configured ones. */
 export function useRemoveAgent() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (name: string) => sendApi(`/api/agents/${encodeURIComponent(name)}`, { method: "DELETE" }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
   });
@@ -55,7 +56,7 @@ export function useRemoveAgent() {
 /** Starts an agent's own log-in, or its installation, in a terminal; the answer says which. */
 export function useStartErrand() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: ({ name, kind, method }: ErrandRequest) =>
       callApi(`/api/agents/${encodeURIComponent(name)}/${kind}`, agentTerminalSchema, {
         method: "POST",
@@ -74,7 +75,7 @@ interface ErrandRequest {
 /** Ends it, and all that it started. */
 export function useCancelErrand() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: ({ name, kind }: Omit<ErrandRequest, "method">) => cancelErrand(name, kind),
     onSettled: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
   });

@@ -1,6 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { type AddClientInput, addedClientSchema, connectedAppSchema, oauthClientSchema } from "../../src/wire/oauth.ts";
+import { useAct } from "./act.ts";
 import { callApi, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -17,7 +18,7 @@ export function useApps() {
 
 export function useDisconnectApp() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (appId: string) => sendApi(`/api/oauth/apps/${encodeURIComponent(appId)}`, { method: "DELETE" }),
     onSettled: () => client.invalidateQueries({ queryKey: queryKeys.apps }), // also when it was gone already
   });
@@ -34,7 +35,7 @@ export function useClients({ enabled = true } = {}) {
 
 export function useAddClient() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (body: AddClientInput) => callApi("/api/oauth/clients", addedClientSchema, { body }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.clients }),
     gcTime: 0, // its secret is in the answer: not kept longer than it is shown
@@ -44,7 +45,7 @@ export function useAddClient() {
 /** Removes a client; who it was connected for is connected no more. */
 export function useRemoveClient() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (clientId: string) =>
       sendApi(`/api/oauth/clients/${encodeURIComponent(clientId)}`, { method: "DELETE" }),
     onSettled: async () => {

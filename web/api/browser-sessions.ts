@@ -1,6 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { browserSessionSchema, signInLinkSchema } from "../../src/wire/sign-in.ts";
+import { useAct } from "./act.ts";
 import { callApi, sendApi, whenSignedOut } from "./client.ts";
 import { forgetKey } from "./key.ts";
 import { queryKeys } from "./query-keys.ts";
@@ -19,7 +20,7 @@ export function useBrowserSessions() {
 /** Signs another browser out. */
 export function useRevokeBrowserSession() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (browserSessionId: string) =>
       sendApi(`/api/browser-sessions/${encodeURIComponent(browserSessionId)}`, { method: "DELETE" }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.browserSessions }),
@@ -28,7 +29,7 @@ export function useRevokeBrowserSession() {
 
 /** Signs this browser out: its cookie goes, and its key is forgotten. The sign-in page forgets all that was shown. */
 export function useSignOut() {
-  return useMutation({
+  return useAct({
     mutationFn: () => sendApi("/api/sign-out", { method: "POST" }),
     onSuccess: () => {
       // Whoever signs out leaves: what is still asked for is refused, and is no reason to come back here.
@@ -40,7 +41,7 @@ export function useSignOut() {
 
 /** Makes a link for another browser. */
 export function useCreateSignInLink() {
-  return useMutation({
+  return useAct({
     mutationFn: () => callApi("/api/sign-in-links", signInLinkSchema, { method: "POST" }),
     gcTime: 0,
   });

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { browserKeyHeader } from "../../src/wire/sign-in.ts";
 import { ApiError, errorOfAnswer } from "./api-error.ts";
 import { storedKey } from "./key.ts";
+import { noteReachable } from "./reachability.ts";
 
 /** A call of the API. */
 export interface ApiCall {
@@ -11,8 +12,12 @@ export interface ApiCall {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Given by what only reads. Without one the request changes something, and ends when its answer cannot be expected anymore. */
   readonly signal?: AbortSignal | undefined;
 }
+
+/** An answer that takes longer was lost on the way: the slowest request, a session's start, gives up after half of this. */
+const maxActMs = 120_000;
 
 /** Told when the gateway does not know this browser any more. */
 let onSignedOut: () => void = () => undefined;
@@ -76,19 +81,55 @@ export async function fetchApi(path: string, call: ApiCall): Promise<Response> {
   };
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   const address = given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`;
-  const response = await fetch(address, {
-    method,
-    headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
-  }).catch((error: unknown) => {
+  const wasOnline = navigator.onLine;
+  const ending = signal === undefined ? endOfAct() : null;
+  let response: Response;
+  try {
+    response = await fetch(address, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: signal ?? ending?.signal ?? null,
+    });
+  } catch (error) {
     if (signal?.aborted === true) throw error;
-    throw new ApiError("unreachable", "The gateway cannot be reached. It may be stopped, or the network is gone.");
-  });
+    noteReachable(false);
+    throw new ApiError("unreachable", unreachableWords(wasOnline, ending !== null));
+  } finally {
+    ending?.clear();
+  }
+  noteReachable(true);
   if (response.ok) return response;
   const error = errorOfAnswer(response.status, await bodyOf(response));
   if (error.status === 401) onSignedOut();
   throw error;
+}
+
+interface ActEnd {
+  readonly signal: AbortSignal;
+  clear(): void;
+}
+
+/** Ends a request that changes something as soon as the network is gone, or when its answer is long overdue. */
+function endOfAct(): ActEnd {
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  const timer = setTimeout(end, maxActMs);
+  window.addEventListener("offline", end);
+  return {
+    signal: ending.signal,
+    clear() {
+      clearTimeout(timer);
+      window.removeEventListener("offline", end);
+    },
+  };
+}
+
+function unreachableWords(wasOnline: boolean, changes: boolean): string {
+  if (!changes) return "The gateway cannot be reached. It may be stopped, or the network is gone.";
+  return wasOnline
+    ? "The gateway did not answer, and the request is not sent again. It may have received it: check before you try again."
+    : "This device is offline. Nothing was sent, and nothing will be sent later.";
 }
 
 async function bodyOf(response: Response): Promise<unknown> {

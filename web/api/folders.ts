@@ -1,7 +1,8 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { type FolderScope, folderSchema } from "../../src/wire/access.ts";
 import { branchesSchema, completedPathsSchema, sessionDirsSchema } from "../../src/wire/changes.ts";
+import { useAct } from "./act.ts";
 import { callApi, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -20,7 +21,7 @@ export function useFolders({ enabled = true } = {}) {
 /** Registers a folder, or gives a registered one other scopes. */
 export function useAddFolder() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (body: { readonly path: string; readonly scopes: readonly FolderScope[] }) =>
       callApi("/api/folders", folderSchema, { body }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.folders }),
@@ -29,7 +30,7 @@ export function useAddFolder() {
 
 export function useRemoveFolder() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (path: string) => sendApi("/api/folders", { method: "DELETE", query: { path } }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.folders }),
   });

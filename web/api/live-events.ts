@@ -3,6 +3,7 @@ import { useEffect, useSyncExternalStore } from "react";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import type { EventsState } from "./events.ts";
 import { queryKeys } from "./query-keys.ts";
+import { useReachable } from "./reachability.ts";
 import { patchLists } from "./session-cache.ts";
 import { followSharedEvents } from "./shared-events.ts";
 
@@ -51,7 +52,7 @@ export function startLiveEvents(client: QueryClient): () => void {
 }
 
 /** Whether the page hears of what happens. */
-export function useEventsState(): EventsState {
+function useEventsState(): EventsState {
   return useSyncExternalStore(
     (listener) => {
       stateListeners.add(listener);
@@ -59,6 +60,12 @@ export function useEventsState(): EventsState {
     },
     () => state,
   );
+}
+
+/** Whether the gateway answers, as far as this page knows. While it does not, the note above the page says so, once. */
+export function useConnected(): boolean {
+  const events = useEventsState();
+  return useReachable() && events !== "offline";
 }
 
 /** Calls `listener` for each event; it should stay the same function (`useCallback`). */

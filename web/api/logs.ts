@@ -3,7 +3,6 @@ import {
   keepPreviousData,
   type QueryClient,
   useInfiniteQuery,
-  useMutation,
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
@@ -24,6 +23,7 @@ import {
   sessionLogDeletionSchema,
   sessionRecordedSchema,
 } from "../../src/wire/logs.ts";
+import { useAct } from "./act.ts";
 import { callApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -89,7 +89,7 @@ export function useDeletionPreview(logId: string) {
 /** Deletes an entry with everything that only it said. Its page stays as it is until it calls {@link useForgetting}. */
 export function useDeleteLog() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (logId: string) => callApi(pathOf(logId), logDeletionSchema, { method: "DELETE", body: { id: logId } }),
     // Also of a failure: it may be deleted, and the answer lost.
     onSettled: (_deletion, _error, logId) => forget(client, logId),
@@ -125,7 +125,7 @@ export function useSessionEntries(sessionId: string) {
 /** Deletes all that is remembered of a session, in one step. */
 export function useDeleteSessionLogs() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (sessionId: string) =>
       callApi("/api/v1/logs", sessionLogDeletionSchema, { method: "DELETE", query: { sessionId, confirm: "true" } }),
     // Also of a failure: it may be deleted, and the answer lost.
@@ -136,7 +136,7 @@ export function useDeleteSessionLogs() {
 /** Remembers those turns of a session that are not remembered yet, also what was deleted before. */
 export function useRecordSession() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (sessionId: string) =>
       callApi(`/api/v1/sessions/${encodeURIComponent(sessionId)}/record`, sessionRecordedSchema, { method: "POST" }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.memory }),
@@ -146,7 +146,7 @@ export function useRecordSession() {
 /** Writes a note into the memory; with the same key once, however often it is sent. */
 export function useSubmitLog() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: ({ note, key }: { readonly note: SubmitLogInput; readonly key: string }) =>
       callApi("/api/v1/logs", logEntrySchema, { body: note, headers: { "idempotency-key": key } }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.memory }),

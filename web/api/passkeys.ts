@@ -2,10 +2,11 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from "@simplewebauthn/browser";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { passkeyCeremonySchema, passkeySchema } from "../../src/wire/accounts.ts";
 import { type SignedIn, signedInSchema } from "../../src/wire/sign-in.ts";
+import { useAct } from "./act.ts";
 import { callApi, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -34,7 +35,7 @@ export function usePasskeys() {
 /** Has this browser make a passkey, called as given. */
 export function useAddPasskey() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: async (name: string) => {
       const { startRegistration } = await import("@simplewebauthn/browser");
       const { ceremonyId, options } = await callApi("/api/passkeys/registration", creationSchema, { method: "POST" });
@@ -47,7 +48,7 @@ export function useAddPasskey() {
 
 export function useRemovePasskey() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (passkeyId: string) => sendApi(`/api/passkeys/${encodeURIComponent(passkeyId)}`, { method: "DELETE" }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.passkeys }),
   });
@@ -55,7 +56,7 @@ export function useRemovePasskey() {
 
 /** Signs this browser in with a passkey that it, a phone or a security key keeps. */
 export function usePasskeySignIn() {
-  return useMutation({
+  return useAct({
     mutationFn: async (): Promise<SignedIn> => {
       const { startAuthentication } = await import("@simplewebauthn/browser");
       const { ceremonyId, options } = await callApi("/api/sign-in/passkey/options", requestSchema, { method: "POST" });

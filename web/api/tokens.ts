@@ -1,6 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
 import { createdTokenSchema, type Scope, tokenSchema } from "../../src/wire/access.ts";
+import { useAct } from "./act.ts";
 import { callApi, sendApi } from "./client.ts";
 import { queryKeys } from "./query-keys.ts";
 
@@ -24,7 +25,7 @@ export function useTokens() {
 
 export function useCreateToken() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (body: NewToken) => callApi("/api/tokens", createdTokenSchema, { body }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.tokens }),
     gcTime: 0, // the token itself is in the answer: not kept longer than it is shown
@@ -33,7 +34,7 @@ export function useCreateToken() {
 
 export function useRevokeToken() {
   const client = useQueryClient();
-  return useMutation({
+  return useAct({
     mutationFn: (tokenId: string) => sendApi(`/api/tokens/${encodeURIComponent(tokenId)}`, { method: "DELETE" }),
     onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.tokens }),
   });

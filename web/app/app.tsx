@@ -1,8 +1,8 @@
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { QueryClientProvider } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense } from "react";
 import { BrowserRouter, Route, Routes } from "react-router";
 import type { Scope } from "../../src/wire/access.ts";
-import { ApiError } from "../api/api-error.ts";
+import { createQueryClient } from "../api/query-client.ts";
 import { NotFoundPage } from "../pages/not-found-page.tsx";
 import { SessionsPage } from "../pages/sessions-page.tsx";
 import { ForScope } from "./for-scope.tsx";
@@ -25,18 +25,7 @@ const AuditPage = lazy(async () => ({ default: (await import("../pages/audit-pag
 const TokensPage = lazy(async () => ({ default: (await import("../pages/tokens-page.tsx")).TokensPage }));
 const SettingsPage = lazy(async () => ({ default: (await import("../pages/settings-page.tsx")).SettingsPage }));
 
-const maxRetries = 2;
-
-const queryClient = new QueryClient({
-  defaultOptions: {
-    queries: {
-      // What the gateway refuses it refuses again; what it could not answer it may answer in a moment.
-      retry: (failures, error) =>
-        failures < maxRetries && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500),
-      staleTime: 5_000,
-    },
-  },
-});
+const queryClient = createQueryClient();
 
 /** All pages. */
 export function App() {

@@ -1,13 +1,13 @@
 import { CloudOff } from "lucide-react";
 import { useEffect, useState } from "react";
-import { useEventsState } from "../api/live-events.ts";
+import { useConnected } from "../api/live-events.ts";
 
 /** A gateway that restarts is back sooner than anybody would read of it. */
 const quietMs = 1_200;
 
-/** Says when the page does not hear of what happens, for as long as it does not. */
+/** Says that the gateway cannot be reached, for as long as it cannot. Other parts of a page leave it to this note. */
 export function ConnectionNote() {
-  const offline = useEventsState() === "offline";
+  const offline = !useConnected();
   const [shown, setShown] = useState(false);
   useEffect(() => {
     if (!offline) return;
@@ -22,7 +22,7 @@ export function ConnectionNote() {
       {shown && (
         <p className="flex items-center justify-center gap-2 border-b border-lamp-fill/40 bg-lamp-soft px-3 py-1 text-xs font-medium text-lamp">
           <CloudOff aria-hidden className="size-3.5 shrink-0" />
-          The connection to the gateway is lost. Connecting again… Agents go on meanwhile.
+          The gateway cannot be reached. Reconnecting… Agents keep running.
         </p>
       )}
     </div>

@@ -1,5 +1,5 @@
-import { useMutation } from "@tanstack/react-query";
 import { askOutputSchema, type PermissionMode, spawnOutputSchema } from "../../src/wire/coding.ts";
+import { useAct } from "../api/act.ts";
 import { ApiError, type ApiErrorCode, fieldError, messageOf } from "../api/api-error.ts";
 import { callApi, callTool } from "../api/client.ts";
 
@@ -82,7 +82,7 @@ export async function startSession(form: NewSession, idempotencyKey: string): Pr
 
 /** Starts a session; pressed twice, or tried again after the connection broke, it is still one. */
 export function useStartSession() {
-  return useMutation({
+  return useAct({
     mutationFn: ({ form, idempotencyKey }: { readonly form: NewSession; readonly idempotencyKey: string }) =>
       startSession(form, idempotencyKey),
   });

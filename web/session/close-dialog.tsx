@@ -1,7 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { closePreviewSchema } from "../../src/wire/changes.ts";
 import { type CloseOutput, closeOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
+import { useAct } from "../api/act.ts";
 import { callApi, callTool } from "../api/client.ts";
 import { queryKeys } from "../api/query-keys.ts";
 import { Button } from "../ui/button.tsx";
@@ -23,7 +24,7 @@ export function CloseDialog({
 }) {
   const client = useQueryClient();
   const [discard, setDiscard] = useState(false);
-  const close = useMutation({
+  const close = useAct({
     mutationFn: () =>
       callTool("coding_close_session", closeOutputSchema, {
         input: { sessionId: summary.sessionId, ...(discard ? { discardWorktree: true } : {}) },

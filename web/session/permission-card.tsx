@@ -1,7 +1,8 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { CircleHelp, ClipboardList, ShieldQuestion } from "lucide-react";
 import { useState } from "react";
 import { answerPermissionOutputSchema, type PendingPermission, type SessionSummary } from "../../src/wire/coding.ts";
+import { useAct } from "../api/act.ts";
 import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
@@ -32,7 +33,7 @@ export function PermissionCard({
 }) {
   const client = useQueryClient();
   const mayDrive = useMay("coding:drive");
-  const answer = useMutation({
+  const answer = useAct({
     mutationFn: (given: PermissionAnswer) =>
       callTool("coding_answer_permission", answerPermissionOutputSchema, {
         input: { sessionId: summary.sessionId, permissionId: permission.permissionId, ...given },

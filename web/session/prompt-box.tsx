@@ -1,8 +1,9 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { SendHorizontal } from "lucide-react";
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
 import { askOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
+import { useAct } from "../api/act.ts";
 import { ApiError } from "../api/api-error.ts";
 import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
@@ -41,7 +42,7 @@ export function PromptBox({
     keepDraft(localStorage, sessionId, next);
     if (ask.isSuccess || ask.isError) ask.reset();
   };
-  const ask = useMutation({
+  const ask = useAct({
     mutationFn: ({ prompt, allowCommands }: { readonly prompt: string; readonly allowCommands: boolean }) => {
       if (sending.current.text !== prompt) sending.current = { text: prompt, key: idempotencyKey() };
       const input = {

@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { BookMarked, CircleStop, Folder, GitBranch, Play, Power } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import {
@@ -7,6 +7,7 @@ import {
   type SessionSummary,
   spawnOutputSchema,
 } from "../../src/wire/coding.ts";
+import { useAct } from "../api/act.ts";
 import { callApi, callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { queryKeys } from "../api/query-keys.ts";
@@ -39,11 +40,11 @@ export function useSessionActions(summary: SessionSummary, sessionId: string): S
     void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) });
     void client.invalidateQueries({ queryKey: queryKeys.sessionLists });
   };
-  const interrupt = useMutation({
+  const interrupt = useAct({
     mutationFn: () => callTool("coding_interrupt", interruptOutputSchema, { input: { sessionId: summary.sessionId } }),
     onSuccess: refresh,
   });
-  const resume = useMutation({
+  const resume = useAct({
     mutationFn: () => callApi("/api/coding/spawn", spawnOutputSchema, { body: { sessionId: summary.sessionId } }),
     onSuccess: refresh,
   });

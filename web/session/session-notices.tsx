@@ -1,8 +1,9 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { LifeBuoy, X } from "lucide-react";
 import { Link } from "react-router";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 import { rescueRestoreOutputSchema } from "../../src/wire/rescue.ts";
+import { useAct } from "../api/act.ts";
 import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { queryKeys } from "../api/query-keys.ts";
@@ -64,7 +65,7 @@ export function SessionNotices({
 function RescueNotice({ summary, sessionId }: { readonly summary: SessionSummary; readonly sessionId: string }) {
   const client = useQueryClient();
   const mayWrite = useMay("coding:write");
-  const restore = useMutation({
+  const restore = useAct({
     mutationFn: () =>
       callTool("rescue_restore", rescueRestoreOutputSchema, { input: { sessionId: summary.sessionId } }),
     onSuccess: () => void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) }),

@@ -1,6 +1,7 @@
 import { PlugZap, Unplug } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link } from "react-router";
+import { useConnected } from "../api/live-events.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
 import type { ConnectionState } from "./connection-state.ts";
 
@@ -17,7 +18,10 @@ export function TerminalNotice({
   readonly refused: boolean;
   readonly onRetry: () => void;
 }) {
-  const words = state.kind === "ended" && !tellsEnd ? null : wordsOf(state);
+  // While the gateway cannot be reached at all, the note above the page says so.
+  const connected = useConnected();
+  const waits = state.kind === "waiting" && connected;
+  const words = (state.kind === "ended" && !tellsEnd) || (state.kind === "waiting" && !waits) ? null : wordsOf(state);
   if (words === null && !refused) return null;
   return (
     <div role="status" className="pointer-events-none absolute inset-x-3 top-2 z-10 flex justify-center">
@@ -28,9 +32,9 @@ export function TerminalNotice({
           words !== null && <Unplug aria-hidden className="size-4 text-lamp" />
         )}
         {words !== null && <span>{words}</span>}
-        {state.kind === "waiting" && <Countdown to={state.retryAt} />}
+        {waits && <Countdown to={state.retryAt} />}
         {refused && <strong className="font-medium text-danger">{refusal(state)}</strong>}
-        {state.kind === "waiting" && (
+        {waits && (
           <Button size="sm" onClick={onRetry}>
             Connect now
           </Button>

@@ -1,7 +1,8 @@
-import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { readOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
+import { useAct } from "../api/act.ts";
 import { callTool } from "../api/client.ts";
 import { useSessionEvents } from "../api/live-events.ts";
 import { queryKeys } from "../api/query-keys.ts";
@@ -19,6 +20,7 @@ export interface LoadedSession {
 /** Turns at a time, and the most that one answer can hold. */
 const pageTurns = 40;
 const mostTurns = 1_000;
+const readMs = 30_000;
 
 /** A turn grows without an event: while the agent works, it is looked at. */
 const workingPollMs = 1_000;
@@ -33,7 +35,6 @@ export function useSession(sessionId: string) {
   const query = useQuery({
     queryKey: key,
     queryFn: ({ signal }) => readOn(client, { sessionId, signal }),
-    retry: (failures, error) => failures < 2 && !("status" in error && error.status === 404),
     refetchInterval: ({ state: { data } }) => {
       if (data === undefined) return false;
       const { status, activity } = data.summary;
@@ -55,13 +56,14 @@ export function useSession(sessionId: string) {
     [client, sessionId, summary],
   );
   useSessionEvents(listen);
-  const older = useMutation({
+  const older = useAct({
     mutationFn: async () => {
       const loaded = client.getQueryData<LoadedSession>(key);
       const [first] = loaded?.store.turns ?? [];
       if (loaded === undefined || first === undefined || !hasOlder(loaded.store)) return;
       const input = { sessionId, before: first.index, limit: pageTurns };
-      const { turns, nextAfter } = await callTool("coding_read_session", readOutputSchema, { input });
+      const signal = AbortSignal.timeout(readMs);
+      const { turns, nextAfter } = await callTool("coding_read_session", readOutputSchema, { input, signal });
       client.setQueryData<LoadedSession>(key, (now) =>
         now === undefined ? now : { ...now, store: withTurns(now.store, { turns, nextAfter }) },
       );
