@@ -145,9 +145,12 @@ async function loginState(binary: string, env: Environment): Promise<LoginState>
   return exitCode === 1 ? "logged_out" : "unknown";
 }
 
-/** The last prompt sign that is no choice of a dialog, with the line of model and directory below it. */
+/**
+ * The last prompt sign that is no choice of a dialog, with the line of model and directory below it. While Codex still starts, that line
+ * is missing, or is "Waiting for startup · esc cancel" when a prompt was typed already.
+ */
 function composerPainted(lines: readonly string[]): boolean {
   const row = lines.findLastIndex((line) => /^›(?:\s|$)/.test(line));
   if (row === -1 || /^›\s+\d+\.\s/.test(lines[row] ?? "")) return false;
-  return lines.slice(row + 1).some((line) => / · /.test(line));
+  return lines.slice(row + 1).some((line) => / · (?!esc cancel)/.test(line));
 }

@@ -84,6 +84,14 @@ describe("Codex", () => {
       "hooks that need review",
       ["  Hooks need review", "› 1. Review hooks", "  2. Trust all and continue", "  enter · esc"],
     ],
+    [
+      "a session that is still read, to be resumed",
+      ["  >_ OpenAI Codex (v0.169.0)", "  Resuming session…", "› Ask Codex to do anything", "", "  ? for shortcuts"],
+    ],
+    [
+      "a prompt that waits for the end of the start",
+      ["  Resuming session…", "› say typed early", "", "  Waiting for startup  · esc cancel"],
+    ],
     ["the log-in", ["  Welcome to Codex, OpenAI's command-line coding agent", "> 1. Sign in with ChatGPT"]],
   ])("shows no composer with %s", (_title, lines) => {
     expect(codex.composerPainted(lines)).toBe(false);

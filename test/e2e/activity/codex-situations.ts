@@ -7,6 +7,15 @@ const asksLeave = { activity: "needs_permission", asks: ["permission"] } as cons
 const gone = { activity: null, status: "completed", owner: null, asks: [] } as const;
 const dialog = /Would you like to/;
 
+/**
+ * The line of model and directory, below the composer. While Codex starts, or reads a session to resume it, a composer is already there
+ * without this line, and keeps what is typed until then: `starting` is true.
+ */
+const ready = / · ~\/project/;
+
+/** Shown for the hooks at the beginning of a turn too, when they take long: only once the model was asked is it the permission's. */
+const asksHook = [{ untilAsked: "$ says" }, { untilScreen: /Running hook/ }] as const;
+
 /** Follows the answer once a turn, its hooks included, has ended. */
 const ended = /Worked for/;
 
@@ -68,7 +77,7 @@ export const codexSituations: readonly Situation[] = [
     title: "a permission, given through the API to a tool that runs long",
     steps: [
       { ask: "say $ says\nescalate sleep 3" },
-      { untilScreen: /Running hook/ },
+      ...asksHook,
       { says: asksLeave },
       { answer: "allow" },
       { says: working },
@@ -82,7 +91,7 @@ export const codexSituations: readonly Situation[] = [
     title: "a permission, refused through the API",
     steps: [
       { ask: "say $ says\nslow 1500\nescalate touch $.txt" },
-      { untilScreen: /Running hook/ },
+      ...asksHook,
       { says: asksLeave },
       { answer: "deny" },
       { untilAsked: "$ says", times: 2 },
@@ -157,7 +166,7 @@ export const codexSituations: readonly Situation[] = [
     title: "a prompt that a person types",
     steps: [
       { spawn: true },
-      { untilScreen: /^›/m },
+      { untilScreen: ready },
       { says: { activity: "idle" } },
       { paste: "say $ says\nslow 2500\nlines 9" },
       { untilAsked: "$ says" },
@@ -226,7 +235,7 @@ export const codexSituations: readonly Situation[] = [
       { says: gone },
       { forMs: 1_000 },
       { spawn: true },
-      { untilScreen: /^›/m },
+      { untilScreen: ready },
       { says: idle },
       { ask: "say $ is back\nslow 1500\nlines 9" },
       { untilAsked: "$ is back" },
