@@ -60,11 +60,19 @@ function authMethodFault({ token_endpoint_auth_method: method }: Readonly<Record
   return `token_endpoint_auth_method must be one of ${authMethods.join(", ")}`;
 }
 
+/** Those of RFC 3986 but the `#` of a fragment (RFC 6749 section 3.1.2). */
+const uriCharacters = /^[\w\-.~:/?[\]@!$&'()*+,;=%]+$/;
+
 function redirectFault(uri: unknown): string | null {
-  // The parser of URLs drops control characters and spaces, so what it accepts is not yet what a browser is sent to.
-  const isPlain = typeof uri === "string" && uri.length <= maxRedirectLength && /^[!-~]+$/.test(uri);
+  // The parser of URLs drops control characters and takes a backslash for a slash, so what it accepts is not yet what a browser is sent to.
+  const isPlain = typeof uri === "string" && uri.length <= maxRedirectLength && uriCharacters.test(uri);
   const url = isPlain ? URL.parse(uri) : null;
-  if (url === null) return "redirect_uris must only contain valid uris of 2000 ASCII characters at most";
+  if (!isPlain || url === null) return "redirect_uris must only contain valid uris of 2000 ASCII characters at most";
+  // It also reads 127.1 and https:///host as other addresses than they are written.
+  const [, writtenHost] = /^https?:\/\/(\[[^\]]*\]|[^/:?]+)/i.exec(uri) ?? [];
+  if (url.protocol.startsWith("http") && writtenHost?.toLowerCase() !== url.hostname) {
+    return "redirect_uris must name their host plainly";
+  }
   if (!/^(?:https?|[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+):$/.test(url.protocol)) {
     return "redirect_uris must use https, http to this machine, or a scheme that is a reversed domain name (RFC 8252)";
   }

@@ -125,6 +125,46 @@ describeOnBothStores("a decision", (openStore) => {
     expect(await errorCode(server.oauth.decide(repeated, server.owner))).toBe("invalid_request");
   });
 
+  test("sends nobody to a redirect that no client can register, named by a document or kept from before", async () => {
+    const refused = [
+      "intent:x",
+      "myapp:/cb",
+      "ws://127.0.0.1/cb",
+      "com.example.app:/c\nb",
+      "http://127.1/cb",
+      "https:a.example/",
+    ];
+    const address = "https://app.example/client.json";
+    for (const uri of refused) {
+      const store = await openStore();
+      const server = await startAuthorizationServer(store, {
+        fetchDocument: async () => ({
+          status: 200,
+          headers: new Map(),
+          body: JSON.stringify({ client_id: address, redirect_uris: [redirectUri, uri] }),
+        }),
+      });
+      const kept = await server.newClient();
+      await store.db
+        .updateTable("oauth_clients")
+        .set({
+          metadata: JSON.stringify({ client_id: kept, redirect_uris: [uri], token_endpoint_auth_method: "none" }),
+        })
+        .where("client_id", "=", kept)
+        .execute();
+      for (const client of [kept, address]) {
+        for (const action of ["allow", "deny"]) {
+          const form = formOf(client, { redirect_uri: uri, action });
+          expect([uri, client, await errorCode(server.oauth.decide(form, server.owner))]).toEqual([
+            uri,
+            client,
+            "invalid_request",
+          ]);
+        }
+      }
+    }
+  });
+
   test("finds the redirect when there is one, and on any port of the machine", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
