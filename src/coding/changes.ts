@@ -2,6 +2,7 @@ import type { ClosePreview, SessionDiff } from "../wire/changes.ts";
 import type { DiffOf } from "./changes/session-diff.ts";
 import type { SessionLocator } from "./locate.ts";
 import type { Caller, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
+import { filesRule } from "./visible-files.ts";
 import type { WorktreeRecord, Worktrees } from "./worktrees/index.ts";
 
 /** What sessions changed, and what their close would do. */
@@ -31,7 +32,7 @@ export function createChanges(deps: ChangesDeps): Changes {
   return {
     async diff(sessionId, caller) {
       const { record } = await locator.locate(sessionId, caller);
-      const rule = { scope: "files", within: caller.folders } as const;
+      const rule = filesRule(caller);
       const { dir } = await deps.resolveAllowedDir(record.dir, rule);
       return deps.sessionDiff({
         dir,

@@ -3,12 +3,13 @@ import { hasCode, isPosternError } from "../core/errors.ts";
 import type { CloseAllOutput, CloseInput, CloseOutput } from "../wire/coding.ts";
 import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
-import type { Caller } from "./ports.ts";
+import type { Caller, VisibleAmong } from "./ports.ts";
 import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import type { SessionEvents } from "./sessions/session-events.ts";
 import type { SessionStore } from "./sessions/session-store.ts";
-import type { ClosedWorktree, Worktrees } from "./worktrees/index.ts";
+import { filesRule, visibleFiles } from "./visible-files.ts";
+import type { Worktrees } from "./worktrees/index.ts";
 
 /** What closing needs. */
 export interface CloseDeps {
@@ -19,6 +20,7 @@ export interface CloseDeps {
   readonly clock: Clock;
   readonly events: Pick<SessionEvents, "closed">;
   readonly worktrees: Pick<Worktrees, "close" | "ofSession">;
+  readonly visibleAmong: VisibleAmong;
 }
 
 /**
@@ -44,8 +46,14 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
       if (session.record.closedAt === null) await noteClosed(deps, sessionId);
       return deps.worktrees.close(sessionId, { discard: input.discardWorktree ?? false });
     });
-    const summary = await deps.locator.summaryOf(await deps.locator.locate(input.sessionId, caller));
-    return { ...summary, worktree: worktree && { ...worktree, ignoredLost: listed(worktree.ignoredLost) } };
+    const located = await deps.locator.locate(input.sessionId, caller);
+    const summary = await deps.locator.summaryOf(located);
+    if (worktree === null) return { ...summary, worktree };
+    const { ignoredLost } = worktree;
+    const repository = (await deps.worktrees.ofSession(located.record.sessionId))?.repository ?? worktree.path;
+    const visible = visibleFiles(repository, (dirs) => deps.visibleAmong(dirs, filesRule(caller)));
+    const first20 = await visible(ignoredLost.first20, (path) => path);
+    return { ...summary, worktree: { ...worktree, ignoredLost: { ...ignoredLost, first20: [...first20] } } };
   };
 }
 
@@ -71,10 +79,6 @@ async function noteClosed({ store, events, clock }: CloseDeps, sessionId: string
   await store.update(sessionId, { closedAt: clock.now() });
   const closed = await store.find(sessionId);
   if (closed !== null) await events.closed(closed);
-}
-
-function listed({ count, bytes, first20 }: ClosedWorktree["ignoredLost"]) {
-  return { count, bytes, first20: [...first20] };
 }
 
 /**

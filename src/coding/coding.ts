@@ -219,7 +219,8 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const starter = createStarter({ ...deps, worktrees, store, queue, live, locator, environmentOf, binaryOf });
   const resolveAgent = (name: string | undefined): ReturnType<Agents["resolve"]> => agents.resolve(name);
   const asking = { ...deps, ...folderRule, worktrees, locator, starter, queue, transcripts, resolveAgent };
-  const close = createClose({ locator, live, store, queue, clock, events, worktrees });
+  const closing = { ...deps, locator, live, store, queue, events, worktrees };
+  const close = createClose(closing);
   const spawn = createSpawn(asking);
   const terminals = createSessionTerminals({ ...deps, locator, spawn });
   const views = createTerminalViews({
@@ -247,13 +248,13 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     list: createList({ catalog, pages, visibleDirs, templates }),
     search: createSearch({ catalog, pages, visibleDirs, templates }),
     close,
-    closeAll: createCloseAll({ locator, live, store, queue, clock, events, worktrees }, close),
+    closeAll: createCloseAll(closing, close),
     interrupt: createInterrupt({ ...deps, locator }),
     answerPermission: createAnswer({ locator }),
     spawn,
     viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
-    rescues: createRescues({ locator, worktrees }),
+    rescues: createRescues({ ...deps, locator, worktrees }),
     recordings: createRecordings({ ...deps, locator, store, queue, catalog }),
     changes,
     branches: createBranches({ git: workshop.git, ...folderRule }),

@@ -11,7 +11,8 @@ import {
 } from "../wire/rescue.ts";
 import { codingError } from "./errors.ts";
 import type { SessionLocator } from "./locate.ts";
-import type { Caller } from "./ports.ts";
+import type { Caller, VisibleAmong } from "./ports.ts";
+import { filesRule, type VisibleFiles, visibleFiles } from "./visible-files.ts";
 import { shownName, type WorktreeRecord, type Worktrees } from "./worktrees/index.ts";
 
 /** What closed worktrees left behind. */
@@ -32,14 +33,20 @@ export interface Rescues {
 export function createRescues({
   locator,
   worktrees,
+  visibleAmong,
 }: {
   readonly locator: Pick<SessionLocator, "locate" | "withSession">;
   readonly worktrees: Worktrees;
+  readonly visibleAmong: VisibleAmong;
 }): Rescues {
   async function recordOf(sessionId: string): Promise<WorktreeRecord> {
     const record = await worktrees.ofSession(sessionId);
     if (record !== null) return record;
     throw codingError("rescue_not_found", `Session ${sessionId} never had a worktree.`);
+  }
+
+  function filesFor(caller: Caller, { repository }: WorktreeRecord): VisibleFiles {
+    return visibleFiles(repository, (dirs) => visibleAmong(dirs, filesRule(caller)));
   }
 
   async function isVisible({ sessionId }: WorktreeRecord, caller: Caller): Promise<boolean> {
@@ -64,22 +71,26 @@ export function createRescues({
     async show({ sessionId }, caller) {
       const record = await recordOf((await locator.locate(sessionId, caller)).record.sessionId);
       const { commit, paths } = await worktrees.rescueOf(record);
-      const listed = paths.slice(0, maxListedPaths);
+      const changes = new Map(paths.map(({ name, change }) => [name, change]));
+      const names = await filesFor(caller, record)([...changes.keys()], shownName);
+      const listed = names.slice(0, maxListedPaths);
       return {
         ...toRescue(record, commit),
-        paths: listed.map(({ name, change }) => ({ path: shownName(name), change })),
-        pathCount: paths.length,
+        paths: listed.map((name) => ({ path: shownName(name), change: changes.get(name) ?? "modified" })),
+        pathCount: names.length,
       };
     },
 
     restore: ({ sessionId, force = false }, caller) =>
       locator.withSession(sessionId, caller, async (session) => {
         const record = await recordOf(session.record.sessionId);
-        const names = await worktrees.restore(record, { force });
+        const visible = filesFor(caller, record);
+        const names = await worktrees.restore(record, { force, visible });
+        const listed = await visible(names, shownName);
         return {
           sessionId: record.sessionId,
           path: record.path,
-          restored: names.slice(0, maxListedPaths).map(shownName),
+          restored: listed.slice(0, maxListedPaths).map(shownName),
           restoredCount: names.length,
         };
       }),

@@ -29,7 +29,7 @@ export const maxListedPaths = 1_000;
 export const rescueShowOutputSchema = rescueSchema
   .extend({
     paths: z.array(z.object({ path: z.string(), change: z.enum(["added", "modified", "deleted"]) })),
-    pathCount: z.int().describe("All of them; `paths` has the first 1,000."),
+    pathCount: z.int().describe("Those in folders that the caller can see; `paths` has the first 1,000."),
   })
   .meta({ id: "RescueShow" });
 
@@ -44,8 +44,10 @@ export const rescueRestoreOutputSchema = z
   .object({
     sessionId: z.string(),
     path: z.string(),
-    restored: z.array(z.string()).describe("Paths that were written or removed, the first 1,000 of them."),
-    restoredCount: z.int(),
+    restored: z
+      .array(z.string())
+      .describe("Paths that were written or removed, in folders that the caller can see; the first 1,000 of them."),
+    restoredCount: z.int().describe("All paths that were written or removed."),
   })
   .meta({ id: "RescueRestore" });
 

@@ -1,7 +1,10 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import type { Scope } from "../../src/wire/access.ts";
 import { type ApiClient, createApiClient } from "../support/gateway.ts";
 import { bearer, openTerminal } from "../support/terminal-client.ts";
 import { useGateway } from "../support/use-gateway.ts";
@@ -11,10 +14,10 @@ const plain = { name: "plain", binary: "/bin/cat", startArgs: [], loginArgs: ["-
 const used = useGateway({ agents: false, config: { agents: [plain, { ...plain, name: "silent", loginArgs: [] }] } });
 const patience = { timeout: 30_000, interval: 100 };
 
-async function limitedTo(folders: readonly string[]): Promise<ApiClient> {
+async function limitedTo(folders: readonly string[], scopes: readonly Scope[] = ["coding:read"]): Promise<ApiClient> {
   const { accounts } = used.gateway.app;
   const { accountId } = await accounts.owner();
-  const wanted = { name: "limited", scopes: ["coding:read"], folders, expiresAt: null } as const;
+  const wanted = { name: "limited", scopes, folders, expiresAt: null } as const;
   return createApiClient(used.gateway.url, (await accounts.tokens.create(accountId, wanted)).token);
 }
 
@@ -124,6 +127,52 @@ test("what a session changed and what its close would do, by the folder rule", a
   // Its branch has nothing of its own; what was new is rescued.
   expect(await api.get(diff)).toMatchObject({ status: 200, body: { root: path, files: [] } });
   expect(await api.get("/api/coding/sessions/none/diff")).toMatchObject({ status: 404 });
+});
+
+test("a rescue and a close name no file above a token's folder, as the diff names none", async () => {
+  const { gateway, world } = used;
+  const { api } = gateway;
+  const inner = join(world.repository, "inner");
+  await mkdir(inner);
+  await writeFile(join(inner, "kept.txt"), "kept\n");
+  const git = (...args: readonly string[]) => promisify(execFile)("git", ["-C", world.repository, ...args]);
+  await git("add", "inner");
+  await git("-c", "user.name=Test", "-c", "user.email=test@example.invalid", "commit", "--quiet", "--message=Inner");
+  const { body } = await api.post<{ sessionId: string }>("/api/coding/spawn", {
+    agent: "plain",
+    dir: inner,
+    worktree: true,
+    branch: "feat/inner",
+    baseBranch: "main",
+  });
+  const { sessionId } = body;
+  const path = join(world.root, "feat-inner");
+  const write = async (text: string): Promise<void> => {
+    for (const file of ["above.txt", "inner/within.txt"]) await writeFile(join(path, file), text);
+  };
+  await write("one\n");
+  await writeFile(join(path, ".gitignore"), "*.log\n");
+  for (const file of ["above.log", "inner/within.log"]) await writeFile(join(path, file), "lost\n");
+  const limited = await limitedTo([inner], ["coding:read", "coding:write"]);
+  const diff = await limited.get<{ files: { path: string }[] }>(`/api/coding/sessions/${sessionId}/diff`);
+  expect(diff.body.files.map((file) => file.path)).toEqual(["inner/within.txt"]);
+  expect(await limited.post("/api/coding/coding_close_session", { sessionId })).toMatchObject({
+    status: 200,
+    body: { worktree: { removed: true, ignoredLost: { count: 2, first20: ["inner/within.log"] } } },
+  });
+  const show = (client: ApiClient) => client.post("/api/coding/rescue_show", { sessionId });
+  expect(await show(limited)).toMatchObject({
+    status: 200,
+    body: { pathCount: 1, paths: [{ path: "inner/within.txt" }] },
+  });
+  expect(await show(api)).toMatchObject({ status: 200, body: { pathCount: 3 } });
+  const restore = () => limited.post("/api/coding/rescue_restore", { sessionId });
+  expect(await restore()).toMatchObject({ status: 200, body: { restored: ["inner/within.txt"], restoredCount: 3 } });
+  await write("two\n");
+  const refused = await restore();
+  expect(refused).toMatchObject({ status: 409, body: { code: "worktree_conflict" } });
+  expect(JSON.stringify(refused.body)).toContain("inner/within.txt");
+  expect(JSON.stringify(refused.body)).not.toContain("above");
 });
 
 interface Agents {

@@ -6,6 +6,7 @@ import { type Git, GitError } from "../../platform/git-command.ts";
 import { findRepository, readPointer } from "../../platform/git-repository.ts";
 import type { SessionDiff } from "../../wire/changes.ts";
 import { codingError } from "../errors.ts";
+import { visibleFiles } from "../visible-files.ts";
 import {
   baseCommitOf,
   branchCommit,
@@ -79,11 +80,8 @@ interface Comparing {
 
 async function compared({ git, workshop, sides, of }: Comparing): Promise<Comparison> {
   const { commonDir, other, base, counted } = sides;
-  const visible = async (names: readonly TreeName[]): Promise<readonly TreeName[]> => {
-    const dirOf = (name: TreeName): string => join(counted, shownName(name), "..");
-    const dirs = await of.visibleAmong([...new Set(names.map(dirOf))]);
-    return names.filter((name) => dirs.has(dirOf(name)));
-  };
+  const inSight = visibleFiles(counted, of.visibleAmong);
+  const visible = (names: readonly TreeName[]): Promise<readonly TreeName[]> => inSight(names, shownName);
   const attempt = (raw: boolean): Promise<Comparison> =>
     compare({ git, scratchFolder: workshop.scratchFolder(), commonDir, base: base.commit, other, visible, raw });
   try {

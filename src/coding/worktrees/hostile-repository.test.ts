@@ -22,7 +22,7 @@ test("git runs nothing that a repository names: not when a worktree is made, clo
   expect(await marks()).toEqual([]);
   const record = await world.worktrees.ofSession(sessionId);
   if (record === null) throw new Error("no record");
-  await world.worktrees.restore(record, { force: false });
+  await world.worktrees.restore(record, { force: false, visible: async (paths) => paths });
   expect(await readFile(join(dir, "README.md"), "utf8")).toBe("changed\n");
   await world.again().reconcile(async () => true);
   expect(await marks()).toEqual([]);

@@ -6,6 +6,8 @@ import { errorCode } from "../../../test/support/error-code.ts";
 import { createWorktreeWorld, gitIn, type WorktreeWorld } from "../../../test/support/worktree-world.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
+const visible = async <T extends string>(paths: readonly T[]): Promise<readonly T[]> => paths;
+
 async function recordOf(world: WorktreeWorld, sessionId: string): Promise<WorktreeRecord> {
   const record = await world.worktrees.ofSession(sessionId);
   if (record === null) throw new Error("The session has no worktree.");
@@ -34,13 +36,15 @@ test("a rescue is put back byte for byte, into the worktree that is made anew fo
     "added deep/er/link",
     "deleted src/main.c",
   ]);
-  expect(await world.worktrees.restore(await recordOf(world, sessionId), { force: false })).toHaveLength(4);
+  expect(await world.worktrees.restore(await recordOf(world, sessionId), { force: false, visible })).toHaveLength(4);
   expect(await readFile(join(dir, "README.md"), "utf8")).toBe("changed\n");
   expect(await readFile(join(dir, "bytes"))).toEqual(Buffer.from([0, 255, 13, 10]));
   expect((await lstat(join(dir, "bytes"))).mode & 0o111).not.toBe(0);
   expect(await readlink(join(dir, "deep", "er", "link"))).toBe("../../README.md");
   expect(existsSync(join(dir, "src"))).toBe(false);
-  expect(await world.worktrees.restore(await recordOf(world, sessionId), { force: false }), "again").toEqual([]);
+  expect(await world.worktrees.restore(await recordOf(world, sessionId), { force: false, visible }), "again").toEqual(
+    [],
+  );
   expect(await world.worktrees.rescued()).toHaveLength(1);
   await world.worktrees.drop(await recordOf(world, sessionId));
   expect(await world.git("for-each-ref", "refs/postern")).toBe("");
@@ -52,12 +56,12 @@ test("files that were changed since are not overwritten, and nothing is half res
   const { dir, sessionId } = await rescued(world);
   await world.worktrees.revive(sessionId);
   await writeFile(join(dir, "bytes"), "mine");
-  const refused = world.worktrees.restore(await recordOf(world, sessionId), { force: false });
+  const refused = world.worktrees.restore(await recordOf(world, sessionId), { force: false, visible });
   await expect(refused).rejects.toThrow(/bytes.*Nothing was restored/s);
   expect(await errorCode(refused)).toBe("worktree_conflict");
   expect(await readFile(join(dir, "README.md"), "utf8")).toBe("# Scratch\n");
   expect(existsSync(join(dir, "src", "main.c"))).toBe(true);
-  await world.worktrees.restore(await recordOf(world, sessionId), { force: true });
+  await world.worktrees.restore(await recordOf(world, sessionId), { force: true, visible });
   expect(await readFile(join(dir, "bytes"))).toEqual(Buffer.from([0, 255, 13, 10]));
   expect(existsSync(join(dir, "src", "main.c"))).toBe(false);
 });
@@ -69,10 +73,10 @@ test("nothing is written through a link that stands in the way", async () => {
   const outside = join(world.root, "outside");
   await mkdir(join(outside, "er"), { recursive: true });
   await symlink(outside, join(dir, "deep"));
-  expect(await errorCode(world.worktrees.restore(await recordOf(world, sessionId), { force: false }))).toBe(
+  expect(await errorCode(world.worktrees.restore(await recordOf(world, sessionId), { force: false, visible }))).toBe(
     "worktree_conflict",
   );
-  await world.worktrees.restore(await recordOf(world, sessionId), { force: true });
+  await world.worktrees.restore(await recordOf(world, sessionId), { force: true, visible });
   expect(existsSync(join(outside, "er", "link"))).toBe(false);
   expect(await readlink(join(dir, "deep", "er", "link"))).toBe("../../README.md");
 });
@@ -88,7 +92,7 @@ test("line ends that the checkout made are no change of somebody's", async () =>
   expect(await world.worktrees.close(sessionId, { discard: false })).toMatchObject({ rescue: { files: 1 } });
   await world.worktrees.revive(sessionId);
   expect(await readFile(join(dir, "a.txt"), "utf8")).toBe("one\r\n");
-  await world.worktrees.restore(await recordOf(world, sessionId), { force: false });
+  await world.worktrees.restore(await recordOf(world, sessionId), { force: false, visible });
   expect(await readFile(join(dir, "a.txt"), "utf8")).toBe("one\r\nmore\n");
 });
 
@@ -132,7 +136,7 @@ test("commits that were on no branch are named as the rescue's parent, and their
   await gitIn(dir, "add", "--all");
   await gitIn(dir, "commit", "--quiet", "-m", "on no branch");
   await world.worktrees.close(sessionId, { discard: false });
-  await world.worktrees.restore(await recordOf(world, sessionId), { force: false });
+  await world.worktrees.restore(await recordOf(world, sessionId), { force: false, visible });
   expect(await readFile(join(dir, "committed"), "utf8")).toBe("1");
 });
 

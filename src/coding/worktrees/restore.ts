@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import { createGitScratch, type GitScratch } from "../../platform/git-scratch.ts";
 import { codingError } from "../errors.ts";
+import type { VisibleFiles } from "../visible-files.ts";
 import { commitOf, hashFiles, readTree, type TreeEntries, type TreeEntry } from "./git-trees.ts";
 import { checkoutOf, same } from "./snapshot.ts";
 import { bytesOf, shownName, type TreeName, toName } from "./tree-walk.ts";
@@ -22,6 +23,14 @@ export interface RescuedPath {
 export interface Rescue {
   readonly commit: string;
   readonly paths: readonly RescuedPath[];
+}
+
+/** How a rescue is restored. */
+export interface RestoreOptions {
+  /** Whether to overwrite what was changed since. */
+  readonly force: boolean;
+  /** The files that an error can name. */
+  readonly visible: VisibleFiles;
 }
 
 const submodule = "160000";
@@ -53,7 +62,7 @@ function pathOf(name: TreeName, from: TreeEntry | undefined, to: TreeEntry | und
 export async function restoreRescue(
   deps: WorktreeDeps,
   record: WorktreeRecord,
-  { rescue, force }: { readonly rescue: Rescue; readonly force: boolean },
+  { rescue, force, visible }: RestoreOptions & { readonly rescue: Rescue },
 ): Promise<readonly TreeName[]> {
   const folder = deps.scratchFolder();
   const scratch = await createGitScratch(deps.git, { commonDir: record.commonDir, folder, raw: true });
@@ -62,7 +71,7 @@ export async function restoreRescue(
     const open = rescue.paths.filter(({ name, to }) => !same(present.get(name), to));
     const changed = open.filter(({ name, from }) => !same(present.get(name), from));
     const conflicts = force ? [] : await trulyChanged(deps, { record, folder, present, changed });
-    if (conflicts.length > 0) throw conflict(record, conflicts);
+    if (conflicts.length > 0) throw conflict(record, await visible(conflicts, shownName));
     for (const { name, to } of open) if (to === undefined) await removeFile(record.path, name);
     const at = scratch.at(record.path);
     const lines = open.flatMap(({ name, to }) => (to === undefined ? [] : [`${to.mode} ${to.oid}\t${name}\0`]));
@@ -146,7 +155,7 @@ function conflict({ path }: WorktreeRecord, names: readonly TreeName[]) {
   const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : "";
   return codingError(
     "worktree_conflict",
-    `Files in ${path} were changed since: ${shown.join(", ")}${more}. Nothing was restored. Commit or move them, or restore with force to overwrite them.`,
+    `Files in ${path} were changed since${shown.length === 0 ? "" : ": "}${shown.join(", ")}${more}. Nothing was restored. Commit or move them, or restore with force to overwrite them.`,
     { details: { files: shown } },
   );
 }

@@ -19,7 +19,7 @@ import {
   undoCreation,
   undoRemaking,
 } from "./make-worktree.ts";
-import { type Rescue, readRescue, restoreRescue } from "./restore.ts";
+import { type Rescue, type RestoreOptions, readRescue, restoreRescue } from "./restore.ts";
 import type { TreeName } from "./tree-walk.ts";
 import type { NewWorktree, WorktreeDeps, WorktreeStep } from "./worktree-deps.ts";
 import { inodeOf, isSameFolder, removeTree } from "./worktree-files.ts";
@@ -57,7 +57,7 @@ export interface Worktrees {
   /** @throws PosternError `rescue_not_found` */
   rescueOf(record: WorktreeRecord): Promise<Rescue>;
   /** Puts a rescue into the worktree, which is made anew if it is gone. @throws PosternError `worktree_conflict`, and those of `revive` */
-  restore(record: WorktreeRecord, options: { readonly force: boolean }): Promise<readonly TreeName[]>;
+  restore(record: WorktreeRecord, options: RestoreOptions): Promise<readonly TreeName[]>;
   /** Forgets a rescue for good. */
   drop(record: WorktreeRecord): Promise<void>;
   /** At the start: finishes or undoes what a crash left. */
@@ -217,10 +217,10 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     rescued: () => store.withRescue(),
     rescueOf: (record) => told(rescueOf(record)),
 
-    async restore(record, { force }) {
+    async restore(record, how) {
       const rescue = await told(rescueOf(record));
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      return told(revive(record).then((standing) => restoreRescue(deps, standing, { rescue, force })));
+      return told(revive(record).then((standing) => restoreRescue(deps, standing, { ...how, rescue })));
     },
 
     async drop(record) {
