@@ -4,7 +4,11 @@ import { SpreadEvenly } from "./test/support/spread-evenly.ts";
 import { withBundles } from "./test/support/with-bundles.ts";
 
 const longTests = "**/*.long.test.ts";
-const globalSetup = ["test/support/postgres-setup.ts", "test/support/bundles-setup.ts"];
+const globalSetup = [
+  "test/support/folders-setup.ts",
+  "test/support/postgres-setup.ts",
+  "test/support/bundles-setup.ts",
+];
 const execArgv = [...withBundles];
 
 /** All projects share the workers. Tests wait for agents, disks and clocks too: three at a time keep two processors busy. */

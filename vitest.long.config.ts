@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     name: "long",
     include: ["{src,test,bench}/**/*.long.test.ts"],
-    globalSetup: ["test/support/postgres-setup.ts", "test/support/agents-setup.ts"],
+    globalSetup: ["test/support/folders-setup.ts", "test/support/postgres-setup.ts", "test/support/agents-setup.ts"],
     pool: "forks",
     maxWorkers: 1,
     testTimeout: 60 * 60_000,

@@ -4,8 +4,7 @@
 //
 // `node bench/catalog-index.ts [files] [megabytes]`
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { claudeCode } from "../src/coding/agents/claude-code.ts";
@@ -15,6 +14,7 @@ import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
 import { openDatabase } from "../src/storage/database.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { makeCorpus } from "./corpus.ts";
 import { median, quantile, sizeOf } from "./measure.ts";
 
@@ -31,7 +31,7 @@ else {
 }
 
 async function main(files: number, bytes: number): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), "postern-bench-"));
+  const dir = makeTestFolder("bench");
   try {
     const corpus = await makeCorpus({ dir, seed: 7, files, bytes });
     if (corpus.files.length === 0) throw new Error("The corpus has no transcripts: ask for more files.");
@@ -101,7 +101,7 @@ async function warm(corpus: { readonly claudeHome: string; readonly codexHome: s
 
 /** In a process of its own: what stays of its memory is what the catalog takes of the gateway's. */
 async function index(dir: string): Promise<void> {
-  const home = mkdtempSync(join(tmpdir(), "postern-bench-"));
+  const home = makeTestFolder("bench");
   const storePath = join(home, "postern.db");
   const store = await openDatabase({ url: null, path: storePath, log: silentLog });
   const env = { CLAUDE_CONFIG_DIR: join(dir, "claude"), CODEX_HOME: join(dir, "codex") };

@@ -2,13 +2,13 @@
  * Memory of the terminal host: without any terminal, and for each of 32 live sessions of a small program whose screen and scrollback
  * hold some lines. Resident memory as the system counts it.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../src/core/clock.ts";
 import { newUuid } from "../src/core/ids.ts";
 import { silentLog } from "../src/core/log.ts";
 import { type ConnectedTerminalHost, connectTerminalHost } from "../src/terminal-host/client.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { sizeOf } from "./measure.ts";
 
 const SESSIONS = sizeOf({ full: 32, small: 2 });
@@ -18,7 +18,7 @@ const TARGET_SESSION_MB = 6;
 const TARGET_IDLE_MB = 80;
 const SETTLE_MS = 1_500;
 
-const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+const folder = makeTestFolder("bench");
 const options = {
   socketPath: join(folder, "host.sock"),
   stateDir: join(folder, "host"),

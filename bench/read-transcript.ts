@@ -6,15 +6,15 @@
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { createReadStream, createWriteStream, mkdtempSync, rmSync } from "node:fs";
+import { createReadStream, createWriteStream, rmSync } from "node:fs";
 import { appendFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { createTranscripts, type TranscriptFormat } from "../src/coding/transcripts/index.ts";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { sizeOf } from "./measure.ts";
 
 const turnsToRead = 20;
@@ -36,7 +36,7 @@ else if (mode === "--bare" && argument !== undefined) console.log(JSON.stringify
 else await main(sizeOf({ full: 200, small: 10, position: 0 }));
 
 async function main(megabytes: number): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+  const folder = makeTestFolder("bench");
   try {
     for (const agent of ["claude", "codex"] as const) {
       const path = join(folder, `${agent}.jsonl`);

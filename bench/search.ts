@@ -5,8 +5,7 @@
  *
  * `node bench/search.ts [folder of a corpus made by bench/corpus.ts]`
  */
-import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { createReadStream, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
@@ -22,6 +21,7 @@ import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
 import type { SearchInput, SearchOutput } from "../src/wire/session-lists.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { makeCorpus } from "./corpus.ts";
 import { positionals, quantile, sizeOf } from "./measure.ts";
 
@@ -33,7 +33,7 @@ const queries = [
   ...["決済", "修", "zqb", "nothing-like-this"],
 ];
 
-const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+const folder = makeTestFolder("bench");
 try {
   await main(positionals()[0]);
 } finally {

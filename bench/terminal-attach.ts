@@ -2,20 +2,20 @@
  * How long an attach takes until the client has the screen, with 1,000 lines of coloured scrollback: on a quiet host, and while the same
  * terminal floods. Prints both against their limits.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../src/core/clock.ts";
 import { newUuid } from "../src/core/ids.ts";
 import { silentLog } from "../src/core/log.ts";
 import { connectTerminalHost } from "../src/terminal-host/client.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { quantile, sizeOf } from "./measure.ts";
 
 const ATTACHES = sizeOf({ full: 40, small: 8 });
 const QUIET_LIMIT_MS = 15;
 const FLOOD_LIMIT_MS = 200;
 
-const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+const folder = makeTestFolder("bench");
 const client = await connectTerminalHost({
   socketPath: join(folder, "host.sock"),
   stateDir: join(folder, "host"),

@@ -2,8 +2,7 @@
  * Time from a keystroke to its echo: through the terminal host (write, then the attached output) against a bare pseudo-terminal of
  * this process, with the kernel's own echo. Interleaved keystrokes; prints what the host adds.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../src/core/clock.ts";
 import { newUuid } from "../src/core/ids.ts";
@@ -11,6 +10,7 @@ import { silentLog } from "../src/core/log.ts";
 import { connectTerminalHost } from "../src/terminal-host/client.ts";
 import { startPty } from "../src/terminal-host/pty.ts";
 import { createReadTurns } from "../src/terminal-host/read-turns.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { quantile, sizeOf } from "./measure.ts";
 
 const KEYSTROKES = sizeOf({ full: 1_000, small: 20 });
@@ -19,7 +19,7 @@ const PAUSE_MS = 2;
 const TARGET_ADDED_US = 150;
 const size = { cols: 80, rows: 24 };
 
-const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+const folder = makeTestFolder("bench");
 const client = await connectTerminalHost({
   socketPath: join(folder, "host.sock"),
   stateDir: join(folder, "host"),

@@ -3,10 +3,9 @@
  * pseudo-terminal of this process, and against wetty where that can be installed: `cat` of 64 MB and of 3 MB, keystrokes and their
  * echo on a quiet machine and beside a flood, and the first paint of a viewer that comes late. Interleaved runs of one start.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { median, quantile, quick } from "./measure.ts";
 import { startBare } from "./rig/bare.ts";
 import { type Rig, startRig, writeSample } from "./rig/gateway.ts";
@@ -18,7 +17,7 @@ const large = { bytes: 64 * 2 ** 20, runs: quick ? 1 : 5 };
 const burst = { bytes: 3 * 2 ** 20, runs: quick ? 3 : 15 };
 const keystrokes = quick ? 200 : 1_000;
 const attaches = quick ? 10 : 40;
-const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+const folder = makeTestFolder("bench");
 const largeFile = writeSample(folder, large.bytes);
 const burstFile = writeSample(folder, burst.bytes);
 const scripts = {

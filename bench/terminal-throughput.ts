@@ -2,8 +2,7 @@
  * `cat` of 64 MB through the terminal host (attached reader, raw log and screen model on) against a bare read of the same program in
  * a pseudo-terminal of this process. Prints the median ratio of interleaved runs.
  */
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../src/core/clock.ts";
 import { newUuid } from "../src/core/ids.ts";
@@ -12,6 +11,7 @@ import { connectTerminalHost } from "../src/terminal-host/client.ts";
 import { startPty } from "../src/terminal-host/pty.ts";
 import { createReadTurns } from "../src/terminal-host/read-turns.ts";
 import type { TerminalHostClient } from "../src/terminal-host/terminal-info.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { median, sizeOf } from "./measure.ts";
 
 const FILE_BYTES = sizeOf({ full: 64, small: 2 }) * 1024 * 1024;
@@ -73,7 +73,7 @@ async function hostRun(client: TerminalHostClient, path: string): Promise<{ byte
   return { bytes, seconds };
 }
 
-const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+const folder = makeTestFolder("bench");
 const sample = join(folder, "sample");
 writeSample(sample);
 const client = await connectTerminalHost({

@@ -2,10 +2,9 @@
  * Many viewers of one session, and slow ones: what 32 viewers cost the gateway and the terminal host against one, and what a viewer on
  * a stalled line and one that never reads cost a fast one and the gateway's memory while 200 MB flow. Interleaved runs of one start.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { median, quick } from "./measure.ts";
 import { type Rig, startRig, writeSample } from "./rig/gateway.ts";
 import type { SocketViewer } from "./rig/viewer.ts";
@@ -13,7 +12,7 @@ import type { SocketViewer } from "./rig/viewer.ts";
 const many = 32;
 const runs = quick ? 1 : 3;
 const flowMb = quick ? 40 : 200;
-const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+const folder = makeTestFolder("bench");
 const file = writeSample(folder, flowMb * 2 ** 20);
 const scripts = {
   // As a busy agent paints: 20 KB, twenty times a second.

@@ -1,9 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
-import { access, chmod, cp, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { access, chmod, cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { endTerminalHost } from "../test/support/gateway.ts";
@@ -14,6 +13,7 @@ import {
   runPostern,
   servePostern,
 } from "../test/support/postern-process.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { silentLog } from "./core/log.ts";
 import { openDatabase } from "./storage/database.ts";
 import { acquireProcessLock } from "./storage/process-lock.ts";
@@ -25,7 +25,7 @@ let home = "";
 let code = "";
 
 beforeEach(async () => {
-  const base = await realpath(await mkdtemp(join(tmpdir(), "postern-main-")));
+  const base = makeTestFolder("main");
   home = join(base, "home");
   code = join(base, "code");
   await mkdir(code);

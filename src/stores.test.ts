@@ -1,15 +1,14 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { openTestLogs, whole } from "../test/support/logs.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { loadConfig } from "./config.ts";
 import { systemClock } from "./core/clock.ts";
 import { silentLog } from "./core/log.ts";
 import { openStores } from "./stores.ts";
 
 test("an account that has entries is removed, with or without a gateway", async () => {
-  const home = await mkdtemp(join(tmpdir(), "postern-stores-"));
+  const home = makeTestFolder("stores");
   onTestFinished(() => rm(home, { recursive: true, force: true }));
   const stores = await openStores(loadConfig({ HOME: home, POSTERN_HOME: home }), {
     log: silentLog,

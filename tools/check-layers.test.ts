@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { checkLayers } from "./check-layers.ts";
 
 const repository = resolve(import.meta.dirname, "..");
@@ -58,7 +58,7 @@ async function put(file: string, text: string): Promise<void> {
 }
 
 async function build(): Promise<void> {
-  root = await mkdtemp(join(tmpdir(), "postern-layers-"));
+  root = makeTestFolder("layers");
   for (const [file, text] of Object.entries(house)) await put(file, text);
 }
 

@@ -3,14 +3,14 @@
  * tmux and git, and installs the pinned agents, which talk to the scripted model. The tests only read what it made.
  */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { spawn } from "@lydell/node-pty";
 import { startModelServer } from "../test/model-server/model-server.ts";
 import { startRawAgent } from "../test/support/raw-agent.ts";
+import { makeTestFolder } from "../test/support/test-folder.ts";
 import { installAgents } from "./install-agents.ts";
 import { showcase } from "./terminal-showcase.ts";
 
@@ -286,7 +286,7 @@ async function writeSamples(): Promise<void> {
   }
 }
 
-const folder = await mkdtemp(join(tmpdir(), "postern-recording-"));
+const folder = makeTestFolder("recording");
 await writeSamples();
 const wanted = process.argv.slice(2);
 for (const [name, make] of Object.entries(PROGRAMS)) {

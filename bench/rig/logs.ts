@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../../src/core/clock.ts";
@@ -9,6 +8,7 @@ import { type Logs, type LogsCaller, openLogs } from "../../src/logs/index.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { createErasure } from "../../src/storage/erasure.ts";
 import { anyFolder, auditDeletions, searchText } from "../../test/support/logs.ts";
+import { makeTestFolder } from "../../test/support/test-folder.ts";
 
 /** A memory in a file of its own folder. */
 export interface BenchLogs {
@@ -20,7 +20,7 @@ export interface BenchLogs {
 
 /** Runs `task` with an empty memory, and removes the folder afterwards. */
 export async function withLogs(task: (bench: BenchLogs) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "postern-bench-"));
+  const folder = makeTestFolder("bench");
   const path = join(folder, "postern.db");
   const database = await openDatabase({ url: null, path, log: silentLog });
   const erasure = createErasure({ ...database, clock: systemClock, log: silentLog });

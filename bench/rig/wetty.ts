@@ -1,13 +1,13 @@
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { z } from "zod";
+import { makeTestFolder } from "../../test/support/test-folder.ts";
 
 /** The peer: a terminal in the browser from npm, at these versions. */
 const packages = ["wetty@3.2.0", "socket.io-client@4.8.4"];
@@ -47,7 +47,7 @@ async function start(): Promise<Wetty> {
       timeout: 300_000,
     });
   }
-  const scratch = await mkdtemp(join(tmpdir(), "postern-wetty-"));
+  const scratch = makeTestFolder("wetty");
   const script = join(scratch, "run");
   await writeFile(script, '#!/bin/sh\nstty -echo\necho ready\nread -r file\ncat "$file"\n');
   await chmod(script, 0o755);

@@ -1,11 +1,11 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTestDatabaseUrl } from "../../test/support/postgres.ts";
 import { readStoreFixture, schemaUpTo, tablesUpTo } from "../../test/support/store-fixtures.ts";
+import { makeTestFolder } from "../../test/support/test-folder.ts";
 import { silentLog } from "../core/log.ts";
 import { type DatabasePlace, openDatabase, withRawDatabase } from "./database.ts";
 import { removeOldCopies } from "./kept-copies.ts";
@@ -13,7 +13,7 @@ import { appliedMigrations, applyMigrations, migrationNames } from "./migrate.ts
 import { tableNames } from "./table-names.ts";
 
 async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "postern-upgrade-"));
+  const folder = makeTestFolder("upgrade");
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { createBackup, restoreBackup } from "../../src/backup/index.ts";
@@ -9,6 +8,7 @@ import { type Database, openDatabase } from "../../src/storage/database.ts";
 import type { TestStore } from "./database.ts";
 import { addAccount, openTestLogs } from "./logs.ts";
 import { createTestDatabaseUrl } from "./postgres.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 /** A state folder with its store. */
 export interface Home {
@@ -19,7 +19,7 @@ export interface Home {
 
 /** An empty one, removed with the test. */
 export async function newHome(dialect: "sqlite" | "postgres"): Promise<Home> {
-  const root = await mkdtemp(join(tmpdir(), "postern-backup-"));
+  const root = makeTestFolder("backup");
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   const home = join(root, "home");
   await mkdir(home, { mode: 0o700 });

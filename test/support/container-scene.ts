@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { chownSync, existsSync, globSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, readlink, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type BootedContainer, bootContained } from "../../tools/boot-contained.ts";
 import {
@@ -15,6 +14,7 @@ import {
 import { baseEnv, posternUser, rootUser } from "../../tools/container-users.ts";
 import { type ImageConfig, imageConfig, parseDockerfile } from "../../tools/dockerfile.ts";
 import { installPackage } from "./postern-process.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 
@@ -39,7 +39,7 @@ export async function makeContainerScene(): Promise<ContainerScene> {
   const stage = parseDockerfile(await readFile(join(repository, "Dockerfile"), "utf8")).at(-1);
   if (stage === undefined) throw new Error("The Dockerfile has no stage.");
   const image = imageConfig(stage, baseEnv);
-  const scratch = await realpath(await mkdtemp(join(tmpdir(), "postern-container-")));
+  const scratch = makeTestFolder("container");
   const volumes = { home: join(scratch, "home"), code: join(scratch, "code") };
   for (const folder of Object.values(volumes)) {
     await mkdir(folder, { mode: 0o700 });

@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, onTestFinished } from "vitest";
 import { silentLog } from "../../src/core/log.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "../../src/storage/database.ts";
 import { createTestStoreUrl } from "./postgres.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 /** A store of one test. */
 export interface TestStore extends Database {
@@ -25,7 +25,7 @@ export function describeOnBothStores(title: string, suite: (openStore: OpenTestS
 
 /** @see OpenTestStore */
 export async function openSqliteTestStore(): Promise<TestStore> {
-  const folder = await mkdtemp(join(tmpdir(), "postern-store-"));
+  const folder = makeTestFolder("store");
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return open({ url: null, path: join(folder, "state.db") });
 }

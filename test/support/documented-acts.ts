@@ -1,10 +1,10 @@
-import { cp, mkdtemp, rename, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, rename, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { RescueListOutput } from "../../src/wire/rescue.ts";
 import { address, type DocumentedHome } from "./documented-home.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 /** How a documented command is run, where typing it and waiting for its end is not all. The first that fits counts. */
 export interface Act {
@@ -150,6 +150,6 @@ async function emptied(home: DocumentedHome, cwd: string): Promise<void> {
 
 /** Each vendor's settings as on the first day: the documents show several ways to add the same server. */
 async function ownSettings(): Promise<Readonly<Record<string, string>>> {
-  const dir = await mkdtemp(join(tmpdir(), "postern-docs-mcp-"));
+  const dir = makeTestFolder("docs-mcp");
   return { "claude mcp": `HOME=${dir} claude mcp`, "codex mcp": `HOME=${dir} codex mcp`, "pst_…": "pst_0000" };
 }

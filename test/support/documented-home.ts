@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { spawn as spawnInTerminal } from "@lydell/node-pty";
@@ -16,6 +15,7 @@ import { agentEngine } from "./agent-engine.ts";
 import { sharedCompileCache } from "./compile-cache.ts";
 import { type ApiClient, createApiClient, endTerminalHost } from "./gateway.ts";
 import { runCommand } from "./run-cli.ts";
+import { makeTestFolder } from "./test-folder.ts";
 import { startTypedCommands } from "./typed-commands.ts";
 
 const run = promisify(execFile);
@@ -50,10 +50,10 @@ export interface DocumentedHome {
 
 /** Makes the home; nothing runs in it. */
 export async function makeDocumentedHome(): Promise<DocumentedHome> {
-  const home = await realpath(await mkdtemp(join(tmpdir(), "postern-docs-")));
+  const home = makeTestFolder("docs");
   const project = join(home, "code", "project");
   await makeRepository(project);
-  const tools = await mkdtemp(join(tmpdir(), "postern-docs-bin-"));
+  const tools = makeTestFolder("docs-bin");
   await plantServiceManager(tools);
   const [modelServer, agents] = await Promise.all([startModelServer(), installAgents(() => undefined)]);
   const env = environment({ home, modelUrl: modelServer.url, path: [tools, agents.binDir] });

@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -19,6 +18,7 @@ import { type ModelServer, type ModelServerOptions, startModelServer } from "../
 import { agentEngine } from "./agent-engine.ts";
 import { sharedCompileCache } from "./compile-cache.ts";
 import { errorCode } from "./error-code.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 const run = promisify(execFile);
 
@@ -42,7 +42,7 @@ export async function createWorld(options: {
   readonly env?: Readonly<Record<string, string>>;
   readonly reply?: ModelServerOptions["reply"];
 }): Promise<World> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "postern-world-")));
+  const root = makeTestFolder("world");
   const home = join(root, "home");
   const repository = join(root, "project");
   const claudeDir = join(root, "claude");

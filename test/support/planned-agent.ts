@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
@@ -10,6 +9,7 @@ import type { AgentTemplate, HookClaim, LaunchPlan, LaunchRequest } from "../../
 import { newUuid } from "../../src/core/ids.ts";
 import { type ModelServer, startModelServer } from "../model-server/model-server.ts";
 import { agentEngine } from "./agent-engine.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 /** Where an agent of a test lives: its own home, state folder, project and model; removed when the test ends. */
 export interface AgentWorld {
@@ -53,7 +53,7 @@ const patience = { timeout: 40_000, interval: 50 };
 
 /** Makes a world for one agent; `agents` of the test context names its binary. */
 export async function makeAgentWorld(template: AgentTemplate): Promise<AgentWorld> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "postern-agent-")));
+  const root = makeTestFolder("agent");
   onTestFinished(() => rm(root, { recursive: true, force: true, maxRetries: 10 }));
   const model = await startModelServer();
   onTestFinished(() => model.close());

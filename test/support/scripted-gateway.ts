@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AskOutput, PendingPermission, ReadOutput, SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 /** One answer of a {@link ScriptedGateway}. */
 export interface ScriptedAnswer {
@@ -23,7 +23,7 @@ export interface ScriptedGateway {
 export async function startScriptedGateway(
   script: Readonly<Record<string, readonly [ScriptedAnswer, ...ScriptedAnswer[]]>>,
 ): Promise<ScriptedGateway> {
-  const folder = await mkdtemp(join(tmpdir(), "postern-gateway-"));
+  const folder = makeTestFolder("gateway");
   const socketPath = join(folder, "gateway.sock");
   const requests: { path: string; body: unknown }[] = [];
   const asked = new Map<string, number>();

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import serializeModule from "@xterm/addon-serialize";
 import headlessModule from "@xterm/headless";
 import { expect } from "vitest";
+import { makeTestFolder } from "./test-folder.ts";
 import { withBundles } from "./with-bundles.ts";
 
 /** How a command in a {@link ShellTerminal} ended. */
@@ -45,7 +45,7 @@ export async function startInShell(
   options: { readonly env: Readonly<Record<string, string>>; readonly cols?: number; readonly rows?: number },
 ): Promise<ShellTerminal> {
   const { env, cols = 80, rows = 24 } = options;
-  const folder = await mkdtemp(join(tmpdir(), "postern-shell-"));
+  const folder = makeTestFolder("shell");
   const terminal = new headlessModule.Terminal({ cols, rows, scrollback: 1_000, allowProposedApi: true });
   terminal.loadAddon(new serializeModule.SerializeAddon());
   let output = "";

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { withRawDatabase } from "../../src/storage/database.ts";
 import { applyMigrations, migrationNames } from "../../src/storage/migrate.ts";
 import { storeRows } from "./store-rows.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 const separator = ";\n";
 const rowsMark = "-- rows\n";
@@ -30,7 +30,7 @@ export async function readStoreFixture(name: string): Promise<StoreFixture> {
 
 /** The tables that the migrations up to `name` make on SQLite now. */
 export async function tablesUpTo(name: string): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "postern-fixture-"));
+  const folder = makeTestFolder("fixture");
   const path = join(folder, "store.db");
   try {
     await withRawDatabase({ url: null, path }, ({ db }) =>

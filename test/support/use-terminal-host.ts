@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
@@ -11,13 +10,14 @@ import {
   type TerminalHostOptions,
 } from "../../src/terminal-host/client.ts";
 import { waitUntil } from "./terminal-host.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 /** One terminal host for all tests of a file: started before the first, ended with all its terminals after the last. */
 export function useTerminalHost(overrides: Partial<TerminalHostOptions> = {}): () => ConnectedTerminalHost {
   let client: ConnectedTerminalHost | undefined;
   let folder = "";
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "postern-host-"));
+    folder = makeTestFolder("host");
     client = await connectTerminalHost({
       socketPath: join(folder, "host.sock"),
       stateDir: join(folder, "host"),

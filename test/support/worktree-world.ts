@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
@@ -10,6 +9,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { openSqliteTestStore, type TestStore } from "./database.ts";
+import { makeTestFolder } from "./test-folder.ts";
 
 const run = promisify(execFile);
 
@@ -50,7 +50,7 @@ export async function gitIn(dir: string, ...args: readonly string[]): Promise<st
 
 /** @param name of the repository's folder */
 export async function createWorktreeWorld(name = "project"): Promise<WorktreeWorld> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "postern-worktrees-")));
+  const root = makeTestFolder("worktrees");
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   const home = join(root, "state of postern");
   const repository = join(root, name);

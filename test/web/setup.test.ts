@@ -1,5 +1,4 @@
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
@@ -7,11 +6,12 @@ import { expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browse
 import { loginAddress, makeScriptedMachine } from "../support/scripted-agents.ts";
 import { expectOnTerminal, patience, typeIntoTerminal } from "../support/session-page.ts";
 import { terminalText } from "../support/terminal-probe.ts";
+import { makeTestFolder } from "../support/test-folder.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 // A machine with Claude Code and its key, without Codex, and with an npm that installs it. The tests go on where the one before ended.
 
-const root = await realpath(await mkdtemp(join(tmpdir(), "postern-setup-")));
+const root = makeTestFolder("setup");
 afterAll(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
 const machine = await makeScriptedMachine(root, ["claude"]);
 const used = useGateway({

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { callPermissionHook, type RunningHook } from "../../../test/support/permission-hook.ts";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
+import { makeTestFolder } from "../../../test/support/test-folder.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { silentLog } from "../../core/log.ts";
 import { permissionIdOf } from "../sessions/inbox-line.ts";
@@ -19,7 +19,7 @@ const hurried: Clock = { ...systemClock, after: (delayMs, callback) => systemClo
 let lonely: RunningHook | undefined;
 let lonelySince = 0;
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), "postern-lonely-"));
+  const folder = makeTestFolder("lonely");
   lonelySince = performance.now();
   lonely = callPermissionHook(folder, { socketPath: join(folder, "nobody.sock"), input: {} });
   return async () => {

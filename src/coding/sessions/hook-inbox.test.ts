@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { appendFile, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, mkdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeTestFolder } from "../../../test/support/test-folder.ts";
 import { systemClock } from "../../core/clock.ts";
 import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
 import { parseInboxLine } from "./inbox-line.ts";
@@ -10,7 +10,7 @@ import { parseInboxLine } from "./inbox-line.ts";
 let folder: string;
 let inbox: HookInbox | undefined;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postern-inbox-"));
+  folder = makeTestFolder("inbox");
 });
 afterEach(async () => {
   await inbox?.close();

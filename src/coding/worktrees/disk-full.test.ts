@@ -1,16 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { makeTestFolder } from "../../../test/support/test-folder.ts";
 import { createWorktreeWorld, gitIn } from "../../../test/support/worktree-world.ts";
 import { newUuid } from "../../core/ids.ts";
 
 /** Whether this user may mount a small disk of memory. */
 function mayMount(): boolean {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return false;
-  const folder = mkdtempSync(join(tmpdir(), "postern-probe-"));
+  const folder = makeTestFolder("probe");
   try {
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], { stdio: "ignore" });
     execFileSync("umount", [folder]);

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, mkdtemp, rename, rmdir, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, lstat, mkdir, rename, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { makeTestFolder } from "../../../test/support/test-folder.ts";
 import { inodeOf, isSameFolder, makeFolder, removeOwnFolder, removeTree } from "./worktree-files.ts";
 
 async function place(): Promise<string> {
-  const root = await mkdtemp(join(tmpdir(), "postern-folder-"));
+  const root = makeTestFolder("folder");
   onTestFinished(() => removeTree(root));
   await setTimeout(20); // its time of birth is not the time of its last change any more, to a file system's tick
   return join(root, "made");
