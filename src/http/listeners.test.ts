@@ -158,3 +158,19 @@ test.each([
   await once(client, "close");
   expect(answer.split("\r\n")[0]).toBe(status);
 });
+
+test("a connection that is refused is closed, also when its client never closes it", async () => {
+  const refused = Promise.withResolvers<void>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.once("close", () => refused.resolve());
+    socket.once("data", () => answerBrokenRequest(new Error("no HTTP"), socket));
+  });
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = z.object({ port: z.number() }).parse(server.address());
+  const mute = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  onTestFinished(() => void mute.destroy());
+  mute.write("NO HTTP");
+  expect(String(await once(mute, "data"))).toMatch(/^HTTP\/1\.1 400 /);
+  await refused.promise;
+});

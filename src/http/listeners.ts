@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { chmod, lstat, mkdir, unlink } from "node:fs/promises";
-import type { IncomingMessage, RequestListener, Server } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
@@ -14,11 +14,16 @@ const { createServer } = process.getBuiltinModule("node:http");
 /** Why a gateway does not start to listen. */
 export type ListenErrorCode = "address_in_use" | "address_not_available" | "gateway_running";
 
-/** Open connections of one address; the next ones are turned away. */
-const maxConnections = 1_024;
+/** Open connections of the owner's socket, whose programs are the owner's own; the next ones are turned away. */
+const maxOwnerConnections = 1_024;
 /** A request, body included, that takes longer to arrive is dropped. Answers may take their time. */
 const requestTimeoutMs = 60_000;
-const headersTimeoutMs = 20_000;
+const headersTimeoutMs = 10_000;
+/** Connections that wait to be accepted. Node's own 511 are soon full in a flood, and then a caller's waits a second and more. */
+const backlog = 4_096;
+/** How often these are checked; Node's own 30 s would be their real length. */
+const timeoutCheckMs = 1_000;
+const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 /** How often another port is tried when any port will do and it is taken on one of the addresses. */
 const portAttempts = 10;
 
@@ -39,8 +44,10 @@ export interface ListenOptions {
   readonly socketPath: string | null;
   readonly onRequest: RequestListener;
   readonly onUpgrade: (request: IncomingMessage, connection: Duplex, head: Buffer) => void;
-  /** Told of each connection of the Unix socket before its first request. */
+  /** Called with each connection of the Unix socket before its first request. */
   readonly onOwnerConnection: (socket: Socket) => void;
+  /** Called with each connection over TCP before its first request; closes what is too much. */
+  readonly onConnection: (socket: Socket) => void;
   /** Told of the port before the first request can arrive. */
   readonly onPort: (port: number) => void;
   readonly log: Log;
@@ -61,10 +68,14 @@ export async function openListeners(options: ListenOptions): Promise<Listening> 
 }
 
 function newServer({ onRequest, onUpgrade }: ListenOptions): Server {
-  const timeouts = { requestTimeout: requestTimeoutMs, headersTimeout: headersTimeoutMs };
-  const server = createServer({ ...timeouts, keepAliveTimeout: 10_000, shouldUpgradeCallback: isWebSocket }, onRequest);
+  const timeouts = {
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: headersTimeoutMs,
+    connectionsCheckingInterval: timeoutCheckMs,
+    keepAliveTimeout: 10_000,
+  };
+  const server = createServer({ ...timeouts, shouldUpgradeCallback: isWebSocket }, onRequest);
   server.on("upgrade", onUpgrade);
-  server.maxConnections = maxConnections;
   server.on("clientError", answerBrokenRequest);
   return server;
 }
@@ -87,7 +98,7 @@ export function answerBrokenRequest(error: Error, socket: Duplex & { readonly by
     return;
   }
   if (late) {
-    socket.end("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    endWith(socket, requestTimeout);
     return;
   }
   const tooLarge = isErrno(error, "HPE_HEADER_OVERFLOW");
@@ -100,7 +111,18 @@ export function answerBrokenRequest(error: Error, socket: Duplex & { readonly by
     detail: tooLarge ? "The request's headers are too large." : "This is not a valid HTTP request.",
   });
   const head = [`HTTP/1.1 ${status}`, "Content-Type: application/problem+json", `Content-Length: ${body.length}`];
-  socket.end(`${[...head, "Connection: close"].join("\r\n")}\r\n\r\n${body}`);
+  endWith(socket, `${[...head, "Connection: close"].join("\r\n")}\r\n\r\n${body}`);
+}
+
+/** Ends the connection of a request whose body did not arrive in time. */
+export function endLate({ req: { socket }, headersSent }: ServerResponse): void {
+  if (headersSent) socket.destroy();
+  else endWith(socket, requestTimeout);
+}
+
+/** Sends the last of a connection and closes it. Only ended, it would stay open until the client closes it too. */
+export function endWith(socket: Duplex, text: string): void {
+  socket.end(text, () => socket.destroy());
 }
 
 async function listenOnTcp(options: ListenOptions): Promise<Listening> {
@@ -121,6 +143,7 @@ async function listenOnOnePort(options: ListenOptions): Promise<Listening> {
   try {
     for (const host of options.hosts) {
       const server = newServer(options);
+      server.on("connection", options.onConnection);
       if (!(await listen(server, { host, port, log: options.log }))) continue;
       servers.push(server);
       const address = server.address();
@@ -145,7 +168,7 @@ async function listen(
   at: { readonly host: string; readonly port: number; readonly log: Log },
 ): Promise<boolean> {
   const { host, port, log } = at;
-  server.listen({ host, port });
+  server.listen({ host, port, backlog });
   try {
     await once(server, "listening");
     return true;
@@ -164,6 +187,7 @@ async function listenOnSocket(path: string, options: ListenOptions): Promise<Ser
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await removeStaleSocket(path);
   const server = newServer(options);
+  server.maxConnections = maxOwnerConnections;
   server.on("connection", options.onOwnerConnection);
   server.listen(path);
   try {

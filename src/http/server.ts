@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyRequest } from "fastify";
-import type { Accounts, Principal } from "../accounts/index.ts";
+import { type Accounts, callerOf, type Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { ChallengedRequest } from "./challenge.ts";
 import { clientAddress, localAddress } from "./client-address.ts";
+import { createConnectionShares } from "./connection-shares.ts";
 import { credentialsOf } from "./credentials.ts";
 import { createFastifyApp } from "./fastify-app.ts";
 import {
@@ -17,7 +18,7 @@ import {
   isForeignPage,
   isLoopback,
 } from "./known-host.ts";
-import { type Listening, openListeners } from "./listeners.ts";
+import { endLate, type Listening, openListeners } from "./listeners.ts";
 import { answerVisitor } from "./missing-page.ts";
 import { requireAccess } from "./route-access.ts";
 import { createRouteLimits, type LimitedRequest, type LimitName, type RouteLimit } from "./route-limits.ts";
@@ -90,12 +91,14 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   const knownHosts = createKnownHosts({ ...config, port: () => port });
   const limits = createRouteLimits({ clock, ...(deps.limits === undefined ? {} : { limits: deps.limits }) });
   const app = createFastifyApp({ ...config, log, challenged });
+  const shares = createConnectionShares({ clock, log, onLate: endLate });
   const upgrades = createUpgrades({
     accounts,
     clock,
     log,
     auth: config.auth,
     isOwnerSocket: ({ socket }) => ownerSockets.has(socket),
+    onAuthenticated: (request, principal) => shares.authenticated(request, callerOf(principal)),
     checkPlace(request) {
       checkEveryOrigin({ origin: request.headers.origin, ownOrigin: ownOriginOf(request) });
     },
@@ -110,6 +113,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
 
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers(securityHeaders);
+    shares.arrived(reply.raw, addressOf(request));
     if (closing !== undefined) throw stopping();
     const ownOrigin = ownOriginOf(request.raw);
     const { crossOrigin = false, resource } = request.is404 ? {} : request.routeOptions.config;
@@ -119,7 +123,9 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     if (request.is404) return;
     if (request.routeOptions.config.limit !== undefined && limits.admit(limitedRequest(request), reply)) return reply;
     if (request.routeOptions.config.access === "public") return;
-    principals.set(request.raw, await principalNow(request));
+    const principal = await principalNow(request);
+    principals.set(request.raw, principal);
+    shares.authenticated(request.raw, callerOf(principal));
   });
 
   app.addHook("onResponse", async (request, reply) => {
@@ -233,6 +239,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
         onRequest,
         onUpgrade: (request, connection, head) => upgrades.handle(request, connection, head),
         onOwnerConnection,
+        onConnection: (socket) => shares.opened(socket),
         onPort,
         log,
       });

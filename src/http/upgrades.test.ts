@@ -34,6 +34,7 @@ test("a peer that gives no sign of life is dropped within a minute, one that ans
     auth: "none",
     checkPlace: () => undefined,
     isOwnerSocket: () => false,
+    onAuthenticated: () => undefined,
   });
   const served: WebSocket[] = [];
   upgrades.on("/echo", ({ ws }) => {

@@ -7,6 +7,7 @@ import { hasCode, messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { type ServerFrame, type TerminalMode, terminalCloseCodes, terminalProtocol } from "../wire/terminal.ts";
+import { endWith } from "./listeners.ts";
 import { toProblem } from "./problem-response.ts";
 import { whileValid } from "./while-valid.ts";
 
@@ -49,6 +50,7 @@ export interface UpgradesDeps {
   /** Refuses foreign names and pages. @throws PosternError `origin_not_allowed` */
   readonly checkPlace: (request: IncomingMessage) => void;
   readonly isOwnerSocket: (request: IncomingMessage) => boolean;
+  readonly onAuthenticated: (request: IncomingMessage, principal: Principal) => void;
 }
 
 /** What a frame from a client may have: the host takes 4 MiB of input at once, and JSON needs some more. */
@@ -102,7 +104,8 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
     server.handleUpgrade(request, connection, head, (ws) => {
       follow(ws, url.pathname);
       if (closing) return ws.terminate();
-      if ("closeCode" in admission) return ws.close(admission.closeCode, admission.reason);
+      if ("closeCode" in admission) return closeSoon(ws, admission.closeCode, admission.reason);
+      deps.onAuthenticated(request, admission.principal);
       handler({
         ws,
         connection,
@@ -114,17 +117,22 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
             async () => check(await accounts.refresh(admission.principal)),
             (code) => {
               onInvalid();
-              ws.close(...closeOf(code));
-              ws.once(
-                "close",
-                clock.after(stopGraceMs, () => ws.terminate()),
-              ); // whoever does not answer is cut off
+              closeSoon(ws, ...closeOf(code));
             },
           );
           ws.once("close", stop);
         },
       });
     });
+  }
+
+  /** A client that does not answer the close is cut off. */
+  function closeSoon(ws: WebSocket, code: number, reason: string): void {
+    ws.close(code, reason);
+    ws.once(
+      "close",
+      clock.after(stopGraceMs, () => ws.terminate()),
+    );
   }
 
   function follow(ws: WebSocket, route: string): void {
@@ -228,5 +236,5 @@ function refuse(connection: Duplex, error: unknown, log: Log): void {
     "Connection: close",
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];
-  connection.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  endWith(connection, `${head.join("\r\n")}\r\n\r\n${body}`);
 }

@@ -1,0 +1,135 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import { addressGroup, clientAddress } from "./client-address.ts";
+
+/**
+ * Connections over TCP, shared fairly: strangers by address, authenticated callers by credential, each kind with room of its own. When
+ * one is full, a new connection closes the oldest of whoever holds the most. A flood therefore closes its own connections, never those
+ * of a caller who authenticated. The owner's Unix socket is not counted here.
+ */
+export interface ConnectionShares {
+  /** Counts a new connection as a stranger's, until a request on it authenticates. */
+  opened(socket: Socket): void;
+  /**
+   * A request whose caller is not authenticated, or not yet: its body has to arrive within {@link bodyDeadlineMs}.
+   * @param address the client's, which is not the connection's behind a trusted proxy
+   */
+  arrived(response: ServerResponse, address: string): void;
+  /** The request's caller is authenticated. @param caller names the credential */
+  authenticated(request: IncomingMessage, caller: string): void;
+}
+
+/** Connections on which nobody authenticated. */
+export const maxStrangers = 1_024;
+/** Connections of authenticated callers, their WebSockets and event streams included. */
+export const maxCallers = 1_024;
+/** Forms and tokens are small. An authenticated caller's body may take as long as any request. */
+export const bodyDeadlineMs = 10_000;
+/** A flood writes one line in this time. */
+const reportEveryMs = 60_000;
+
+/** @param deps `onLate` ends a connection whose request took too long */
+export function createConnectionShares(deps: {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onLate: (response: ServerResponse) => void;
+}): ConnectionShares {
+  const { clock, log, onLate } = deps;
+  let closed = 0;
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  const close = (socket: Socket, share: string): void => {
+    socket.destroy();
+    closed += 1;
+    if (clock.now() - reportedAt < reportEveryMs) return;
+    log.warn({ closed, share }, "too many connections: closed the oldest of the largest share");
+    reportedAt = clock.now();
+    closed = 0;
+  };
+  const strangers = createShares(maxStrangers, close);
+  const callers = createShares(maxCallers, close);
+  const deadlines = new WeakMap<IncomingMessage, () => void>();
+
+  return {
+    opened(socket) {
+      strangers.hold(socket, shareOf(socket));
+      socket.once("close", () => {
+        strangers.release(socket);
+        callers.release(socket);
+      });
+    },
+    arrived(response, address) {
+      const { req: request } = response;
+      const { socket } = request;
+      const share = addressGroup(address);
+      // A caller's own connection stays theirs; a proxy uses one for many clients.
+      const changesHands = callers.has(socket) && share !== shareOf(socket);
+      if (changesHands) callers.release(socket);
+      if (changesHands || strangers.has(socket)) strangers.hold(socket, share);
+      if (!strangers.has(socket) || !hasBody(request)) return;
+      const cancel = clock.after(bodyDeadlineMs, () => {
+        if (!request.complete) onLate(response);
+      });
+      deadlines.set(request, cancel);
+      request.once("close", cancel);
+    },
+    authenticated(request, caller) {
+      const { socket } = request;
+      deadlines.get(request)?.();
+      if (!strangers.has(socket) && !callers.has(socket)) return;
+      strangers.release(socket);
+      callers.hold(socket, caller);
+    },
+  };
+}
+
+interface Shares {
+  has(socket: Socket): boolean;
+  /** As the newest of this share. */
+  hold(socket: Socket, share: string): void;
+  release(socket: Socket): void;
+}
+
+function createShares(max: number, close: (socket: Socket, share: string) => void): Shares {
+  /** The oldest first. */
+  const held = new Map<Socket, string>();
+  const sizes = new Map<string, number>();
+
+  function release(socket: Socket): void {
+    const share = held.get(socket);
+    if (share === undefined) return;
+    held.delete(socket);
+    const left = (sizes.get(share) ?? 1) - 1;
+    if (left === 0) sizes.delete(share);
+    else sizes.set(share, left);
+  }
+
+  return {
+    has: (socket) => held.has(socket),
+    release,
+    hold(socket, share) {
+      if (socket.destroyed) return; // its `close` may be over
+      release(socket);
+      held.set(socket, share);
+      sizes.set(share, (sizes.get(share) ?? 0) + 1);
+      if (held.size <= max) return;
+      const largest = Math.max(...sizes.values());
+      for (const [oldest, of] of held) {
+        if (sizes.get(of) !== largest) continue;
+        release(oldest);
+        close(oldest, of);
+        return;
+      }
+    },
+  };
+}
+
+function shareOf({ remoteAddress = "" }: Socket): string {
+  return addressGroup(clientAddress({ ip: remoteAddress }));
+}
+
+/** @see RFC 9112 section 6 */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
+}
