@@ -119,9 +119,8 @@ async function start(
     permissionAnswerMs: config.permissionAnswerMs,
     maxSessions: config.maxSessions,
     privatePrompts: config.privatePrompts,
-    // What anybody may ask for, or a token for some folders only, is not the owner's own request.
-    resolveAllowedDir: (dir, rule) =>
-      folders.resolveAllowedDir(dir, { ...rule, ownRequest: config.auth === "on" && rule.within === null }),
+    // A request with a token for some folders only is not the owner's own. With POSTERN_AUTH=none every caller acts as the owner.
+    resolveAllowedDir: (dir, rule) => folders.resolveAllowedDir(dir, { ...rule, ownRequest: rule.within === null }),
     isVisibleDir: (dir, rule) => folders.isVisible(dir, rule),
     visibleAmong: (dirs, rule) => folders.visibleAmong(dirs, rule),
     catalog: {

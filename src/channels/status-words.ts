@@ -27,6 +27,8 @@ export function activityWords(session: SessionSummary): string {
     case "needs_permission":
     case "needs_answer":
       return `✋ ${agent} waits for your answer`;
+    case "needs_attention":
+      return `✋ ${agent} shows something in its terminal that needs you`;
     case "needs_login":
       return `🔑 ${agent} needs you to log in, in its terminal`;
     case "limited":

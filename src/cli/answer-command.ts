@@ -18,6 +18,7 @@ interface AnswerOptions extends CommonOptions {
   readonly deny?: true;
   readonly message?: string;
   readonly answer?: readonly string[];
+  readonly choice?: string;
 }
 
 /** `postern coding answer`: allows or denies what an agent waits for. */
@@ -26,20 +27,23 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     "postern coding answer 0b0c… --allow",
     'postern coding answer 0b0c… --deny --message "Not in this folder."',
     'postern coding answer 0b0c… --answer "Which way?=The short one"',
+    "postern coding answer 0b0c… --choice 2",
     "postern coding answer 0b0c… 5f1e… --allow",
   ])
-    .description("allow or deny what an agent waits for, or answer its question; without either, show it")
+    .description("allow or deny what an agent waits for, or answer its question or dialog; without either, show it")
     .argument("<sessionId>", "the session's ID")
     .argument("[permissionId]", "which permission (default: the only one)")
     .option("--allow", "let it")
     .option("--deny", "do not let it")
     .option("--message <text>", "why not, told to the agent")
     .option("--answer <question=answer>", "answer a question; once for each", collect)
+    .option("--choice <number>", "pick this choice of a dialog")
     .action(async (sessionId: string, permissionId: string | undefined, options: AnswerOptions) => {
       const gateway = createGatewayClient(await context.ports.socketPath());
       const open = await openPermissions(gateway, sessionId);
+      const { choice } = options;
       const decision = decisionOf(options);
-      if (decision === null) {
+      if (decision === null && choice === undefined) {
         context.stdout(
           options.json ? `${printableJson(open)}\n` : open.map((asked) => `${permissionLine(asked)}\n`).join(""),
         );
@@ -49,7 +53,8 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
       const input: AnswerPermissionInput = {
         sessionId,
         permissionId: permission?.permissionId ?? permissionId ?? "",
-        decision,
+        ...(decision !== null && { decision }),
+        ...(choice !== undefined && { choice }),
         ...(options.message !== undefined && { message: options.message }),
         ...(options.answer !== undefined && { answers: answersTo(permission, options.answer) }),
       };
@@ -69,7 +74,10 @@ async function openPermissions(gateway: GatewayClient, sessionId: string): Promi
   return (await gateway.call("coding_read_session", { input, output: readOutputSchema })).permissions;
 }
 
-function decisionOf({ allow, deny, answer, message }: AnswerOptions): AnswerPermissionInput["decision"] | null {
+function decisionOf({ allow, deny, answer, message, choice }: AnswerOptions): "allow" | "deny" | null {
+  if (choice !== undefined && (allow || deny || answer !== undefined || message !== undefined)) {
+    throw new PosternError("usage", "--choice answers a dialog, and goes with no other answer.");
+  }
   if (allow && deny) throw new PosternError("usage", "Give either --allow or --deny.");
   if (deny) return "deny";
   if (allow || answer !== undefined) return "allow";
@@ -96,7 +104,18 @@ function choose(
 }
 
 /** One line on what an agent waits for. */
-export function permissionLine({ permissionId, kind, tool, input, answerable }: PendingPermission): string {
+export function permissionLine({
+  permissionId,
+  kind,
+  tool,
+  input,
+  answerable,
+  choices = [],
+}: PendingPermission): string {
+  if (kind === "dialog") {
+    const offered = choices.map(({ choiceId, label }) => `--choice ${choiceId}: ${label}`).join(", ");
+    return plainLine(`${permissionId} ${tool} ${offered}`);
+  }
   const what = kind === "permission" ? tool : kind;
   const where = answerable ? "" : " (in its terminal only)";
   return plainLine(`${permissionId} ${what} ${JSON.stringify(input)}${where}`);

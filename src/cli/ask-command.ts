@@ -15,7 +15,7 @@ import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { answerText, sessionLine } from "./turn-text.ts";
+import { answerText, attentionText, sessionLine } from "./turn-text.ts";
 
 interface AskOptions extends CommonOptions {
   readonly dir?: string;
@@ -181,7 +181,9 @@ function printAnswer(answer: AskOutput, context: CliContext): void {
     );
   }
   if (isUnderWay(answer))
-    context.stderr(`It goes on without you. Read on with \`postern coding read ${plainLine(answer.sessionId)}\`.\n`);
+    context.stderr(`Still running. Follow it with \`postern coding read ${plainLine(answer.sessionId)}\`.\n`);
+  const attention = attentionText(answer);
+  if (attention !== "") context.stderr(`${attention}\n`);
 }
 
 /** A script that goes on after `ask` must be able to trust that the turn was not cut short. */
@@ -204,6 +206,11 @@ function failWhenUnfinished(answer: AskOutput): void {
     case "needs_permission":
     case "needs_answer":
       throw new PosternError("agent_needs_you", whatItWaitsFor(answer));
+    case "needs_attention":
+      throw new PosternError(
+        "agent_needs_you",
+        `${answer.agent} shows a dialog or message in its terminal. Answer it with \`postern attach ${id}\`${answer.delivered === true ? "" : "; the prompt waits until then"}.`,
+      );
     case "needs_login":
       throw new PosternError(
         "agent_needs_you",

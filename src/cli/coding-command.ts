@@ -12,7 +12,7 @@ import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addSearchCommand } from "./search-command.ts";
 import { addSetupCommand } from "./setup-command.ts";
-import { sessionLine, turnText } from "./turn-text.ts";
+import { attentionText, sessionLine, turnText } from "./turn-text.ts";
 import { worktreeText } from "./worktree-text.ts";
 
 interface ReadOptions extends CommonOptions {
@@ -59,6 +59,8 @@ function addReadCommand(group: Command, context: CliContext): void {
       const output = await gateway.call("coding_read_session", { input, output: readOutputSchema });
       if (json) return context.stdout(`${printableJson(output)}\n`);
       if (output.turns.length > 0) context.stdout(`${output.turns.map(turnText).join("\n\n")}\n`);
+      const attention = attentionText(output);
+      if (attention !== "") context.stdout(`${attention}\n`);
       return context.stderr(`${sessionLine(output)}\n`);
     });
 }

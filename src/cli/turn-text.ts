@@ -34,6 +34,26 @@ export function sessionLine(session: SessionSummary): string {
     .join(" · ");
 }
 
+/** What stands in the agent's terminal and waits for a person, with the ways to answer it; empty when nothing does. */
+export function attentionText({ sessionId, agent, activity, screen, permissions }: SessionSummary): string {
+  if (activity !== "needs_attention") return "";
+  const id = plainLine(sessionId);
+  const lines = plainText(screen ?? "").split("\n");
+  const dialog = permissions.find(({ kind, answerable }) => kind === "dialog" && answerable);
+  const choices = dialog?.choices ?? [];
+  const ways = choices.map(
+    ({ choiceId, label }) => `  postern coding answer ${id} --choice ${plainLine(choiceId)}  # ${plainLine(label)}`,
+  );
+  return [
+    `${plainLine(agent)} shows this and waits for you:`,
+    "",
+    ...lines.map((line) => `  │ ${line}`.trimEnd()),
+    "",
+    ...(ways.length === 0 ? [] : ["Choose:", ...ways]),
+    `${ways.length === 0 ? "Answer it" : "Or answer it"} in the terminal with \`postern attach ${id}\`.`,
+  ].join("\n");
+}
+
 function blockText(block: Block): string {
   switch (block.type) {
     case "text":

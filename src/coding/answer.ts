@@ -3,6 +3,7 @@ import type { AnswerPermissionInput, AnswerPermissionOutput, PendingPermission }
 import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { Caller } from "./ports.ts";
+import { dialogAsked } from "./sessions/dialog-desk.ts";
 
 /**
  * `coding_answer_permission`: answers what an agent asks, over the hook that waits for it at the agent's side. Ours.
@@ -18,22 +19,54 @@ export function createAnswer({
   return async (input, caller) => {
     const session = await locator.locate(input.sessionId, caller);
     const permission = findOpen(session, input);
-    requireFitting(permission, input);
-    const { live } = session;
-    const taken = await live?.answerPermission(permission, {
-      decision: input.decision,
-      message: input.message ?? null,
-      answers: input.answers ?? {},
-    });
-    if (taken !== true) throw notTaken(await locator.locate(input.sessionId, caller), input);
+    const taken = await (permission.kind === "dialog"
+      ? answerDialog(session, permission, input)
+      : answerPermission(session, permission, input));
+    if (!taken) throw notTaken(await locator.locate(input.sessionId, caller), input);
     return locator.summaryOf(await locator.locate(input.sessionId, caller));
   };
 }
 
-function findOpen({ live, record }: LocatedSession, { permissionId }: AnswerPermissionInput): PendingPermission {
-  const permission = live?.state.permissions.find((open) => open.permissionId === permissionId);
-  if (permission !== undefined) return permission;
-  throw gone(record.sessionId, permissionId);
+async function answerPermission(
+  { live }: LocatedSession,
+  permission: PendingPermission,
+  input: AnswerPermissionInput,
+): Promise<boolean> {
+  const { decision, choice, message, answers } = input;
+  if (decision === undefined || choice !== undefined) {
+    throw codingError("invalid_request", `A ${permission.kind} is answered with "decision", not with "choice".`);
+  }
+  requireFitting(permission, { decision, message, answers });
+  const answer = { decision, message: message ?? null, answers: answers ?? {} };
+  return (await live?.answerPermission(permission, answer)) ?? false;
+}
+
+async function answerDialog(
+  { live }: LocatedSession,
+  { permissionId, choices = [] }: PendingPermission,
+  { choice, decision, message, answers }: AnswerPermissionInput,
+): Promise<boolean> {
+  const offered = choices.map(({ choiceId, label }) => `${choiceId} (${label})`).join(", ");
+  if (choice === undefined || decision !== undefined || message !== undefined || answers !== undefined) {
+    throw codingError("invalid_request", `A dialog is answered with "choice" alone. It offers: ${offered}.`);
+  }
+  if (!choices.some(({ choiceId }) => choiceId === choice)) {
+    throw codingError("invalid_request", `The dialog has no choice ${JSON.stringify(choice)}. It offers: ${offered}.`);
+  }
+  return (await live?.answerDialog(permissionId, choice)) ?? false;
+}
+
+function findOpen({ live, record }: LocatedSession, input: AnswerPermissionInput): PendingPermission {
+  const open = isOpen(live, input);
+  if (open !== null) return open;
+  throw gone(record.sessionId, input.permissionId);
+}
+
+function isOpen(live: LocatedSession["live"], { permissionId }: AnswerPermissionInput): PendingPermission | null {
+  if (live === null) return null;
+  const dialog = dialogAsked(live.state);
+  const open = [...live.state.permissions, ...(dialog === null ? [] : [dialog])];
+  return open.find((permission) => permission.permissionId === permissionId) ?? null;
 }
 
 function gone(sessionId: string, permissionId: string): Error {
@@ -43,9 +76,16 @@ function gone(sessionId: string, permissionId: string): Error {
   );
 }
 
-function notTaken({ live, record }: LocatedSession, { permissionId }: AnswerPermissionInput): Error {
-  const open = live?.state.permissions.some((permission) => permission.permissionId === permissionId) ?? false;
-  if (!open) return gone(record.sessionId, permissionId);
+function notTaken({ live, record }: LocatedSession, input: AnswerPermissionInput): Error {
+  const { permissionId } = input;
+  const open = isOpen(live, input);
+  if (open === null) return gone(record.sessionId, permissionId);
+  if (open.kind === "dialog") {
+    return codingError(
+      "permission_pending",
+      `The dialog of session ${record.sessionId} did not take the choice. Try again, or answer it in its terminal.`,
+    );
+  }
   return codingError(
     "permission_pending",
     `Permission ${permissionId} of session ${record.sessionId} waits in the agent's own dialog by now. Answer it in its terminal, or interrupt the turn.`,
@@ -55,7 +95,10 @@ function notTaken({ live, record }: LocatedSession, { permissionId }: AnswerPerm
 const questionsSchema = z.looseObject({ questions: z.array(z.looseObject({ question: z.string() })) });
 
 /** What would be dropped in silence, or leave the agent's dialog open, is refused. @throws PosternError `invalid_request` */
-function requireFitting({ kind, input: asked }: PendingPermission, input: AnswerPermissionInput): void {
+function requireFitting(
+  { kind, input: asked }: PendingPermission,
+  input: Pick<AnswerPermissionInput, "decision" | "message" | "answers">,
+): void {
   const { decision, message, answers } = input;
   if (decision === "allow" && message !== undefined) {
     throw codingError("invalid_request", `"message" goes with a denial. To tell the agent more, ask it afterwards.`);

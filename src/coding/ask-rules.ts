@@ -13,6 +13,8 @@ export interface AskRequest {
   readonly permissionMode: PermissionMode;
   readonly place: AllowedDir;
   readonly signal: AbortSignal;
+  /** When the caller wants its answer, by the clock; infinite without `waitMs`. */
+  readonly deadline: number;
 }
 
 /** Whether the request means this session: its agent, its directory or repository, its worktree. @throws PosternError `session_mismatch` */

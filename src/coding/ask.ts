@@ -15,7 +15,7 @@ import type { LiveSession } from "./sessions/live-session.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import type { Transcripts } from "./transcripts/transcript.ts";
-import { untilTaken, untilTurnEnds } from "./wait.ts";
+import { untilTaken, untilTurnEnds, type WaitLimits } from "./wait.ts";
 import type { Worktrees } from "./worktrees/index.ts";
 
 /** What asking needs. */
@@ -60,13 +60,19 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
       scope: permissionMode === "all" ? "exec" : "coding",
       within: caller.folders,
     });
-    const request = { input, caller, permissionMode, place, signal };
+    const deadline = began + (input.waitMs ?? Number.POSITIVE_INFINITY);
+    const request = { input, caller, permissionMode, place, signal, deadline };
     const first = await once({ lock: requests, queue: deps.queue }, request, () =>
       input.sessionId === undefined ? askNew(deps, request) : askExisting(deps, input.sessionId, request),
     );
     const asked = { ignored: [], ...first };
-    return answer(deps, asked, { ...request, deadline: began + (input.waitMs ?? 0) });
+    return answer(deps, asked, request);
   };
+}
+
+/** `waitMs` bounds the whole call, the start of the agent included. */
+function limitsOf({ clock }: AskDeps, { deadline, signal }: AskRequest): WaitLimits {
+  return { timeoutMs: deadline - clock.now(), signal };
 }
 
 async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
@@ -78,7 +84,7 @@ async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
   const prompt = await promptOf(request, agent.template, request.place.dir);
   const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null, worktree };
   const live = await deps.starter.start(agent, options, prompt);
-  await untilTaken(live, prompt.promptId, request.signal);
+  await untilTaken(live, prompt.promptId, limitsOf(deps, request));
   await refuseFailedStart(deps, live, prompt.promptId);
   return { sessionId: live.record.sessionId, promptId: prompt.promptId, started: "new", ignored: [] };
 }
@@ -98,7 +104,7 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
     const moreIgnored = input.permissionMode === undefined ? [] : ["permissionMode"];
     return { live: session.live, prompt, started: "reconnect" as const, ignored: [...ignored, ...moreIgnored] };
   });
-  await untilTaken(sent.live, sent.prompt.promptId, request.signal);
+  await untilTaken(sent.live, sent.prompt.promptId, limitsOf(deps, request));
   if (sent.started === "resumed") await refuseFailedStart(deps, sent.live, sent.prompt.promptId);
   const { sessionId: now } = sent.live.record;
   const { promptId } = sent.prompt;
@@ -123,7 +129,7 @@ async function resumeWaiting(
     return deps.starter.resume(session, options, null);
   });
   if (live === null) return { sessionId, promptId, started: "reconnect", ignored };
-  await untilTaken(live, promptId, request.signal);
+  await untilTaken(live, promptId, limitsOf(deps, request));
   await refuseFailedStart(deps, live, promptId);
   return { sessionId: live.record.sessionId, promptId, started: "resumed", ignored };
 }
@@ -230,16 +236,12 @@ function lastWords(sessionId: string, lastScreen: string | null): string {
   return `Its last screen says why; \`postern coding read ${sessionId}\` shows it.`;
 }
 
-async function answer(
-  deps: AskDeps,
-  asked: Asked,
-  request: AskRequest & { readonly deadline: number },
-): Promise<AskOutput> {
-  const { caller, signal, input } = request;
+async function answer(deps: AskDeps, asked: Asked, request: AskRequest): Promise<AskOutput> {
+  const { caller, input } = request;
   const found = await deps.locator.locate(asked.sessionId, caller);
   const waiting = input.waitMs === undefined ? null : found.live;
   if (waiting !== null) {
-    await untilTurnEnds(waiting, asked.promptId, { timeoutMs: request.deadline - deps.clock.now(), signal });
+    await untilTurnEnds(waiting, asked.promptId, { ...limitsOf(deps, request), clock: deps.clock });
     if (asked.started !== "reconnect") await refuseFailedStart(deps, waiting, asked.promptId);
   }
   const session = waiting === null ? found : await deps.locator.locate(asked.sessionId, caller);

@@ -23,9 +23,10 @@ export function createRead(
   deps: ReadDeps,
 ): (input: ReadInput, caller: Caller, signal: AbortSignal) => Promise<ReadOutput> {
   return async (input, caller, signal) => {
+    const deadline = deps.clock.now() + (input.waitMs ?? Number.POSITIVE_INFINITY);
     if (input.waitMs !== undefined) await untilNews(deps, { input, caller }, { timeoutMs: input.waitMs, signal });
     const session = await deps.locator.locate(input.sessionId, caller);
-    await session.live?.untilWritten(signal);
+    await session.live?.untilWritten({ timeoutMs: deadline - deps.clock.now(), signal });
     const summary = await deps.locator.summaryOf(session);
     const read = await readTurns(deps, session, {
       ...(input.after === undefined ? {} : { after: input.after }),

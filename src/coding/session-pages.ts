@@ -5,6 +5,7 @@ import type { AgentTemplate, Environment, ExternalHolder } from "./agents/templa
 import type { Catalog } from "./catalog/catalog.ts";
 import type { TranscriptRow } from "./catalog/catalog-tables.ts";
 import { type AliveSessions, type SessionRow, transcriptRows } from "./catalog/session-rows.ts";
+import { isBooting } from "./sessions/activity.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
@@ -55,7 +56,7 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
       const others = told.flatMap((sessions) =>
         [...sessions].filter(([id, { pid }]) => !live.has(id) && !ours.has(pid) && isAlive(pid, startTimeOf(pid))),
       );
-      const ready = (session: LiveSession): boolean => session.state.started || session.state.activity !== "starting";
+      const ready = (session: LiveSession): boolean => !isBooting(session.state);
       return {
         live,
         external: new Map(others),

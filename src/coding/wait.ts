@@ -1,28 +1,41 @@
+import type { Clock } from "../core/clock.ts";
 import { isResting } from "./sessions/activity.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 
 // The contract's bound for an agent that tells its own id; both tell within a second.
 const bootMs = 15_000;
 
+/** How long a caller waits. */
+export interface WaitLimits {
+  /** The caller's own bound, milliseconds from now. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Waits until a prompt's fate is known and the agent has told its own id, or until it is clear that this takes longer: the
- * prompt waits behind a running turn, or 15 s have gone.
+ * prompt waits behind a running turn, the agent needs attention, or 15 s have gone.
  */
-export async function untilTaken(live: LiveSession, promptId: string, signal: AbortSignal): Promise<void> {
+export async function untilTaken(
+  live: LiveSession,
+  promptId: string,
+  { timeoutMs, signal }: WaitLimits,
+): Promise<void> {
   const taken = (): boolean => {
-    if (live.exit !== null) return true;
+    if (live.exit !== null || live.state.activity === "needs_attention") return true;
     const state = live.outbox.progressOf(promptId)?.state ?? null;
     if (state === "queued") return !isResting(live.state) && live.state.activity !== "starting";
     if (state === "sent" && (live.outbox.unconfirmed !== null || live.outbox.isTyping(promptId))) return false;
     return !live.provisional;
   };
-  await live.changes.until(taken, { timeoutMs: bootMs, signal });
+  await live.changes.until(taken, { timeoutMs: Math.min(bootMs, timeoutMs), signal });
   if (live.exit !== null) await live.ended();
 }
 
 /** Waits until the agent has told its own id, or has ended, or 15 s have gone. */
 export async function untilNamed(live: LiveSession, signal: AbortSignal): Promise<void> {
-  await live.changes.until(() => live.exit !== null || !live.provisional, { timeoutMs: bootMs, signal });
+  const named = (): boolean => live.exit !== null || !live.provisional || live.state.activity === "needs_attention";
+  await live.changes.until(named, { timeoutMs: bootMs, signal });
   if (live.exit !== null) await live.ended();
 }
 
@@ -30,23 +43,29 @@ export async function untilNamed(live: LiveSession, signal: AbortSignal): Promis
 export async function untilTurnEnds(
   live: LiveSession,
   promptId: string,
-  limits: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  { clock, timeoutMs, signal }: WaitLimits & { readonly clock: Clock },
 ): Promise<void> {
-  const ended = await live.changes.until(() => {
-    const progress = live.outbox.progressOf(promptId);
-    if (live.exit !== null) return true;
-    // Not known here: it was sent by an earlier gateway, and its turn runs or has ended.
-    if (progress === null) return isResting(live.state) || needsSomebody(live);
-    return progress.turnOver || (progress.state !== "sent" && needsSomebody(live));
-  }, limits);
+  const deadline = clock.now() + timeoutMs;
+  const ended = await live.changes.until(
+    () => {
+      const progress = live.outbox.progressOf(promptId);
+      if (live.exit !== null) return true;
+      // Not known here: it was sent by an earlier gateway, and its turn runs or has ended.
+      if (progress === null) return isResting(live.state) || needsSomebody(live);
+      if (live.state.activity === "needs_attention") return true;
+      return progress.turnOver || (progress.state !== "sent" && needsSomebody(live));
+    },
+    { timeoutMs, signal },
+  );
   if (live.exit !== null) await live.ended();
-  else if (ended && !needsSomebody(live)) await live.untilWritten(limits.signal);
+  else if (ended && !needsSomebody(live)) await live.untilWritten({ timeoutMs: deadline - clock.now(), signal });
 }
 
 function needsSomebody({ state }: LiveSession): boolean {
   return (
     state.activity === "needs_permission" ||
     state.activity === "needs_answer" ||
+    state.activity === "needs_attention" ||
     state.activity === "needs_login" ||
     state.activity === "limited"
   );

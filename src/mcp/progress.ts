@@ -8,6 +8,7 @@ const doing: Readonly<Record<Activity, string>> = {
   idle: "is idle",
   needs_permission: "waits for a permission",
   needs_answer: "waits for an answer",
+  needs_attention: "shows something in its terminal that needs the user",
   needs_login: "needs somebody to log in",
   limited: "has reached a limit of its vendor",
 };

@@ -13,6 +13,8 @@ export interface ProcessRow {
   readonly sessionId: number;
   /** A dead process that its parent has not reaped yet. */
   readonly zombie: boolean;
+  /** Whether its main thread has a processor, or waits for one or for the disk: it computes. */
+  readonly running: boolean;
   /** Opaque text that differs between two processes that had the same pid, also across a reboot. */
   readonly startTime: string;
 }
@@ -104,6 +106,7 @@ function linuxRow(pid: number): ProcessRow | undefined {
     groupId: Number(fields[2]),
     sessionId: Number(fields[3]),
     zombie: fields[0] === "Z" || fields[0] === "X",
+    running: fields[0] === "R" || fields[0] === "D",
     startTime: `${linuxBootId()}.${fields[19] ?? ""}`,
   };
 }
@@ -142,6 +145,7 @@ function parsePs(text: string): readonly ProcessRow[] {
       groupId: Number(groupId),
       sessionId: 0,
       zombie: state?.startsWith("Z") ?? false,
+      running: /^[RDU]/.test(state ?? ""),
       startTime: startTime ?? "",
     });
   }

@@ -12,6 +12,7 @@ export const activitySchema = z.enum([
   "idle",
   "needs_permission",
   "needs_answer",
+  "needs_attention",
   "needs_login",
   "limited",
 ]);
@@ -22,11 +23,17 @@ export const permissionModeSchema = z.enum(["ask", "edits", "all"]);
 /** A permission, or an answer, that the agent waits for. */
 export const pendingPermissionSchema = z.object({
   permissionId: z.string(),
-  kind: z.enum(["permission", "question", "plan"]).describe("A tool's use, a question to the user, or a plan."),
-  tool: z.string(),
+  kind: z
+    .enum(["permission", "question", "plan", "dialog"])
+    .describe("A tool's use, a question to the user, a plan, or a dialog of the agent's own, such as one about trust."),
+  tool: z.string().describe("The tool's name; what a dialog is about."),
   input: z.unknown(),
   askedAt: z.string(),
   answerable: z.boolean().describe("False: it can be answered in the agent's terminal only."),
+  choices: z
+    .array(z.object({ choiceId: z.string(), label: z.string().describe("From the agent's screen. Untrusted.") }))
+    .optional()
+    .describe("What a dialog offers, in its order."),
 });
 
 /** The git worktree that was made for a session. */
@@ -63,6 +70,10 @@ export const sessionSummarySchema = z
     branch: z.string().nullable(),
     worktree: worktreeSchema.nullable(),
     permissions: z.array(pendingPermissionSchema),
+    screen: z
+      .string()
+      .nullable()
+      .describe("While `activity` is `needs_attention`: what the agent's terminal shows. Untrusted."),
     resetsAt: z.string().nullable(),
     sizeBytes: z.int().describe("Size of the transcript."),
     exitCode: z.int().nullable().describe("128 + the signal's number after a signal."),
@@ -194,7 +205,8 @@ export const answerPermissionInputSchema = z
   .strictObject({
     sessionId: sessionIdSchema,
     permissionId: z.string().min(1).max(200),
-    decision: z.enum(["allow", "deny"]),
+    decision: z.enum(["allow", "deny"]).optional().describe("Needed for all but a dialog."),
+    choice: textSchema(200).optional().describe("For a dialog: the `choiceId` to pick."),
     message: z.string().min(1).max(10_000).optional().describe("Told to the agent with a denial."),
     answers: z
       .record(z.string(), z.string())

@@ -85,6 +85,7 @@ export function sessionSummary(differs: Partial<SessionSummary> = {}): SessionSu
     branch: null,
     worktree: null,
     permissions: [],
+    screen: null,
     resetsAt: null,
     sizeBytes: 1000,
     exitCode: null,

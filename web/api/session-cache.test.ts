@@ -24,6 +24,7 @@ const session: SessionSummary = {
   branch: null,
   worktree: null,
   permissions: [],
+  screen: null,
   resetsAt: null,
   turnFailure: null,
   sizeBytes: 1,

@@ -15,6 +15,7 @@ const byActivity: Readonly<Record<Activity, SessionState>> = {
   idle: { tone: "idle", words: "Ready" },
   needs_permission: { tone: "needs-you", words: "Needs permission" },
   needs_answer: { tone: "needs-you", words: "Has a question" },
+  needs_attention: { tone: "needs-you", words: "Needs attention" },
   needs_login: { tone: "needs-you", words: "Needs log-in" },
   limited: { tone: "limited", words: "At its limit" },
 };

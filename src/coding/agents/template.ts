@@ -1,5 +1,6 @@
 import type { Activity, PendingPermission, PermissionMode } from "../../wire/coding.ts";
 import type { TranscriptFormat } from "../transcripts/transcript.ts";
+import type { ScreenDialog } from "./screen-dialog.ts";
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string>>;
@@ -175,6 +176,8 @@ export interface AgentTemplate {
   parseHook(payload: string): HookClaim | null;
   /** Whether the visible screen shows the painted composer: ready for a paste. Readiness only, never activity. */
   composerPainted(lines: readonly string[]): boolean;
+  /** The dialog on the visible screen, when it is one that this template knows with its choices. Missing where it knows none. */
+  readonly readDialog?: (lines: readonly string[]) => ScreenDialog | null;
   /**
    * For an agent that was seen to hang at its start, before it painted anything: whether this process, whose screen has been empty for a
    * minute and a half, stands where no slow start would. It is ended then, and otherwise after five minutes. Missing where that was not seen.

@@ -4,9 +4,17 @@ import type { PendingPermission } from "../../wire/coding.ts";
 import { type PermissionAnswer, toHookDecision } from "../agents/permission-answer.ts";
 import type { HookClaim } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
-import { type ActivityState, initialActivity, isResting, nextActivity, type Observation } from "./activity.ts";
+import {
+  type ActivityState,
+  initialActivity,
+  isBooting,
+  isResting,
+  nextActivity,
+  type Observation,
+} from "./activity.ts";
 import { AgentWord } from "./agent-word.ts";
 import { catchUp } from "./catch-up.ts";
+import { DialogDesk } from "./dialog-desk.ts";
 import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
@@ -15,7 +23,7 @@ import { MoveWatch } from "./move-watch.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PermissionDesk } from "./permission-desk.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
-import { StartWatch } from "./start-watch.ts";
+import { ScreenWatch } from "./screen-watch.ts";
 import { limitIsOver } from "./status.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { transcriptNews } from "./transcript-news.ts";
@@ -29,6 +37,12 @@ export interface ActivityWatchInput extends LiveSessionInput {
   readonly onError: (error: unknown, message: string) => void;
   /** Called when the state has moved, with the time of the hook that moved it; what follows from it is not done yet. */
   readonly onMoved: (at: number | null) => void;
+}
+
+/** How long a caller waits for the end of a turn in the transcript: two seconds at most. */
+export interface WrittenLimits {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
 }
 
 const transcriptLagMs = 2_000;
@@ -50,7 +64,8 @@ export class ActivityWatch {
   readonly #transcript: TranscriptFollower;
   readonly #reports: HookReports;
   readonly #moves: MoveWatch;
-  readonly #start: StartWatch;
+  readonly #dialogs: DialogDesk;
+  readonly #screen: ScreenWatch;
   #unwatchState = (): void => undefined;
   #state: ActivityState = initialActivity;
   #restingSince = 0;
@@ -76,7 +91,8 @@ export class ActivityWatch {
     this.desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
     this.#agent = new AgentWord({ ...deps, ...input, transcript: this.#transcript });
     this.#moves = new MoveWatch({ ...deps, ...input, onDue: () => this.#lookSoon() });
-    this.#start = new StartWatch({ ...deps, ...input });
+    this.#dialogs = new DialogDesk({ ...deps, ...input });
+    this.#screen = new ScreenWatch({ ...deps, ...input });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
   }
 
@@ -86,7 +102,7 @@ export class ActivityWatch {
     return {
       maySend,
       maySendNow: async () => maySend() && (await this.#agent.letsType(this.#state)) && maySend(),
-      starting: () => this.#state.activity === "starting",
+      starting: () => isBooting(this.#state),
       turnCount: () => this.#transcript.turnsWhenIdle,
       turnsBeforeNext: async () => {
         await this.untilWritten();
@@ -119,6 +135,13 @@ export class ActivityWatch {
     if (told !== null && !dialogIsOpen && dialogIsDue) return false;
     const taken = await this.desk.decide(permissionId, toHookDecision(kind, answer));
     if (taken) await this.#observe({ kind: "permission_answered", permissionId, decision: answer.decision });
+    return taken;
+  }
+
+  /** @returns whether the dialog took the choice; not when it has gone, or another one stands there */
+  async answerDialog(dialogId: string, choiceId: string): Promise<boolean> {
+    const taken = await this.#dialogs.press(dialogId, ({ choices }) => choices[Number(choiceId) - 1]?.keys ?? null);
+    await this.look();
     return taken;
   }
 
@@ -254,7 +277,7 @@ export class ActivityWatch {
     const { provisional } = this.#input.identity;
     if (!isResting(this.#state) || provisional || this.#restingMs < afterTurnMs || !this.#agent.agrees) return true;
     if (this.#state.inBackground || this.#state.activity === "limited" || this.#moves.isDue) return true;
-    return this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
+    return this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0 || !this.#screen.sawComposer;
   }
 
   /** How long no turn runs, by what is known. */
@@ -264,12 +287,11 @@ export class ActivityWatch {
 
   async #look(): Promise<void> {
     if (this.#input.isGone()) return;
-    const { identity, template } = this.#input;
+    const { identity } = this.#input;
     if (identity.provisional) await identity.discover();
     await this.#findTranscript();
     await this.#followMove();
-    const awaitsComposer = this.#state.activity === "starting" && template.readyBy === "composer";
-    if (awaitsComposer && (await this.#start.isReady())) await this.#observe({ kind: "composer_painted" });
+    await this.#lookAtScreen();
     if (this.#state.activity === "working" && this.#reports.silent) {
       await this.#transcript.refresh();
       await this.#onTranscript();
@@ -282,9 +304,14 @@ export class ActivityWatch {
     this.outbox.pump();
   }
 
+  async #lookAtScreen(): Promise<void> {
+    const pending = this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
+    for (const event of await this.#screen.news(this.#state, { pending })) await this.#observe(event);
+  }
+
   /** Waits until the transcript has the end of a turn that has just ended: agents write their last lines a moment after their hook. */
-  async untilWritten(signal?: AbortSignal): Promise<void> {
-    const timeoutMs = this.#restingSince + transcriptLagMs - this.#deps.clock.now();
+  async untilWritten({ timeoutMs: bound = transcriptLagMs, signal }: WrittenLimits = {}): Promise<void> {
+    const timeoutMs = Math.min(bound, this.#restingSince + transcriptLagMs - this.#deps.clock.now());
     if (!isResting(this.#state) || this.#state.turnsEnded === 0 || timeoutMs <= 0) return;
     await this.#transcript.refresh();
     const written = (): boolean => {

@@ -1,19 +1,38 @@
 import { isoTime } from "../../core/clock.ts";
 import type { Activity, PendingPermission } from "../../wire/coding.ts";
+import type { ScreenDialog } from "../agents/screen-dialog.ts";
 import type { HookEvent, ToolCall } from "../agents/template.ts";
 
 /** A permission that waits for an answer, with what tells its call from others. */
 export interface OpenPermission extends PendingPermission, Pick<ToolCall, "callKey" | "subagent"> {}
 
+/** A screen without a composer that stands still: the agent's own dialog or message, which waits for a person. */
+export interface StandingScreen {
+  /** The visible text, bounded. */
+  readonly screen: string;
+  /** The dialog on it, when the agent's template knows it. */
+  readonly dialog: OpenDialog | null;
+}
+
+/** A dialog of the agent's own, in its terminal. */
+export interface OpenDialog extends ScreenDialog {
+  /** The same for the same dialog with the same text. */
+  readonly dialogId: string;
+  /** Epoch milliseconds. */
+  readonly seenAt: number;
+}
+
 /** What is known of a live agent from its hooks, its transcript and its own state files. */
 export interface ActivityState {
   readonly activity: Activity;
-  /** Whether the agent said that its session has begun. */
+  /** Whether the agent said that its session has begun, or showed its composer. */
   readonly started: boolean;
   /** Whether the session's own turn runs; a sub-agent's question or work may outlast it. */
   readonly turnRuns: boolean;
   /** Whether `working` means sub-agents alone: the agent takes a prompt meanwhile. */
   readonly inBackground: boolean;
+  /** What stands on the screen while the activity is `needs_attention`, otherwise null. */
+  readonly standing: StandingScreen | null;
   /** Permissions that wait for an answer, oldest first. */
   readonly permissions: readonly OpenPermission[];
   /** Calls that were allowed from here and have not ended yet: their end answers no other question. */
@@ -30,6 +49,7 @@ export const initialActivity: ActivityState = {
   started: false,
   turnRuns: false,
   inBackground: false,
+  standing: null,
   permissions: [],
   allowedCalls: [],
   promptsTaken: 0,
@@ -41,6 +61,10 @@ export type Observation =
   | HookEvent
   /** The screen shows the composer, ready for a prompt. */
   | { readonly kind: "composer_painted" }
+  /** The screen stands still without a composer, and nothing says that a turn runs. */
+  | ({ readonly kind: "screen_stands" } & StandingScreen)
+  /** The screen that stood shows something else now. */
+  | { readonly kind: "screen_moved" }
   /** The transcript says that the running turn ended without a hook (Esc, a denial, an API error). */
   | { readonly kind: "turn_over" }
   /** The transcript shows a prompt that no hook reported: this one of ours, or somebody else's (null). */
@@ -62,6 +86,11 @@ export function isResting({ activity, inBackground }: Pick<ActivityState, "activ
   return activity === "idle" || activity === "limited" || activity === "needs_login";
 }
 
+/** Whether the agent has not said yet that its session has begun, be it that a dialog of its own keeps it from that. */
+export function isBooting({ activity, started }: Pick<ActivityState, "activity" | "started">): boolean {
+  return activity === "starting" || (activity === "needs_attention" && !started);
+}
+
 // Oldest go first: an agent asks a handful at a time, and a forged inbox must not fill the memory.
 const maxPermissions = 50;
 
@@ -71,8 +100,18 @@ export function nextActivity(
   event: Observation,
   context: { readonly at: number; readonly permissionId: string },
 ): ActivityState {
+  const next = transition(state, event, context);
+  return next.activity === "needs_attention" || next.standing === null ? next : { ...next, standing: null };
+}
+
+function transition(
+  state: ActivityState,
+  event: Observation,
+  context: { readonly at: number; readonly permissionId: string },
+): ActivityState {
   switch (event.kind) {
     case "session_start":
+      // A dialog that stands on the screen outlasts it: the screen says when it has gone.
       return { ...state, started: true, activity: state.activity === "starting" ? "idle" : state.activity };
     case "turn_seen":
       return inMode("working", { ...state, started: true, turnRuns: true });
@@ -81,7 +120,16 @@ export function nextActivity(
     case "dialog_seen":
       return { ...state, started: true, activity: event.activity, inBackground: false };
     case "composer_painted":
-      return state.activity === "starting" ? { ...state, activity: "idle" } : state;
+      return isBooting(state) || state.activity === "needs_attention"
+        ? { ...state, started: true, activity: "idle" }
+        : state;
+    case "screen_stands": {
+      const { screen, dialog } = event;
+      const waits = isBooting(state) || isResting(state) || state.activity === "needs_attention";
+      return waits ? { ...state, activity: "needs_attention", standing: { screen, dialog } } : state;
+    }
+    case "screen_moved":
+      return state.activity === "needs_attention" ? { ...state, activity: state.started ? "idle" : "starting" } : state;
     case "prompt_submitted":
     case "prompt_seen":
       return inMode("working", {

@@ -29,6 +29,8 @@ export function toldNews(look: ToldLook): readonly Observation[] {
   const asks = state.permissions.length > 0;
   const newer = told.since === null ? silent : told.since > toldAt;
   const counts = newer || (silent && repeated);
+  // What stands on the screen is known better: only a turn that has begun since says something else.
+  if (state.activity === "needs_attention") return told.activity === "working" && newer ? [{ kind: "turn_seen" }] : [];
   switch (told.activity) {
     case "working":
       if (isDialog(state.activity)) return counts && repeated ? [{ kind: "dialog_closed", activity: "working" }] : [];

@@ -6,7 +6,7 @@ import type { PermissionAnswer } from "../agents/permission-answer.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import type { ActivityState } from "./activity.ts";
-import { ActivityWatch } from "./activity-watch.ts";
+import { ActivityWatch, type WrittenLimits } from "./activity-watch.ts";
 import { Identity } from "./identity.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import type { Outbox } from "./outbox.ts";
@@ -87,6 +87,11 @@ export class LiveSession {
     return this.#watch.answerPermission(permission, answer);
   }
 
+  /** @returns whether the dialog took the choice; not when it has gone, or another one stands there */
+  answerDialog(dialogId: string, choiceId: string): Promise<boolean> {
+    return this.#watch.answerDialog(dialogId, choiceId);
+  }
+
   /**
    * While on, permissions are asked in the agent's own terminal: hooks that wait for a decision are let go at once, later ones as they
    * come. Counted: it goes off when all who turned it on have turned it off.
@@ -120,8 +125,8 @@ export class LiveSession {
   }
 
   /** Waits until the transcript has the end of a turn that has just ended: agents write their last lines a moment after their hook. */
-  untilWritten(signal?: AbortSignal): Promise<void> {
-    return this.#watch.untilWritten(signal);
+  untilWritten(limits: WrittenLimits): Promise<void> {
+    return this.#watch.untilWritten(limits);
   }
 
   /** The process has ended: the last hooks and lines are read, and the record says how. */

@@ -223,7 +223,9 @@ export class Outbox {
     if (sent === null || this.#busy) return;
     const age = this.#deps.clock.now() - sent.sentAt;
     if (sent.by === "argv") {
-      if (age > argvLostMs && !this.#view.starting()) await this.#lose(sent);
+      // Its time begins when the agent has started.
+      if (this.#view.starting()) this.#sent = { ...sent, sentAt: this.#deps.clock.now() };
+      else if (age > argvLostMs) await this.#lose(sent);
       return;
     }
     if (age < enterAgainMs) return;

@@ -1,9 +1,16 @@
 import { z } from "zod";
 import { isoTime } from "../../core/clock.ts";
-import { type Activity, activitySchema, type SessionStatus, sessionStatusSchema } from "../../wire/coding.ts";
+import {
+  type Activity,
+  activitySchema,
+  type PendingPermission,
+  type SessionStatus,
+  sessionStatusSchema,
+} from "../../wire/coding.ts";
 import type { NewSessionEvent } from "../../wire/events.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
-import type { ActivityState, OpenPermission } from "./activity.ts";
+import { type ActivityState, isBooting } from "./activity.ts";
+import { dialogAsked } from "./dialog-desk.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { activityOf, statusOf } from "./status.ts";
 
@@ -50,22 +57,23 @@ export interface Facts {
   readonly turnRuns: boolean;
   /** Whether the transcript's last turn has no end. */
   readonly turnOpen: boolean;
-  readonly permissions: readonly OpenPermission[];
+  readonly permissions: readonly Pick<PendingPermission, "permissionId" | "kind" | "tool">[];
   readonly exit: Exit | null;
 }
 
 export function factsOf(session: ToldSession, exit: Exit | null): Facts {
   const { state, transcriptSummary } = session;
+  const dialog = dialogAsked(state);
   return {
     status: statusOf({
       alive: exit === null,
-      ready: state.started || state.activity !== "starting",
+      ready: !isBooting(state),
       hasTranscript: transcriptSummary !== null,
     }),
     activity: exit === null ? activityOf(session) : null,
     turnRuns: state.turnRuns,
     turnOpen: transcriptSummary?.lastTurn.kind === "open",
-    permissions: exit === null ? state.permissions : [],
+    permissions: exit === null ? [...state.permissions, ...(dialog === null ? [] : [dialog])] : [],
     exit,
   };
 }

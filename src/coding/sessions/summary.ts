@@ -2,7 +2,8 @@ import { isoTime } from "../../core/clock.ts";
 import type { PendingPermission, SessionSummary } from "../../wire/coding.ts";
 import type { ExternalHolder } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
-import type { OpenPermission } from "./activity.ts";
+import { isBooting, type OpenPermission } from "./activity.ts";
+import { dialogAsked } from "./dialog-desk.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { activityOf, externalActivity, limitEnd, statusOf } from "./status.ts";
@@ -38,7 +39,7 @@ export function summarize({
   const running = alive || external !== null;
   const status = statusOf({
     alive: running,
-    ready: external !== null || (live !== null && (live.state.started || live.state.activity !== "starting")),
+    ready: external !== null || (live !== null && !isBooting(live.state)),
     hasTranscript: transcript !== null,
   });
   const title = transcript?.title ?? record.title;
@@ -59,7 +60,8 @@ export function summarize({
     model: transcript?.model ?? record.model,
     branch: transcript?.branch ?? null,
     worktree,
-    permissions: alive ? live.state.permissions.map((permission) => toPending(live, permission)) : [],
+    permissions: alive ? askedBy(live) : [],
+    screen: alive ? (live.state.standing?.screen ?? null) : null,
     resetsAt: alive ? limitEnd(live.state, live.transcriptSummary) : null,
     sizeBytes: transcript?.sizeBytes ?? 0,
     exitCode: running ? null : record.exitCode,
@@ -81,6 +83,12 @@ const maxFailureCharacters = 1000;
 function turnFailureOf(transcript: SessionFacts["transcript"]): string | null {
   const lastTurn = transcript?.lastTurn;
   return lastTurn?.kind === "failed" ? lastTurn.message.slice(0, maxFailureCharacters) : null;
+}
+
+function askedBy(live: LiveSession): PendingPermission[] {
+  const dialog = dialogAsked(live.state);
+  const permissions = live.state.permissions.map((permission) => toPending(live, permission));
+  return dialog === null ? permissions : [...permissions, dialog];
 }
 
 function toPending(live: LiveSession, permission: OpenPermission): PendingPermission {
