@@ -25,6 +25,22 @@ const agents = [
   { name: "parrot", binary: "/bin/sh", startArgs: args, resumeArgs: args, readyPattern: "ready", transcript },
 ];
 
+test("a private system prompt is refused by an agent that takes it on its command line only", async () => {
+  const talker = { name: "talker", binary: "/bin/sh", startArgs: ["-c", "cat", "agent", "{systemPrompt}"] };
+  const world = await createWorld({ agents: false, config: { agents: [talker], privatePrompts: true } });
+  const gateway = await startGateway(world);
+  try {
+    const wanted = { agent: "talker", dir: world.repository, prompt: "hello", systemPrompt: "be brief" };
+    expect(await gateway.api.post("/api/coding/coding_ask", wanted)).toMatchObject({
+      status: 400,
+      body: { code: "invalid_request", detail: expect.stringContaining("privatePrompts") },
+    });
+  } finally {
+    await gateway.close();
+    await world.close();
+  }
+});
+
 test("a private prompt is on no command line, neither of a start nor of a resume", async () => {
   const world = await createWorld({ agents: false, config: { agents, privatePrompts: true } });
   const gateway = await startGateway(world);

@@ -59,7 +59,7 @@ export const configFileSchema = z.strictObject({
     .stringbool()
     .or(z.boolean())
     .default(false)
-    .describe("Keep prompts off command lines, which other users can read on some systems."),
+    .describe("Keep prompts and system prompts off command lines, which other users can read on some systems."),
   trustedProxies: z
     .array(z.string().refine(isNetworkEntry, "An IP address or a network such as 10.1.0.0/16 is needed."))
     .max(100)

@@ -71,7 +71,7 @@ export interface StarterDeps {
   readonly environmentOf: (template: AgentTemplate) => Environment;
   /** @throws PosternError `agent_not_configured` | `agent_binary_missing` */
   readonly binaryOf: (template: AgentTemplate) => Promise<string>;
-  /** Whether no prompt may stand on a command line, where other users of the machine can read it. */
+  /** Whether no prompt and no system prompt may be on a command line, where other users of the machine can read it. */
   readonly privatePrompts: boolean;
   readonly worktrees: Worktrees;
 }
@@ -96,7 +96,7 @@ export function createStarter(deps: StarterDeps): Starter {
 
   return {
     async start(agent, wanted, prompt) {
-      requireAccepted(agent.template, wanted);
+      requireAccepted(agent.template, wanted, deps);
       const sessionId = newUuid();
       const options = await placed(sessionId, wanted);
       const now = deps.clock.now();
@@ -131,7 +131,7 @@ export function createStarter(deps: StarterDeps): Starter {
 
     async resume(session, options, prompt) {
       const { record, template, env } = session;
-      requireAccepted(template, { ...options, systemPrompt: null });
+      requireAccepted(template, { ...options, systemPrompt: null }, deps);
       if ((await deps.locator.transcriptOf(session)) === null) {
         throw codingError(
           "session_not_found",
@@ -204,6 +204,7 @@ function launchOptions({ place, model, permissionMode, size }: RunOptions) {
 function requireAccepted(
   template: AgentTemplate,
   options: { readonly model: string | null; readonly systemPrompt: string | null },
+  { privatePrompts }: Pick<StarterDeps, "privatePrompts">,
 ): void {
   if (options.model !== null && !template.accepts.model) {
     throw codingError("model_not_supported", `${template.name} takes no model at its start. Leave "model" out.`);
@@ -212,6 +213,12 @@ function requireAccepted(
     throw codingError(
       "model_not_supported",
       `${template.name} takes no system prompt at its start. Leave "systemPrompt" out.`,
+    );
+  }
+  if (options.systemPrompt !== null && privatePrompts && template.accepts.systemPrompt === "argument") {
+    throw codingError(
+      "invalid_request",
+      `${template.name} takes a system prompt on its command line only, which privatePrompts rules out. Leave "systemPrompt" out.`,
     );
   }
 }

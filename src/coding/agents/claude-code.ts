@@ -70,7 +70,7 @@ export const claudeCode: AgentTemplate = {
   // Each of them ends the agent.
   commandWords: ["exit", "quit", ":q", ":q!", ":wq", ":wq!"],
   readsMentions: true,
-  accepts: { model: true, systemPrompt: true, prompt: true },
+  accepts: { model: true, systemPrompt: "file", prompt: true },
   // A paste that is long or has several lines reaches the model wrapped in <pasted_content>, with a warning that it may not be the
   // user's own words, and tabs become spaces (measured).
   paste: {

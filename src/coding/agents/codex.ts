@@ -2,16 +2,16 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "../../platform/run-command.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
-import { codingError } from "../errors.ts";
 import { nativeCodex } from "./codex-binary.ts";
 import { type CodexHook, trustedHookArguments } from "./codex-hooks.ts";
+import { instructionsArguments } from "./codex-instructions.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
 import { findInDayFolders, uuidFile } from "./find-transcript.ts";
 import { createHolderMemory } from "./holder-memory.ts";
 import { parsePayload, sharedEvent } from "./hook-payload.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "./template.ts";
-import { tomlString, tomlTable } from "./toml.ts";
+import { tomlTable } from "./toml.ts";
 
 /** Approval policy and sandbox. In a read-only sandbox every write and every command of weight has to be asked for. */
 const policies = {
@@ -20,8 +20,6 @@ const policies = {
   all: ["never", "danger-full-access"],
 } satisfies Record<PermissionMode, readonly [string, string]>;
 
-/** Linux ends one argument at 128 KiB. */
-const maxArgumentBytes = 128 * 1024 - 1;
 const statusTimeoutMs = 10_000;
 
 /** Codex CLI, as measured with 0.169.0. */
@@ -49,7 +47,7 @@ export const codex: AgentTemplate = {
   commandPrefixes: ["/", "!"],
   commandWords: [],
   readsMentions: false,
-  accepts: { model: true, systemPrompt: true, prompt: true },
+  accepts: { model: true, systemPrompt: "file", prompt: true },
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: "\x07" },
   interruptKeys: "\x1b",
   // It waits for the browser at a port of this machine, 1455.
@@ -92,11 +90,12 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const [approval, sandbox] = policies[request.permissionMode];
   const settings = ["check_for_update_on_startup=false", "analytics.enabled=false"];
   if (request.trustDir) settings.push(`projects=${tomlTable([[request.dir, `{trust_level="trusted"}`]])}`);
-  if (request.systemPrompt !== null) {
-    // The flag replaces the person's own instructions, so these go first.
-    const instructions = [config.developerInstructions, request.systemPrompt].filter((text) => text !== null);
-    settings.push(developerInstructions(instructions.join("\n\n")));
-  }
+  // They replace the user's own instructions, so these go first.
+  const instructions = [config.developerInstructions, request.systemPrompt].filter((text) => text !== null);
+  const profile =
+    request.systemPrompt === null
+      ? []
+      : await instructionsArguments(instructions.join("\n\n"), { home, launchDir: request.launchDir });
   const argv: [string, ...string[]] = [
     binary,
     ...(request.kind === "resume" ? ["resume"] : []),
@@ -110,6 +109,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
     "-s",
     sandbox,
     ...(request.model === null ? [] : [`--model=${request.model}`]),
+    ...profile,
     ...settings.flatMap((setting) => ["-c", setting]),
     ...(await keyProviderArguments(home, config, request.env)),
     ...(await trustedHookArguments(binary, hookOf(request), request.env)),
@@ -120,15 +120,6 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
 
 function hookOf({ hookCommand: command, permissionTimeoutMs }: LaunchRequest): CodexHook {
   return { command, permissionTimeoutMs };
-}
-
-function developerInstructions(text: string): string {
-  const setting = `developer_instructions=${tomlString(text)}`;
-  if (Buffer.byteLength(setting) <= maxArgumentBytes) return setting;
-  throw codingError(
-    "invalid_request",
-    `The system prompt is too long for codex, which takes it as one argument of at most ${maxArgumentBytes} bytes. Put it into a file and name the file.`,
-  );
 }
 
 /** After `--`, so that nothing is ever read as a flag. */

@@ -115,7 +115,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     readsMentions: false,
     accepts: {
       model: uses(agent.startArgs, "{model}"),
-      systemPrompt: uses(agent.startArgs, "{systemPrompt}"),
+      systemPrompt: uses(agent.startArgs, "{systemPrompt}") && "argument",
       prompt: uses(agent.startArgs, "{prompt}") && uses(agent.resumeArgs ?? agent.startArgs, "{prompt}"),
     },
     paste: { ...agent.paste, suffix: "", isExact: () => true, editorKey: null },

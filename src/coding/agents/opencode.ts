@@ -76,7 +76,7 @@ export const openCode: AgentTemplate = {
   commandWords: ["exit", "quit", ":q"],
   readsMentions: true,
   // `--prompt` is taken at a start only, and in place of a resume's.
-  accepts: { model: true, systemPrompt: true, prompt: false },
+  accepts: { model: true, systemPrompt: "file", prompt: false },
   // A last `@word` picks from a list.
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: null },
   // The first one asks for a second.

@@ -161,7 +161,8 @@ export interface AgentTemplate {
   /** Capabilities of a start; a request that needs a missing one is refused, never dropped in silence. */
   readonly accepts: {
     readonly model: boolean;
-    readonly systemPrompt: boolean;
+    /** `argument`: on the command line, where other users can read it. */
+    readonly systemPrompt: "file" | "argument" | false;
     /** A prompt on the command line; without it the first one is typed, like all others. */
     readonly prompt: boolean;
   };
