@@ -100,7 +100,7 @@ async function start(
     log,
     secrets,
     fetch,
-    isVisible: async (dir, within) => (await seen.promise)(dir, within),
+    isVisible: async (dir, within) => (await seen.promise)(dir, { scope: "coding", within }),
   });
   disposer.add(() => events.close());
   // A gateway that did not come to be sends nothing.
@@ -134,7 +134,7 @@ async function start(
     noteErrand: (note) => accounts.audit.note(note),
   });
   disposer.add(() => coding.stop());
-  seen.resolve((dir, within) => coding.isVisibleDir(dir, within));
+  seen.resolve(coding.isVisibleDir);
   const memory = await openMemory({ config, db, dialect, clock, log, erasure, accounts, folders, coding, events });
   disposer.add(() => memory.close());
   const tools: readonly Tool<Principal>[] = [...createCodingTools(coding), ...createMemoryTools(memory.logs)];
@@ -152,6 +152,7 @@ async function start(
   const gateway = { id: await gatewayId(config.home), version: packageVersion };
   const server = createHttpServer({
     accounts,
+    isVisible: coding.isVisibleDir,
     log,
     config: { ...config, socketPath: gatewaySocketPath(config) },
     routes: gatewayRoutes({

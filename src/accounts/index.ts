@@ -18,6 +18,7 @@ import { createTerminalTickets, type TerminalTickets } from "./terminal-tickets.
 import type { TrustedIssuers } from "./trusted-issuers.ts";
 
 export type { Account, AccountStore, RemoveWithAll } from "./account-store.ts";
+export { AllowedFolders } from "./allowed-folders.ts";
 export type { Audit, AuditNote, AuditOrigin } from "./audit.ts";
 export type { Door } from "./authentication.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";

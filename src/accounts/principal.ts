@@ -1,5 +1,6 @@
 import { PosternError } from "../core/errors.ts";
 import type { Scope } from "../wire/access.ts";
+import type { AllowedFolders } from "./allowed-folders.ts";
 
 /** Who is calling, and what they may do. */
 export interface Principal {
@@ -22,6 +23,8 @@ export interface Principal {
   readonly resource: Resource;
   /** Milliseconds since the epoch; null for what does not end by itself. */
   readonly expiresAt: number | null;
+  /** Notes each folder that the folder rule allows the caller; of a request or a socket, which depends on them. */
+  readonly allowed?: AllowedFolders;
 }
 
 /** An app, and the decision that let it in. */

@@ -8,7 +8,7 @@ import { type AskRequest, allowedMode, requireSameSession, wantedWorktree } from
 import { codingError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { hashOf, once } from "./once.ts";
-import type { Caller, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
+import type { Caller } from "./ports.ts";
 import { refuseOutsideMentions } from "./prompt-mentions.ts";
 import { toPromptText } from "./prompt-text.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
@@ -16,17 +16,16 @@ import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import type { Transcripts } from "./transcripts/transcript.ts";
 import { untilTaken, untilTurnEnds, type WaitLimits } from "./wait.ts";
+import type { FolderRule } from "./worktree-scope.ts";
 import type { Worktrees } from "./worktrees/index.ts";
 
 /** What asking needs. */
-export interface AskDeps {
+export interface AskDeps extends FolderRule {
   readonly locator: SessionLocator;
   readonly starter: Starter;
   readonly queue: PromptQueue;
   readonly transcripts: Transcripts;
   readonly clock: Clock;
-  readonly resolveAllowedDir: ResolveAllowedDir;
-  readonly isVisibleDir: IsVisibleDir;
   readonly worktrees: Worktrees;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   readonly resolveAgent: (
@@ -58,7 +57,7 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
     const permissionMode = allowedMode(input, caller);
     const place = await deps.resolveAllowedDir(input.dir, {
       scope: permissionMode === "all" ? "exec" : "coding",
-      within: caller.folders,
+      caller,
     });
     const deadline = began + (input.waitMs ?? Number.POSITIVE_INFINITY);
     const request = { input, caller, permissionMode, place, signal, deadline };
@@ -77,7 +76,7 @@ function limitsOf({ clock }: AskDeps, { deadline, signal }: AskRequest): WaitLim
 
 async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
   const { input, caller, permissionMode } = request;
-  const rule = { scope: permissionMode === "all" ? "exec" : "coding", within: caller.folders } as const;
+  const rule = { scope: permissionMode === "all" ? "exec" : "coding", caller } as const;
   const wanted = wantedWorktree(input);
   const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
   const agent = await deps.resolveAgent(input.agent);
@@ -188,7 +187,7 @@ async function resumeOptions(deps: AskDeps, session: LocatedSession, request: As
   const { permissionMode, caller } = request;
   const place = await deps.resolveAllowedDir(session.record.dir, {
     scope: permissionMode === "all" ? "exec" : "coding",
-    within: caller.folders,
+    caller,
   });
   return { ...runOptions(request), permissionMode, place };
 }

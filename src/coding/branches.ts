@@ -5,14 +5,13 @@ import { type Git, GitError } from "../platform/git-command.ts";
 import { findRepository, type RepositoryPlace, readPointer } from "../platform/git-repository.ts";
 import type { Branches } from "../wire/changes.ts";
 import { codingError } from "./errors.ts";
-import type { Caller, IsVisibleDir, ResolveAllowedDir } from "./ports.ts";
+import type { Caller } from "./ports.ts";
+import type { FolderRule } from "./worktree-scope.ts";
 import { countedDirs, worktreePathOf } from "./worktrees/index.ts";
 
 /** What {@link createBranches} needs. */
-export interface BranchesDeps {
+export interface BranchesDeps extends FolderRule {
   readonly git: Git;
-  readonly resolveAllowedDir: ResolveAllowedDir;
-  readonly isVisibleDir: IsVisibleDir;
 }
 
 const maxBranches = 500;
@@ -25,7 +24,7 @@ const timeoutMs = 10_000;
 export function createBranches(deps: BranchesDeps): (dir: string, caller: Caller) => Promise<Branches> {
   const { git } = deps;
   return async (given, caller) => {
-    const rule = { scope: "coding", within: caller.folders } as const;
+    const rule = { scope: "coding", caller } as const;
     const { dir } = await deps.resolveAllowedDir(given, rule);
     const place = await findRepository(dir);
     const usable = place !== null && (await mayUse(place));

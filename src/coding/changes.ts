@@ -1,8 +1,9 @@
 import type { ClosePreview, SessionDiff } from "../wire/changes.ts";
 import type { DiffOf } from "./changes/session-diff.ts";
 import type { SessionLocator } from "./locate.ts";
-import type { Caller, ResolveAllowedDir, VisibleAmong } from "./ports.ts";
+import type { Caller, VisibleAmong } from "./ports.ts";
 import { filesRule } from "./visible-files.ts";
+import type { FolderRule } from "./worktree-scope.ts";
 import type { WorktreeRecord, Worktrees } from "./worktrees/index.ts";
 
 /** What sessions changed, and what their close would do. */
@@ -22,7 +23,7 @@ export interface ChangesDeps {
   readonly worktrees: Pick<Worktrees, "ofSession">;
   readonly sessionDiff: (of: DiffOf) => Promise<SessionDiff>;
   readonly closePreview: (record: WorktreeRecord) => Promise<ClosePreview["worktree"]>;
-  readonly resolveAllowedDir: ResolveAllowedDir;
+  readonly resolveAllowedDir: FolderRule["resolveAllowedDir"];
   readonly visibleAmong: VisibleAmong;
 }
 
@@ -32,12 +33,11 @@ export function createChanges(deps: ChangesDeps): Changes {
   return {
     async diff(sessionId, caller) {
       const { record } = await locator.locate(sessionId, caller);
-      const rule = filesRule(caller);
-      const { dir } = await deps.resolveAllowedDir(record.dir, rule);
+      const { dir } = await deps.resolveAllowedDir(record.dir, { scope: "files", caller });
       return deps.sessionDiff({
         dir,
         worktree: await worktrees.ofSession(record.sessionId),
-        visibleAmong: (dirs) => deps.visibleAmong(dirs, rule),
+        visibleAmong: (dirs) => deps.visibleAmong(dirs, filesRule(caller)),
       });
     },
 

@@ -96,8 +96,8 @@ export interface Coding {
   dirs(caller: Caller): Promise<SessionDirs>;
   /** Agents' own log-ins and their installation, in terminals. */
   readonly errands: AgentErrands;
-  /** Whether sessions of this directory, a worktree perhaps, may be seen by who is limited to these folders. */
-  isVisibleDir(dir: string, within: readonly string[] | null): Promise<boolean>;
+  /** Whether the folder rule allows this directory, a worktree perhaps, which may be gone. */
+  readonly isVisibleDir: IsVisibleDir;
   /** @see placeOf */
   placeOf(dir: string): Promise<SessionPlace>;
   /**
@@ -260,7 +260,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     branches: createBranches({ git: workshop.git, ...folderRule }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
     errands,
-    isVisibleDir: (dir, within) => folderRule.isVisibleDir(dir, { scope: "coding", within }),
+    isVisibleDir: (dir, { scope, within }) => folderRule.isVisibleDir(dir, { scope, caller: { folders: within } }),
     placeOf: (dir) => placeOf(worktrees, dir),
     changedSince: (epochMs, after) => store.changedSince(epochMs, { after, limit: changedAtOnce }),
     async namesOf(sessionId) {

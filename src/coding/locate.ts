@@ -4,7 +4,7 @@ import type { SessionSummary } from "../wire/coding.ts";
 import type { AgentTemplate, Environment, ExternalHolder } from "./agents/template.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { codingError } from "./errors.ts";
-import type { Caller, IsVisibleDir } from "./ports.ts";
+import type { Caller } from "./ports.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
 import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
@@ -12,6 +12,7 @@ import { recordOnDisk } from "./sessions/record-on-disk.ts";
 import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
 import { summarize } from "./sessions/summary.ts";
 import type { TranscriptSummary, Transcripts } from "./transcripts/transcript.ts";
+import type { FolderRule } from "./worktree-scope.ts";
 import { shownWorktree, type Worktrees } from "./worktrees/index.ts";
 
 /** A session that the caller may see. */
@@ -50,7 +51,7 @@ export interface LocatorDeps {
   readonly transcripts: Transcripts;
   readonly templates: readonly AgentTemplate[];
   readonly environmentOf: (template: AgentTemplate) => Environment;
-  readonly isVisibleDir: IsVisibleDir;
+  readonly isVisibleDir: FolderRule["isVisibleDir"];
   readonly catalog: Pick<Catalog, "find">;
   readonly worktrees: Pick<Worktrees, "ofSession">;
 }
@@ -101,8 +102,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
 
   async function locate(idOrAlias: string, caller: Caller): Promise<LocatedSession> {
     const session = await find(idOrAlias);
-    const rule = { scope: "coding", within: caller.folders } as const;
-    if (session === null || !(await deps.isVisibleDir(session.record.dir, rule))) {
+    if (session === null || !(await deps.isVisibleDir(session.record.dir, { scope: "coding", caller }))) {
       throw codingError("session_not_found", `There is no session ${idOrAlias}.`);
     }
     return session;

@@ -8,6 +8,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** Folders (real paths) that the caller's token is limited to; null is no limit. */
   readonly folders: readonly string[] | null;
+  /** Notes each folder that the folder rule allows the caller: what the caller holds open ends when one of them is taken away. */
+  readonly allowed?: { note(folder: { readonly dir: string; readonly scope: FolderScope }): void };
 }
 
 /** Who asks for an agent's log-in or installation, and from where. */

@@ -48,7 +48,7 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
   if (input.dir === undefined) {
     throw codingError("invalid_request", `Name the "dir" to work in, or the "sessionId" to go on with.`);
   }
-  const rule = { scope: "coding", within: caller.folders } as const;
+  const rule = { scope: "coding", caller } as const;
   const place = await deps.resolveAllowedDir(input.dir, rule);
   const agent = await deps.resolveAgent(input.agent);
   const wanted = wantedWorktree(input);
@@ -86,10 +86,7 @@ async function spawnExisting(
 ): Promise<{ readonly live: LiveSession; readonly status: Started }> {
   const { sessionId } = input;
   return deps.locator.withSession(sessionId, caller, async (session) => {
-    const place = await deps.resolveAllowedDir(input.dir ?? session.record.dir, {
-      scope: "coding",
-      within: caller.folders,
-    });
+    const place = await deps.resolveAllowedDir(input.dir ?? session.record.dir, { scope: "coding", caller });
     if (place.dir !== session.record.dir) {
       throw codingError(
         "session_mismatch",

@@ -11,13 +11,7 @@ const gateway = { id: "g", version: "1.2.3", baseUrl: "http://localhost:7177" };
 
 /** In the terminal's place: says who was let in, for as long as they may be. */
 const greetingSocket: RouteModule = ({ onUpgrade }) =>
-  onUpgrade(terminalSocketPath, ({ ws, principal, keepValid }) => {
-    keepValid(
-      () => undefined,
-      () => undefined,
-    );
-    ws.send(principal.kind);
-  });
+  onUpgrade(terminalSocketPath, ({ ws, principal }) => ws.send(principal.kind));
 
 async function setUp() {
   const server = await startHttpServer(({ accounts }) => [

@@ -215,43 +215,6 @@ test("silence is filled, and a stream ends when the gateway stops", async () => 
   await reading;
 });
 
-test("a stream that ends while its caller is looked up again is not looked after any more", async () => {
-  const clock = createFakeClock();
-  const asked: PromiseWithResolvers<void>[] = [];
-  let ended = false;
-  const routes = eventRoutes({
-    clock,
-    log: silentLog,
-    async *stream({ signal }) {
-      yield { kind: "position", id: firstIdAt(0) };
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      ended = true;
-    },
-    sessionIdsOf: async () => [],
-  });
-  const { url, token } = await startHttpServer(() => [
-    (server) =>
-      routes({
-        ...server,
-        async principalNow(request) {
-          const answer = Promise.withResolvers<void>();
-          asked.push(answer);
-          await answer.promise;
-          return server.principalNow(request);
-        },
-      }),
-  ]);
-  const reader = await readEvents(url, { token: await token("coding:read") });
-  await expect.poll(() => reader.lastId, patient).not.toBeNull();
-  await clock.advance(2_000);
-  expect(asked).toHaveLength(1);
-  reader.close();
-  await expect.poll(() => ended, patient).toBe(true);
-  asked[0]?.resolve();
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  expect(clock.nextAt).toBeNull();
-});
-
 test("who holds no coding:read gets no stream, and the document names its type", async () => {
   const { url, signedIn } = await setUp();
   const refused = await fetch(`${url}/api/coding/events`, { headers: await signedIn("logs:read") });

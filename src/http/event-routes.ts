@@ -6,7 +6,6 @@ import type { StreamMessage, StreamOptions } from "../events/index.ts";
 import { eventsQuerySchema, sessionEventSchema } from "../wire/events.ts";
 import type { RouteModule } from "./route-server.ts";
 import { beginStream, writePiece } from "./streamed-answer.ts";
-import { whileValid } from "./while-valid.ts";
 
 /** What the event stream needs. */
 export interface EventRoutesDeps {
@@ -32,7 +31,7 @@ state anew. An \`id\` alone is a place to go on from. Lines that begin with a co
 export function eventRoutes(deps: EventRoutesDeps): RouteModule {
   const { clock = systemClock, maxStreams = defaultMaxStreams } = deps;
   let open = 0;
-  return ({ app, principalOf, principalNow, signalOf }) => {
+  return ({ app, principalOf, signalOf }) => {
     app.route({
       method: "GET",
       url: "/api/coding/events",
@@ -52,19 +51,12 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
         const { sessionId, lastEventId } = request.query;
         const header = request.headers["last-event-id"];
         const after = (typeof header === "string" && header !== "" ? header : lastEventId) ?? null;
-        const gone = signalOf(reply);
-        const sessionIds = sessionId === undefined ? null : await deps.sessionIdsOf(sessionId, principal, gone);
+        const signal = signalOf(reply);
+        const sessionIds = sessionId === undefined ? null : await deps.sessionIdsOf(sessionId, principal, signal);
         if (open >= maxStreams) {
           throw new PosternError("rate_limited", `${maxStreams} event streams are open, the most allowed. Close one.`);
         }
         open += 1;
-        const ending = new AbortController();
-        const signal = AbortSignal.any([gone, ending.signal]);
-        const stopChecking = whileValid(
-          clock,
-          () => principalNow(request),
-          () => ending.abort(),
-        );
         try {
           const raw = beginStream(reply, "text/event-stream; charset=utf-8");
           raw.write(`retry: ${retryMs}\n\n`);
@@ -78,7 +70,6 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
           deps.log.warn({ requestId: request.id, reason: messageOf(error) }, "an event stream broke off");
           reply.raw.destroy();
         } finally {
-          stopChecking();
           open -= 1;
         }
       },

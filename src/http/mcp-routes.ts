@@ -6,7 +6,6 @@ import { isPosternError, messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { RouteModule } from "./route-server.ts";
 import { beginStream, writePiece } from "./streamed-answer.ts";
-import { whileValid } from "./while-valid.ts";
 
 /** What the route of MCP clients needs. */
 export interface McpRoutesDeps {
@@ -52,7 +51,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
     };
   }
 
-  return ({ app, principalOf, principalNow, signalOf }) => {
+  return ({ app, principalOf, recheck, signalOf }) => {
     async function answer(
       method: "GET" | "POST" | "DELETE",
       request: FastifyRequest,
@@ -60,16 +59,12 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
     ): Promise<void> {
       const principal = principalOf(request);
       const leave = enter(principal);
-      const ending = new AbortController();
-      const signal = AbortSignal.any([signalOf(reply), ending.signal]);
-      const stopChecking = whileValid(
-        clock,
-        () => principalNow(request),
-        (code) => ending.abort(new PosternError(code, "The caller may not come in any more.")),
-      );
+      const signal = signalOf(reply);
       try {
         const headers = headersOf(request);
         const response = await deps.handle({ method, headers, body: request.body, principal, signal });
+        // A stream that is resumed carries the answer to an earlier request.
+        if (method === "GET") await recheck(request).catch(() => undefined); // the signal has the reason
         if (signal.aborted) {
           await response.body?.cancel(); // nobody reads it: what it holds is let go
           throw signal.reason;
@@ -88,7 +83,6 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
         if (type === null || text === "") await reply.send();
         else await reply.type(type).send(text);
       } finally {
-        stopChecking();
         leave();
       }
     }

@@ -1,3 +1,4 @@
+import type { FastifyContextConfig } from "fastify";
 import { type Principal, requireScope } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
 import type { Access } from "./route-server.ts";
@@ -24,4 +25,10 @@ export function requireAll(principal: Principal, scopes: readonly Scope[]): void
 export function scopeNeeded(access: Access | undefined): Exclude<Access, "public" | "signed-in" | "own"> | null {
   if (access === undefined || access === "public" || access === "signed-in") return null;
   return access === "own" ? "admin" : access;
+}
+
+/** Whether a call may change who may do what: it does so by routes that no scope of a capability opens. */
+export function changesRights(method: string, { access, resource }: FastifyContextConfig): boolean {
+  if (method === "GET" || method === "HEAD" || method === "OPTIONS" || resource !== undefined) return false;
+  return access === "admin" || access === "own" || access === "signed-in";
 }

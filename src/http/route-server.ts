@@ -62,10 +62,10 @@ export interface RouteServer {
   /** Who is calling; of a `public` route nobody is. */
   readonly principalOf: (request: { readonly raw: IncomingMessage }) => Principal;
   /**
-   * Who is calling, looked up again: for what stays open long after its request was let in.
-   * @throws PosternError `unauthenticated` | `insufficient_scope` when the caller would not be let in any more
+   * Checks now whether the caller may still have the answer.
+   * @throws PosternError `unauthenticated` | `insufficient_scope` | `dir_not_allowed` when not
    */
-  readonly principalNow: (request: FastifyRequest) => Promise<Principal>;
+  readonly recheck: (request: { readonly raw: IncomingMessage }) => Promise<void>;
   /**
    * The gateway's own origin, for what only a page of it may do without being signed in.
    * @throws PosternError `origin_not_allowed` when the request does not come from such a page
@@ -88,8 +88,9 @@ export interface RouteServer {
    */
   readonly attacks: (request: FastifyRequest, thing: AttackedThing, id: string) => void;
   /**
-   * Aborted when the client goes away and when the gateway stops (its reason is then a PosternError `gateway_stopping`).
-   * A call that waits ends its waiting then: it answers with what it has, or throws the reason.
+   * Aborted when the client goes away, when the gateway stops (its reason is then a PosternError `gateway_stopping`), and when the caller
+   * loses the right to the answer: its credentials, a scope, or a folder. A call that waits ends its waiting then: it answers with what
+   * it has, or throws the reason.
    */
   readonly signalOf: (reply: { readonly raw: ServerResponse }) => AbortSignal;
   /** Takes the WebSockets of a path; their callers are known by then. */

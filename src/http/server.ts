@@ -10,6 +10,7 @@ import { clientAddress, localAddress } from "./client-address.ts";
 import { createConnectionShares } from "./connection-shares.ts";
 import { credentialsOf } from "./credentials.ts";
 import { createFastifyApp } from "./fastify-app.ts";
+import { createHolds, type Hold, type IsVisible } from "./holds.ts";
 import {
   checkEveryOrigin,
   checkOrigin,
@@ -20,7 +21,7 @@ import {
 } from "./known-host.ts";
 import { endLate, type Listening, openListeners } from "./listeners.ts";
 import { answerVisitor } from "./missing-page.ts";
-import { requireAccess } from "./route-access.ts";
+import { changesRights, requireAccess } from "./route-access.ts";
 import { createRouteLimits, type LimitedRequest, type LimitName, type RouteLimit } from "./route-limits.ts";
 import type { KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
 import { findRoutes } from "./route-table.ts";
@@ -58,6 +59,7 @@ export interface HttpServer {
 /** What the HTTP face needs. */
 export interface HttpDeps {
   readonly accounts: Accounts;
+  readonly isVisible: IsVisible;
   readonly log: Log;
   readonly config: HttpConfig;
   readonly routes: readonly RouteModule[];
@@ -68,6 +70,8 @@ export interface HttpDeps {
 
 /** How long answers under way may take when the gateway stops; what is left is cut off. */
 const closeGraceMs = 2_000;
+/** How long a call may take to end when its caller lost the right to it; then its connection is cut. */
+const lostGraceMs = 1_000;
 
 const securityHeaders = {
   "cache-control": "no-store",
@@ -82,8 +86,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   const { accounts, log, config, clock = systemClock } = deps;
   refuseOpenDoor(config);
   const ownerSockets = new WeakSet<Socket>();
-  const principals = new WeakMap<IncomingMessage, Principal>();
-  const waiting = new Set<AbortController>();
+  const holdsOf = new WeakMap<IncomingMessage, Hold>();
   const knownRoutes: KnownRoute[] = [];
   let port = config.port;
   let listening: Listening | undefined;
@@ -92,8 +95,14 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   const limits = createRouteLimits({ clock, ...(deps.limits === undefined ? {} : { limits: deps.limits }) });
   const app = createFastifyApp({ ...config, log, challenged });
   const shares = createConnectionShares({ clock, log, onLate: endLate });
+  const holds = createHolds({
+    refresh: (principal) => accounts.refresh(principal),
+    isVisible: deps.isVisible,
+    clock,
+  });
   const upgrades = createUpgrades({
     accounts,
+    holds,
     clock,
     log,
     auth: config.auth,
@@ -123,9 +132,30 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     if (request.is404) return;
     if (request.routeOptions.config.limit !== undefined && limits.admit(limitedRequest(request), reply)) return reply;
     if (request.routeOptions.config.access === "public") return;
-    const principal = await principalNow(request);
-    principals.set(request.raw, principal);
+    const principal = await admit(request);
     shares.authenticated(request.raw, callerOf(principal));
+    const hold = holds.open(principal);
+    holdsOf.set(request.raw, hold);
+    reply.raw.once("close", () => hold.end(new PosternError("client_gone", "The client went away.")));
+    hold.signal.addEventListener("abort", () => {
+      if (hold.isLost)
+        reply.raw.once(
+          "close",
+          clock.after(lostGraceMs, () => reply.raw.destroy()),
+        );
+    });
+    if (closing !== undefined) hold.end(stopping());
+  });
+
+  app.addHook("onSend", async ({ raw, method, routeOptions }, reply) => {
+    const hold = holdsOf.get(raw);
+    // Nothing is answered that the caller may no longer know. An error in its place comes here again.
+    if (hold?.isLost === true && reply.statusCode < 400) throw hold.signal.reason;
+    if (reply.statusCode < 400 && changesRights(method, routeOptions.config)) {
+      holdsOf.delete(raw);
+      hold?.end(new PosternError("client_gone", "The call has ended."));
+      await holds.recheck();
+    }
   });
 
   app.addHook("onResponse", async (request, reply) => {
@@ -169,7 +199,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     };
   }
 
-  async function principalNow({ raw, routeOptions }: FastifyRequest): Promise<Principal> {
+  async function admit({ raw, routeOptions }: FastifyRequest): Promise<Principal> {
     const { access, resource: door = "api" } = routeOptions.config;
     const credentials = credentialsOf(raw, { auth: config.auth, ownOrigin: ownOriginOf(raw) });
     const principal = await accounts.authenticate(credentials, door);
@@ -177,22 +207,17 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     return principal;
   }
 
-  function signalOf({ raw }: { readonly raw: ServerResponse }): AbortSignal {
-    const controller = new AbortController();
-    if (closing !== undefined) controller.abort(stopping());
-    waiting.add(controller);
-    raw.once("close", () => {
-      waiting.delete(controller);
-      controller.abort(new PosternError("client_gone", "The client went away."));
-    });
-    return controller.signal;
+  function holdOf(raw: IncomingMessage): Hold {
+    const hold = holdsOf.get(raw);
+    if (hold === undefined) throw new Error("A public route asks who is calling.");
+    return hold;
   }
 
   const server: RouteServer = {
     app,
     routes: () => knownRoutes,
-    signalOf,
-    principalNow,
+    signalOf: ({ raw }) => holdOf(raw.req).signal,
+    recheck: async (request) => holdOf(request.raw).check(),
     addressOf,
     originOf: (request) => ({ address: addressOf(request), userAgent: request.headers["user-agent"] ?? null }),
     checkFailures: (request) => limits.checkFailures(limitedRequest(request)),
@@ -204,16 +229,12 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
       checkOwnPage(raw, ownOrigin);
       return ownOrigin;
     },
-    principalOf(request) {
-      const principal = principals.get(request.raw);
-      if (principal === undefined) throw new Error("A public route asks who is calling.");
-      return principal;
-    },
+    principalOf: ({ raw }) => holdOf(raw).principal,
   };
   for (const addRoutes of deps.routes) addRoutes(server);
 
   async function close(): Promise<void> {
-    for (const controller of waiting) controller.abort(stopping());
+    holds.close(stopping());
     const closed = (listening?.servers ?? []).map(
       (open) => new Promise<void>((resolve) => open.close(() => resolve())),
     );

@@ -17,7 +17,7 @@ export function terminalSocket(deps: { readonly viewTerminal: Coding["viewTermin
 }
 
 function serve(opened: OpenedSocket, viewTerminal: Coding["viewTerminal"]): void {
-  const { ws, connection, principal } = opened;
+  const { connection, principal } = opened;
   const link = linkOf(opened);
   const request = requestOf(opened);
   if (request === null) return link.close(terminalCloseCodes.badRequest, "The query of this WebSocket does not fit.");
@@ -27,15 +27,11 @@ function serve(opened: OpenedSocket, viewTerminal: Coding["viewTerminal"]): void
   const mode = modeOf(opened, request.mode);
   if (mode === null) return link.close(terminalCloseCodes.notAllowed, "The caller may not do this.");
   const viewer: Viewer = viewTerminal({ ...request, mode }, principal, link);
-  opened.keepValid(
-    (now) => requireMode(now, mode),
-    () => viewer.leave(),
-  );
-  ws.on("message", (data, isBinary) => {
+  opened.onMessage((data, isBinary) => {
     if (data instanceof Buffer) viewer.receive(data, isBinary);
   });
   connection.on("drain", () => viewer.drained());
-  ws.once("close", () => viewer.leave());
+  opened.onEnd(() => viewer.leave());
 }
 
 function linkOf({ ws, connection }: OpenedSocket): ViewerLink {

@@ -7,6 +7,7 @@ import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { upgradeRequest } from "../../test/support/raw-http.ts";
 import type { Principal } from "../accounts/index.ts";
 import { silentLog } from "../core/log.ts";
+import { createHolds } from "./holds.ts";
 import { createUpgrades } from "./upgrades.ts";
 
 const principal: Principal = {
@@ -26,9 +27,9 @@ test("a peer that gives no sign of life is dropped within a minute, one that ans
   const upgrades = createUpgrades({
     accounts: {
       authenticate: async () => principal,
-      refresh: async () => principal,
       tickets: { create: () => expect.fail(), redeem: async () => null },
     },
+    holds: createHolds({ refresh: async () => principal, isVisible: async () => true, clock }),
     clock,
     log: silentLog,
     auth: "none",
@@ -38,7 +39,7 @@ test("a peer that gives no sign of life is dropped within a minute, one that ans
   });
   const served: WebSocket[] = [];
   upgrades.on("/echo", ({ ws }) => {
-    served.push(ws);
+    if (ws instanceof WebSocket) served.push(ws);
     ws.send("welcome");
   });
   const server = createServer();

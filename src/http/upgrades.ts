@@ -1,30 +1,29 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { WebSocket, WebSocketServer } from "ws";
+import type { RawData, WebSocket, WebSocketServer } from "ws";
 import type { Accounts, Principal } from "../accounts/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { hasCode, messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { type ServerFrame, type TerminalMode, terminalCloseCodes, terminalProtocol } from "../wire/terminal.ts";
+import type { Hold, Holds } from "./holds.ts";
 import { endWith } from "./listeners.ts";
 import { toProblem } from "./problem-response.ts";
-import { whileValid } from "./while-valid.ts";
 
-/** A WebSocket whose caller was let in. */
+/** An authenticated WebSocket. It closes when its caller loses the right to it: its credentials, a scope, or a folder. */
 export interface OpenedSocket {
-  readonly ws: WebSocket;
+  readonly ws: Pick<WebSocket, "send" | "close" | "protocol" | "readyState" | "OPEN" | "bufferedAmount">;
   /** The connection beneath it, which tells when it has sent all. */
   readonly connection: Duplex;
   readonly query: URLSearchParams;
   readonly principal: Principal;
   /** What the caller's ticket is good for, and nothing else; null without a ticket. */
   readonly ticket: { readonly sessionId: string; readonly mode: TerminalMode } | null;
-  /**
-   * Closes the socket within five seconds when the caller is revoked or expires, or `check` throws `insufficient_scope`. `onInvalid` is
-   * called first: what the client sends from then on is not to be taken.
-   */
-  keepValid(check: (principal: Principal) => void, onInvalid: () => void): void;
+  /** Takes what the client sends, while the caller has the right to the socket. */
+  onMessage(listener: (data: RawData, isBinary: boolean) => void): void;
+  /** Calls `listener` once, when the right is lost or the socket is closed. Nothing that the client sends is taken from then on. */
+  onEnd(listener: () => void): void;
 }
 
 /** Takes WebSockets of one path. */
@@ -43,7 +42,8 @@ export interface Upgrades {
 
 /** What {@link createUpgrades} needs. */
 export interface UpgradesDeps {
-  readonly accounts: Pick<Accounts, "authenticate" | "refresh" | "tickets">;
+  readonly accounts: Pick<Accounts, "authenticate" | "tickets">;
+  readonly holds: Pick<Holds, "open">;
   readonly clock: Clock;
   readonly log: Log;
   readonly auth: "on" | "none";
@@ -106,24 +106,24 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
       if (closing) return ws.terminate();
       if ("closeCode" in admission) return closeSoon(ws, admission.closeCode, admission.reason);
       deps.onAuthenticated(request, admission.principal);
-      handler({
-        ws,
-        connection,
-        query: url.searchParams,
-        ...admission,
-        keepValid(check, onInvalid) {
-          const stop = whileValid(
-            clock,
-            async () => check(await accounts.refresh(admission.principal)),
-            (code) => {
-              onInvalid();
-              closeSoon(ws, ...closeOf(code));
-            },
-          );
-          ws.once("close", stop);
-        },
-      });
+      const { principal, ...held } = hold(ws, admission.principal);
+      handler({ ws, connection, query: url.searchParams, ...admission, principal, ...held });
     });
+  }
+
+  function hold(ws: WebSocket, given: Principal): Pick<OpenedSocket, "principal" | "onMessage" | "onEnd"> {
+    const held = deps.holds.open(given);
+    held.signal.addEventListener("abort", () => {
+      if (!held.isLost) return;
+      closeSoon(ws, ...closeOf(held.signal.reason));
+    });
+    ws.once("close", () => held.end(new PosternError("client_gone", "The client went away.")));
+    return {
+      principal: held.principal,
+      onMessage: (listener) =>
+        ws.on("message", (data, isBinary) => takeWhileHeld(ws, held, () => listener(data, isBinary))),
+      onEnd: (listener) => held.signal.addEventListener("abort", () => listener(), { once: true }),
+    };
   }
 
   /** A client that does not answer the close is cut off. */
@@ -205,6 +205,17 @@ function keepAlive(ws: WebSocket, clock: Clock): () => void {
   return () => cancel();
 }
 
+/** A client that sends while its right is checked waits. */
+function takeWhileHeld(ws: WebSocket, held: Hold, take: () => void): void {
+  let waits = true;
+  held.whenHeld(() => {
+    waits = false;
+    if (ws.isPaused) ws.resume();
+    take();
+  });
+  if (waits) ws.pause();
+}
+
 interface Refused {
   readonly closeCode: number;
   readonly reason: string;
@@ -213,14 +224,14 @@ interface Refused {
 /** A browser shows its page no HTTP status of a WebSocket, only how it was closed. */
 function refused(error: unknown): Refused {
   if (!hasCode(error, "unauthenticated") && !hasCode(error, "insufficient_scope")) throw error;
-  const [closeCode, reason] = closeOf(hasCode(error, "unauthenticated") ? "unauthenticated" : "insufficient_scope");
+  const [closeCode, reason] = closeOf(error);
   return { closeCode, reason };
 }
 
-function closeOf(code: "unauthenticated" | "insufficient_scope"): [number, string] {
-  return code === "unauthenticated"
-    ? [terminalCloseCodes.notSignedIn, "Not signed in, or not any more."]
-    : [terminalCloseCodes.notAllowed, "The caller may not do this, or not any more."];
+function closeOf(error: unknown): [number, string] {
+  return hasCode(error, "unauthenticated")
+    ? [terminalCloseCodes.notSignedIn, "Not signed in, or no longer."]
+    : [terminalCloseCodes.notAllowed, "The caller may not do this, or no longer."];
 }
 
 function refuse(connection: Duplex, error: unknown, log: Log): void {

@@ -6,12 +6,12 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
-import { hasCode, messageOf, PosternError } from "../core/errors.ts";
+import { hasCode, messageOf } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { McpLimits } from "./ports.ts";
 import type { ReplayBuffer } from "./replay-buffer.ts";
 import { createServer, type ServerDeps } from "./server.ts";
-import { SessionInterest } from "./session-interest.ts";
+import { createSubscriptions } from "./session-subscriptions.ts";
 import type { SessionUpdates } from "./session-updates.ts";
 
 /** A session of a client of the 2025 specifications, as far as its keeper needs to know it. */
@@ -26,7 +26,9 @@ export interface ClientSession {
 }
 
 /** What a {@link ClientSession} needs. */
-export interface ClientSessionDeps extends ServerDeps, Pick<McpLimits, "abandonMs" | "maxSubscriptions"> {
+export interface ClientSessionDeps
+  extends ServerDeps,
+    Pick<McpLimits, "abandonMs" | "maxSubscriptions" | "maxKeptMessages"> {
   readonly replay: ReplayBuffer;
   readonly updates: SessionUpdates;
 }
@@ -52,7 +54,7 @@ export function messagesOf(body: unknown): readonly unknown[] {
 export async function openClientSession(deps: ClientSessionDeps, onEnd: () => void): Promise<ClientSession> {
   const { clock, log } = deps;
   const sessionId = newUuid();
-  const streams = createStreams(deps.replay.storeOf(sessionId));
+  const streams = createStreams(deps.replay.storeOf(sessionId), deps.maxKeptMessages);
   const subscriptions = createSubscriptions(
     deps,
     (uri) => void mcp.server.sendResourceUpdated({ uri }).catch(logTrouble),
@@ -120,8 +122,18 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     }
   }
 
-  /** It belongs to who opened it; when they may not come in any more, nothing of it goes on. */
-  async function endWithRight(principal: Principal, reason: unknown): Promise<void> {
+  /**
+   * A session belongs to the caller that opened it, and ends with the caller's right to come in. A call ends with the caller's right to its
+   * folder.
+   */
+  async function endWithRight(
+    { ids, principal }: { readonly ids: readonly RequestId[]; readonly principal: Principal },
+    reason: unknown,
+  ): Promise<void> {
+    if (hasCode(reason, "dir_not_allowed")) {
+      for (const id of ids) await cancel(id, reason.message);
+      return;
+    }
     const gone = hasCode(reason, "unauthenticated");
     if (!gone && !hasCode(reason, "insufficient_scope")) return;
     if (gone && (await mayRenew(deps, principal))) return;
@@ -135,13 +147,23 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     return lastEventId === null ? [] : streams.requestsOf(lastEventId);
   }
 
+  /** A stream that is resumed depends on what the request that began it was allowed. */
+  async function includeFolders(request: Request, { allowed }: Principal): Promise<void> {
+    const lastEventId = request.headers.get("last-event-id");
+    const begun = lastEventId === null ? undefined : await streams.principalOf(lastEventId);
+    if (begun?.allowed !== undefined) allowed?.include(begun.allowed);
+  }
+
   async function handle(request: Request, body: unknown, principal: Principal): Promise<Response> {
     usedAt = clock.now();
     const { signal } = request;
-    signal.addEventListener("abort", () => void endWithRight(principal, signal.reason).catch(close));
     const ids = await requestsOf(request, body);
+    const owner = { ids, principal };
+    if (request.method === "GET") await includeFolders(request, principal);
+    signal.addEventListener("abort", () => void endWithRight(owner, signal.reason).catch(close));
+    subscriptions.setPrincipal(principal);
     const parsed = body === undefined ? {} : { parsedBody: body };
-    const response = await streams.begin(ids, () => transport.handleRequest(request, parsed));
+    const response = await streams.begin(owner, () => transport.handleRequest(request, parsed));
     for (const message of messagesOf(body)) {
       const cancelled = cancelledSchema.safeParse(message);
       if (cancelled.success) await endStreamOf(cancelled.data.params.requestId);
@@ -191,20 +213,34 @@ async function mayRenew(
 }
 
 /** Which requests the streams of a session answer, known by what was stored while they were begun. */
-function createStreams(store: EventStore) {
-  const beginning = new AsyncLocalStorage<readonly RequestId[]>();
+function createStreams(store: EventStore, maxStreams: number) {
+  const beginning = new AsyncLocalStorage<{ readonly ids: readonly RequestId[]; readonly principal: Principal }>();
   const requests = new Map<string, readonly RequestId[]>();
+  /** Of every stream that may still be resumed, the newest last. */
+  const principals = new Map<string, Principal>();
   const told: EventStore = {
     ...store,
     storeEvent(streamId, message) {
-      const ids = beginning.getStore() ?? [];
-      if (ids.length > 0 && !ownMessageSchema.safeParse(message).success) requests.set(streamId, ids);
+      const begun = beginning.getStore();
+      if (begun !== undefined && begun.ids.length > 0 && !ownMessageSchema.safeParse(message).success) {
+        requests.set(streamId, begun.ids);
+        principals.set(streamId, begun.principal);
+        const [oldest] = principals.keys();
+        if (principals.size > maxStreams && oldest !== undefined) principals.delete(oldest);
+      }
       return store.storeEvent(streamId, message);
     },
   };
   return {
     store: told,
-    begin: <T>(ids: readonly RequestId[], work: () => Promise<T>): Promise<T> => beginning.run(ids, work),
+    begin: <T>(
+      of: { readonly ids: readonly RequestId[]; readonly principal: Principal },
+      work: () => Promise<T>,
+    ): Promise<T> => beginning.run(of, work),
+    /** The caller whose request began the stream. */
+    async principalOf(eventId: string): Promise<Principal | undefined> {
+      return principals.get((await store.getStreamIdForEventId?.(eventId)) ?? "");
+    },
     async requestsOf(eventId: string): Promise<readonly RequestId[]> {
       return requests.get((await store.getStreamIdForEventId?.(eventId)) ?? "") ?? [];
     },
@@ -243,38 +279,4 @@ function watched(body: ReadableStream<Uint8Array>, onOver: (whole: boolean) => v
       await reader.cancel(reason);
     },
   });
-}
-
-/** What one session subscribed to. */
-function createSubscriptions(
-  { updates, maxSubscriptions }: Pick<ClientSessionDeps, "updates" | "maxSubscriptions">,
-  onUpdate: (uri: string) => void,
-) {
-  const wanted = new SessionInterest();
-  let stop: (() => void) | undefined;
-  return {
-    add(uri: string, sessionIds: readonly string[]): void {
-      if (wanted.size >= maxSubscriptions && !wanted.has(uri)) {
-        throw new PosternError(
-          "rate_limited",
-          `${maxSubscriptions} sessions are subscribed to, the most allowed. Leave one.`,
-        );
-      }
-      wanted.add(uri, sessionIds);
-      stop ??= updates.subscribe((update) => {
-        for (const subscribed of wanted.urisOf(update)) onUpdate(subscribed);
-      });
-    },
-    remove(uri: string): void {
-      wanted.remove(uri);
-      if (wanted.size > 0) return;
-      stop?.();
-      stop = undefined;
-    },
-    clear(): void {
-      wanted.clear();
-      stop?.();
-      stop = undefined;
-    },
-  };
 }

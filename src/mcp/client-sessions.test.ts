@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { createRawMcpClient, type RawStream } from "../../test/support/mcp-raw.ts";
@@ -102,6 +103,38 @@ test("a revoked token ends its streams, its session and its calls within five se
   await expect.poll(allEnded, patient).toBe(true);
   expect(await waiting).toMatch(/unauthenticated/);
   expect((await client.get()).status).toBe(401);
+});
+
+test("a call ends with the caller's right to its folder, and so does the way back to its answer", async () => {
+  const clock = createFakeClock();
+  const slow = slowTool();
+  const { mcpUrl, token, folders, work } = await startMcpServer({ tools: [slow.tool], clock });
+  await mkdir(`${work}/kept`);
+  await folders.add(work, ["coding"]);
+  await folders.add(`${work}/kept`, ["coding"]);
+  const client = createRawMcpClient(mcpUrl, await token("coding:read"));
+  await client.initialize();
+  const [waiting, kept, cut, answered] = await Promise.all([
+    client.call(1, "slow", { dir: work }),
+    client.call(2, "slow", { dir: `${work}/kept` }),
+    client.call(3, "slow", { dir: work }),
+    client.call(4, "slow", { dir: work }),
+  ]);
+  await expect.poll(() => slow.signals.length, patient).toBe(4);
+  for (const call of [cut, answered]) await expect.poll(() => call.lastEventId, patient).not.toBeNull();
+  cut.cut();
+  answered.cut();
+  const back = await client.get({ "last-event-id": cut.lastEventId ?? "" });
+  await folders.remove(work);
+  await clock.advance(2_000);
+  await expect.poll(() => [waiting.ended, back.ended], patient).toEqual([true, true]);
+  expect(kept.ended).toBe(false);
+  slow.finish();
+  await expect.poll(() => kept.messages, patient).toMatchObject([{ id: 2, ...said("done") }]);
+  for (const call of [cut, answered]) {
+    expect((await client.get({ "last-event-id": call.lastEventId ?? "" })).status).toBe(403);
+  }
+  expect([waiting.text, back.text].join("")).not.toContain("done");
 });
 
 test("a tool beyond the caller's scopes is refused before anything is answered", async () => {

@@ -4,6 +4,7 @@ import { oneSession, startMcpServer } from "../../test/support/mcp-server.ts";
 import { driveTool, echoTool, failTool, slowTool } from "../../test/support/mcp-tools.ts";
 import { readOutput, sessionSummary } from "../../test/support/scripted-gateway.ts";
 import { turnEnded } from "../../test/support/session-events.ts";
+import { PosternError } from "../core/errors.ts";
 import type { McpSessions } from "./ports.ts";
 
 const patient = { timeout: 10_000, interval: 20 };
@@ -137,6 +138,30 @@ test("a session that is subscribed to tells of its turns", async () => {
   publish({ kind: "event", event: { ...event, sessionId } });
   await client.ping();
   expect(updated).toEqual([uri]);
+});
+
+test("a session that is subscribed to tells nothing more to a caller that may no longer see it", async () => {
+  let visible = true;
+  const other = readOutput({ sessionId: "0b0c0000-0000-4000-8000-000000000002" });
+  const sessions: McpSessions = {
+    ...oneSession,
+    async read(input, principal, signal) {
+      if (input.sessionId === other.sessionId) return other;
+      if (visible) return oneSession.read(input, principal, signal);
+      throw new PosternError("session_not_found", "Not in a folder of the caller.");
+    },
+  };
+  const { connect, token, publish } = await startMcpServer({ tools: [echoTool], sessions });
+  const client = await connect("2025", await token("coding:read"));
+  const updated: string[] = [];
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => void updated.push(params.uri));
+  const otherUri = `postern://sessions/${other.sessionId}`;
+  for (const each of [uri, otherUri]) await client.subscribeResource({ uri: each });
+  visible = false;
+  const event = { ...turnEnded(), id: "01M7ZA2SG9NK1X0GTPCY33DG0A" };
+  publish({ kind: "event", event: { ...event, sessionId } });
+  publish({ kind: "event", event: { ...event, sessionId: other.sessionId } });
+  await expect.poll(() => updated, patient).toEqual([otherUri]);
 });
 
 test("a session that a client of 2026 listens to tells of its turns, if the caller may see it", async () => {

@@ -58,6 +58,7 @@ export async function startHttpServer(
   const logged: string[] = [];
   const server = createHttpServer({
     accounts,
+    isVisible: (dir, rule) => folders.isVisible(dir, rule),
     log: logInto(logged),
     config: {
       hosts: ["127.0.0.1", "::1"],

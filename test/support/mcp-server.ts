@@ -53,22 +53,26 @@ export async function startMcpServer({
   readonly config?: Partial<HttpConfig>;
 }): Promise<McpTestServer> {
   const followers = new Set<(message: StreamMessage) => void>();
-  const server = await startHttpServer(() => {
-    const deps: McpDeps = {
-      version: "1.2.3",
-      tools,
-      sessions,
-      events: (options) => follow(followers, options),
-      problemOf: (error, requestId) => toProblem(error, requestId).problem,
-      isConnected,
-      clock,
-      log: silent,
-      limits,
-    };
-    const mcp = createMcp(deps);
-    onTestFinished(() => mcp.close());
-    return [healthRoutes, mcpRoutes({ handle: (request) => mcp.handle(request), log: silent, clock })];
-  }, config);
+  const server = await startHttpServer(
+    () => {
+      const deps: McpDeps = {
+        version: "1.2.3",
+        tools,
+        sessions,
+        events: (options) => follow(followers, options),
+        problemOf: (error, requestId) => toProblem(error, requestId).problem,
+        isConnected,
+        clock,
+        log: silent,
+        limits,
+      };
+      const mcp = createMcp(deps);
+      onTestFinished(() => mcp.close());
+      return [healthRoutes, mcpRoutes({ handle: (request) => mcp.handle(request), log: silent, clock })];
+    },
+    config,
+    { clock },
+  );
   const mcpUrl = `${server.url}/mcp`;
   return {
     ...server,

@@ -54,9 +54,14 @@ export function slowTool() {
     name: "slow",
     title: "Slow",
     description: "Takes long.",
-    input: z.strictObject({ sessionId: z.string().optional(), waitMs: z.int().optional() }),
+    input: z.strictObject({
+      sessionId: z.string().optional(),
+      waitMs: z.int().optional(),
+      dir: z.string().optional(),
+    }),
     output: said,
-    async run(_input, _principal, signal) {
+    async run({ dir }, { allowed }, signal) {
+      if (dir !== undefined) allowed?.note({ dir, scope: "coding" });
       signals.push(signal);
       await Promise.race([finish.promise, new Promise((resolve) => signal.addEventListener("abort", resolve))]);
       return { text: "done" };
