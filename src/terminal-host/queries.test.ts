@@ -7,10 +7,11 @@ test("with three viewers attached, one answer to its query reaches the program",
   const spec = scriptSpec(`
     process.stdin.setRawMode(true);
     let got = "";
-    process.stdin.on("data", (data) => { got += data; });
-    process.stdin.once("data", () => {
-      process.stdout.write("\\x1b[c");
-      setTimeout(() => console.log("got " + JSON.stringify(got.slice(1)) + " end"), 700);
+    process.stdin.on("data", (data) => {
+      got += data;
+      if (got === "q") process.stdout.write("\\x1b[c\\x1b[6n");
+      // Answers come in the order of the queries: whatever answers the first one has done so by now.
+      else if (got.endsWith("R")) console.log("got " + JSON.stringify(got.slice(1)) + " end");
     });
     console.log("ready");`);
   await client.spawn(spec);
@@ -19,7 +20,7 @@ test("with three viewers attached, one answer to its query reaches the program",
   await client.write(spec.terminalId, "q");
   await waitUntil(async () => (await client.snapshot(spec.terminalId)).lines.join("").includes("end"), 10_000);
   const { lines } = await client.snapshot(spec.terminalId);
-  expect(lines.find((line) => line.startsWith("got"))).toBe('got "\\u001b[?1;2c" end');
+  expect(lines.find((line) => line.startsWith("got"))).toBe('got "\\u001b[?1;2c\\u001b[2;1R" end');
   for (const stream of streams) stream.close();
 });
 
