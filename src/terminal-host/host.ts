@@ -24,7 +24,7 @@ export interface HostDeps {
 
 /** All terminals of the machine's user, by id. */
 export interface Host {
-  spawn(spec: SpawnSpec): TerminalInfo;
+  spawn(spec: SpawnSpec): Promise<TerminalInfo>;
   list(): readonly TerminalInfo[];
   write(terminalId: string, data: Uint8Array): Promise<void>;
   resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): void;
@@ -163,7 +163,8 @@ export function createHost(deps: HostDeps): Host {
   }
 
   return {
-    spawn(spec) {
+    async spawn(spec) {
+      await screens.ready();
       if (life === "retired") throw new PosternError("terminal_host_unavailable", "This terminal host is leaving.");
       if (!isTerminalId(spec.terminalId)) throw spawnFailed(`${JSON.stringify(spec.terminalId)} is no terminal id`);
       if (terminals.has(spec.terminalId) || recordings.has(spec.terminalId)) {

@@ -24,9 +24,10 @@ async function main(options: HostOptions): Promise<void> {
     log.info({ stateDir }, "another terminal host is running; leaving");
     return;
   }
+  const screens = createScreens({ clock: systemClock, log });
+  void screens.ready(); // its thread loads while the rest begins
   const { leftovers, recordings: found } = await clearLeftovers(stateDir, systemClock);
   const recordings = createRecordings(found, { ...options, log });
-  const screens = createScreens({ clock: systemClock, log });
   const host = createHost({ ...options, clock: systemClock, screens, recordings, log });
   let cancelIdle: (() => void) | undefined;
   let hasPlace = true;

@@ -22,9 +22,9 @@ function feedAt({ maxBehindBytes = 64 * MB } = {}) {
     feed,
     log,
     told,
-    print(bytes: number) {
+    print(bytes: number, asks = false) {
       log.endOffset += bytes;
-      feed.logged();
+      feed.logged(asks);
     },
     pass(ms: number) {
       for (const end = now + ms; now < end; ) {
@@ -99,6 +99,17 @@ test("who waits for the screen waits for no pause", () => {
   feed.reached(10);
   pass(50);
   expect(told).toEqual([10]);
+});
+
+test("a query is told at once, also while the model works on what came before", () => {
+  const { told, print, pass } = feedAt();
+  print(10, true);
+  expect(told).toEqual([10]);
+  print(5);
+  pass(50);
+  expect(told, "it still works on the first").toEqual([10]);
+  print(3, true);
+  expect(told).toEqual([10, 18]);
 });
 
 test("nothing is told after the end, and what was left is said", () => {

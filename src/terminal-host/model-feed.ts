@@ -2,8 +2,8 @@ import type { Clock } from "../core/clock.ts";
 
 /** Decides when the screen model is told how far the output reaches. */
 export interface ModelFeed {
-  /** Output was logged. */
-  logged(): void;
+  /** Output was logged. `asks`: its program may be waiting for the answer to a query, so the model is told at once. */
+  logged(asks: boolean): void;
   /** The model shows all output before `offset`. */
   reached(offset: number): void;
   /** The model has, or is told by other means, all output before `offset`. */
@@ -15,8 +15,7 @@ export interface ModelFeed {
 }
 
 /**
- * Output gathers for so long before the model is told: who typed gets the echo first, and a repaint in pieces is one batch. The answer
- * to a query comes that much later.
+ * Output gathers for so long before the model is told: who typed gets the echo first, and a repaint in pieces is one batch.
  */
 const GATHER_MS = 3;
 /**
@@ -28,13 +27,16 @@ const BURST_BYTES = 4 * 1024 * 1024;
 /** A model that may be behind only little begins earlier, so that the program need not wait for it. */
 const BURST_SHARE = 0.25;
 
-/** `tell` is given the offset that the output reaches, one at a time: while the model works on it, more gathers for the next. */
+/**
+ * `tell` is given the offset that the output reaches, one at a time: while the model works on it, more gathers for the next. Only a query
+ * is told beside it.
+ */
 export function createModelFeed(deps: {
   readonly log: { readonly endOffset: number };
   readonly clock: Clock;
   /** How far behind the model may be. */
   readonly maxBehindBytes: number;
-  readonly tell: (offset: number) => void;
+  readonly tell: (offset: number, asks: boolean) => void;
 }): ModelFeed {
   const { log, clock } = deps;
   const burstBytes = Math.min(BURST_BYTES, deps.maxBehindBytes * BURST_SHARE);
@@ -60,14 +62,17 @@ export function createModelFeed(deps: {
     });
   }
 
-  function flush(): void {
+  function flush(asks = false): void {
     if (closed || log.endOffset <= toldOffset) return;
     toldOffset = log.endOffset;
-    deps.tell(toldOffset);
+    deps.tell(toldOffset, asks);
   }
 
   return {
-    logged: () => gather(clock.now() + BURST_MS),
+    logged(asks) {
+      if (asks) flush(true);
+      else gather(clock.now() + BURST_MS);
+    },
     reached(offset) {
       reachedOffset = offset;
       gather(0);
@@ -75,7 +80,7 @@ export function createModelFeed(deps: {
     skipTo(offset) {
       toldOffset = offset;
     },
-    flush,
+    flush: () => flush(),
     close() {
       closed = true;
       return log.endOffset > toldOffset;

@@ -85,11 +85,11 @@ test("a flood that rests for who types elsewhere loses nothing, also when it is 
       return turns.restMs(reader);
     },
   };
-  turns.typed(-1);
+  turns.awaited(-1);
   const program = run(["/usr/bin/seq", "60000"], {}, resting);
   for (let n = 0; n < 5; n++) {
     await systemClock.sleep(3);
-    turns.typed(-1);
+    turns.awaited(-1);
     program.pty.pause();
     const before = program.output().byteLength;
     await systemClock.sleep(10);

@@ -13,7 +13,7 @@ const alone = 64 * 1024;
 test("a flood reads little at a time while somebody waits for the answer of another terminal", () => {
   const { turns, pass } = turnsAt(1_000);
   expect(turns.budget(1)).toBe(alone);
-  turns.typed(2);
+  turns.awaited(2);
   expect(turns.budget(1)).toBeLessThan(alone);
   pass(1_100);
   expect(turns.budget(1)).toBe(alone);
@@ -23,7 +23,7 @@ test("a flood reads little at a time while somebody waits for the answer of anot
 test("what somebody typed is answered at full speed when nobody else reads", () => {
   const { turns } = turnsAt(1_000);
   expect(turns.budget(1)).toBe(alone);
-  turns.typed(1);
+  turns.awaited(1);
   expect(turns.budget(1)).toBe(alone);
   expect(turns.budget(2)).toBeLessThan(alone);
   expect(turns.budget(1)).toBeLessThan(alone);
@@ -32,7 +32,7 @@ test("what somebody typed is answered at full speed when nobody else reads", () 
 test("a flood leaves off after each turn while somebody types elsewhere, and the program that is typed to does not", () => {
   const { turns, pass } = turnsAt(1_000);
   expect(turns.restMs(1)).toBe(0);
-  turns.typed(2);
+  turns.awaited(2);
   pass(500);
   expect(turns.restMs(1)).toBeGreaterThan(0);
   expect(turns.restMs(2)).toBe(0);

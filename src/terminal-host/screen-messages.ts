@@ -15,8 +15,8 @@ export type ToScreens =
       /** Queries in output before this were answered long ago. */
       readonly answersFrom: number;
     }
-  /** The log now reaches to `offset`; answered by `reached` when the screen does too. */
-  | { readonly type: "output"; readonly terminalId: string; readonly offset: number }
+  /** The log now reaches to `offset`; answered by `reached` when the screen does too. `asks`: the program may wait for an answer. */
+  | { readonly type: "output"; readonly terminalId: string; readonly offset: number; readonly asks: boolean }
   /** Output from `offset` on that the log could not take; what the log held before it is lost. */
   | { readonly type: "direct"; readonly terminalId: string; readonly offset: number; readonly data: Uint8Array }
   /** Takes effect after the output before `offset`. */
@@ -42,6 +42,8 @@ export type ToScreens =
 
 /** What the thread says. */
 export type FromScreens =
+  /** It has loaded. */
+  | { readonly type: "ready" }
   | { readonly type: "reached"; readonly terminalId: string; readonly offset: number }
   /** The model failed on some output and began anew, empty. */
   | { readonly type: "failed"; readonly terminalId: string; readonly error: string }

@@ -8,11 +8,18 @@ import { segmentName } from "./raw-log.ts";
 import type { FromScreens, ToScreens } from "./screen-messages.ts";
 import { createScreenModel, type ScreenModel } from "./screen-model.ts";
 
-/** Parsed at a time before other terminals have their turn: about 5 ms. */
-const BATCH_BYTES = 128 * 1024;
+/** Parsed at a time before another terminal has its turn: about 1 ms, which the answer to another program's query waits. */
+const BATCH_BYTES = 32 * 1024;
 
 /** How much the thread steps back behind those who pass output and keys on: to about a third of their share of a busy processor. */
 const STEP_BACK = 5;
+
+/**
+ * So long after a query the thread rests between the batches of others: the next query then finds a thread that slept, which the system lets
+ * run at once, and not one that has used up its share of a busy processor. Others are parsed at some 10 MB/s meanwhile.
+ */
+const ASKED_FOR_MS = 1_000;
+const REST_MS = 2;
 
 interface Screen {
   readonly terminalId: string;
@@ -31,13 +38,17 @@ interface Screen {
   sizes: number;
   readonly paints: { readonly offset: number; readonly requestId: number; readonly plain: boolean }[];
   announced: boolean;
+  /** A query may stand before this offset, whose program waits: until then it comes first. */
+  asksUntil: number;
 }
 
 const screens = new Map<string, Screen>();
 const batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
 let scheduled = false;
+let askedUntil = 0;
 
 flushCompileCache(); // the thread ends by being terminated
+say({ type: "ready" });
 // On Linux this is of the calling thread alone, elsewhere of the whole process.
 if (process.platform === "linux") setPriority(Math.min(getPriority() + STEP_BACK, constants.priority.PRIORITY_LOW));
 
@@ -52,6 +63,10 @@ parentPort?.on("message", (message: ToScreens) => {
     case "output":
       screen.end = message.offset;
       screen.announced = false;
+      if (message.asks) {
+        screen.asksUntil = message.offset;
+        askedUntil = performance.now() + ASKED_FOR_MS;
+      }
       break;
     case "direct":
       writeDirectly(screen, message);
@@ -86,6 +101,7 @@ function open(message: Extract<ToScreens, { type: "open" }>): void {
     sizes: message.sizes,
     paints: [],
     announced: true,
+    asksUntil: 0,
   });
 }
 
@@ -189,17 +205,33 @@ function closeSegment(screen: Screen): void {
   screen.segment = undefined;
 }
 
-/** Goes on with those that are behind, a batch each, with the messages that came in between handled first. */
+/** Continues with those that are behind, with the messages that came in between handled first. */
 function schedule(): void {
-  if (scheduled || ![...screens.values()].some((screen) => screen.at < screen.end)) return;
+  if (scheduled || ![...screens.values()].some(isBehind)) return;
   scheduled = true;
-  setImmediate(() => {
+  const hurries = [...screens.values()].some(isAsked) || performance.now() >= askedUntil;
+  const parse = (): void => {
     scheduled = false;
-    for (const screen of screens.values()) {
-      if (screen.at < screen.end) step(screen);
+    const behind = [...screens.values()].filter(isBehind);
+    for (const screen of behind.filter(isAsked)) step(screen);
+    const next = behind.find(isBehind);
+    if (next !== undefined) {
+      step(next);
+      screens.delete(next.terminalId); // to the end: one after another
+      screens.set(next.terminalId, next);
     }
     schedule();
-  });
+  };
+  if (hurries) setImmediate(parse);
+  else setTimeout(parse, REST_MS);
+}
+
+function isAsked({ at, asksUntil }: Screen): boolean {
+  return at < asksUntil;
+}
+
+function isBehind({ at, end }: Screen): boolean {
+  return at < end;
 }
 
 function say(message: FromScreens): void {

@@ -78,6 +78,28 @@ test("a thread that dies is replaced, its screens painted anew and no query answ
   screens.close("good");
 });
 
+test("a thread is ready when it has loaded, and one that dies before keeps nobody waiting", async () => {
+  const threads: Worker[] = [];
+  const screens = createScreens({ clock: systemClock, log: silentLog }, () => {
+    const thread = startScreenWorker();
+    threads.push(thread);
+    return thread;
+  });
+  const dying = screens.ready();
+  await threads[0]?.terminate();
+  await dying;
+  await waitUntil(async () => {
+    await screens.ready();
+    return threads.length === 2;
+  });
+  const source = await makeSource("one");
+  screens.open(source);
+  source.log.append(Buffer.from("\x1b[6n"));
+  screens.output("one", source.log.endOffset, true);
+  await waitUntil(() => source.answers === "\x1b[1;1R");
+  screens.close("one");
+});
+
 test("output that the log could not take reaches the screen all the same", async () => {
   const screens = createScreens({ clock: systemClock, log: silentLog });
   const source = await makeSource("one");

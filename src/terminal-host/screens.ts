@@ -21,9 +21,11 @@ export interface ScreenSource {
 
 /** The thread that keeps all screens; it reads their output from the raw logs, so nothing but offsets travels. */
 export interface Screens {
+  /** Resolves when the thread can answer, or cannot be had: a program that asks at its start gives up within 100 ms. */
+  ready(): Promise<void>;
   open(source: ScreenSource): void;
-  /** The log reaches to `offset` now; answered by {@link ScreenSource.onReached}. */
-  output(terminalId: string, offset: number): void;
+  /** The log reaches to `offset` now; answered by {@link ScreenSource.onReached}. `asks`: a program waits, so this screen comes before others. */
+  output(terminalId: string, offset: number, asks?: boolean): void;
   /** Output from `offset` on that the log could not take. */
   direct(terminalId: string, output: { readonly offset: number; readonly data: Uint8Array }): void;
   /** The size with this number, which takes effect at its offset. */
@@ -54,6 +56,9 @@ const CALM_MS = 60_000;
 const RESTART_MIN_MS = 20;
 const RESTART_MAX_MS = 5_000;
 
+/** A program is kept waiting no longer than this for a thread that does not start. */
+const READY_WAIT_MS = 2_000;
+
 /** A thread without screens is kept for this long: it takes 25 MB, and 100 ms to start. */
 const KEEP_IDLE_MS = 60_000;
 
@@ -74,20 +79,24 @@ export function createScreens(
   let diedAt = Number.NEGATIVE_INFINITY;
   let restartMs = RESTART_MIN_MS;
   let restarting = false;
-  let worker: Worker | undefined;
+  let worker: { readonly thread: Worker; readonly began: PromiseWithResolvers<void> } | undefined;
   let cancelIdle: (() => void) | undefined;
 
-  function start(): Worker {
-    const started = startWorker();
+  function start(): typeof worker & object {
+    const began = Promise.withResolvers<void>();
+    const started = { thread: startWorker(), began };
     let failure: unknown;
-    started.on("message", onMessage);
-    started.on("error", (error) => {
+    started.thread.on("message", (message: FromScreens) =>
+      message.type === "ready" ? began.resolve() : onMessage(message),
+    );
+    started.thread.on("error", (error) => {
       failure = error;
     });
-    started.on("exit", () => {
+    started.thread.on("exit", () => {
+      began.resolve();
       if (worker === started) replaceLater(failure);
     });
-    started.unref();
+    started.thread.unref();
     return started;
   }
 
@@ -106,7 +115,7 @@ export function createScreens(
     for (const source of sources.values()) {
       const { terminalId, log: raw } = source;
       open(source, again ? raw.endOffset : raw.startOffset, raw.endOffset);
-      say({ type: "output", terminalId, offset: raw.endOffset });
+      say({ type: "output", terminalId, offset: raw.endOffset, asks: false });
     }
     for (const [requestId, { terminalId, offset, plain }] of paints) {
       say({ type: "paint", terminalId, requestId, offset, plain });
@@ -124,7 +133,7 @@ export function createScreens(
     }
   }
 
-  function onMessage(message: FromScreens): void {
+  function onMessage(message: Exclude<FromScreens, { type: "ready" }>): void {
     switch (message.type) {
       case "reached":
         sources.get(message.terminalId)?.onReached(message.offset);
@@ -147,7 +156,7 @@ export function createScreens(
   function say(message: ToScreens): void {
     if (restarting) return;
     worker ??= start();
-    worker.postMessage(message);
+    worker.thread.postMessage(message);
   }
 
   function stopWhenIdle(): void {
@@ -156,16 +165,24 @@ export function createScreens(
       if (sources.size > 0) return;
       const idle = worker;
       worker = undefined;
-      void idle?.terminate();
+      void idle?.thread.terminate();
     });
   }
 
   return {
+    async ready() {
+      if (restarting) return;
+      worker ??= start();
+      if (sources.size === 0) stopWhenIdle();
+      const timeout = Promise.withResolvers<void>();
+      const cancel = clock.after(READY_WAIT_MS, timeout.resolve);
+      await Promise.race([worker.began.promise, timeout.promise]).finally(cancel);
+    },
     open(source) {
       sources.set(source.terminalId, source);
       open(source, 0, 0);
     },
-    output: (terminalId, offset) => say({ type: "output", terminalId, offset }),
+    output: (terminalId, offset, asks = false) => say({ type: "output", terminalId, offset, asks }),
     direct: (terminalId, output) => say({ type: "direct", terminalId, ...output }),
     resize: (terminalId, change) => say({ type: "resize", terminalId, ...change }),
     paint(terminalId, offset, plain = false) {

@@ -6,6 +6,7 @@ import { createModelFeed } from "./model-feed.ts";
 import { createOutputFlow } from "./output-flow.ts";
 import { outputFrame } from "./protocol.ts";
 import { type PtyExit, startPty } from "./pty.ts";
+import { watchQueries } from "./query-watch.ts";
 import type { RawLog } from "./raw-log.ts";
 import type { ReadTurns } from "./read-turns.ts";
 import type { Screens } from "./screens.ts";
@@ -81,8 +82,9 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     log,
     clock,
     maxBehindBytes: modelMaxBytes,
-    tell: (offset) => screens.output(terminalId, offset),
+    tell: (offset, asks) => screens.output(terminalId, offset, asks),
   });
+  const queries = watchQueries();
   const flow = createOutputFlow(pty, {
     readers: viewers,
     model: { backlogBytes: () => (exit === null ? log.endOffset - reachedOffset : 0) },
@@ -107,7 +109,9 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       const frame = outputFrame(data);
       for (const viewer of viewers) viewer.onOutput(frame, offset, data.byteLength);
     }
-    if (log.append(data)) feed.logged();
+    const asks = queries.push(data);
+    if (asks) deps.turns.awaited(pty.pid);
+    if (log.append(data)) feed.logged(asks);
     else passDirectly(data, offset);
     flow.update();
   }
@@ -150,7 +154,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       leaseKey = newKey;
     },
     write(data) {
-      deps.turns.typed(pty.pid);
+      deps.turns.awaited(pty.pid);
       return pty.write(data);
     },
     resize({ cols, rows }) {
