@@ -17,6 +17,7 @@ import {
   checkGateway,
   checkGit,
   checkNode,
+  checkSandbox,
   checkSmoke,
   checkStore,
   checkTerminalHost,
@@ -104,13 +105,19 @@ async function lookAtAgents(
       logIn: loginArgs.length === 0 ? null : [binary, ...loginArgs].map(shellWord).join(" "),
     };
   };
+  const sandboxes = list.agents.map(async ({ name, binary }): Promise<readonly Finding[]> => {
+    const template = agents.template(name);
+    if (binary === null || template.checkSandbox === undefined) return [];
+    return [checkSandbox(name, await template.checkSandbox(binary, agents.environmentOf(template)))];
+  });
+  const inSandboxes = (await Promise.all(sandboxes)).flat();
   const starts: Finding[] = [];
   if (smoke) {
     for (const { name, binary } of list.agents) {
       if (binary !== null) starts.push(checkSmoke(name, await smokeStart(agents, name), fixesOf(name)));
     }
   }
-  return [...checkAgents(list, fixesOf), ...starts];
+  return [...checkAgents(list, fixesOf), ...inSandboxes, ...starts];
 }
 
 function exposureFacts(config: Config): Parameters<typeof checkExposure>[0] {

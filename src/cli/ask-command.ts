@@ -180,6 +180,7 @@ function printAnswer(answer: AskOutput, context: CliContext): void {
       `Earlier work was rescued: \`postern rescue restore ${plainLine(answer.sessionId)}\` puts it back.\n`,
     );
   }
+  for (const warning of answer.warnings) context.stderr(`Warning: ${plainLine(answer.agent)}: ${plainLine(warning)}\n`);
   if (isUnderWay(answer))
     context.stderr(`Still running. Follow it with \`postern coding read ${plainLine(answer.sessionId)}\`.\n`);
   const attention = attentionText(answer);

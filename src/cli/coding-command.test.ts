@@ -158,6 +158,13 @@ test.each([
   expect(run.stderr).toContain(`postern: ${message}`);
 });
 
+test("ask prints what does not work around the agent", async () => {
+  const answer = askOutput({ turns: [turn(0, "hi")], warnings: ["Its sandbox\nis broken. To fix it: sudo repair"] });
+  const run = await coding({ coding_ask: [{ body: answer }] }, ["ask", "hi"]);
+  expect(run.stderr).toContain("Warning: claude-code: Its sandbox is broken. To fix it: sudo repair\n");
+  expect(run.code).toBe(0);
+});
+
 test("what a transcript holds cannot act on the terminal", async () => {
   const evil = "a\u001b]52;c;ZXZpbA==\u0007b\u009b2Jc\rd";
   const body = readOutput({ turns: [turn(0, evil)], dir: `/srv/${evil}`, title: evil });

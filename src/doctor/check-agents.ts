@@ -15,6 +15,12 @@ export type SmokeResult =
   | { readonly started: true; readonly afterMs: number }
   | { readonly started: false; readonly reason: string };
 
+/** Why an agent's own sandbox does not work. */
+export interface SandboxProblem {
+  readonly message: string;
+  readonly fix: string | null;
+}
+
 /** Binary, version and log-in of each agent, and which one is the default. */
 export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => AgentFixes): readonly Finding[] {
   const { agents, availableAgents } = list;
@@ -66,4 +72,10 @@ export function checkSmoke(name: string, result: SmokeResult, { install }: Agent
   const check = `start of ${name}`;
   if (result.started) return ok(check, `Ready for a prompt after ${(result.afterMs / 1000).toFixed(1)} s.`);
   return failure(check, result.reason, install);
+}
+
+/** Whether the commands of an agent run in its own sandbox. */
+export function checkSandbox(name: string, problem: SandboxProblem | null): Finding {
+  const check = `sandbox of ${name}`;
+  return problem === null ? ok(check, "Commands run in it.") : warning(check, problem.message, problem.fix);
 }

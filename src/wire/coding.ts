@@ -85,6 +85,9 @@ export const sessionSummarySchema = z
       .string()
       .nullable()
       .describe("Why the last turn ended without an answer, in the words of the agent or its vendor. Untrusted."),
+    warnings: z
+      .array(z.string())
+      .describe("What does not work around the live agent, such as its sandbox, and how to fix it. Untrusted."),
     continuedBy: z.string().nullable(),
     closedAt: z.string().nullable(),
   })

@@ -92,6 +92,7 @@ export function sessionSummary(differs: Partial<SessionSummary> = {}): SessionSu
     signal: null,
     failure: null,
     turnFailure: null,
+    warnings: [],
     continuedBy: null,
     closedAt: null,
     ...differs,

@@ -27,6 +27,7 @@ const session: SessionSummary = {
   screen: null,
   resetsAt: null,
   turnFailure: null,
+  warnings: [],
   sizeBytes: 1,
   exitCode: null,
   signal: null,

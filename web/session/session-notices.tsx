@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { LifeBuoy, X } from "lucide-react";
+import { LifeBuoy, TriangleAlert, X } from "lucide-react";
 import { Link } from "react-router";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 import { rescueRestoreOutputSchema } from "../../src/wire/rescue.ts";
@@ -28,8 +28,9 @@ export function SessionNotices({
 }) {
   const said = closed === null ? null : closedWords(closed);
   const rescue = summary.worktree?.rescue ?? null;
-  const { continuedBy: continued, turnFailure } = summary;
-  if (trouble === null && said === null && rescue === null && continued === null && turnFailure === null) return null;
+  const { continuedBy: continued, turnFailure, warnings } = summary;
+  const isEmpty = [trouble, said, rescue, continued, turnFailure].every((notice) => notice === null);
+  if (isEmpty && warnings.length === 0) return null;
   return (
     <div className="flex flex-col gap-2 border-b border-line bg-ground px-3 py-2">
       {trouble !== null && <ErrorNotice error={trouble} />}
@@ -38,6 +39,11 @@ export function SessionNotices({
           The last turn ended without an answer. The agent's reason: <ClaimedName name={turnFailure} />
         </Notice>
       )}
+      {warnings.map((warning) => (
+        <Notice key={warning} tone="lamp" icon={TriangleAlert}>
+          <ClaimedName name={warning} />
+        </Notice>
+      ))}
       {said !== null && (
         <div role="status">
           <Notice>

@@ -7,6 +7,7 @@ import { type CodexHook, trustedHookArguments } from "./codex-hooks.ts";
 import { instructionsArguments } from "./codex-instructions.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
+import { checkCodexSandbox } from "./codex-sandbox.ts";
 import { findInDayFolders, uuidFile } from "./find-transcript.ts";
 import { createHolderMemory } from "./holder-memory.ts";
 import { parsePayload, sharedEvent } from "./hook-payload.ts";
@@ -75,6 +76,7 @@ export const codex: AgentTemplate = {
   liveState: async () => null,
   liveStatePath: () => null,
   loginState,
+  checkSandbox: (binary, env) => checkCodexSandbox(binary, { env, home: homeOf(env) }),
 };
 
 const recentSessions = createHolderMemory(lockedSessions);

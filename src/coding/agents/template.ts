@@ -90,6 +90,14 @@ export interface PasteHabits {
   readonly editorKey: string | null;
 }
 
+/** Something around an agent that its user can fix. */
+export interface AgentProblem {
+  /** One sentence. Parts of it may be the agent's own words. */
+  readonly message: string;
+  /** The command that fixes it; null when there is no single one. */
+  readonly fix: string | null;
+}
+
 /** Whether the agent can reach its vendor. */
 export type LoginState = "logged_in" | "logged_out" | "key_variable" | "unknown";
 
@@ -233,6 +241,8 @@ export interface AgentTemplate {
   /** The file that {@link liveState} reads, to be watched; null for an agent that keeps none. Then its transcript tells when turns begin and end. */
   liveStatePath(process: { readonly pid: number; readonly env: Environment }): string | null;
   loginState(binary: string, env: Environment): Promise<LoginState>;
+  /** Why the agent's own sandbox does not work here, null when it does. Missing for an agent without one. */
+  readonly checkSandbox?: (binary: string, env: Environment) => Promise<AgentProblem | null>;
   /** Arguments of the agent's interactive log-in. */
   readonly loginArgs: readonly string[];
   /** The same for a log-in with a code that is given in any browser, on any machine; missing where the agent has none. */

@@ -33,6 +33,7 @@ export class LiveSession {
   #ending: Promise<void> | null = null;
   #cancelTick = (): void => undefined;
   #closed = false;
+  #warnings: readonly string[] = [];
 
   constructor(deps: LiveSessionDeps, input: LiveSessionInput) {
     this.#deps = deps;
@@ -72,6 +73,14 @@ export class LiveSession {
   /** How the process ended, `unknown` when nobody saw it; null while it lives. */
   get exit(): TerminalExit | "unknown" | null {
     return this.#exit;
+  }
+  /** What does not work around the agent, in sentences. Not kept over a restart of the gateway. */
+  get warnings(): readonly string[] {
+    return this.#warnings;
+  }
+  warn(sentence: string): void {
+    this.#warnings = [...this.#warnings, sentence];
+    this.changes.notify();
   }
   /** Whether the id is a stand-in until the agent tells its own. */
   get provisional(): boolean {

@@ -139,6 +139,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         origin: "launched",
       });
       byTerminal.set(terminalId, session);
+      void warnOfSandbox(session, order);
       await session.begin();
       deps.log.info(
         { sessionId: record.sessionId, agent: order.template.name, pid: info.pid, kind: order.kind },
@@ -156,6 +157,17 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       if (losses !== lossesBefore) {
         onLoss().catch((error: unknown) => deps.log.error({ error }, "cannot take up what the terminal host knows"));
       }
+    }
+  }
+
+  /** Beside the start, which does not wait for it. An agent that is to do everything freely runs nothing in its sandbox. */
+  async function warnOfSandbox(session: LiveSession, order: LaunchOrder): Promise<void> {
+    if (order.permissionMode === "all") return;
+    try {
+      const problem = await order.template.checkSandbox?.(order.binary, order.env);
+      if (problem) session.warn(`${problem.message}${problem.fix === null ? "" : ` To fix it: ${problem.fix}`}`);
+    } catch (error) {
+      deps.log.warn({ error, agent: order.template.name }, "cannot check an agent's sandbox");
     }
   }
 

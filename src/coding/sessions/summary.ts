@@ -71,6 +71,7 @@ export function summarize({
         ? { exitCode: record.exitCode, signal: record.signal, lastScreen: record.lastScreen ?? "" }
         : null,
     turnFailure: turnFailureOf(transcript),
+    warnings: alive ? [...live.warnings] : [],
     continuedBy: record.continuedBy,
     closedAt: record.closedAt === null ? null : isoTime(record.closedAt),
   };

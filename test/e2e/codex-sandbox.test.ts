@@ -1,0 +1,73 @@
+import { spawnSync } from "node:child_process";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { codex } from "../../src/coding/agents/codex.ts";
+import { loadConfig } from "../../src/config.ts";
+import { diagnose } from "../../src/diagnose.ts";
+import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+
+/** Codex takes it for the system's by the options that its help names. */
+const refusingBubblewrap = `#!/bin/sh
+[ "$1" = --help ] && exec echo "--as-pid-1 --bind-fd --ro-bind-fd --perms"
+echo "bwrap: Creating new namespace failed: Operation not permitted" >&2
+exit 1
+`;
+
+let whole: World;
+/** The same, where bubblewrap gets no namespace. */
+let broken: World;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  whole = await createWorld({ agents: true });
+  const bin = join(whole.root, "bin");
+  await mkdir(bin);
+  await writeFile(join(bin, "bwrap"), refusingBubblewrap);
+  await chmod(join(bin, "bwrap"), 0o755);
+  broken = { ...whole, env: { ...whole.env, PATH: `${bin}:${whole.env["PATH"]}` } };
+  gateway = await startGateway(broken);
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await whole.close();
+});
+
+async function sandboxFinding({ env }: World) {
+  const findings = await diagnose(loadConfig(env), { smoke: false });
+  return findings.find(({ check }) => check === "sandbox of codex");
+}
+
+test("doctor runs Codex's sandbox, and says why it does not work", async () => {
+  expect(await sandboxFinding(whole)).toMatchObject({ level: "ok" });
+  expect(await sandboxFinding(broken)).toMatchObject({
+    level: "warning",
+    message: expect.stringContaining("user namespaces (bwrap: Creating new namespace failed: Operation not permitted)"),
+  });
+});
+
+// A newer bubblewrap needs no helper program, nor does the one that Codex brings.
+const hasOldBubblewrap = /^(?!.*--argv0).*--perms/s.test(
+  spawnSync("bwrap", ["--help"], { encoding: "utf8" }).stdout ?? "",
+);
+
+test.skipIf(!hasOldBubblewrap)(
+  "a state folder below the temporary folder is named (needs bubblewrap before 0.9)",
+  async () => {
+    const env = { ...whole.env, TMPDIR: whole.root };
+    expect(await codex.checkSandbox?.(inject("agents").codex, env)).toMatchObject({
+      message: expect.stringContaining(`codex is below the temporary folder ${whole.root}`),
+    });
+  },
+);
+
+test("a session says that its sandbox does not work, unless it uses none", async () => {
+  const { api } = gateway;
+  const ask = { agent: "codex", dir: whole.repository, prompt: "hello", waitMs: 60_000 };
+  const [asking, free] = await Promise.all([api.ask(ask), api.ask({ ...ask, permissionMode: "all" })]);
+  // The start does not wait for the check.
+  const warnings = async () => (await api.read(asking.sessionId)).warnings;
+  await expect.poll(warnings, { timeout: 20_000 }).toEqual([expect.stringContaining("user namespaces")]);
+  expect(free.warnings).toEqual([]);
+});
