@@ -103,9 +103,9 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
     ...(request.kind === "resume" ? ["resume"] : []),
     // Else a daemon and an updater outlive the terminal.
     "--no-daemon",
-    // On resume too: a changed directory opens a dialog.
+    // On resume too: a changed directory opens a dialog. By no name, which may lead elsewhere by now: the one that it was started in.
     "-C",
-    request.dir,
+    ".",
     "-a",
     approval,
     "-s",
