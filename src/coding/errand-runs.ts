@@ -1,5 +1,6 @@
+import { realpath } from "node:fs/promises";
 import type { Clock } from "../core/clock.ts";
-import { hasCode, messageOf } from "../core/errors.ts";
+import { hasCode, isErrno, messageOf } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
@@ -190,10 +191,11 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
     const { agent, kind, program, terminalId } = errand;
     errand.state = "running"; // before the host lists it
     try {
-      const place = { cwd: program.env["HOME"] ?? "/", ...program, ...size };
+      const cwd = await realpath(program.env["HOME"] ?? "/");
+      const place = { cwd, ...program, ...size };
       await host.spawn({ terminalId, leaseKey: errand.errandId, ...place, keepRecording: false });
     } catch (error) {
-      if (!hasCode(error, "spawn_failed")) throw error;
+      if (!hasCode(error, "spawn_failed") && !isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) throw error;
       const told = `The ${words[kind]} of ${agent} cannot be started: ${messageOf(error)}`;
       throw codingError("agent_start_failed", told, { cause: error });
     }

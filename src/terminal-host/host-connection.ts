@@ -213,6 +213,7 @@ const CODES: ReadonlySet<string> = new Set<TerminalHostErrorCode>([
   "lease_held",
   "terminal_exists",
   "spawn_failed",
+  "dir_changed",
   "terminal_gone",
   "terminal_host_unavailable",
   "input_queue_full",

@@ -158,7 +158,7 @@ export function createHost(deps: HostDeps): Host {
       return terminal;
     } catch (error) {
       log?.remove();
-      throw spawnFailed(messageOf(error));
+      throw error instanceof PosternError ? error : spawnFailed(messageOf(error));
     }
   }
 
@@ -231,7 +231,6 @@ export function clampSize({ cols, rows }: { readonly cols: number; readonly rows
 function checkProgram({ argv: [program], cwd }: SpawnSpec): void {
   if (!program.startsWith("/")) throw spawnFailed(`${program} is no absolute path`);
   try {
-    if (!statSync(cwd).isDirectory()) throw new Error(`${cwd} is no directory`);
     if (!statSync(program).isFile()) throw new Error(`${program} is no file`);
     accessSync(program, constants.X_OK);
     accessSync(cwd, constants.X_OK);

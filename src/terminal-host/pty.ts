@@ -5,6 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { createInputQueue } from "./input-queue.ts";
 import { loadNativePty } from "./native-pty.ts";
 import type { ReadTurns } from "./read-turns.ts";
+import { openWorkingDir } from "./working-dir.ts";
 
 /** How a program ended. */
 export interface PtyExit {
@@ -43,6 +44,8 @@ export interface Pty {
   resume(): void;
 }
 
+type Forked = ReturnType<ReturnType<typeof loadNativePty>["native"]["fork"]>;
+
 /** One read of the kernel never gives more than 4 KB, so several are taken for each event. */
 const SCRATCH_BYTES = 64 * 1024;
 const KERNEL_READ_BYTES = 4096;
@@ -55,7 +58,10 @@ const QUIET_AFTER_EXIT_MS = 250;
 const signalNames = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 
-/** Starts `spec` in a new pseudo-terminal. A program that cannot be executed exits with 1 and says why in its output. */
+/**
+ * Starts `spec` in a new pseudo-terminal. A program that cannot be executed exits with 1 and says why in its output.
+ * @throws PosternError `dir_changed` when `cwd` leads through a link
+ */
 export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
   const { native, helperPath } = loadNativePty();
   const [file, ...args] = spec.argv;
@@ -76,7 +82,9 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     tellEnd();
     if (!readToEnd) deps.clock.after(QUIET_AFTER_EXIT_MS, endWhenQuiet);
   };
-  const { fd, pid } = native.fork(file, args, env, spec.cwd, spec.cols, spec.rows, -1, -1, true, helperPath, onExit);
+  const { fd, pid } = forkIn(spec.cwd, (cwd) =>
+    native.fork(file, args, env, cwd, spec.cols, spec.rows, -1, -1, true, helperPath, onExit),
+  );
   const stream = openStream(fd, pid, onRead);
   // Once the stream let go of the descriptor, its number may belong to another file.
   const input = createInputQueue((data, at) => (stream.destroyed ? undefined : writeSync(fd, data, at)), deps.clock);
@@ -162,6 +170,24 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
       tellEnd();
     },
   };
+}
+
+/** @throws PosternError `dir_changed` | `spawn_failed`; nothing runs then */
+function forkIn(dir: string, fork: (cwd: string) => Forked): Forked {
+  const workingDir = openWorkingDir(dir);
+  try {
+    const forked = fork(workingDir.path);
+    try {
+      workingDir.verify();
+      return forked;
+    } catch (error) {
+      closeSync(forked.fd);
+      process.kill(-forked.pid, "SIGKILL");
+      throw error;
+    }
+  } finally {
+    workingDir.close();
+  }
 }
 
 /** @throws when the system refuses the descriptor; the program is ended then */

@@ -7,6 +7,7 @@ export type TerminalHostErrorCode =
   | "lease_held"
   | "terminal_exists"
   | "spawn_failed"
+  | "dir_changed"
   | "terminal_gone"
   | "terminal_host_unavailable"
   | "input_queue_full"

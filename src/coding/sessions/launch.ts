@@ -35,7 +35,7 @@ export interface PreparedLaunch {
   readonly inboxPath: string;
   /** Makes the launch's folder and what its template puts there. Nothing runs yet. */
   plan(): Promise<LaunchPlan>;
-  /** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` */
+  /** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` | `dir_not_allowed` (replaced by a link) */
   run(plan: LaunchPlan): Promise<TerminalInfo>;
 }
 
@@ -153,6 +153,7 @@ function explainSpawn(error: unknown, order: LaunchOrder): unknown {
       cause: error,
     });
   }
+  if (hasCode(error, "dir_changed")) return codingError("dir_not_allowed", error.message, { cause: error });
   if (error instanceof PosternError && error.code === "spawn_failed") {
     return codingError("agent_start_failed", `Cannot start ${order.template.name}: ${error.message}`, {
       cause: error,
