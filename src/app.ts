@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { sql } from "kysely";
 import type { Accounts, Principal } from "./accounts/index.ts";
 import { type BegunStart, beginStart } from "./begin-start.ts";
 import { type AgentRegistry, type Coding, createCoding, createCodingTools, hookCommand } from "./coding/index.ts";
@@ -169,6 +170,7 @@ async function start(
       memory,
       mcp,
       tools,
+      ready: { store: () => sql`select 1`.execute(db), terminalHost: () => host.list() },
     }),
   });
   disposer.add(() => server.close());

@@ -25,7 +25,9 @@ import {
   openApiRoutes,
   passkeyRoutes,
   placeRoutes,
+  type ReadyParts,
   type RouteModule,
+  readyRoutes,
   recordingRoutes,
   rescueRoutes,
   signInRoutes,
@@ -58,6 +60,7 @@ export interface RouteParts {
   readonly memory: Memory;
   readonly mcp: Mcp;
   readonly tools: readonly Tool<Principal>[];
+  readonly ready: ReadyParts;
 }
 
 /** What a gateway answers, each room's routes with what they need of the others. */
@@ -66,6 +69,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
   const baseUrl = (): string => parts.place().baseUrl;
   return [
     healthRoutes,
+    readyRoutes(parts.ready),
     manifestRoutes({ manifest: createManifestSource({ gateway, tools, folders, agents }) }),
     openApiRoutes({ version: packageVersion }),
     docsRoutes,

@@ -9,7 +9,7 @@ export { decisionRoutes } from "./decision-routes.ts";
 export { docsRoutes } from "./docs-routes.ts";
 export { eventRoutes } from "./event-routes.ts";
 export { folderRoutes } from "./folder-routes.ts";
-export { healthRoutes } from "./health-routes.ts";
+export { healthRoutes, type ReadyParts, readyRoutes } from "./health-routes.ts";
 export { type LogRoutesDeps, logRoutes } from "./log-routes.ts";
 export { manifestRoutes } from "./manifest-routes.ts";
 export { mcpRoutes } from "./mcp-routes.ts";

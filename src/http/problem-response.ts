@@ -1,5 +1,5 @@
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
-import { PosternError } from "../core/errors.ts";
+import { isErrno, PosternError } from "../core/errors.ts";
 import type { Problem, ProblemCode } from "../wire/problem.ts";
 import { type ChallengedRequest, challenge } from "./challenge.ts";
 
@@ -48,6 +48,7 @@ export const problemStatuses = {
   too_many_sessions: 429,
   rate_limited: 429,
   internal_error: 500,
+  store_unavailable: 503,
   agent_start_failed: 503,
   worktree_failed: 503,
   terminal_host_unavailable: 503,
@@ -68,12 +69,16 @@ const fastifyCodes: Readonly<Record<string, ProblemCode>> = {
 const speaking: ReadonlySet<ProblemCode> = new Set(["agent_start_failed", "worktree_failed", "gateway_stopping"]);
 
 const silentDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
+  store_unavailable:
+    "The gateway cannot read or write its data: the store does not answer, or the disk is full or read-only. Try again later; the gateway's log has the reason.",
   terminal_host_unavailable: "The process that keeps the terminals is not there. It is being started again.",
   transcript_unreadable: "The session's transcript cannot be read at the moment. Try again.",
 };
 
 /** How long a caller waits after a 429 or a stop, when the error does not say. */
 const defaultRetryAfterMs = 1_000;
+/** A database server is back in seconds at best, and a full disk in minutes. */
+const storeRetryAfterMs = 5_000;
 
 /** An error, ready to be sent. */
 export interface ProblemResponse {
@@ -113,12 +118,14 @@ export function toProblem(
         ? { "www-authenticate": challenge(request, { error: code, scope: details["scope"] }) }
         : {}),
       ...(status === 429 || code === "gateway_stopping" ? { "retry-after": seconds(retryAfterMs) } : {}),
+      ...(code === "store_unavailable" ? { "retry-after": seconds(storeRetryAfterMs) } : {}),
     },
   };
 }
 
 function codeOf(error: unknown): ProblemCode {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return "internal_error";
+  if (isErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) return "store_unavailable"; // of any file of the state folder
   if (!(error instanceof PosternError)) return fastifyCodes[error.code] ?? "internal_error";
   return isProblemCode(error.code) ? error.code : "internal_error";
 }

@@ -1,3 +1,5 @@
+import { StoreFailure } from "./store-failure.ts";
+
 /** Writes of requests that are under way at the same time, made durable together. */
 export interface Commits<Writes, Result> {
   /** Resolves when it is durable. Rejects when it cannot be written; the others are not touched by that. */
@@ -36,8 +38,8 @@ export function createCommits<Writes, Result, Within>(deps: {
     } catch (error) {
       const [first, ...others] = batch;
       if (first === undefined) return;
-      if (others.length === 0) {
-        first.failed(error);
+      if (others.length === 0 || error instanceof StoreFailure) {
+        for (const one of batch) one.failed(error);
         return;
       }
       // One of them is at fault; which one shows when each is written alone.

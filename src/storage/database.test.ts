@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
 import { silentLog } from "../core/log.ts";
 import { openDatabase } from "./database.ts";
+import { inspectStore } from "./inspect.ts";
 
 const run = promisify(execFile);
 const openStoreProgram = fileURLToPath(new URL("../../test/support/open-store.ts", import.meta.url));
@@ -212,6 +213,36 @@ describe("the SQLite file", () => {
       code: "store_unavailable",
       message: expect.stringContaining("letter.txt"),
     });
+  });
+
+  test("that lost all or part of its content is refused, and never taken for a new store", async () => {
+    const store = await openSqliteTestStore();
+    await store.db.insertInto("folders").values({ path: "/a", scopes: "[]", created_at: 1 }).execute();
+    await sql`pragma wal_checkpoint(truncate)`.execute(store.db);
+    const whole = await readFile(store.place.path);
+    const path = join(store.place.path, "..", "damaged.db");
+    const copies = join(path, "..", "backups");
+    for (const size of [0, 1, 50, 100, 511, 512, 4_095, 4_096, 8_192, whole.length - 4_096]) {
+      await writeFile(path, whole.subarray(0, size));
+      const opening = openDatabase({ url: null, path, copies, log: silentLog });
+      await expect(opening, `${size} bytes`).rejects.toMatchObject({
+        code: "store_unavailable",
+        message: expect.stringContaining(path),
+      });
+      expect((await stat(path)).size).toBe(size);
+      expect((await inspectStore({ url: null, path })).state).toBe("damaged");
+    }
+    await writeFile(path, "");
+    const error = await openDatabase({ url: null, path, copies, log: silentLog }).catch((reason: unknown) => reason);
+    expect(String(error)).toMatch(/postern restore .*backups.* move .* away/);
+  });
+
+  test("is not left behind in parts when it is made", async () => {
+    const { place } = await openSqliteTestStore();
+    const folder = join(place.path, "..", "fresh");
+    const { close } = await openDatabase({ url: null, path: join(folder, "postern.db"), log: silentLog });
+    expect((await readdir(folder)).toSorted()).toEqual(["postern.db", "postern.db-shm", "postern.db-wal"]);
+    await close();
   });
 
   test("takes no booleans or objects, which PostgreSQL would store in another way", async () => {

@@ -1,8 +1,10 @@
+import { statSync } from "node:fs";
 import { Kysely } from "kysely";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { type Log, silentLog } from "../core/log.ts";
 import { describeUrl, migrate } from "./migrate.ts";
 import type { Tables } from "./schema.ts";
+import { isDamaged, StoreFailure } from "./store-failure.ts";
 
 /**
  * Why the store cannot be used: `store_newer` was written by a newer Postern, `store_unavailable` cannot be reached, opened or
@@ -41,12 +43,14 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const place = url === null ? path : describeUrl(url);
   let db: Kysely<Tables> | undefined;
   try {
+    if (url === null) await requireStoreFile(options);
     db = url === null ? await openSqlite(path) : await openPostgres(url, log);
     await migrate(db, place, (applied) => keepCopy(options, applied));
   } catch (error) {
     await db?.destroy();
-    if (error instanceof PosternError) throw error;
-    throw new PosternError("store_unavailable", `Cannot open the store at ${place}: ${messageOf(error)}`, {
+    if (error instanceof PosternError && !(error instanceof StoreFailure)) throw error;
+    const remedy = isDamaged(error) ? `. ${waysBack(options)}` : "";
+    throw new PosternError("store_unavailable", `Cannot open the store at ${place}: ${messageOf(error)}${remedy}`, {
       cause: error,
     });
   }
@@ -92,6 +96,27 @@ async function keepCopy({ url, path, copies, log }: DatabaseOptions, applied: re
   const { keepStoreCopy } = await import("./kept-copies.ts");
   const file = await keepStoreCopy({ path, copies, applied });
   if (file !== null) log.info({ file }, "the store as it was before it is brought to this version");
+}
+
+/** No SQLite file is shorter; SQLite itself takes a shorter one for a new one. */
+export const sqliteHeaderBytes = 100;
+
+/** A store is made where there is no file. One that lost its content is never taken for a new one. */
+async function requireStoreFile(options: DatabaseOptions): Promise<void> {
+  const { path } = options;
+  const { makeSqliteFile } = await import("./sqlite.ts");
+  makeSqliteFile(path);
+  const { size } = statSync(path);
+  if (size >= sqliteHeaderBytes) return;
+  throw new PosternError(
+    "store_unavailable",
+    `The store at ${path} has lost its content: the file has ${size} bytes. ${waysBack(options)}`,
+  );
+}
+
+function waysBack({ path, copies }: DatabaseOptions): string {
+  const kept = copies === undefined ? "" : ` Copies from before upgrades are in ${copies}.`;
+  return `Restore a backup with \`postern restore <file> --replace\`.${kept} To start with a new store instead, move ${path} away.`;
 }
 
 // Each dialect is loaded when it is used: `pg` costs a start 30 ms that SQLite does not need.

@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { Kysely } from "kysely";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
+import { sqliteHeaderBytes } from "./database.ts";
 import { appliedMigrations, describeUrl, migrate, migrationNames } from "./migrate.ts";
 import type { Tables } from "./schema.ts";
 
@@ -60,6 +61,9 @@ export async function inspectStore({
 /** Without a write-ahead log nobody has the file open, and SQLite need not make one to read it. */
 async function openFile(path: string): Promise<Kysely<Tables>> {
   const { createSqliteDialect } = await import("./sqlite.ts");
+  const { size } = statSync(path);
+  if (size < sqliteHeaderBytes)
+    throw new PosternError("store_unavailable", `it has lost its content, the file has ${size} bytes`);
   const address = pathToFileURL(path);
   if (!existsSync(`${path}-wal`)) address.searchParams.set("immutable", "1");
   const database = new DatabaseSync(address, { readOnly: true, timeout: 1_000 });

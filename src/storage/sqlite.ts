@@ -1,4 +1,5 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chmodSync, closeSync, existsSync, linkSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,6 +15,7 @@ import {
 } from "kysely";
 import { isErrno } from "../core/errors.ts";
 import { pagesBetweenCheckpoints } from "./journal.ts";
+import { sqliteFailure } from "./store-failure.ts";
 
 /** How long a statement waits for another process's write: theirs are single transactions of milliseconds. */
 const busyTimeoutMs = 5_000;
@@ -53,6 +55,26 @@ export async function openSqliteFile(path: string): Promise<DatabaseSync> {
 }
 
 /**
+ * Makes an empty SQLite file at `path`, which is never there with 0 bytes. Does nothing when there is a file already.
+ */
+export function makeSqliteFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (existsSync(path)) return;
+  const draft = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    makePrivate(draft);
+    const database = new DatabaseSync(draft);
+    database.exec("PRAGMA journal_mode = WAL"); // writes the first page
+    database.close();
+    linkSync(draft, path); // unlike a rename, never replaces what another process has just made
+  } catch (error) {
+    if (!isErrno(error, "EEXIST", "EPERM", "ENOTSUP", "EMLINK", "ENOSYS")) throw error; // openSqliteFile makes it then
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/**
  * SQLite gives its journals the mode of this file. One that exists is never opened here: closing it again would drop the locks
  * that this process may hold on it.
  *
@@ -77,7 +99,7 @@ async function whenFree<T>(task: () => Promise<T>): Promise<T> {
     try {
       return await task();
     } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw error;
+      if (!isBusy(error) || performance.now() > deadline) throw sqliteFailure(error);
       await sleep(busyPauseMs);
     }
   }

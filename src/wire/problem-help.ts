@@ -158,6 +158,11 @@ export const problemHelp = {
     meaning: "Something failed inside the gateway; the answer says nothing about it.",
     remedy: "Look into the gateway's log for the request that the message names, and run `postern doctor`.",
   },
+  store_unavailable: {
+    meaning: "The store (SQLite or PostgreSQL) does not answer, or the disk is full or read-only.",
+    remedy:
+      "Try again after `Retry-After`. If it stays so, check the database server and the free disk space; `postern doctor` and the gateway's log have the reason.",
+  },
   agent_start_failed: {
     meaning: "The agent ended, or was not ready in time, when it was started; `lastScreen` shows what it said.",
     remedy: "Mend what it says (a log-in, mostly), try `postern doctor --smoke`, then ask again.",

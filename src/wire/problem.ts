@@ -45,6 +45,7 @@ export const problemCodes = [
   "too_many_sessions",
   "rate_limited",
   "internal_error",
+  "store_unavailable",
   "agent_start_failed",
   "worktree_failed",
   "terminal_host_unavailable",

@@ -14,6 +14,13 @@ import { makeTestFolder } from "./test-folder.ts";
 export interface PostgresServer {
   /** Makes an empty database, or a copy of one that nobody is connected to, and returns its URL. */
   createDatabase(template?: string): Promise<string>;
+  /** Stops every process of the server, which then takes connections and answers nothing. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Kills the server. */
+  kill(): Promise<void>;
+  /** Starts it again, on the same port and files, after {@link kill}. */
+  restart(): Promise<void>;
   /** Ends the server, open connections or not, and removes its files. Idempotent. */
   close(): Promise<void>;
 }
@@ -69,28 +76,33 @@ async function startIn(root: string): Promise<PostgresServer> {
     "shared_buffers=32MB",
     "logging_collector=off",
   ];
-  const child = spawn(
-    join(native, "bin", "postgres"),
-    ["-D", dataDir, ...settings.flatMap((setting) => ["-c", setting])],
-    { ...identity, env, cwd: root, stdio: ["ignore", "ignore", "pipe"] },
-  );
-  const log = keepTail(child);
   const urlOf = (database: string): string => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  async function launch(): Promise<ChildProcess> {
+    const started = spawn(
+      join(native, "bin", "postgres"),
+      ["-D", dataDir, ...settings.flatMap((setting) => ["-c", setting])],
+      { ...identity, env, cwd: root, stdio: ["ignore", "ignore", "pipe"] },
+    );
+    const log = keepTail(started);
+    try {
+      await waitUntilReady(started, urlOf("postgres"));
+      return started;
+    } catch (error) {
+      await stop(started);
+      throw new Error(`PostgreSQL did not start: ${log()}`, { cause: error });
+    }
+  }
+  let child = await launch();
   const killNow = (): void => void child.kill("SIGQUIT");
   process.once("exit", killNow);
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> =>
     (closing ??= (async () => {
       process.off("exit", killNow);
+      await signalAll(child, "SIGCONT");
       await stop(child);
       await rm(root, { recursive: true, force: true });
     })());
-  try {
-    await waitUntilReady(child, urlOf("postgres"));
-  } catch (error) {
-    await close();
-    throw new Error(`PostgreSQL did not start: ${log()}`, { cause: error });
-  }
   return {
     async createDatabase(template) {
       const database = `test_${randomUUID().replaceAll("-", "")}`;
@@ -98,8 +110,33 @@ async function startIn(root: string): Promise<PostgresServer> {
       await query(urlOf("postgres"), `CREATE DATABASE ${database}${from}`);
       return urlOf(database);
     },
+    pause: () => signalAll(child, "SIGSTOP"),
+    resume: () => signalAll(child, "SIGCONT"),
+    async kill() {
+      const exited = once(child, "exit");
+      child.kill("SIGKILL");
+      await exited;
+    },
+    async restart() {
+      child = await launch();
+    },
     close,
   };
+}
+
+/** The server first: a stopped one starts no others. */
+async function signalAll(child: ChildProcess, signal: "SIGSTOP" | "SIGCONT"): Promise<void> {
+  child.kill(signal);
+  const { stdout } = await runFile("ps", ["-A", "-o", "pid=,ppid="]);
+  for (const line of stdout.split("\n")) {
+    const [pid = 0, parent = 0] = line.trim().split(/\s+/).map(Number);
+    if (parent !== child.pid || pid === 0) continue;
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // it ended meanwhile
+    }
+  }
 }
 
 /** Where `bin`, `lib` and `share` are; copied into `root` when the unprivileged user cannot reach the project's own. */

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { Kysely, sql } from "kysely";
 import { messageOf, PosternError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { isDamaged } from "../../storage/store-failure.ts";
 import { type CatalogTables, catalogVersion, createCatalogTables } from "./catalog-tables.ts";
 import { createTextStore } from "./text-index.ts";
 
@@ -146,10 +147,4 @@ export async function prepareForWriting({ db, dialect }: CatalogDatabase): Promi
   if (dialect !== "sqlite") return;
   await sql`pragma cache_size = -32768`.execute(db);
   await sql`pragma wal_autocheckpoint = 8000`.execute(db);
-}
-
-/** 11 is SQLITE_CORRUPT, 26 SQLITE_NOTADB. */
-function isDamaged(error: unknown): boolean {
-  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return false;
-  return [11, 26].includes(error.errcode & 0xff);
 }

@@ -1,0 +1,87 @@
+import { type Kysely, sql } from "kysely";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type PostgresServer, startPostgres } from "../../test/support/postgres-server.ts";
+import { silentLog } from "../core/log.ts";
+import { openDatabase } from "./database.ts";
+import type { Tables } from "./schema.ts";
+
+const unavailable = { code: "store_unavailable" };
+/** Three seconds of patience and three for the server to show that it lives, with room for a busy machine. */
+const deadlineMs = 10_000;
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server.close());
+
+async function openStore(): Promise<Kysely<Tables>> {
+  const { db, close } = await openDatabase({ url: await server.createDatabase(), path: "", log: silentLog });
+  onTestFinished(close);
+  return db;
+}
+
+async function timed<T>(task: Promise<T>): Promise<number> {
+  const before = performance.now();
+  await task.catch(() => undefined);
+  return performance.now() - before;
+}
+
+const one = (db: Kysely<Tables>) => sql<{ one: number }>`select 1 as one`.execute(db);
+const isBack = async (db: Kysely<Tables>) => (await one(db).catch(() => null))?.rows;
+
+describe("a PostgreSQL that hangs", () => {
+  test("fails what is under way within seconds, then everything at once, and is used again when it answers", async () => {
+    const db = await openStore();
+    await server.pause();
+    onTestFinished(() => server.resume());
+    const many = Array.from({ length: 30 }, () => one(db)); // more than there are connections
+    const transaction = db.transaction().execute((trx) => one(trx));
+    const took = await timed(Promise.allSettled([...many, transaction]));
+    for (const result of await Promise.allSettled([...many, transaction])) {
+      expect(result).toMatchObject({ status: "rejected", reason: unavailable });
+    }
+    expect(took).toBeLessThan(deadlineMs);
+    await expect(one(db)).rejects.toMatchObject(unavailable);
+    expect(await timed(one(db))).toBeLessThan(100);
+    await server.resume();
+    await vi.waitFor(async () => expect(await isBack(db)).toEqual([{ one: 1 }]), deadlineMs);
+  });
+
+  test("does not keep the store from closing", async () => {
+    const db = await openStore();
+    await Promise.all([one(db), one(db), one(db)]);
+    await server.pause();
+    onTestFinished(() => server.resume());
+    expect(await timed(db.destroy())).toBeLessThan(deadlineMs);
+  });
+
+  test("is told from a statement that takes long", async () => {
+    const db = await openStore();
+    const slow = sql`select pg_sleep(8)`.execute(db);
+    expect(await isBack(db)).toEqual([{ one: 1 }]);
+    await expect(slow).resolves.toMatchObject({ rows: [{}] });
+  });
+});
+
+test("a PostgreSQL that was killed fails each call at once, and is used again when it is back", async () => {
+  const db = await openStore();
+  const sleeping = sql`select pg_sleep(20)`.execute(db);
+  sleeping.catch(() => undefined); // looked at below
+  await vi.waitFor(async () => {
+    const { rows } = await sql`select 1 from pg_stat_activity where query = 'select pg_sleep(20)'`.execute(db);
+    expect(rows).toHaveLength(1);
+  });
+  await server.kill();
+  await expect(sleeping).rejects.toMatchObject(unavailable);
+  // A connection's own process notices the end of the server a moment later.
+  await vi.waitFor(() => expect(one(db)).rejects.toMatchObject(unavailable), deadlineMs);
+  await expect(db.transaction().execute((trx) => one(trx))).rejects.toMatchObject(unavailable);
+  await server.restart();
+  await vi.waitFor(async () => expect(await isBack(db)).toEqual([{ one: 1 }]), deadlineMs);
+});
+
+test("an error of the statement stays what it is", async () => {
+  const db = await openStore();
+  await expect(sql`select nothing from nowhere`.execute(db)).rejects.toMatchObject({ code: "42P01" });
+});
