@@ -65,7 +65,14 @@ test("drop says what it was", async () => {
 });
 
 test("ask sends the worktree's fields and says where the agent works, and that there is something to restore", async () => {
-  const worktree = { path: "/srv/feat-a", branch: "feat/a", baseBranch: "main", removed: false, rescue };
+  const worktree = {
+    repository: "/srv/app",
+    path: "/srv/feat-a",
+    branch: "feat/a",
+    baseBranch: "main",
+    removed: false,
+    rescue,
+  };
   const body = askOutput({ started: "resumed", worktree });
   const argv = ["coding", "ask", "--worktree", "--branch", "feat/a", "--base", "main", "Go on"];
   const asked = await run("coding_ask", { body }, argv);

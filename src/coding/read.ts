@@ -32,6 +32,7 @@ export function createRead(
       ...(input.after === undefined ? {} : { after: input.after }),
       ...(input.before === undefined ? {} : { before: input.before }),
       limit: input.last ?? input.limit ?? defaultLimit,
+      images: input.images === true,
     });
     const turns =
       read === null ? [] : read.turns.map((turn) => (input.blocks === false ? { ...turn, blocks: [] } : turn));
@@ -47,7 +48,7 @@ export function createRead(
 async function readTurns(
   { transcripts }: ReadDeps,
   session: LocatedSession,
-  range: { readonly after?: number; readonly limit: number },
+  range: { readonly after?: number; readonly limit: number; readonly images: boolean },
 ) {
   const path = transcriptPathOf(session);
   if (path === null || session.template.transcriptFormat === null) return null;

@@ -11,7 +11,7 @@ import type { LiveSessions } from "./sessions/live-sessions.ts";
 import type { PromptQueue } from "./sessions/prompt-queue.ts";
 import { recordOnDisk } from "./sessions/record-on-disk.ts";
 import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
-import { summarize, type TranscriptFacts } from "./sessions/summary.ts";
+import { type SessionFacts, summarize, type TranscriptFacts } from "./sessions/summary.ts";
 import { shownWorktree, type Worktrees } from "./worktrees/index.ts";
 
 /** Summaries for many sessions at once, without opening a transcript: what the catalog, the store and live processes say. */
@@ -88,7 +88,7 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
         return summarize({
           record,
           live,
-          transcript: row === undefined ? unread(record, partial) : transcriptFrom(row),
+          transcript: row === undefined ? unread(record, partial) : transcriptFrom(row, live),
           external: live === null ? (alive.external.get(sessionId) ?? null) : null,
           queuedPrompts: live?.outbox.waitingCount ?? waiting.get(sessionId) ?? 0,
           worktree: stored === undefined ? null : shownWorktree(await worktrees.ofSession(sessionId)),
@@ -110,7 +110,9 @@ function recordFrom(row: TranscriptRow): SessionRecord {
   });
 }
 
-function transcriptFrom(row: TranscriptRow): TranscriptFacts {
+/** The catalog knows no last turn; of a live session it is known. */
+function transcriptFrom(row: TranscriptRow, live: LiveSession | null): SessionFacts["transcript"] {
+  const lastTurn = live?.transcriptSummary?.lastTurn;
   return {
     title: row.title,
     updatedAt: isoTime(row.updated_at),
@@ -118,6 +120,7 @@ function transcriptFrom(row: TranscriptRow): TranscriptFacts {
     model: row.model,
     branch: row.branch,
     sizeBytes: row.size_bytes,
+    ...(lastTurn === undefined ? {} : { lastTurn }),
   };
 }
 

@@ -38,6 +38,7 @@ export const pendingPermissionSchema = z.object({
 
 /** The git worktree that was made for a session. */
 export const worktreeSchema = z.object({
+  repository: z.string().describe("The directory of the project that it is a worktree of."),
   path: z.string(),
   branch: z.string(),
   baseBranch: z.string(),
@@ -138,6 +139,7 @@ export const readInputSchema = z
     limit: z.int().min(1).max(1000).optional().describe("100 by default, newest first to be kept."),
     waitMs: waitMsSchema.optional().describe("Wait for something new, at most this long."),
     blocks: z.boolean().optional().describe("False leaves out the blocks and keeps the text."),
+    images: z.boolean().optional().describe("True adds the pictures in prompts, as base64."),
   })
   .meta({ id: "ReadInput" });
 

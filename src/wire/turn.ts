@@ -16,6 +16,12 @@ export const blockSchema = z.discriminatedUnion("type", [
   }),
 ]);
 
+/** A picture in a prompt, of a type that a browser may show. */
+export const turnImageSchema = z.object({
+  mediaType: z.enum(["image/png", "image/jpeg", "image/gif", "image/webp"]).describe("By its content."),
+  data: z.string().nullable().describe("Base64; null when it is too large for an answer."),
+});
+
 /** Tokens of a whole turn, each message of the model counted once. */
 export const usageSchema = z.object({ inputTokens: z.int(), outputTokens: z.int(), cacheReadTokens: z.int() });
 
@@ -33,6 +39,8 @@ export const turnSchema = z
     blocks: z.array(blockSchema),
     model: z.string().nullable(),
     usage: usageSchema.nullable(),
+    images: z.array(turnImageSchema).optional().describe("Pictures in the prompt, where `images` asked for them."),
+    interrupted: z.boolean().optional().describe("True: the user stopped it before it ended."),
   })
   .meta({ id: "Turn" });
 
@@ -40,6 +48,8 @@ export const turnSchema = z
 export type Block = z.infer<typeof blockSchema>;
 /** @see toolResultSchema */
 export type ToolResult = z.infer<typeof toolResultSchema>;
+/** @see turnImageSchema */
+export type TurnImage = z.infer<typeof turnImageSchema>;
 /** @see usageSchema */
 export type Usage = z.infer<typeof usageSchema>;
 /** @see turnSchema */

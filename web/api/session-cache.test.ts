@@ -4,7 +4,7 @@ import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { queryKeys } from "./query-keys.ts";
 import { afterEvent, patchLists } from "./session-cache.ts";
-import { noFilters, type SessionPages } from "./sessions.ts";
+import { noFilters, type SessionPage } from "./sessions.ts";
 
 const session: SessionSummary = {
   sessionId: "s1",
@@ -82,16 +82,17 @@ describe("in the lists", () => {
   function clientWith() {
     const client = new QueryClient();
     const live = [...queryKeys.sessionLists, "live", noFilters];
-    const list = [...queryKeys.sessionLists, "list", noFilters];
+    const list = [...queryKeys.sessionLists, "list", noFilters, 0];
     client.setQueryData(live, [session, other]);
     const listed = [session, other].map((each) => ({ session: each, match: null }));
-    const pages: SessionPages = { pages: [{ listed, total: 2, nextOffset: null, indexing: null }], pageParams: [0] };
-    client.setQueryData(list, pages);
+    const shown: SessionPage = { listed, total: 2, indexing: null };
+    client.setQueryData(list, shown);
     const activities = () => [
       client.getQueryData<readonly SessionSummary[]>(live)?.map(({ activity }) => activity),
-      client.getQueryData<SessionPages>(list)?.pages[0]?.listed.map((row) => row.session.activity),
+      client.getQueryData<SessionPage>(list)?.listed.map((row) => row.session.activity),
     ];
-    return { client, activities };
+    const page = () => client.getQueryData<SessionPage>(list);
+    return { client, activities, page };
   }
 
   test("the session is changed, and no other", () => {
@@ -109,9 +110,13 @@ describe("in the lists", () => {
     expect(activities()[0]).toEqual(["needs_permission", "working"]);
   });
 
-  test("an event of a session that is not listed changes nothing", () => {
-    const { client, activities } = clientWith();
+  test("an event of a session that is not listed changes nothing, and other rows stay the same objects", () => {
+    const { client, activities, page } = clientWith();
+    const before = page();
     patchLists(client, { ...asks, sessionId: "s3" });
     expect(activities()[0]).toEqual(["working", "working"]);
+    expect(page()).toBe(before);
+    patchLists(client, asks);
+    expect(page()?.listed[1]).toBe(before?.listed[1]);
   });
 });

@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { queryKeys } from "./query-keys.ts";
-import type { SessionPages } from "./sessions.ts";
+import type { SessionPage } from "./sessions.ts";
 
 type Told = Pick<SessionSummary, "status" | "activity" | "closedAt" | "exitCode" | "signal" | "pid" | "owner">;
 
@@ -43,16 +43,14 @@ export function patchLists(client: QueryClient, event: SessionEvent): void {
     sessions?.map(patch),
   );
   for (const kind of ["list", "search"]) {
-    client.setQueriesData<SessionPages>({ queryKey: [...queryKeys.sessionLists, kind] }, (data) =>
-      data === undefined
-        ? undefined
-        : {
-            ...data,
-            pages: data.pages.map((page) => ({
-              ...page,
-              listed: page.listed.map(({ session, match }) => ({ session: patch(session), match })),
-            })),
-          },
-    );
+    client.setQueriesData<SessionPage>({ queryKey: [...queryKeys.sessionLists, kind] }, (page) => {
+      // A page without the session stays the same object, so that it is not painted again.
+      if (page?.listed.some(({ session }) => patch(session) !== session) !== true) return page;
+      const listed = page.listed.map((row) => {
+        const session = patch(row.session);
+        return session === row.session ? row : { ...row, session };
+      });
+      return { ...page, listed };
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { SessionStatus, SessionSummary } from "../../src/wire/coding.ts";
 import { listOutputSchema, type SearchMatch, searchOutputSchema } from "../../src/wire/session-lists.ts";
 import { callTool } from "./client.ts";
@@ -22,61 +22,59 @@ export interface ListedSession {
 /** A page of a list. */
 export interface SessionPage {
   readonly listed: readonly ListedSession[];
+  /** Sessions on all pages. */
   readonly total: number;
-  readonly nextOffset: number | null;
   /** How far the catalog of old transcripts is, while it is not complete. */
   readonly indexing: { readonly done: number; readonly total: number } | null;
 }
 
-export type SessionPages = InfiniteData<SessionPage>;
+/** What a list shows: all sessions, or with a query those that it finds, the best first. */
+export interface SessionsAsked {
+  readonly query: string;
+  /** Search the text of all turns, and not titles and first messages alone. */
+  readonly everywhere: boolean;
+  readonly filters: SessionFilters;
+}
 
-const pageSize = 40;
+/** Sessions of one page. */
+export const sessionPageSize = 40;
 /** More live sessions than the gateway allows by default, many times over. */
 const maxLive = 200;
 /** While the catalog is still being made, what it finds is worth another look. */
 const indexingPollMs = 2_000;
 
-/** All sessions, most recent first, page by page. */
-export function useSessionList(filters: SessionFilters, { enabled = true } = {}) {
-  return useInfiniteQuery({
-    queryKey: [...queryKeys.sessionLists, "list", filters],
+/**
+ * One page of a list of sessions, from 0. Each page is read for itself, while it is looked at: what happens costs a list of thousands no
+ * more than one of forty.
+ */
+export function useSessionPage(asked: SessionsAsked, page: number, { enabled = true } = {}) {
+  const { query, everywhere, filters } = asked;
+  const kind = query === "" ? ["list"] : ["search", query, everywhere];
+  return useQuery({
+    queryKey: [...queryKeys.sessionLists, ...kind, filters, page],
     enabled,
-    initialPageParam: 0,
     placeholderData: keepPreviousData,
-    queryFn: async ({ pageParam, signal }): Promise<SessionPage> => {
-      const input = { ...given(filters), limit: pageSize, offset: pageParam };
-      const page = await callTool("coding_list_sessions", listOutputSchema, { input, signal });
-      const listed = page.sessions.map((session) => ({ session, match: null }));
-      return toPage(page, { listed, offset: pageParam });
-    },
-    getNextPageParam: (last) => last.nextOffset,
-    refetchInterval: ({ state }) => (state.data?.pages[0]?.indexing == null ? false : indexingPollMs),
+    queryFn: ({ signal }) => readPage(asked, page, signal),
+    refetchInterval: ({ state }) => (page > 0 || state.data?.indexing == null ? false : indexingPollMs),
   });
 }
 
-/** Sessions by words of their title and first message, or of all their turns; the best first. */
-export function useSessionSearch(
-  search: { readonly query: string; readonly everywhere: boolean },
-  filters: SessionFilters,
-) {
-  const { query, everywhere } = search;
-  return useInfiniteQuery({
-    queryKey: [...queryKeys.sessionLists, "search", query, everywhere, filters],
-    enabled: query !== "",
-    initialPageParam: 0,
-    placeholderData: keepPreviousData,
-    queryFn: async ({ pageParam, signal }): Promise<SessionPage> => {
-      const { status: _status, ...rest } = given(filters);
-      const input = { query, in: everywhere ? "all" : "title", ...rest, limit: pageSize, offset: pageParam };
-      const page = await callTool("coding_search_sessions", searchOutputSchema, { input, signal });
-      const listed = page.sessions
-        .map(({ match, ...session }) => ({ session, match }))
-        // The search itself knows no status.
-        .filter(({ session }) => filters.status === "" || session.status === filters.status);
-      return toPage(page, { listed, offset: pageParam });
-    },
-    getNextPageParam: (last) => last.nextOffset,
-  });
+async function readPage(asked: SessionsAsked, page: number, signal: AbortSignal): Promise<SessionPage> {
+  const { query, everywhere, filters } = asked;
+  const place = { limit: sessionPageSize, offset: page * sessionPageSize };
+  if (query === "") {
+    const input = { ...given(filters), ...place };
+    const { sessions, total, indexing } = await callTool("coding_list_sessions", listOutputSchema, { input, signal });
+    return { listed: sessions.map((session) => ({ session, match: null })), total, indexing };
+  }
+  const { status: _status, ...rest } = given(filters);
+  const input = { query, in: everywhere ? "all" : "title", ...rest, ...place };
+  const { sessions, total, indexing } = await callTool("coding_search_sessions", searchOutputSchema, { input, signal });
+  const listed = sessions
+    .map(({ match, ...session }) => ({ session, match }))
+    // The search itself knows no status.
+    .filter(({ session }) => filters.status === "" || session.status === filters.status);
+  return { listed, total, indexing };
 }
 
 /** The sessions whose agents have a process now. */
@@ -104,12 +102,4 @@ function given({ agent, dir, status }: SessionFilters) {
     ...(dir === "" ? {} : { dir }),
     ...(status === "" ? {} : { status }),
   };
-}
-
-function toPage(
-  page: Pick<SessionPage, "total" | "indexing"> & { readonly hasMore: boolean; readonly sessions: readonly unknown[] },
-  { listed, offset }: { readonly listed: readonly ListedSession[]; readonly offset: number },
-): SessionPage {
-  const nextOffset = page.hasMore && page.sessions.length > 0 ? offset + page.sessions.length : null;
-  return { listed, total: page.total, nextOffset, indexing: page.indexing };
 }

@@ -5,6 +5,7 @@ import type { Scope } from "../../src/wire/access.ts";
 import { createQueryClient } from "../api/query-client.ts";
 import { NotFoundPage } from "../pages/not-found-page.tsx";
 import { SessionsPage } from "../pages/sessions-page.tsx";
+import { LoadingPage } from "../ui/notice.tsx";
 import { ForScope } from "./for-scope.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
 import { Shell } from "./shell.tsx";
@@ -33,7 +34,7 @@ export function App() {
     <QueryClientProvider client={queryClient}>
       <BrowserRouter>
         <PageBoundary>
-          <Suspense>
+          <Suspense fallback={<LoadingPage />}>
             <Routes>
               <Route path="/sign-in" element={<SignInPage />} />
               <Route element={<Shell />}>

@@ -1,12 +1,14 @@
 import { type LucideIcon, Moon, Sun, SunMoon } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useNavigate } from "react-router";
+import type { SessionSummary } from "../../src/wire/coding.ts";
 import { useMay, useMe } from "../api/me.ts";
-import { noFilters, useLiveSessions, useSessionList } from "../api/sessions.ts";
+import { noFilters, type SessionPage, useLiveSessions, useSessionPage } from "../api/sessions.ts";
 import { classNames } from "../ui/class-names.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Lamp } from "../ui/lamp.tsx";
-import { sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+import { projectOf, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+import { useSettled } from "../ui/use-settled.ts";
 import { matchesWords } from "./match-words.ts";
 import { newSessionPlace, type Place, placesFor, visible } from "./places.ts";
 import { changePreferences } from "./preferences.ts";
@@ -19,19 +21,19 @@ interface Command {
   readonly run: () => void;
 }
 
+const everything = { query: "", everywhere: false, filters: noFilters };
 const maxShown = 50;
+/** As long as nobody notices. */
+const typingMs = 140;
 
 /** Finds a page, a session or a setting by a few letters. */
 export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
-  const commands = useCommands();
+  const { commands, searching } = useCommands(words);
   const listId = useId();
   const list = useRef<HTMLUListElement>(null);
-  const found = useMemo(
-    () => commands.filter(({ label, detail }) => matchesWords(`${label} ${detail}`, words)).slice(0, maxShown),
-    [commands, words],
-  );
+  const found = commands.slice(0, maxShown);
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => {
     list.current?.children.item(chosen)?.scrollIntoView({ block: "nearest" });
@@ -51,25 +53,37 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <Dialog open onClose={onClose} title="Go to">
-      <input
-        type="text"
-        role="combobox"
-        aria-label="Page, session or setting"
-        aria-expanded
-        aria-controls={listId}
-        aria-activedescendant={found.length === 0 ? undefined : `${listId}-${chosen}`}
-        placeholder="Page, session or setting"
-        autoComplete="off"
-        value={words}
-        onChange={(event) => {
-          setWords(event.target.value);
-          setAt(0);
-        }}
-        onKeyDown={onKeyDown}
-        className="mb-2 h-10 w-full rounded-md border border-line-strong bg-raised px-3"
-      />
-      <ul ref={list} id={listId} role="listbox" aria-label="Found" className="flex flex-col gap-px">
+    <Dialog
+      open
+      onClose={onClose}
+      title="Go to"
+      top={
+        <input
+          type="text"
+          role="combobox"
+          aria-label="Page, session or setting"
+          aria-expanded
+          aria-controls={listId}
+          aria-activedescendant={found.length === 0 ? undefined : `${listId}-${chosen}`}
+          placeholder="Page, session or setting"
+          autoComplete="off"
+          value={words}
+          onChange={(event) => {
+            setWords(event.target.value);
+            setAt(0);
+          }}
+          onKeyDown={onKeyDown}
+          className="h-10 w-full rounded-md border border-line-strong bg-raised px-3"
+        />
+      }
+    >
+      <ul
+        ref={list}
+        id={listId}
+        role="listbox"
+        aria-label="Found"
+        className="flex min-h-0 flex-col gap-px overflow-y-auto"
+      >
         {found.map((command, index) => (
           <li
             key={command.id}
@@ -80,28 +94,37 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
             onMouseDown={(event) => event.preventDefault()}
             onClick={() => run(command)}
             className={classNames(
-              "flex h-9 cursor-pointer items-center gap-2.5 rounded-md px-2",
+              "flex h-9 shrink-0 cursor-pointer items-center gap-2.5 rounded-md px-2",
               index === chosen && "bg-hover",
             )}
           >
             <span className="flex w-4 shrink-0 justify-center text-ink-faint">{command.sign}</span>
             <span className="min-w-0 flex-1 truncate">{command.label}</span>
-            <span className="max-w-[45%] truncate text-xs text-ink-faint">{command.detail}</span>
+            <span className="max-w-[45%] truncate text-xs max-sm:max-w-[30%] text-ink-faint">{command.detail}</span>
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p className="px-2 py-4 text-sm text-ink-faint">Nothing is called that.</p>}
+      {found.length === 0 && (
+        <p role="status" className="px-2 py-4 text-sm text-ink-faint">
+          {searching ? "Searching…" : "No matches."}
+        </p>
+      )}
     </Dialog>
   );
 }
 
-function useCommands(): readonly Command[] {
+/** What fits the words: pages, settings, and sessions, of which the gateway searches all. */
+function useCommands(words: string): { readonly commands: readonly Command[]; readonly searching: boolean } {
   const navigate = useNavigate();
   const me = useMe();
   const enabled = useMay("coding:read");
   const live = useLiveSessions(noFilters, { enabled });
-  const recent = useSessionList(noFilters, { enabled });
-  return useMemo(() => {
+  const recent = useSessionPage(everything, 0, { enabled });
+  const wanted = words.trim();
+  const settled = useSettled(wanted, typingMs);
+  const search = useSessionPage({ ...everything, query: settled }, 0, { enabled: enabled && settled !== "" });
+  const searching = enabled && wanted !== "" && (settled !== wanted || search.isFetching);
+  const commands = useMemo(() => {
     const icon = (Icon: LucideIcon) => <Icon aria-hidden className="size-4" />;
     const scopes = me.data?.scopes ?? [];
     const toPage = ({ to, label, icon: sign }: Place): Command => ({
@@ -118,23 +141,32 @@ function useCommands(): readonly Command[] {
       sign: icon(Icon),
       run: () => changePreferences({ theme: name }),
     });
-    const listed = recent.data?.pages.flatMap(({ listed: rows }) => rows.map(({ session }) => session)) ?? [];
-    const sessions = new Map([...(live.data ?? []), ...listed].map((session) => [session.sessionId, session]));
-    return [
-      ...visible([newSessionPlace], scopes).map(toPage),
-      ...[...sessions.values()].map((session) => ({
-        id: `session ${session.sessionId}`,
-        label: sessionTitle(session),
-        detail: `${sessionState(session).words} · ${shortPath(session.dir)}`,
-        sign: <Lamp tone={sessionState(session).tone} />,
-        run: () => void navigate(`/sessions/${encodeURIComponent(session.sessionId)}`),
-      })),
-      ...placesFor(scopes)
-        .filter(({ to }) => to !== newSessionPlace.to)
-        .map(toPage),
+    const toSession = (session: SessionSummary): Command => ({
+      id: `session ${session.sessionId}`,
+      label: sessionTitle(session),
+      detail: `${sessionState(session).words} · ${shortPath(projectOf(session))}`,
+      sign: <Lamp tone={sessionState(session).tone} />,
+      run: () => void navigate(`/sessions/${encodeURIComponent(session.sessionId)}`),
+    });
+    const fits = ({ label, detail }: Command): boolean => matchesWords(`${label} ${detail}`, words);
+    const listed = (page: SessionPage | undefined): readonly Command[] =>
+      page?.listed.map(({ session }) => toSession(session)) ?? [];
+    const known = [...(live.data ?? []).map(toSession), ...listed(recent.data)].filter(fits);
+    // What was found for other words is no answer to these.
+    const found = wanted === "" || search.isPlaceholderData ? [] : listed(search.data);
+    const sessions = new Map([...known, ...found].map((command) => [command.id, command]));
+    const settings = [
       theme("light", "Light appearance", Sun),
       theme("dark", "Dark appearance", Moon),
       theme("system", "Appearance of the system", SunMoon),
     ];
-  }, [navigate, live.data, recent.data, me.data]);
+    const places = placesFor(scopes).filter(({ to }) => to !== newSessionPlace.to);
+    // Of the many sessions, pages and settings that were asked for come first.
+    const others = [...places.map(toPage), ...settings].filter(fits);
+    return [
+      ...visible([newSessionPlace], scopes).map(toPage).filter(fits),
+      ...(wanted === "" ? [...sessions.values(), ...others] : [...others, ...sessions.values()]),
+    ];
+  }, [navigate, words, wanted, live.data, recent.data, search.data, search.isPlaceholderData, me.data]);
+  return { commands, searching };
 }

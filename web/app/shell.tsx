@@ -8,7 +8,7 @@ import { whenSignedOut } from "../api/client.ts";
 import { startLiveEvents } from "../api/live-events.ts";
 import { useMe } from "../api/me.ts";
 import { IconButton } from "../ui/button.tsx";
-import { ErrorNotice } from "../ui/notice.tsx";
+import { ErrorNotice, LoadingPage } from "../ui/notice.tsx";
 import { useAttention } from "./attention.ts";
 import { ConnectionNote } from "./connection-note.tsx";
 import { Mark } from "./mark.tsx";
@@ -73,7 +73,7 @@ export function Shell() {
     const unknown = me.error !== null && !(me.error instanceof ApiError && me.error.status === 401);
     return (
       <main className="mx-auto max-w-lg px-6 py-16">
-        {unknown ? <ErrorNotice error={me.error} onRetry={() => void me.refetch()} /> : null}
+        {unknown ? <ErrorNotice error={me.error} onRetry={() => void me.refetch()} /> : <LoadingPage />}
       </main>
     );
   }
@@ -102,7 +102,7 @@ export function Shell() {
         <ConnectionNote />
         <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-x-hidden overflow-y-auto focus:outline-none">
           <PageBoundary key={pathname}>
-            <Suspense>
+            <Suspense fallback={<LoadingPage />}>
               <Outlet />
             </Suspense>
           </PageBoundary>

@@ -6,7 +6,7 @@ import { useLiveSessions } from "../api/sessions.ts";
 import { buttonClass } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { Lamp } from "../ui/lamp.tsx";
-import { agentName, needsYou, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+import { agentName, needsYou, projectOf, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { Mark } from "./mark.tsx";
 import { accessIcon, accessPlaces, mainPlaces, newSessionPlace, type Place, settingsPlace, visible } from "./places.ts";
 
@@ -151,7 +151,7 @@ function LiveSessions() {
                       tone === "needs-you" ? "text-lamp" : "text-ink-faint",
                     )}
                   >
-                    {words} · {agentName(session.agent)} · {shortPath(session.dir)}
+                    {words} · {agentName(session.agent)} · {shortPath(projectOf(session))}
                   </span>
                 </span>
               </NavLink>

@@ -1,10 +1,13 @@
-import { useEffect, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
+import { z } from "zod";
 import { permissionModeSchema } from "../../src/wire/coding.ts";
 import { useAgents } from "../api/agents.ts";
 import { ApiError } from "../api/api-error.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/me.ts";
+import { idempotencyKey as newIdempotencyKey } from "../session/idempotency-key.ts";
+import { draftOf, keepDraft } from "../session/prompt-draft.ts";
 import { Button } from "../ui/button.tsx";
 import { SelectField, TextArea, TextField } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
@@ -12,9 +15,48 @@ import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { agentName } from "../ui/session-state.ts";
 import { SwitchField } from "../ui/switch-field.tsx";
+import { useSettled } from "../ui/use-settled.ts";
 import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
 
 const lastDirName = "postern.last-dir";
+/** Among the drafts of prompts; no session has this id. */
+const draftName = "new session";
+
+const draftSchema = z.object({
+  given: z
+    .object({
+      agent: z.string(),
+      dir: z.string(),
+      model: z.string(),
+      permissionMode: permissionModeSchema,
+      worktree: z.boolean(),
+      baseBranch: z.string(),
+      branch: z.string(),
+      prompt: z.string(),
+    })
+    .partial(),
+  idempotencyKey: z.string(),
+});
+
+/** What was filled in, and the key of the request that it would be: sent again after a reload, it is still the same request. */
+interface Draft {
+  readonly given: Partial<NewSession>;
+  readonly idempotencyKey: string;
+}
+
+function newDraft(): Draft {
+  return { given: {}, idempotencyKey: newIdempotencyKey() };
+}
+
+function keptDraft(): Draft {
+  try {
+    const { given, idempotencyKey } = draftSchema.parse(JSON.parse(draftOf(localStorage, draftName)));
+    const set = Object.entries(given).filter(([, value]) => value !== undefined);
+    return { given: Object.fromEntries(set), idempotencyKey };
+  } catch {
+    return newDraft(); // there is none, or one of another version
+  }
+}
 
 /** Half a path is no directory: its branches are asked for when nobody types. */
 const settleMs = 300;
@@ -29,10 +71,14 @@ export function NewSessionPage() {
   const mayDrive = useMay("coding:drive");
   const folders = useFolders({ enabled: mayAdminister });
   const { data: dirs = [] } = useSessionDirs();
-  const [given, setGiven] = useState<Partial<NewSession>>({});
-  const [idempotencyKey, setIdempotencyKey] = useState(() => randomKey());
+  const asked = params.get("dir");
+  const [draft, setDraft] = useState<Draft>(() => {
+    const kept = keptDraft();
+    return asked === null || asked === kept.given.dir ? kept : { ...newDraft(), given: { ...kept.given, dir: asked } };
+  });
+  const { given, idempotencyKey } = draft;
 
-  const dir = given.dir ?? params.get("dir") ?? localStorage.getItem(lastDirName) ?? "";
+  const dir = given.dir ?? localStorage.getItem(lastDirName) ?? "";
   const { data: branches } = useBranches(useSettled(dir.trim(), settleMs));
   const form: NewSession = {
     agent: given.agent ?? listed?.default ?? listed?.agents[0]?.name ?? "",
@@ -45,9 +91,10 @@ export function NewSessionPage() {
     prompt: given.prompt ?? "",
   };
   const change = (changes: Partial<NewSession>): void => {
-    setGiven((before) => ({ ...before, ...changes }));
     // Asked for something else, it is another request.
-    setIdempotencyKey(randomKey());
+    const next = { ...newDraft(), given: { ...given, ...changes } };
+    setDraft(next);
+    keepDraft(localStorage, draftName, JSON.stringify(next));
     if (start.isError) start.reset();
   };
   const known = useMemo(
@@ -63,7 +110,9 @@ export function NewSessionPage() {
       {
         onSuccess(sessionId) {
           localStorage.setItem(lastDirName, form.dir.trim());
-          void navigate(`/sessions/${encodeURIComponent(sessionId)}`);
+          keepDraft(localStorage, draftName, "");
+          // In the place of the form, which is done: the way back leads to where one came from.
+          void navigate(`/sessions/${encodeURIComponent(sessionId)}`, { replace: true });
         },
       },
     );
@@ -132,7 +181,7 @@ export function NewSessionPage() {
           </SelectField>
           <TextField
             label="Model (optional)"
-            placeholder="The agent's own choice"
+            placeholder="Default model"
             value={form.model}
             error={byField.model}
             onChange={(event) => change({ model: event.target.value })}
@@ -216,19 +265,4 @@ export function NewSessionPage() {
       </form>
     </Page>
   );
-}
-
-/** `value`, once it has stayed the same for a while. */
-function useSettled(value: string, delayMs: number): string {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), delayMs);
-    return () => clearTimeout(timer);
-  }, [value, delayMs]);
-  return settled;
-}
-
-/** `crypto.randomUUID` is for https and localhost only. */
-function randomKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,18 +1,10 @@
 import { useCallback, useMemo } from "react";
 import { useSearchParams } from "react-router";
 import { sessionStatusSchema } from "../../src/wire/coding.ts";
-import type { SessionFilters } from "../api/sessions.ts";
-
-/** What is asked of the list of sessions. */
-export interface Asked {
-  readonly query: string;
-  /** Search the text of all turns, and not titles and first messages alone. */
-  readonly everywhere: boolean;
-  readonly filters: SessionFilters;
-}
+import type { SessionFilters, SessionsAsked } from "../api/sessions.ts";
 
 /** What the page's address asks for, so that a list can be kept, shared and gone back to. */
-export function parseAsked(params: URLSearchParams): Asked {
+export function parseAsked(params: URLSearchParams): SessionsAsked {
   const status = sessionStatusSchema.safeParse(params.get("status"));
   return {
     query: params.get("q")?.trim() ?? "",
@@ -26,7 +18,7 @@ export function parseAsked(params: URLSearchParams): Asked {
 }
 
 /** The same as an address has it. */
-export function formatAsked({ query, everywhere, filters }: Asked): Record<string, string> {
+export function formatAsked({ query, everywhere, filters }: SessionsAsked): Record<string, string> {
   const { agent, dir, status } = filters;
   const all = { q: query, in: everywhere ? "all" : "", agent, dir, status };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
@@ -34,13 +26,13 @@ export function formatAsked({ query, everywhere, filters }: Asked): Record<strin
 
 /** What the address asks for, and how to ask for something else. */
 export function useAsked(): readonly [
-  Asked,
-  (changes: Partial<Omit<Asked, "filters">> & Partial<SessionFilters>) => void,
+  SessionsAsked,
+  (changes: Partial<Omit<SessionsAsked, "filters">> & Partial<SessionFilters>) => void,
 ] {
   const [params, setParams] = useSearchParams();
   const asked = useMemo(() => parseAsked(params), [params]);
   const change = useCallback(
-    ({ query, everywhere, ...filters }: Partial<Omit<Asked, "filters">> & Partial<SessionFilters>) => {
+    ({ query, everywhere, ...filters }: Partial<Omit<SessionsAsked, "filters">> & Partial<SessionFilters>) => {
       setParams(
         (before) => {
           const was = parseAsked(before);

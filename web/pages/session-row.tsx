@@ -1,4 +1,5 @@
 import { GitBranch } from "lucide-react";
+import { memo } from "react";
 import { Link } from "react-router";
 import type { ListedSession } from "../api/sessions.ts";
 import { summaryOfTool, toolName } from "../session/tool-summary.ts";
@@ -6,10 +7,10 @@ import { Badge } from "../ui/badge.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { Lamp } from "../ui/lamp.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
-import { agentName, needsYou, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+import { agentName, needsYou, projectOf, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 
 /** A session in a list: what it is about, where and by whom, and how it stands. */
-export function SessionRow({ session, match }: ListedSession) {
+export const SessionRow = memo(function SessionRow({ session, match }: ListedSession) {
   const { tone, words } = sessionState(session);
   const waits = needsYou(session);
   // On a phone it stands below: beside it a title would have room for two words.
@@ -21,12 +22,7 @@ export function SessionRow({ session, match }: ListedSession) {
   );
   const branch = session.worktree?.branch ?? session.branch;
   return (
-    <li
-      className={classNames(
-        "relative [contain-intrinsic-size:auto_3.5rem] [content-visibility:auto]",
-        waits && "bg-lamp-soft/60",
-      )}
-    >
+    <li className={classNames("relative", waits && "bg-lamp-soft/60")}>
       <Link
         to={`/sessions/${encodeURIComponent(session.sessionId)}`}
         data-session-link
@@ -39,7 +35,7 @@ export function SessionRow({ session, match }: ListedSession) {
             <span className="shrink-0">{agentName(session.agent)}</span>
             <span aria-hidden>·</span>
             <span className="truncate" title={session.dir}>
-              {shortPath(session.dir)}
+              {shortPath(projectOf(session))}
             </span>
             {branch !== null && (
               <span className="hidden min-w-0 items-center gap-1 sm:flex">
@@ -62,7 +58,7 @@ export function SessionRow({ session, match }: ListedSession) {
       </Link>
     </li>
   );
-}
+});
 
 function State({ tone, words }: ReturnType<typeof sessionState>) {
   if (tone === "needs-you" || tone === "limited") return <Badge tone="lamp">{words}</Badge>;

@@ -1,54 +1,47 @@
 import { Plus } from "lucide-react";
-import { type ReactNode, useMemo } from "react";
+import { useMemo } from "react";
 import { Link } from "react-router";
 import { useAgents } from "../api/agents.ts";
 import { useMay } from "../api/me.ts";
-import {
-  type ListedSession,
-  noFilters,
-  type SessionPages,
-  useLiveSessions,
-  useSessionList,
-  useSessionSearch,
-} from "../api/sessions.ts";
+import { type ListedSession, noFilters, sessionPageSize, useLiveSessions, useSessionPage } from "../api/sessions.ts";
 import { listShortcuts } from "../app/list-shortcuts.ts";
 import { useShortcuts } from "../app/shortcuts.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
-import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page, Rows } from "../ui/page.tsx";
 import { needsYou } from "../ui/session-state.ts";
 import { useAsked } from "./session-filters.ts";
+import { SessionList } from "./session-list.tsx";
 import { SessionRow } from "./session-row.tsx";
 import { SessionSearch } from "./session-search.tsx";
 
 /** All sessions: who needs somebody, who lives, and what was before. */
 export function SessionsPage() {
   const asked = useAsked();
-  const [{ query, everywhere, filters }, change] = asked;
+  const [what, change] = asked;
+  const { query, everywhere, filters } = what;
   const mayWrite = useMay("coding:write");
   const searching = query !== "";
-  const list = useSessionList(filters, { enabled: !searching });
-  const search = useSessionSearch({ query, everywhere }, filters);
+  const first = useSessionPage(what, 0);
   const live = useLiveSessions({ ...filters, status: "" });
-  const shown = searching ? search : list;
-  const rows = useMemo(() => allRows(shown.data), [shown.data]);
   // A status asks for one flat list; so does a search.
+  const alive = searching || filters.status !== "" ? undefined : live.data;
   const groups = useMemo(() => {
-    if (searching || filters.status !== "") return { waiting: [], lively: [], rest: rows };
-    const alive = (live.data ?? []).map((session) => ({ session, match: null }));
-    const ids = new Set(alive.map(({ session }) => session.sessionId));
+    const rows = (alive ?? []).map((session) => ({ session, match: null }));
     return {
-      waiting: alive.filter(({ session }) => needsYou(session)),
-      lively: alive.filter(({ session }) => !needsYou(session)),
-      rest: rows.filter(({ session }) => !ids.has(session.sessionId)),
+      waiting: rows.filter(({ session }) => needsYou(session)),
+      lively: rows.filter(({ session }) => !needsYou(session)),
+      ids: new Set(rows.map(({ session }) => session.sessionId)),
     };
-  }, [searching, filters.status, live.data, rows]);
+  }, [alive]);
+  const total = first.data?.total ?? 0;
+  const hasRest =
+    total > sessionPageSize || first.data?.listed.some(({ session }) => !groups.ids.has(session.sessionId)) === true;
   useShortcuts(sessionListShortcuts);
 
-  const nothing = groups.waiting.length + groups.lively.length + groups.rest.length === 0;
+  const nothing = groups.ids.size === 0 && !hasRest;
   const unfiltered = !searching && JSON.stringify(filters) === JSON.stringify(noFilters);
-  const indexing = shown.data?.pages[0]?.indexing ?? null;
+  const indexing = first.data?.indexing ?? null;
   return (
     <Page
       title="Sessions"
@@ -62,7 +55,7 @@ export function SessionsPage() {
       }
     >
       <SessionSearch asked={asked} />
-      {shown.error !== null && <ErrorNotice error={shown.error} onRetry={() => void shown.refetch()} />}
+      {first.error !== null && <ErrorNotice error={first.error} onRetry={() => void first.refetch()} />}
       {indexing !== null && (
         <p role="status" className="mb-3 text-xs text-ink-faint">
           Older sessions are still being read: {indexing.done} of {indexing.total} transcripts.
@@ -70,21 +63,17 @@ export function SessionsPage() {
       )}
       <Group title="Needs you" rows={groups.waiting} />
       <Group title="Live" rows={groups.lively} />
-      <Group
-        title={searching ? "Found" : filters.status === "" ? "Recent" : "Sessions"}
-        rows={groups.rest}
-        note={searching && shown.data !== undefined ? `${shown.data.pages[0]?.total ?? 0}` : undefined}
-      >
-        <NextPage
-          key={rows.length}
-          label="More sessions"
-          has={shown.hasNextPage}
-          busy={shown.isFetchingNextPage}
-          onNext={() => void shown.fetchNextPage()}
+      {hasRest && (
+        <SessionList
+          title={searching ? "Found" : filters.status === "" ? "Recent" : "Sessions"}
+          asked={what}
+          total={total}
+          without={groups.ids}
+          counted={searching}
         />
-      </Group>
-      {nothing && shown.isPending && <LoadingRows label="Loading sessions" />}
-      {nothing && shown.isSuccess && !shown.hasNextPage && (
+      )}
+      {nothing && first.isPending && <LoadingRows label="Loading sessions" />}
+      {nothing && first.isSuccess && (
         <Nothing
           unfiltered={unfiltered}
           mayWrite={mayWrite}
@@ -95,34 +84,15 @@ export function SessionsPage() {
   );
 }
 
-function allRows(data: SessionPages | undefined): readonly ListedSession[] {
-  const rows = data?.pages.flatMap((page) => page.listed) ?? [];
-  // Between two pages a session may have moved from one to the other.
-  return [...new Map(rows.map((row) => [row.session.sessionId, row])).values()];
-}
-
-function Group({
-  title,
-  rows,
-  note,
-  children,
-}: {
-  readonly title: string;
-  readonly rows: readonly ListedSession[];
-  readonly note?: string | undefined;
-  readonly children?: ReactNode;
-}) {
+function Group({ title, rows }: { readonly title: string; readonly rows: readonly ListedSession[] }) {
   return (
     <section aria-label={title} hidden={rows.length === 0} className="mb-6">
-      <h2 className="label-caps mb-1.5 px-1">
-        {title} {note !== undefined && <span className="font-normal">{note}</span>}
-      </h2>
+      <h2 className="label-caps mb-1.5 px-1">{title}</h2>
       <Rows label={title}>
         {rows.map((row) => (
           <SessionRow key={row.session.sessionId} {...row} />
         ))}
       </Rows>
-      {children}
     </section>
   );
 }

@@ -51,16 +51,16 @@ export function Code({ text, language }: { readonly text: string; readonly langu
 /** A block of code that scrolls sideways and can be copied. */
 export function CodeBlock({ text, language }: { readonly text: string; readonly language: string }) {
   return (
-    <div className="group relative my-2 overflow-hidden rounded-lg border border-line bg-well">
+    <div className="my-2 overflow-hidden rounded-lg border border-line bg-well">
+      <div className="flex h-7 items-center justify-between pr-1 pl-3 pointer-coarse:h-10">
+        <span className="font-mono text-2xs text-ink-faint">{language}</span>
+        <CopyButton text={text} label="Copy the code" />
+      </div>
       <Scrollable label={language === "" ? "Code" : `Code, ${language}`} className="overflow-x-auto">
-        <pre className="p-3 font-mono text-xs leading-5">
+        <pre className="px-3 pb-3 font-mono text-xs leading-5">
           <Code text={text} language={language} />
         </pre>
       </Scrollable>
-      <div className="absolute top-1 right-1 flex items-center gap-1 rounded-md bg-well/90">
-        {language !== "" && <span className="pl-1 font-mono text-2xs text-ink-faint">{language}</span>}
-        <CopyButton text={text} label="Copy the code" />
-      </div>
     </div>
   );
 }

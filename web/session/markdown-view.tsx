@@ -1,4 +1,6 @@
+import { Image } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
+import { withoutAnsi } from "./ansi.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { type MarkdownNode, readMarkdown } from "./markdown.ts";
 import { Scrollable } from "./scrollable.tsx";
@@ -6,7 +8,7 @@ import { webAddress } from "./web-address.ts";
 
 /** The text of an agent, as markdown. Untrusted: it becomes elements of ours, never HTML of its own. */
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
-  const { nodes, rest } = useMemo(() => readMarkdown(text), [text]);
+  const { nodes, rest } = useMemo(() => readMarkdown(withoutAnsi(text)), [text]);
   return (
     <div className="flex flex-col gap-2">
       <Nodes nodes={nodes} />
@@ -131,6 +133,8 @@ function Inline({ node }: { readonly node: MarkdownNode }): ReactNode {
       return <del>{children}</del>;
     case "link_open":
       return <Link node={node} />;
+    case "image":
+      return <ImageLink node={node} />;
     case "softbreak":
       return "\n";
     case "hardbreak":
@@ -152,6 +156,24 @@ function Link({ node }: { readonly node: MarkdownNode }) {
       className="text-accent underline underline-offset-2"
     >
       {node.children.length === 0 ? href : words}
+    </a>
+  );
+}
+
+/** A picture is a link: no request leaves for what a transcript names. */
+function ImageLink({ node }: { readonly node: MarkdownNode }) {
+  const href = webAddress(`${node.token.attrGet("src") ?? ""}`);
+  const words = node.token.content;
+  if (href === null) return words;
+  return (
+    <a
+      href={href}
+      target="_blank"
+      rel="noopener noreferrer nofollow"
+      className="inline-flex items-center gap-1 text-accent underline underline-offset-2"
+    >
+      <Image aria-hidden className="size-3.5 shrink-0" />
+      {words === "" ? href : words}
     </a>
   );
 }

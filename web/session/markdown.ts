@@ -39,8 +39,8 @@ export function readMarkdown(text: string): MarkdownText {
 
 function createParser(): MarkdownIt {
   const markdown = createMarkdown({ html: false, linkify: true, maxNesting });
-  // A picture is a link: no request leaves for what a transcript names. And a definition of a link stays to be seen.
-  markdown.disable(["image", "reference"]);
+  // A definition of a link stays to be seen.
+  markdown.disable(["reference"]);
   markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false });
   markdown.validateLink = (address) => webAddress(address) !== null;
   // An address is shown as it is written: decoded, it could pass for another.

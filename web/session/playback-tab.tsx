@@ -14,6 +14,19 @@ export interface PlaybackWish {
   readonly nth: number;
 }
 
+/** What is recorded of the session's terminals. */
+export function useRecording(sessionId: string) {
+  return useQuery({
+    queryKey: [...queryKeys.session(sessionId), "recording"],
+    queryFn: ({ signal }) => callApi(`${pathOf(sessionId)}/info`, recordingInfoSchema, { signal }),
+    staleTime: 5_000,
+  });
+}
+
+function pathOf(sessionId: string): string {
+  return `/api/coding/sessions/${encodeURIComponent(sessionId)}/recording`;
+}
+
 /** What the session's terminals showed, played back. */
 export function PlaybackTab({
   sessionId,
@@ -25,12 +38,8 @@ export function PlaybackTab({
   /** Told as it plays, in milliseconds since the epoch. */
   readonly onMoment: (momentMs: number) => void;
 }) {
-  const path = `/api/coding/sessions/${encodeURIComponent(sessionId)}/recording`;
-  const info = useQuery({
-    queryKey: [...queryKeys.session(sessionId), "recording"],
-    queryFn: ({ signal }) => callApi(`${path}/info`, recordingInfoSchema, { signal }),
-    staleTime: 5_000,
-  });
+  const path = pathOf(sessionId);
+  const info = useRecording(sessionId);
   if (info.data === undefined) {
     return (
       <div className="p-4">

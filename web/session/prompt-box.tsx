@@ -127,10 +127,10 @@ export function PromptBox({
 }
 
 function placeholderOf({ status, activity, agent }: SessionSummary): string {
-  const name = agentName(agent);
-  if (status === "completed" || status === "failed") return `Write to go on with ${name}`;
-  if (activity === "working") return `Sent when ${name} has finished`;
-  return `Write to ${name}`;
+  // Short: on a phone there is room for about twenty letters.
+  if (activity === "working") return "Queue a message";
+  const verb = status === "completed" || status === "failed" ? "Continue with" : "Message";
+  return `${verb} ${agentName(agent)}`;
 }
 
 /** Whether a prompt has become a turn since it was sent. Agents drop blanks at the ends. */

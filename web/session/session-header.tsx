@@ -17,7 +17,15 @@ import { CopyButton } from "../ui/copy-button.tsx";
 import { Lamp } from "../ui/lamp.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { RelativeTime } from "../ui/relative-time.tsx";
-import { agentName, isLive, type SessionState, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+import {
+  agentName,
+  isLive,
+  projectOf,
+  type SessionState,
+  sessionState,
+  sessionTitle,
+  shortPath,
+} from "../ui/session-state.ts";
 import { CloseDialog } from "./close-dialog.tsx";
 
 const SessionMemoryDialog = lazy(async () => ({
@@ -116,27 +124,29 @@ export function SessionHeader({
           </div>
         )}
       </div>
-      <div className="scrollbar-none mt-0.5 flex items-center [@media(max-height:480px)]:hidden gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
-        <State {...{ tone, words }} className="shrink-0 sm:hidden" />
-        <span className="shrink-0">{agentName(summary.agent)}</span>
-        <Fact icon={<Folder aria-hidden className="size-3.5" />} title={summary.dir}>
-          {shortPath(summary.dir)}
-          <CopyButton text={summary.dir} label="Copy the directory" className="-my-1 ml-0.5" />
-        </Fact>
-        {(summary.worktree?.branch ?? summary.branch) !== null && (
-          <Fact icon={<GitBranch aria-hidden className="size-3.5" />} title={branchTitle(summary)}>
-            {summary.worktree?.branch ?? summary.branch}
-            {summary.worktree !== null && (
-              <span className="ml-1 font-sans text-ink-faint">
-                {summary.worktree.removed ? "(worktree removed)" : `worktree of ${summary.worktree.baseBranch}`}
-              </span>
-            )}
+      <div className="mt-0.5 flex items-center gap-x-3 [@media(max-height:480px)]:hidden">
+        <div className="scrollbar-none flex min-w-0 flex-1 items-center gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
+          <State {...{ tone, words }} className="shrink-0 sm:hidden" />
+          <span className="shrink-0">{agentName(summary.agent)}</span>
+          <Fact icon={<Folder aria-hidden className="size-3.5" />} title={summary.dir}>
+            {shortPath(projectOf(summary))}
+            <CopyButton text={summary.dir} label="Copy the directory" className="-my-1 ml-0.5" />
           </Fact>
-        )}
-        {summary.model !== null && <span className="shrink-0 font-mono text-2xs">{summary.model}</span>}
-        <span className="shrink-0 max-sm:hidden">
-          <RelativeTime at={summary.updatedAt} />
-        </span>
+          {(summary.worktree?.branch ?? summary.branch) !== null && (
+            <Fact icon={<GitBranch aria-hidden className="size-3.5" />} title={branchTitle(summary)}>
+              <span className="max-w-60 truncate">{summary.worktree?.branch ?? summary.branch}</span>
+              {summary.worktree !== null && (
+                <span className="ml-1 font-sans text-ink-faint">
+                  {summary.worktree.removed ? "(worktree removed)" : `worktree of ${summary.worktree.baseBranch}`}
+                </span>
+              )}
+            </Fact>
+          )}
+          {summary.model !== null && <span className="shrink-0 font-mono text-2xs">{summary.model}</span>}
+          <span className="shrink-0 max-sm:hidden">
+            <RelativeTime at={summary.updatedAt} />
+          </span>
+        </div>
         <Remembered summary={summary} />
       </div>
       {actions.error !== null && (
@@ -179,7 +189,7 @@ function Remembered({ summary }: { readonly summary: SessionSummary }) {
   if (!mayRead) return null;
   return (
     <>
-      <Button size="sm" variant="ghost" icon={BookMarked} onClick={() => setOpen(true)} className="-my-1 ml-auto">
+      <Button size="sm" variant="ghost" icon={BookMarked} onClick={() => setOpen(true)} className="-my-1 shrink-0">
         Memory
       </Button>
       {open && (
@@ -196,7 +206,7 @@ function Remembered({ summary }: { readonly summary: SessionSummary }) {
 }
 
 function branchTitle({ worktree, branch }: SessionSummary): string {
-  return worktree === null ? `On branch ${branch}` : `A worktree of its own: ${worktree.path}`;
+  return worktree === null ? `On branch ${branch}` : `Branch ${worktree.branch}, in the worktree ${worktree.path}`;
 }
 
 function Fact({

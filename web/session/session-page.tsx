@@ -3,7 +3,8 @@ import { Link, useParams } from "react-router";
 import { ApiError } from "../api/api-error.ts";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { usePageTitle } from "../ui/page.tsx";
-import { sessionTitle } from "../ui/session-state.ts";
+import { isLive, sessionTitle } from "../ui/session-state.ts";
+import { useRecording } from "./playback-tab.tsx";
 import { SessionView } from "./session-view.tsx";
 import { useSession } from "./use-session.ts";
 
@@ -16,9 +17,14 @@ export function SessionPage() {
 function OneSession({ sessionId }: { readonly sessionId: string }) {
   const { query, older } = useSession(sessionId);
   const { data, error, refetch } = query;
+  const recording = useRecording(sessionId);
+  // Whether an ended session has anything to show beside its conversation decides how the page is laid out.
+  const known =
+    recording.data !== undefined || recording.error !== null || (data !== undefined && isLive(data.summary));
+  const recorded = recording.data === undefined || recording.data.terminals.length > 0;
   usePageTitle(data === undefined ? "Session" : sessionTitle(data.summary));
   const [onOlder] = useState(() => () => older.mutate());
-  if (data === undefined) {
+  if (data === undefined || !known) {
     const gone = error instanceof ApiError && error.status === 404;
     return (
       <div className="mx-auto w-full max-w-2xl px-4 py-8">
@@ -42,6 +48,7 @@ function OneSession({ sessionId }: { readonly sessionId: string }) {
     <SessionView
       sessionId={sessionId}
       loaded={data}
+      recorded={recorded}
       loadingOlder={older.isPending}
       onOlder={onOlder}
       trouble={error ?? older.error}

@@ -1,11 +1,9 @@
-import { Film, Play } from "lucide-react";
+import { Film } from "lucide-react";
 import { useState } from "react";
 import type { SessionSummary } from "../../src/wire/coding.ts";
-import { useMay } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
 import { isLive } from "../ui/session-state.ts";
 import { Scrollable } from "./scrollable.tsx";
-import type { SessionActions } from "./session-header.tsx";
 import { endedWords } from "./session-words.ts";
 import { TerminalPane } from "./terminal-pane.tsx";
 
@@ -15,16 +13,14 @@ import { TerminalPane } from "./terminal-pane.tsx";
  */
 export function SessionTerminal({
   summary,
-  actions,
   onPlayback,
 }: {
   readonly summary: SessionSummary;
-  readonly actions: SessionActions;
-  readonly onPlayback: () => void;
+  /** Undefined when nothing is recorded. */
+  readonly onPlayback: (() => void) | undefined;
 }) {
   const live = isLive(summary) && summary.owner !== "external";
   const { shown, run } = useRuns(live);
-  const mayWrite = useMay("coding:write");
   // The session may change its id while its agent begins: the terminal is the same one.
   const [openedAs] = useState(summary.sessionId);
   // Nothing may be recorded of a session that was not started here.
@@ -33,24 +29,17 @@ export function SessionTerminal({
   const elsewhere = summary.owner === "external";
   const failed = summary.failure !== null && summary.failure.lastScreen.trim() !== "";
   const words = elsewhere ? "Another program runs this session, in a terminal of its own." : endedWords(summary);
-  const ways = !elsewhere && (
-    <div className="flex flex-wrap justify-center gap-2">
-      {mayWrite && (
-        <Button size="sm" icon={Play} variant="primary" busy={actions.resuming} onClick={actions.resume}>
-          Resume the agent
-        </Button>
-      )}
-      <Button size="sm" icon={Film} onClick={onPlayback}>
-        Play the recording
-      </Button>
-    </div>
+  const way = onPlayback !== undefined && (
+    <Button size="sm" icon={Film} onClick={onPlayback}>
+      Play the recording
+    </Button>
   );
   if (!elsewhere && !failed && hasScreen) {
     return (
       <>
         <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line bg-ground px-3 py-2">
           <p className="text-sm text-ink-soft">{words}</p>
-          {ways}
+          {way}
         </div>
         <TerminalPane
           sessionId={summary.sessionId}
@@ -72,7 +61,7 @@ export function SessionTerminal({
           <pre className="text-left font-mono text-xs leading-4">{summary.failure?.lastScreen.trimEnd()}</pre>
         </Scrollable>
       )}
-      {ways}
+      {way}
     </div>
   );
 }

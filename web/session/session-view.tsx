@@ -1,6 +1,7 @@
 import { useCallback, useRef, useState } from "react";
-import type { CloseOutput } from "../../src/wire/coding.ts";
+import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 import { useShortcuts } from "../app/shortcuts.ts";
+import { classNames } from "../ui/class-names.ts";
 import { isLive } from "../ui/session-state.ts";
 import { ChangesTab } from "./changes-tab.tsx";
 import { PermissionCard } from "./permission-card.tsx";
@@ -23,6 +24,7 @@ type RightTab = "turns" | "changes";
 export function SessionView({
   sessionId,
   loaded,
+  recorded,
   loadingOlder,
   onOlder,
   trouble,
@@ -30,25 +32,28 @@ export function SessionView({
   /** The id of the page's address. */
   readonly sessionId: string;
   readonly loaded: LoadedSession;
+  /** False when nothing is recorded of it: it never ran here, or its recordings are gone. */
+  readonly recorded: boolean;
   readonly loadingOlder: boolean;
   readonly onOlder: () => void;
   readonly trouble: Error | null;
 }) {
   const { summary, store, skippedLines } = loaded;
   const narrow = useNarrow();
+  const screen = useHasScreen(summary, recorded);
   const root = useRef<HTMLDivElement>(null);
   const [left, setLeft] = useState<LeftTab>("terminal");
   const [right, setRight] = useState<RightTab>("turns");
   // On a phone one of all four: who is asked something sees the question first.
   const [single, setSingle] = useState<LeftTab | RightTab>(
-    isLive(summary) && summary.permissions.length === 0 ? "terminal" : "turns",
+    screen && isLive(summary) && summary.permissions.length === 0 ? "terminal" : "turns",
   );
   const [wish, setWish] = useState<PlaybackWish | null>(null);
   const [momentMs, setMomentMs] = useState<number | null>(null);
   const [closing, setClosing] = useState(false);
   const [closed, setClosed] = useState<CloseOutput | null>(null);
   const actions = useSessionActions(summary, sessionId);
-  const playing = (narrow ? single : left) === "playback";
+  const playing = screen && (narrow ? single : left) === "playback";
   const waits = summary.permissions.length > 0;
 
   const show = (tab: LeftTab | RightTab): void => {
@@ -61,6 +66,7 @@ export function SessionView({
     setTimeout(() => root.current?.querySelector<HTMLElement>(selector)?.focus(), 50);
   };
   const toTerminal = (): void => {
+    if (!screen) return;
     show("terminal");
     focusSoon(".xterm-helper-textarea");
   };
@@ -75,7 +81,7 @@ export function SessionView({
       focusSoon('[role="log"]');
     },
     changes: () => show("changes"),
-    playback: () => show("playback"),
+    playback: () => screen && show("playback"),
     interrupt: () => isLive(summary) && actions.interrupt(),
     close: () => isLive(summary) && setClosing(true),
   };
@@ -90,10 +96,11 @@ export function SessionView({
     },
     [setWish, setSingle, setLeft],
   );
-  const terminal = <SessionTerminal summary={summary} actions={actions} onPlayback={() => show("playback")} />;
+  const terminal = <SessionTerminal summary={summary} onPlayback={recorded ? () => show("playback") : undefined} />;
   const playback = playing && <PlaybackTab sessionId={summary.sessionId} wish={wish} onMoment={setMomentMs} />;
   const conversation = (
-    <>
+    // Without a terminal beside it, in a column that reads well.
+    <div className={classNames("flex min-h-0 flex-1 flex-col", !screen && "mx-auto w-full max-w-3xl")}>
       <TurnList
         store={store}
         summary={summary}
@@ -101,7 +108,7 @@ export function SessionView({
         loadingOlder={loadingOlder}
         onOlder={onOlder}
         playedAt={playing ? momentMs : null}
-        onPlay={play}
+        onPlay={recorded ? play : undefined}
       />
       {summary.permissions.map((permission) => (
         <PermissionCard
@@ -113,9 +120,23 @@ export function SessionView({
         />
       ))}
       {summary.owner !== "external" && <PromptBox summary={summary} sessionId={sessionId} turns={store.turns} />}
-    </>
+    </div>
   );
   const changes = <ChangesTab summary={summary} paused={closing} />;
+  const rightTabs = (
+    <SessionTabs
+      label="Turns and changes"
+      value={right}
+      onValue={setRight}
+      tabs={[
+        { name: "turns", label: "Turns", waits },
+        { name: "changes", label: "Changes" },
+      ]}
+    >
+      <SessionTabPanel name="turns">{conversation}</SessionTabPanel>
+      <SessionTabPanel name="changes">{changes}</SessionTabPanel>
+    </SessionTabs>
+  );
   return (
     <div ref={root} className="flex h-full min-h-0 flex-col">
       <SessionHeader
@@ -139,19 +160,23 @@ export function SessionView({
           value={single}
           onValue={show}
           tabs={[
-            { name: "terminal", label: "Terminal" },
+            ...(screen ? [{ name: "terminal", label: "Terminal" } as const] : []),
             { name: "turns", label: "Turns", waits },
             { name: "changes", label: "Changes" },
-            { name: "playback", label: "Playback" },
+            ...(screen ? [{ name: "playback", label: "Playback" } as const] : []),
           ]}
         >
-          <SessionTabPanel name="terminal" kept>
-            {terminal}
-          </SessionTabPanel>
+          {screen && (
+            <SessionTabPanel name="terminal" kept>
+              {terminal}
+            </SessionTabPanel>
+          )}
           <SessionTabPanel name="turns">{conversation}</SessionTabPanel>
           <SessionTabPanel name="changes">{changes}</SessionTabPanel>
-          <SessionTabPanel name="playback">{playback}</SessionTabPanel>
+          {screen && <SessionTabPanel name="playback">{playback}</SessionTabPanel>}
         </SessionTabs>
+      ) : !screen ? (
+        rightTabs
       ) : (
         <SplitView
           left={
@@ -170,22 +195,17 @@ export function SessionView({
               <SessionTabPanel name="playback">{playback}</SessionTabPanel>
             </SessionTabs>
           }
-          right={
-            <SessionTabs
-              label="Turns and changes"
-              value={right}
-              onValue={setRight}
-              tabs={[
-                { name: "turns", label: "Turns", waits },
-                { name: "changes", label: "Changes" },
-              ]}
-            >
-              <SessionTabPanel name="turns">{conversation}</SessionTabPanel>
-              <SessionTabPanel name="changes">{changes}</SessionTabPanel>
-            </SessionTabs>
-          }
+          right={rightTabs}
         />
       )}
     </div>
   );
+}
+
+/** Whether there is a terminal to show: one that lives, or lived while the page was open, or what it showed at its end. */
+function useHasScreen(summary: SessionSummary, recorded: boolean): boolean {
+  const live = isLive(summary) && summary.owner !== "external";
+  const [lived, setLived] = useState(live);
+  if (live && !lived) setLived(true);
+  return live || lived || recorded || (summary.failure?.lastScreen ?? "").trim() !== "";
 }

@@ -42,7 +42,7 @@ export function SplitView({ left, right }: { readonly left: ReactNode; readonly 
         onPointerUp={keep}
         onDoubleClick={() => setShare(bounds.begin)}
         onKeyDown={onKeyDown}
-        className="relative w-px shrink-0 cursor-col-resize touch-none bg-line before:absolute before:inset-y-0 before:-right-1 before:-left-1 before:content-[''] hover:bg-accent focus-visible:bg-accent"
+        className="relative z-10 w-px shrink-0 cursor-col-resize touch-none bg-line before:absolute before:inset-y-0 before:-right-1 before:-left-1 before:content-[''] hover:bg-accent focus-visible:bg-accent"
       />
       <div className="flex min-w-0 flex-1 flex-col">{right}</div>
     </div>

@@ -3,6 +3,8 @@ import { Fragment, useState } from "react";
 import type { Block } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
+import { withoutAnsi } from "./ansi.ts";
+import { AnsiText } from "./ansi-text.tsx";
 import { Code } from "./code-block.tsx";
 import { DiffCount, DiffView } from "./diff-view.tsx";
 import { countOfDiff } from "./line-diff.ts";
@@ -90,7 +92,7 @@ function Result({ result }: { readonly result: NonNullable<Call["result"]> }) {
     );
   return (
     <div className="border-t border-line">
-      <Sheet label={ok ? "Result" : "Failed"} text={text} language="" />
+      <Sheet label={ok ? "Result" : "Failed"} text={text} language="output" />
       {truncated && (
         <p className="px-3 pb-1.5 text-2xs text-ink-faint">The result was longer: this is its beginning.</p>
       )}
@@ -105,17 +107,18 @@ function Sheet({
 }: {
   readonly label: string;
   readonly text: string;
+  /** `output` is that of a program, with its colours. */
   readonly language: string;
 }) {
   return (
     <div className="bg-well">
       <div className="flex items-center justify-between pr-1 pl-3">
         <span className="label-caps">{label}</span>
-        <CopyButton text={text} label={`Copy the ${label.toLowerCase()}`} />
+        <CopyButton text={withoutAnsi(text)} label={`Copy the ${label.toLowerCase()}`} />
       </div>
       <Scrollable label={label} className="max-h-96 overflow-auto">
         <pre className="px-3 pb-2 font-mono text-xs leading-5 whitespace-pre-wrap">
-          <Code text={text} language={language} />
+          {language === "output" ? <AnsiText text={text} /> : <Code text={text} language={language} />}
         </pre>
       </Scrollable>
     </div>

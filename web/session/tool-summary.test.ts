@@ -10,6 +10,10 @@ describe("a tool call", () => {
     expect(summaryOfTool({ file_path: "/code/a/b/c/d.ts" })).toBe("…/b/c/d.ts");
     expect(summaryOfTool({ file_path: "/code/a/b/c/d.ts", content: "x" })).toBe("…/b/c/d.ts +1 −0");
     expect(summaryOfTool({ pattern: "/code/a/**/b/c" })).toBe("/code/a/**/b/c");
+    expect(summaryOfTool({ pattern: "retr(y|ies)", path: "/code/a/b/c/d", output_mode: "content" })).toBe(
+      "retr(y|ies) in …/b/c/d",
+    );
+    expect(summaryOfTool({ pattern: "TODO", path: "" })).toBe("TODO");
     expect(summaryOfTool({ prompt: "/a and then b/c/d/e" })).toBe("/a and then b/c/d/e");
     expect(summaryOfTool({ todos: [{}, {}] })).toBe("2 steps");
     expect(summaryOfTool({ questions: [{ question: "Which one?" }] })).toBe("Which one?");

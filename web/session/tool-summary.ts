@@ -22,8 +22,8 @@ const commandFields = ["command", "cmd"] as const;
 const tellingFields = [
   "file_path",
   "notebook_path",
-  "path",
   "pattern",
+  "path",
   "query",
   "url",
   "description",
@@ -52,6 +52,9 @@ export function summaryOfTool(input: unknown): string {
   if (view.kind === "command") return cut(view.command);
   if (typeof input === "string") return cut(input.replace(/^\/\/ @exec:.*\n/, ""));
   const fields = fieldsOf(input);
+  const { pattern, path } = fields;
+  if (typeof pattern === "string" && typeof path === "string" && pattern !== "" && path !== "")
+    return cut(`${pattern} in ${pathEnd(path)}`);
   for (const name of tellingFields) {
     const value = fields[name];
     if (typeof value === "string" && value !== "")

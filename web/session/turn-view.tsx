@@ -1,9 +1,9 @@
-import { Brain, ChevronRight } from "lucide-react";
-import { memo } from "react";
-import type { Block, Turn, Usage } from "../../src/wire/turn.ts";
+import { Brain, ChevronRight, CircleStop } from "lucide-react";
+import { memo, useState } from "react";
+import type { Block, Turn, TurnImage, Usage } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { exactTime } from "../ui/time.ts";
+import { exactTime, timeWords } from "../ui/time.ts";
 import { Markdown } from "./markdown-view.tsx";
 import { tokenWords } from "./session-words.ts";
 import { ToolCall } from "./tool-call.tsx";
@@ -41,7 +41,10 @@ export const TurnView = memo(function TurnView({
         </span>
       </header>
       {mine ? (
-        <div className="rounded-lg border-l-2 border-accent bg-panel px-3 py-2 whitespace-pre-wrap">{text}</div>
+        <div className="rounded-lg border-l-2 border-accent bg-panel px-3 py-2 whitespace-pre-wrap">
+          {turn.images !== undefined && text === "[image]" ? null : text}
+          {turn.images !== undefined && <Images images={turn.images} />}
+        </div>
       ) : (
         <div className="flex flex-col gap-2">
           {turn.blocks.map((block, index) => (
@@ -49,10 +52,39 @@ export const TurnView = memo(function TurnView({
           ))}
         </div>
       )}
+      {turn.interrupted === true && (
+        <p className="mt-2 flex items-center gap-1.5 text-xs font-medium text-lamp">
+          <CircleStop aria-hidden className="size-3.5" /> Interrupted
+        </p>
+      )}
       {!mine && (model !== null || usage !== null) && <SmallPrint model={model} usage={usage} />}
     </article>
   );
 });
+
+/** The pictures in a prompt. The gateway gives only types that hold no code, and only they are shown. */
+function Images({ images }: { readonly images: readonly TurnImage[] }) {
+  return (
+    <div className="mt-1.5 flex flex-wrap gap-2">
+      {images.map(({ mediaType, data }, index) =>
+        // The pictures of a prompt have no identity but their place.
+        data === null ? (
+          <span key={index} className="text-xs text-ink-faint">
+            This image is too large to show.
+          </span>
+        ) : (
+          <img
+            key={index}
+            src={`data:${mediaType};base64,${data}`}
+            alt={images.length === 1 ? "Image in the prompt" : `Image ${index + 1} in the prompt`}
+            loading="lazy"
+            className="max-h-72 max-w-full rounded-md border border-line"
+          />
+        ),
+      )}
+    </div>
+  );
+}
 
 function TurnBlock({ block, running }: { readonly block: Block; readonly running: boolean }) {
   switch (block.type) {
@@ -76,7 +108,8 @@ function TurnBlock({ block, running }: { readonly block: Block; readonly running
 }
 
 function TurnTime({ at, onPlay }: { readonly at: string; readonly onPlay: ((at: string) => void) | undefined }) {
-  const words = new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  const [now] = useState(Date.now);
+  const words = timeWords(at, now);
   const time = (
     <time dateTime={at} title={exactTime(at)}>
       {words}

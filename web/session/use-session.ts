@@ -61,7 +61,7 @@ export function useSession(sessionId: string) {
       const loaded = client.getQueryData<LoadedSession>(key);
       const [first] = loaded?.store.turns ?? [];
       if (loaded === undefined || first === undefined || !hasOlder(loaded.store)) return;
-      const input = { sessionId, before: first.index, limit: pageTurns };
+      const input = { sessionId, images: true, before: first.index, limit: pageTurns };
       const signal = AbortSignal.timeout(readMs);
       const { turns, nextAfter } = await callTool("coding_read_session", readOutputSchema, { input, signal });
       client.setQueryData<LoadedSession>(key, (now) =>
@@ -91,7 +91,9 @@ async function readOn(
 ): Promise<LoadedSession> {
   const known = client.getQueryData<LoadedSession>(pageKey(sessionId));
   const begun = known !== undefined && known.store.turns.length > 0;
-  const input = begun ? { sessionId, after: known.store.nextAfter, limit: mostTurns } : { sessionId, last: pageTurns };
+  const input = begun
+    ? { sessionId, images: true, after: known.store.nextAfter, limit: mostTurns }
+    : { sessionId, images: true, last: pageTurns };
   const answer = await callTool("coding_read_session", readOutputSchema, { input, signal });
   const { turns, nextAfter, skippedLines, ...summary } = answer;
   const newest = known?.store.turns.at(-1);

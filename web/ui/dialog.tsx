@@ -12,12 +12,15 @@ export function Dialog({
   description,
   wide = false,
   holds = false,
+  top,
   children,
 }: {
   readonly open: boolean;
   readonly onClose: () => void;
   readonly title: ReactNode;
   readonly description?: ReactNode;
+  /** Stays in sight while the content below it scrolls. */
+  readonly top?: ReactNode;
   readonly wide?: boolean;
   /** Whether something was written in it that a slip must not take away. */
   readonly holds?: boolean;
@@ -47,6 +50,7 @@ export function Dialog({
               </Radix.Description>
             )}
           </div>
+          {top !== undefined && <div className="shrink-0 px-5 pt-3">{top}</div>}
           <div className="flex min-h-0 flex-1 flex-col overflow-y-auto px-5 pt-3 pb-5">{children}</div>
           {/* Last, so that a dialog begins with its content. */}
           <Radix.Close asChild>

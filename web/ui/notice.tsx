@@ -73,6 +73,16 @@ export function EmptyState({ title, children }: { readonly title: string; readon
   );
 }
 
+/** In the place of a page while its code is on its way. */
+export function LoadingPage() {
+  return (
+    <div className="mx-auto w-full max-w-5xl px-4 pt-5 sm:px-8 sm:pt-8">
+      <div className="mb-5 h-7 w-40 animate-pulse rounded-md bg-well" />
+      <LoadingRows label="Loading the page" />
+    </div>
+  );
+}
+
 /** While the first answer is on its way. */
 export function LoadingRows({ label, rows = 4 }: { readonly label: string; readonly rows?: number }) {
   return (

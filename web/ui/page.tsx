@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect } from "react";
+import { classNames } from "./class-names.ts";
 
 /** A page's frame: a heading, what can be done, and its content in a column that reads well. */
 export function Page({
@@ -65,9 +66,21 @@ export function Section({
 }
 
 /** A list of rows with hairlines between them. */
-export function Rows({ children, label }: { readonly children: ReactNode; readonly label: string }) {
+export function Rows({
+  children,
+  label,
+  bare = false,
+}: {
+  readonly children: ReactNode;
+  readonly label: string;
+  /** Without a frame: it is part of a longer list that has one. */
+  readonly bare?: boolean;
+}) {
   return (
-    <ul aria-label={label} className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-panel">
+    <ul
+      aria-label={label}
+      className={classNames("divide-y divide-line", !bare && "overflow-hidden rounded-xl border border-line bg-panel")}
+    >
       {children}
     </ul>
   );

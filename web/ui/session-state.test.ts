@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { needsYou, sessionState, sessionTitle, shortPath } from "./session-state.ts";
+import { needsYou, projectOf, sessionState, sessionTitle, shortPath } from "./session-state.ts";
 
-const running = { status: "running", activity: "working", owner: "gateway", closedAt: null } as const;
+const running = {
+  status: "running",
+  activity: "working",
+  owner: "gateway",
+  closedAt: null,
+  turnFailure: null,
+} as const;
 
 describe("the state of a session", () => {
   test.each([
@@ -27,6 +33,26 @@ describe("the state of a session", () => {
   test("that another program runs is told as such", () => {
     expect(sessionState({ ...running, owner: "external", activity: null }).words).toBe("Runs elsewhere");
   });
+});
+
+test("a session whose last turn failed is not ready, until the next one runs", () => {
+  const failed = { ...running, turnFailure: "Your credit is too low." };
+  expect(sessionState({ ...failed, activity: "idle" })).toEqual({ tone: "failed", words: "Last turn failed" });
+  expect(sessionState({ ...failed, activity: "working" }).words).toBe("Working");
+  expect(sessionState({ ...failed, status: "completed", activity: null }).words).toBe("Ended");
+});
+
+test("a session in a worktree belongs to the project that the worktree is of", () => {
+  const worktree = {
+    repository: "/code/app",
+    path: "/code/app-try-it",
+    branch: "try-it",
+    baseBranch: "main",
+    removed: false,
+    rescue: null,
+  };
+  expect(projectOf({ dir: "/code/app-try-it/web", worktree })).toBe("/code/app");
+  expect(projectOf({ dir: "/code/app/web", worktree: null })).toBe("/code/app/web");
 });
 
 test("a session without a title has a name all the same", () => {

@@ -20,12 +20,13 @@ const byActivity: Readonly<Record<Activity, SessionState>> = {
   limited: { tone: "limited", words: "At its limit" },
 };
 
-type Known = Pick<SessionSummary, "status" | "activity" | "owner" | "closedAt">;
+type Known = Pick<SessionSummary, "status" | "activity" | "owner" | "closedAt" | "turnFailure">;
 
-export function sessionState({ status, activity, owner, closedAt }: Known): SessionState {
+export function sessionState({ status, activity, owner, closedAt, turnFailure }: Known): SessionState {
   if (status === "failed") return { tone: "failed", words: "Failed" };
   if (status === "completed") return { tone: "ended", words: closedAt === null ? "Ended" : "Closed" };
   if (owner === "external") return { tone: "idle", words: "Runs elsewhere" };
+  if (activity === "idle" && turnFailure !== null) return { tone: "failed", words: "Last turn failed" };
   if (activity !== null) return byActivity[activity];
   return status === "initializing" ? byActivity.starting : { tone: "idle", words: "Running" };
 }
@@ -55,6 +56,11 @@ const agentNames: Readonly<Record<string, string>> = {
 /** An agent's name as its makers write it. */
 export function agentName(agent: string): string {
   return agentNames[agent] ?? agent;
+}
+
+/** The directory of a session's project: of one in a worktree, that of the repository that it belongs to. */
+export function projectOf({ dir, worktree }: Pick<SessionSummary, "dir" | "worktree">): string {
+  return worktree?.repository ?? dir;
 }
 
 /** A path with its end kept: `~` is not known here, so the last two parts say where it is. */

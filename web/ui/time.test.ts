@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, exactTime } from "./time.ts";
+import { ago, exactTime, timeWords } from "./time.ts";
 
 const now = Date.parse("2026-06-15T12:00:00Z");
 
@@ -20,6 +20,14 @@ test.each([
 test("what was long ago has its date, and its year when it is another one", () => {
   expect(ago("2026-06-01T12:00:00Z", now)).not.toContain("2026");
   expect(ago("2024-06-01T12:00:00Z", now)).toContain("2024");
+});
+
+test("a turn of another day has its date, and of another year that too", () => {
+  expect(timeWords(new Date(now - 1_000).toISOString(), now)).toMatch(/^\d{2}:\d{2}/);
+  expect(timeWords("2026-06-01T12:00:00Z", now)).toMatch(/Jun/);
+  expect(timeWords("2026-06-01T12:00:00Z", now)).not.toContain("2026");
+  expect(timeWords("2024-06-01T12:00:00Z", now)).toMatch(/Jun.*2024/);
+  expect(timeWords("soon", now)).toBe("soon");
 });
 
 test("what is no time is not made one", () => {

@@ -19,6 +19,21 @@ export function ago(at: string, nowMs: number): string {
   });
 }
 
+/** The time of day; of another day with its date, and of another year with that too. */
+export function timeWords(at: string, nowMs: number): string {
+  const time = new Date(at);
+  if (Number.isNaN(time.getTime())) return at;
+  const now = new Date(nowMs);
+  const sameDay = time.toDateString() === now.toDateString();
+  const sameYear = time.getFullYear() === now.getFullYear();
+  return time.toLocaleString(undefined, {
+    hour: "2-digit",
+    minute: "2-digit",
+    ...(sameDay ? {} : { day: "numeric", month: "short" }),
+    ...(sameYear ? {} : { year: "numeric" }),
+  });
+}
+
 /** The whole date and time. */
 export function exactTime(at: string): string {
   const time = new Date(at);

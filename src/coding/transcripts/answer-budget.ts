@@ -25,7 +25,7 @@ export function createAnswerBudget(): AnswerBudget {
         characters += size;
         return turn;
       }
-      const short = { ...turn, blocks: turn.blocks.map(shortened) };
+      const short = { ...withoutData(turn), blocks: turn.blocks.map(shortened) };
       const shortSize = sizeOfTurn(short);
       if (characters + shortSize <= shortCharacters) {
         characters += shortSize;
@@ -34,6 +34,11 @@ export function createAnswerBudget(): AnswerBudget {
       return asOneLine(turn);
     },
   };
+}
+
+/** That there were pictures, without them. */
+function withoutData(turn: Turn): Turn {
+  return turn.images === undefined ? turn : { ...turn, images: turn.images.map((image) => ({ ...image, data: null })) };
 }
 
 function shortened(block: Block): Block {
@@ -49,7 +54,8 @@ function shortened(block: Block): Block {
 }
 
 function asOneLine(turn: Turn): Turn {
+  const { images: _left, ...rest } = turn;
   const note = `(${turn.blocks.length} blocks are left out: too much was asked for at once)`;
   const text = cut(turn.text, shortPartCharacters);
-  return { ...turn, text, blocks: [{ type: "text", text: text === "" ? note : `${text}… ${note}` }] };
+  return { ...rest, text, blocks: [{ type: "text", text: text === "" ? note : `${text}… ${note}` }] };
 }

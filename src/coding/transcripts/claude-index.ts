@@ -11,7 +11,7 @@ import { claudeNeeds, claudeResetsAt } from "./failure.ts";
 import { type Fields, fieldsAt, listAt, parseLine, pathAt, stringAt, timeOf } from "./json-fields.ts";
 import type { SavedClaude, SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
-import { noFacts, type TranscriptFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
+import { interruptLast, noFacts, type TranscriptFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
 
 /** Enough of the first prompt to make a title of it. */
@@ -52,7 +52,7 @@ export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
     const mark: TurnMark = { role: "user", start: offset, firstLineBytes: bytes.length };
     if (said.kind === "prompt") beginUser(mark, said.text);
     else if (said.kind === "command") command = { mark, text: said.text };
-    else if (marks.length > 0) facts.lastTurn = { kind: "aborted" };
+    else interrupted();
     return true;
   }
 
@@ -120,6 +120,12 @@ export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
     facts.updatedAt = found.time ?? facts.updatedAt;
     facts.model = found.model ?? facts.model;
     if (filled && facts.lastTurn.kind === "open") facts.lastTurn = { kind: "aborted" };
+  }
+
+  function interrupted(): void {
+    if (marks.length === 0) return;
+    facts.lastTurn = { kind: "aborted" };
+    interruptLast(marks);
   }
 
   /** A resumed session says that the turn before it never ended. */

@@ -8,6 +8,7 @@ import {
   readClaudeUser,
 } from "./claude-lines.ts";
 import { countAt, type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import { claudeImages } from "./turn-images.ts";
 import type { TurnBuilder, TurnMark } from "./turn-index.ts";
 import { createTurnDraft, sumOfUsages, type TurnDraft, toolInput, toolResult } from "./turn-parts.ts";
 
@@ -25,6 +26,7 @@ function userTurn(draft: TurnDraft): TurnBuilder {
       const said = readClaudeUser(line);
       const text = said.kind === "prompt" || said.kind === "command" ? said.text : readClaudeQueued(line);
       if (text !== null) draft.add({ type: "text", text });
+      draft.images = claudeImages(line);
       draft.touch(timeOf(line));
       return true;
     },

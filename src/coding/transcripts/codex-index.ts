@@ -14,7 +14,7 @@ import { codexErrorMessage, codexNeeds, codexResetsAt } from "./failure.ts";
 import { type Fields, fieldsAt, parseLine, pathAt, stringAt, timeOf } from "./json-fields.ts";
 import type { SavedCodex, SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
-import { noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
+import { interruptLast, noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
 
 /** Enough of the first prompt to make a title of it. */
@@ -169,6 +169,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     turnIsOver = kind === "aborted";
     putOff(bytes);
     if (marks.length > 0) facts.lastTurn = { kind };
+    if (kind === "aborted" && isInterruption(bytes)) interruptLast(marks);
     return true;
   }
 
@@ -275,6 +276,12 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
       readLimits();
     },
   };
+}
+
+/** A turn also ends early where a review does, or where another one takes its place. */
+function isInterruption(bytes: Buffer): boolean {
+  const line = parseLine(bytes);
+  return line !== null && (stringAt(codexPayload(line), "reason") ?? "interrupted") === "interrupted";
 }
 
 /** What the last line that says something says. */

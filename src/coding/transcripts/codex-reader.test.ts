@@ -94,7 +94,7 @@ describe("a rollout of Codex", () => {
       "user: slow talk",
       "user: please fail",
       "user: run sleep",
-      'assistant: I will run it. | exec failed "aborted by user after 4.9s"',
+      'assistant: I will run it. | exec_command failed "aborted by user after 4.9s"',
       "user: slow again",
       "user: steered hello",
       "assistant: You said: steered hello",

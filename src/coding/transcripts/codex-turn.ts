@@ -10,8 +10,10 @@ import {
   isOfOtherThread,
   isUsersOwnAction,
 } from "./codex-lines.ts";
-import { codexAction, codexCall, codexResult, createScripts } from "./codex-tools.ts";
+import { createScripts, shownCall, shownResult } from "./codex-scripts.ts";
+import { codexAction, codexCall, codexResult } from "./codex-tools.ts";
 import { countAt, type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import { codexImages } from "./turn-images.ts";
 import type { TurnBuilder, TurnMark } from "./turn-index.ts";
 import { createTurnDraft, sumOfUsages, type TurnDraft } from "./turn-parts.ts";
 
@@ -28,7 +30,9 @@ function userTurn(draft: TurnDraft): TurnBuilder {
     line(bytes) {
       const line = parseLine(bytes);
       if (line === null) return false;
-      const text = codexPromptText(codexPayload(line));
+      const payload = codexPayload(line);
+      const text = codexPromptText(payload);
+      draft.images = codexImages(payload);
       if (text !== null) draft.add({ type: "text", text });
       draft.touch(timeOf(line));
       return true;
@@ -40,6 +44,7 @@ function userTurn(draft: TurnDraft): TurnBuilder {
 function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
   const usage = createUsageCount(mark.before?.totalTokens ?? null);
   const scripts = createScripts();
+  const shownAsCommands = new Set<string>();
   /** The newest form of an answer in this turn: what older forms tell is the same once more. */
   let form: CodexForm = mark.before?.form ?? "responses";
   let unnamedCalls = 0;
@@ -58,7 +63,9 @@ function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
     const told = codexCall(payload, `call-${unnamedCalls}`);
     if (told.id === `call-${unnamedCalls}`) unnamedCalls++;
     if (draft.hasCall(told.id)) return;
-    draft.putCall(told);
+    const shown = shownCall(told);
+    if (shown !== told) shownAsCommands.add(told.id);
+    draft.putCall(shown);
     scripts.called(told);
   }
 
@@ -73,7 +80,7 @@ function assistantTurn(draft: TurnDraft, mark: TurnMark): TurnBuilder {
     const told = codexResult(payload);
     if (told === null) return;
     if (scripts.ended(told.id, told.result)) draft.dropCall(told.id);
-    else draft.resolve(told.id, told.result);
+    else draft.resolve(told.id, shownAsCommands.has(told.id) ? shownResult(told.result) : told.result);
   }
 
   return {

@@ -9,7 +9,7 @@ import {
 import { fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
 import type { SavedGemini, SavedIndexer } from "./saved-indexer.ts";
 import type { TurnState } from "./transcript.ts";
-import { noFacts, type TranscriptFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
+import { interruptLast, noFacts, type TranscriptFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
 
 /** Enough of the first prompt to make a title of it. */
@@ -87,7 +87,9 @@ export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
   function told(bytes: Buffer): boolean {
     const line = parseLine(bytes);
     if (line === null) return false;
-    if (isGeminiCancelled(line)) end(bytes, { kind: "aborted" });
+    if (!isGeminiCancelled(line)) return true;
+    end(bytes, { kind: "aborted" });
+    interruptLast(marks);
     return true;
   }
 

@@ -1,6 +1,7 @@
 import type { Usage } from "../../wire/turn.ts";
 import { geminiCalls, geminiId, geminiLineKind, geminiText, isGeminiAnswer, readGeminiUser } from "./gemini-lines.ts";
 import { countAt, type Fields, fieldsAt, listAt, parseLine, stringAt, timeOf } from "./json-fields.ts";
+import { geminiImages } from "./turn-images.ts";
 import type { TurnBuilder, TurnMark } from "./turn-index.ts";
 import { createTurnDraft, sumOfUsages, type TurnDraft, toolInput, toolResult } from "./turn-parts.ts";
 
@@ -17,6 +18,7 @@ function userTurn(draft: TurnDraft): TurnBuilder {
       if (line === null) return false;
       const said = readGeminiUser(line);
       if (said.kind === "prompt") draft.add({ type: "text", text: said.text });
+      draft.images = geminiImages(line);
       draft.touch(timeOf(line));
       return true;
     },

@@ -49,6 +49,17 @@ describe("how the last turn stands while a file grows line by line", () => {
     expect(seen.join(" ")).toBe(states);
   });
 
+  test.each([
+    ["claude-2.1.329-interruptions", "claude", [1]],
+    ["claude-2.1.329-denied", "claude", [5]],
+    ["codex-0.169.0-interruptions", "codex", [3]],
+    ["codex-0.169.0-review", "codex", []],
+    ["gemini-0.61.0-interruptions", "gemini", [5, 7]],
+  ] as const)("%s: the turns that the user stopped say so", async (name, format, interrupted) => {
+    const read = await transcripts.read(fixture(name), format, { limit: 100 });
+    expect(read?.turns.flatMap((turn) => (turn.interrupted === true ? [turn.index] : []))).toEqual(interrupted);
+  });
+
   test("a failure says what the API said", async () => {
     const upTo = (text: string, mark: string): string => text.slice(0, text.indexOf("\n", text.indexOf(mark)) + 1);
     const codex = await readFile(fixture("codex-0.169.0-interruptions"), "utf8");

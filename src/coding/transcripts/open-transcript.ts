@@ -174,12 +174,25 @@ export function createOpenTranscript(
       const newestFirst: Turn[] = [];
       for (let to = end; to > first; ) {
         const { turns, next } = await portion(source, known, { first, to });
-        for (const turn of turns) newestFirst.push(budget.fit(turn));
+        for (const turn of turns) {
+          const shown = asItEnded(turn, known.indexer.marks[turn.index]);
+          newestFirst.push(budget.fit(range.images === true ? shown : withoutImages(shown)));
+        }
         to = next;
       }
       return newestFirst.toReversed();
     },
   };
+}
+
+/** What came after a turn says whether it was interrupted, so the turn that is kept does not hold it. */
+function asItEnded(turn: Turn, mark: TurnMark | undefined): Turn {
+  return mark?.interrupted === true ? { ...turn, interrupted: true } : turn;
+}
+
+function withoutImages(turn: Turn): Turn {
+  const { images, ...rest } = turn;
+  return images === undefined ? turn : rest;
 }
 
 /** The end belongs to it: the mark of a turn that was only guessed can go again, and then the turn before it goes on. */

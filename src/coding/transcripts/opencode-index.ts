@@ -12,7 +12,7 @@ import {
   openCodeTitle,
 } from "./opencode-events.ts";
 import type { SavedIndexer, SavedOpenCode } from "./saved-indexer.ts";
-import { noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
+import { interruptLast, noFacts, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
 
 /** A first prompt is kept as far as a title and a preview need it. */
@@ -47,6 +47,7 @@ export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
       if (marks.at(-1)?.role === "user") begin("assistant", offset);
       facts.model = openCodeModel(info) ?? facts.model;
       facts.lastTurn = info["summary"] === true ? { kind: "open" } : openCodeState(info);
+      if (facts.lastTurn.kind === "aborted") interruptLast(marks);
     }
     touch(line);
   }

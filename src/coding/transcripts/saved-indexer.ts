@@ -14,6 +14,7 @@ const markSchema = z.object({
       totalTokens: z.number().nullable(),
     })
     .exactOptional(),
+  interrupted: z.literal(true).exactOptional(),
 });
 
 const textSchema = z.string().nullable();

@@ -43,6 +43,8 @@ export interface TurnRange {
   readonly after?: number;
   readonly before?: number;
   readonly limit: number;
+  /** Adds the pictures in prompts. */
+  readonly images?: boolean;
 }
 
 /**

@@ -51,6 +51,7 @@ export function sizeOfTurn(turn: Turn): number {
   const known = sizes.get(turn);
   if (known !== undefined) return known;
   let size = 500 + turn.text.length;
+  for (const { data } of turn.images ?? []) size += 100 + (data?.length ?? 0);
   for (const block of turn.blocks) {
     size += 100;
     if (block.type !== "tool_call") size += block.text.length;

@@ -12,6 +12,14 @@ export interface TurnMark {
   readonly firstLineBytes: number;
   /** What was known when an assistant turn began and its own lines do not tell. */
   readonly before?: TurnPrelude;
+  /** The user stopped the turn. */
+  readonly interrupted?: true;
+}
+
+/** Notes that the user stopped the agent's newest turn. A prompt that was stopped before any answer stays as it was: it may have been read. */
+export function interruptLast(marks: TurnMark[]): void {
+  const last = marks.at(-1);
+  if (last?.role === "assistant" && last.interrupted !== true) marks[marks.length - 1] = { ...last, interrupted: true };
 }
 
 /** What Codex tells in front of a turn. */

@@ -1,4 +1,4 @@
-import type { Block, ToolResult, Turn, Usage } from "../../wire/turn.ts";
+import type { Block, ToolResult, Turn, TurnImage, Usage } from "../../wire/turn.ts";
 
 /** A tool's result is cut here: enough to read on, not enough to flood an answer. */
 export const maxResultCharacters = 30_000;
@@ -59,6 +59,8 @@ export interface TurnDraft {
   at: string | null;
   endedAt: string | null;
   model: string | null;
+  /** Pictures that belong to it. */
+  images: readonly TurnImage[];
   add(block: Block): void;
   /** Adds the call, or puts it in the place of the one with the same id, whose result it keeps when it has none. */
   putCall(call: Omit<ToolCall, "type">): void;
@@ -102,6 +104,7 @@ export function createTurnDraft(): TurnDraft {
     at: null,
     endedAt: null,
     model: null,
+    images: [],
     add(block) {
       const size = block.type === "tool_call" ? sizeOfCall(block) : block.text.length;
       const room = maxTurnCharacters - characters;
@@ -157,7 +160,9 @@ export function createTurnDraft(): TurnDraft {
       if (leftOut > 0)
         shown.push({ type: "text", text: `(${leftOut} more blocks: this turn is too long to be shown in full)` });
       const text = shown.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
-      return { index, role, at: draft.at, endedAt: draft.endedAt, text, blocks: shown, model: draft.model, usage };
+      const { at, endedAt, model, images } = draft;
+      const turn = { index, role, at, endedAt, text, blocks: shown, model, usage };
+      return images.length === 0 ? turn : { ...turn, images: [...images] };
     },
   };
   return draft;
