@@ -1,7 +1,6 @@
-import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { isErrno } from "../../core/errors.ts";
+import { readSmallFile } from "../../platform/regular-file.ts";
 import type { ClaudeConfig } from "./claude-config.ts";
 
 const maxFileBytes = 1024 * 1024;
@@ -61,10 +60,10 @@ function* ancestors(dir: string): Generator<string> {
 /** Null for a file that is missing, too large, or in another form: Claude Code judges it by itself. */
 async function readJson<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema> | null> {
   try {
-    if ((await stat(path)).size > maxFileBytes) return null;
-    return schema.safeParse(JSON.parse(await readFile(path, "utf8"))).data ?? null;
+    const text = await readSmallFile(path, maxFileBytes);
+    return text instanceof Buffer ? (schema.safeParse(JSON.parse(text.toString("utf8"))).data ?? null) : null;
   } catch (error) {
-    if (error instanceof SyntaxError || isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP")) return null;
+    if (error instanceof SyntaxError) return null;
     throw error;
   }
 }

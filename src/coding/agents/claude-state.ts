@@ -1,8 +1,9 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
 import { processRow } from "../../platform/process-table.ts";
+import { readSmallFile } from "../../platform/regular-file.ts";
 import type { ExternalHolder, ToldActivity } from "./template.ts";
 
 /** `<config>/sessions/<pid>.json`: what a running Claude Code says of itself (measured). */
@@ -52,19 +53,17 @@ export async function claudeSessions(folder: string): Promise<ReadonlyMap<string
   );
 }
 
+/** Measured: less than 1 KB. An agent's child can put anything there. */
+const maxStateBytes = 256 * 1024;
+
 /** The state that process `pid` wrote; null when it wrote none, is gone, or has a successor with the same pid. */
 export async function liveClaudeState(folder: string, pid: number): Promise<ClaudeState | null> {
   // Before the file: most are left behind by processes that were killed.
   const row = processRow(pid);
   if (row === undefined || row.zombie) return null;
-  let text: string;
-  try {
-    text = await readFile(join(folder, `${pid}.json`), "utf8");
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return null;
-    throw error;
-  }
-  const state = parseState(text);
+  const text = await readSmallFile(join(folder, `${pid}.json`), maxStateBytes);
+  if (!(text instanceof Buffer)) return null;
+  const state = parseState(text.toString("utf8"));
   if (state === null || state.pid !== pid) return null;
   if (process.platform === "linux" && state.procStart !== undefined) {
     if (row.startTime !== state.procStart && !row.startTime.endsWith(`.${state.procStart}`)) return null;

@@ -1,9 +1,10 @@
-import { mkdir, readFile, realpath, stat } from "node:fs/promises";
+import { mkdir, realpath, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
 import { writeFileAtomic } from "../../platform/files.ts";
+import { readSmallFile } from "../../platform/regular-file.ts";
 import type { Environment, LaunchRequest } from "./template.ts";
 
 /** What stands in for a log-in. */
@@ -14,13 +15,13 @@ export function geminiDir(env: Environment): string {
   return join(env["GEMINI_CLI_HOME"] || env["HOME"] || homedir(), ".gemini");
 }
 
+/** Far more than people write; one of the project may lead to a file without an end. */
+const maxSettingsBytes = 1024 * 1024;
+
+/** Null for what is missing or no regular file; no text for what is too large, which is left alone. */
 async function textOf(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP")) return null;
-    throw error;
-  }
+  const text = await readSmallFile(path, maxSettingsBytes);
+  return text === "too_large" ? "" : (text?.toString("utf8") ?? null);
 }
 
 const lineComment = /^\s*\/\/.*$/gm;
