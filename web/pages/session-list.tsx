@@ -33,22 +33,18 @@ export function SessionList({
       <h2 className="label-caps mb-1.5 px-1">
         {title} {counted && <span className="font-normal">{total}</span>}
       </h2>
-      <div ref={list} className="overflow-hidden rounded-xl border border-line bg-panel">
-        <Rest heightPx={abovePx} />
+      {/* Pages come and go in exchange for as much room: a browser that takes one for its place to hold on to would jump by a page. */}
+      <div ref={list} className="overflow-hidden rounded-xl border border-line bg-panel [overflow-anchor:none]">
+        <div style={{ height: abovePx }} />
         {Array.from({ length: last - first + 1 }, (_, at) => first + at).map((page) => (
           <div key={page} data-part={page} className="border-line not-last:border-b">
             <SessionsOfPage title={title} asked={asked} page={page} without={without} />
           </div>
         ))}
-        <Rest heightPx={belowPx} />
+        <div style={{ height: belowPx }} />
       </div>
     </section>
   );
-}
-
-/** As high as the pages that are not rendered. A browser that keeps the place of what is in sight must not take it for a row. */
-function Rest({ heightPx }: { readonly heightPx: number }) {
-  return <div style={{ height: heightPx }} className="[overflow-anchor:none]" />;
 }
 
 const SessionsOfPage = memo(function SessionsOfPage({
