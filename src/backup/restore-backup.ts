@@ -207,9 +207,9 @@ async function replaying(task: () => Promise<Replayed>): Promise<Replayed> {
   }
 }
 
-/** A prompt that waited when the backup was made was sent since, or its terminal is gone; a link to sign in was used, or has expired. */
+/** A prompt that waited when the backup was made may have been sent since; a link to sign in was used, or has expired. */
 async function neverTwice({ db }: RestoredStore): Promise<void> {
-  await db.updateTable("queued_prompts").set({ state: "lost" }).where("state", "in", ["queued", "sent"]).execute();
+  await db.updateTable("queued_prompts").set({ state: "unknown" }).where("state", "in", ["queued", "sent"]).execute();
   await db.deleteFrom("sign_in_links").execute();
 }
 

@@ -5,6 +5,8 @@ import {
   type AskOutput,
   askOutputSchema,
   maxWaitMs,
+  type OnDraft,
+  onDraftSchema,
   type PermissionMode,
   permissionModeSchema,
   readOutputSchema,
@@ -28,6 +30,7 @@ interface AskOptions extends CommonOptions {
   readonly branch?: string;
   readonly base?: string;
   readonly allowCommands?: true;
+  readonly onDraft?: OnDraft;
   readonly idempotencyKey?: string;
   readonly wait?: number;
 }
@@ -61,6 +64,11 @@ export function addAskCommand(group: Command, context: CliContext): void {
     .option("--branch <name>", "the worktree's new branch")
     .option("--base <name>", "the branch, tag or commit that it starts from")
     .option("--allow-commands", "let a first `/` or `!` be the agent's command")
+    .option(
+      "--on-draft <action>",
+      "clear or append: what to do with text in the agent's composer",
+      oneOf(onDraftSchema),
+    )
     .option("--idempotency-key <key>", "sending the same again does nothing twice")
     .option("--wait <seconds>", "wait at most so long (default: until the turn ends)", wholeNumber(0, dayS))
     .action((prompt: string, options: AskOptions) => ask(prompt, { options, context }));
@@ -104,7 +112,7 @@ async function directoryOf(
 
 function requestFields(options: AskOptions): Partial<AskInput> {
   const { agent, session: sessionId, model, systemPrompt, permissionMode, allowCommands, idempotencyKey } = options;
-  const { worktree, branch, base: baseBranch } = options;
+  const { worktree, branch, base: baseBranch, onDraft } = options;
   return {
     ...(agent !== undefined && { agent }),
     ...(sessionId !== undefined && { sessionId }),
@@ -115,6 +123,7 @@ function requestFields(options: AskOptions): Partial<AskInput> {
     ...(branch !== undefined && { branch }),
     ...(baseBranch !== undefined && { baseBranch }),
     ...(allowCommands !== undefined && { allowCommands }),
+    ...(onDraft !== undefined && { onDraft }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   };
 }

@@ -164,8 +164,24 @@ async function enqueue(
       `Session ${sessionId} has ${maxQueued} prompts waiting already. Send this one later.`,
     );
   }
+  const { onDraft } = request.input;
+  if (onDraft === undefined) await refuseBehindDraft(live);
   await addToQueue(deps.queue, live, prompt);
-  live.outbox.add({ promptId: prompt.promptId, prompt: prompt.text, state: "queued", sentAt: null });
+  live.outbox.add({ promptId: prompt.promptId, prompt: prompt.text, state: "queued", sentAt: null, onDraft });
+}
+
+// Enough to recognize what was typed.
+const shownDraftLength = 200;
+
+/** Only while the agent rests: a prompt that waits for a turn finds the composer as it is by then. */
+async function refuseBehindDraft(live: LiveSession): Promise<void> {
+  const draft = await live.draft();
+  if (!draft) return;
+  throw codingError(
+    "composer_not_empty",
+    `The composer of session ${live.record.sessionId} holds text that was typed in the terminal. Set onDraft to "clear" to remove it, or to "append" to send it with your prompt.`,
+    { details: { draft: draft.slice(0, shownDraftLength) } },
+  );
 }
 
 /** The agent may take its own id meanwhile; then the prompt goes under that one. */
@@ -218,7 +234,7 @@ async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: str
   if (live.exit === null) return;
   // Of one that an earlier gateway sent, or an earlier process took, only the store knows.
   const state = live.outbox.progressOf(promptId)?.state ?? (await deps.queue.stateOf(promptId));
-  if (state === "delivered" || state === "unknown") return;
+  if (state === "delivered" || state === "unknown" || state === "received") return;
   // The caller is told that it came to nothing: no later resume may send it.
   if (state === "queued") await deps.queue.mark(promptId, "lost");
   const { sessionId, exitCode, signal, lastScreen } = live.record;
@@ -245,11 +261,12 @@ async function answer(deps: AskDeps, asked: Asked, request: AskRequest): Promise
   }
   const session = waiting === null ? found : await deps.locator.locate(asked.sessionId, caller);
   const progress = session.live?.outbox.progressOf(asked.promptId);
-  const state = progress?.state ?? (await deps.queue.stateOf(asked.promptId));
+  const state = progress?.state ?? (await deps.queue.stateOf(asked.promptId)) ?? "unknown";
   return {
     ...(await deps.locator.summaryOf(session)),
     started: asked.started,
     delivered: state === "delivered" ? true : state === "lost" ? false : null,
+    deliveryState: state,
     ignored: [...asked.ignored],
     ...(input.waitMs === undefined
       ? {}

@@ -12,6 +12,7 @@ export type CodingErrorCode =
   | "session_mismatch"
   | "idempotency_conflict"
   | "permission_pending"
+  | "composer_not_empty"
   | "permission_gone"
   | "agent_unknown"
   | "agent_not_configured"

@@ -84,15 +84,15 @@ async function stopTurn(deps: InterruptDeps, live: LiveSession, signal: AbortSig
  * a mark in its transcript.
  */
 async function clearComposer({ host, clock }: InterruptDeps, live: LiveSession): Promise<void> {
-  const keysFor = live.template.clearComposer;
-  if (keysFor === null) return;
+  const { composer } = live.template;
+  if (composer?.getsPromptBack !== true) return;
   const began = clock.now();
   for (let cleared = false; ; ) {
     await clock.sleep(repaintMs);
-    const keys = keysFor((await host.look(live.terminalId)).lines);
+    const text = composer.text(await host.look(live.terminalId));
     const waitedMs = clock.now() - began;
-    if (keys !== null) {
-      await host.write(live.terminalId, keys);
+    if (text) {
+      await host.write(live.terminalId, composer.clearKeys(text));
       cleared = true;
     } else if (cleared) return;
     if (waitedMs > comesBackMs) return;

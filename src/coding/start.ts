@@ -7,7 +7,7 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { AllowedDir } from "./ports.ts";
 import { maxArgumentPromptBytes } from "./prompt-text.ts";
 import type { LiveSession } from "./sessions/live-session.ts";
-import type { LaunchNames, LiveSessions } from "./sessions/live-sessions.ts";
+import { AgentEndedUnfollowed, type LaunchNames, type LiveSessions } from "./sessions/live-sessions.ts";
 import type { IdempotencyClaim, PromptQueue } from "./sessions/prompt-queue.ts";
 import type { SessionRecord, SessionStore } from "./sessions/session-store.ts";
 import type { NewWorktree, Worktrees } from "./worktrees/index.ts";
@@ -122,7 +122,7 @@ export function createStarter(deps: StarterDeps): Starter {
         },
       );
       return launching.catch(async (error: unknown) => {
-        if (prompt !== null) await deps.queue.mark(prompt.promptId, "lost");
+        if (prompt !== null) await deps.queue.mark(prompt.promptId, fateAfter(error));
         const runs = await deps.live.findAlive(sessionId);
         if (wanted.worktree !== null && runs === null) await deps.worktrees.takeBack(sessionId);
         throw error;
@@ -183,7 +183,8 @@ export function createStarter(deps: StarterDeps): Starter {
       );
       return launching.catch(async (error: unknown) => {
         // Nothing ran: the caller is told, and what others wait for waits on.
-        if (inArgv && first.promptId !== prompt?.promptId) await deps.queue.putBack(first.promptId);
+        if (inArgv && fateAfter(error) === "unknown") await deps.queue.mark(first.promptId, "unknown");
+        else if (inArgv && first.promptId !== prompt?.promptId) await deps.queue.putBack(first.promptId);
         if (prompt !== null) await deps.queue.mark(prompt.promptId, "lost");
         const { closedAt, exitCode, signal, lastScreen } = record;
         await deps.store.update(record.sessionId, { closedAt, exitCode, signal, lastScreen });
@@ -223,10 +224,15 @@ function requireAccepted(
   }
 }
 
-/** The oldest prompt that waits; one that was sent to a process that is gone is lost. */
+/** What becomes of the prompt of a launch that failed with this error. */
+function fateAfter(error: unknown): "lost" | "unknown" {
+  return error instanceof AgentEndedUnfollowed ? "unknown" : "lost";
+}
+
+/** The oldest prompt that waits; of one that was sent to a process that nothing followed to its end, nothing is known. */
 async function firstWaiting(queue: PromptQueue, sessionId: string) {
   const open = await queue.open(sessionId);
-  for (const prompt of open) if (prompt.state === "sent") await queue.mark(prompt.promptId, "lost");
+  for (const prompt of open) if (prompt.state === "sent") await queue.mark(prompt.promptId, "unknown");
   return open.find((prompt) => prompt.state === "queued") ?? null;
 }
 

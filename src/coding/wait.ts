@@ -24,7 +24,10 @@ export async function untilTaken(
   const taken = (): boolean => {
     if (live.exit !== null || live.state.activity === "needs_attention") return true;
     const state = live.outbox.progressOf(promptId)?.state ?? null;
-    if (state === "queued") return !isResting(live.state) && live.state.activity !== "starting";
+    if (state === "queued") {
+      return live.outbox.draft || (!isResting(live.state) && live.state.activity !== "starting");
+    }
+    if (state === "received") return false;
     if (state === "sent" && (live.outbox.unconfirmed !== null || live.outbox.isTyping(promptId))) return false;
     return !live.provisional;
   };

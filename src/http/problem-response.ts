@@ -36,6 +36,7 @@ export const problemStatuses = {
   worktree_conflict: 409,
   idempotency_conflict: 409,
   permission_pending: 409,
+  composer_not_empty: 409,
   too_large: 413,
   unsupported_media_type: 415,
   dir_not_found: 422,

@@ -10,8 +10,9 @@ export const PROTOCOL_MAJOR = 1;
  * Grows with every addition that a peer may lack: see {@link METHODS}. Unknown fields and events are ignored by both sides. Since 2 an
  * attached reader is told of sizes, and may say where it goes on; an older host sends it the screen. Since 3 a host makes way for one of
  * another version. Since 4 a snapshot may be asked for without what paints it (`plain`); an older host paints it all the same.
+ * Since 5 such a snapshot has the rows without what is faint, too (`bright`).
  */
-export const PROTOCOL_MINOR = 4;
+export const PROTOCOL_MINOR = 5;
 
 /** Each request with the minor version that brought it, so that a newer gateway knows what an older host lacks. */
 export const METHODS = {

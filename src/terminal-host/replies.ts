@@ -1,7 +1,7 @@
 import { type Fields, isFields, numberField, objectField, textField, textListField } from "./fields.ts";
 import type { HostStatus } from "./host.ts";
 import { unavailable } from "./host-connection.ts";
-import type { TerminalExit, TerminalInfo, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
+import type { TerminalExit, TerminalInfo, TerminalLook, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
 
 /** Readers of what a host answers; fields that an older or newer host has beside these are ignored. @throws PosternError `terminal_host_unavailable` */
 
@@ -37,13 +37,14 @@ export function readExit(value: unknown): TerminalExit {
 }
 
 /** An answer that is a screen. */
-export function readSnapshot(value: unknown): TerminalSnapshot {
+export function readSnapshot(value: unknown): TerminalSnapshot & TerminalLook {
   const fields = need(isFields(value) ? value : undefined, "snapshot");
   return {
     cols: number(fields, "cols"),
     rows: number(fields, "rows"),
     ansi: text(fields, "ansi"),
     lines: need(textListField(fields, "lines"), "lines"),
+    bright: textListField(fields, "bright") ?? null,
     title: textField(fields, "title") ?? null,
     offset: number(fields, "offset"),
   };

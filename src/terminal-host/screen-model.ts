@@ -1,4 +1,4 @@
-import headlessModule from "@xterm/headless";
+import headlessModule, { type IBuffer } from "@xterm/headless";
 import { unpooled } from "../core/unpooled.ts";
 import { incompleteCharacterBytes, watchIncompleteOutput } from "./incomplete-output.ts";
 import { paintScreen } from "./paint-screen.ts";
@@ -17,6 +17,8 @@ export interface PaintedScreen {
   readonly rows: number;
   readonly ansi: string;
   readonly lines: readonly string[];
+  /** The same without what is faint; null in a screen that is not `plain`. */
+  readonly bright: readonly string[] | null;
   readonly title: string | null;
 }
 
@@ -94,6 +96,7 @@ export function createScreenModel(
         rows: terminal.rows,
         ansi: full.length <= ANSI_LIMIT ? full : paintScreen(parts, { scrollback: false }),
         lines: visibleLines(terminal.buffer.active, terminal.rows),
+        bright: plain ? brightLines(terminal.buffer.active, terminal.rows) : null,
         title,
       };
     },
@@ -107,4 +110,18 @@ function visibleLines(
   rows: number,
 ): string[] {
   return Array.from({ length: rows }, (_, row) => buffer.getLine(buffer.baseY + row)?.translateToString(true) ?? "");
+}
+
+/** The visible rows with a blank for each faint cell, and for a cursor (inverse) that stands on the first letter of a faint hint. */
+function brightLines(buffer: IBuffer, rows: number): string[] {
+  return Array.from({ length: rows }, (_, row) => {
+    const line = buffer.getLine(buffer.baseY + row);
+    const cells = Array.from({ length: line?.length ?? 0 }, (_cell, x) => line?.getCell(x));
+    const isFaint = (x: number): boolean => Boolean(cells[x]?.isDim());
+    const text = cells.map((cell, x) => {
+      if (cell === undefined || cell.getWidth() === 0) return "";
+      return isFaint(x) || (cell.isInverse() && isFaint(x + cell.getWidth())) ? " " : cell.getChars() || " ";
+    });
+    return text.join("").trimEnd();
+  });
 }

@@ -74,7 +74,12 @@ export interface TerminalSnapshot {
 }
 
 /** What stands on the screen, as text: all of a snapshot but what paints it. */
-export type TerminalLook = Omit<TerminalSnapshot, "ansi">;
+export interface TerminalLook extends Omit<TerminalSnapshot, "ansi"> {
+  /**
+   * The rows with a blank for each faint cell: what a program suggests, and does not hold, is painted faint. Null from an older host.
+   */
+  readonly bright: readonly string[] | null;
+}
 
 /** Columns and rows of a terminal. */
 export interface TerminalSize {

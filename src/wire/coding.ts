@@ -67,6 +67,9 @@ export const sessionSummarySchema = z
     updatedAt: z.string(),
     turnCount: z.int(),
     queuedPrompts: z.int(),
+    draft: z
+      .boolean()
+      .describe("True: the next queued prompt waits because the agent's composer holds text typed in the terminal."),
     model: z.string().nullable(),
     branch: z.string().nullable(),
     worktree: worktreeSchema.nullable(),
@@ -101,6 +104,9 @@ const sessionIdSchema = textSchema(200);
 export const agentSchema = z.string().min(1).max(100).describe("Agent name or alias; the default agent when left out.");
 export const dirSchema = z.string().min(1).max(4096).describe("Absolute path of the directory to work in.");
 
+/** What to do with text that is in the agent's composer already. */
+export const onDraftSchema = z.enum(["clear", "append"]);
+
 export const askInputSchema = z
   .strictObject({
     agent: agentSchema.optional(),
@@ -115,16 +121,34 @@ export const askInputSchema = z
     permissionMode: permissionModeSchema.optional(),
     waitMs: waitMsSchema.optional().describe("Wait until the turn ends or somebody is needed, at most this long."),
     idempotencyKey: textSchema(200).optional(),
+    onDraft: onDraftSchema
+      .optional()
+      .describe(
+        "What to do when the agent's composer holds text typed in the terminal: remove it, or send it with the prompt. Left out: `composer_not_empty`.",
+      ),
     allowCommands: z.boolean().optional().describe("Let a first `/` or `!` be the agent's command."),
   })
   .meta({ id: "AskInput" });
 
 export const startedSchema = z.enum(["new", "reconnect", "resumed"]);
 
+/** How far a prompt has come. */
+export const deliveryStateSchema = z
+  .enum(["queued", "sent", "received", "delivered", "lost", "unknown"])
+  .describe(
+    "`queued`: waits for the agent. `sent`: on its way. `received`: the agent reported it and has not written it to its transcript yet. `delivered`: in the transcript. `lost`: the agent did not take it and will not. `unknown`: it cannot be determined.",
+  );
+
 export const askOutputSchema = sessionSummarySchema
   .extend({
     started: startedSchema,
-    delivered: z.boolean().nullable().describe("True: confirmed. False: known lost. Null: not yet known."),
+    delivered: z
+      .boolean()
+      .nullable()
+      .describe(
+        "True: in the agent's transcript. False: the agent did not take it and will not; it is safe to send again. Null: not known, or not yet.",
+      ),
+    deliveryState: deliveryStateSchema,
     ignored: z.array(z.string()).describe("Request fields that had no effect."),
     turns: z.array(turnSchema).optional().describe("With `waitMs`: the turns since this prompt."),
   })
@@ -247,6 +271,7 @@ export type Activity = z.infer<typeof activitySchema>;
 export type PermissionMode = z.infer<typeof permissionModeSchema>;
 export type PendingPermission = z.infer<typeof pendingPermissionSchema>;
 export type SessionSummary = z.infer<typeof sessionSummarySchema>;
+export type OnDraft = z.infer<typeof onDraftSchema>;
 export type Started = z.infer<typeof startedSchema>;
 export type AskInput = z.infer<typeof askInputSchema>;
 export type AskOutput = z.infer<typeof askOutputSchema>;

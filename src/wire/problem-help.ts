@@ -110,6 +110,10 @@ export const problemHelp = {
     meaning: "The agent waits for an answer; a prompt would be taken for one.",
     remedy: "Answer first: `coding_answer_permission`, or `coding_interrupt` to deny it and end the turn.",
   },
+  composer_not_empty: {
+    meaning: "The agent's composer holds text that was typed in its terminal; it would be sent with the prompt.",
+    remedy: 'Set `onDraft` to `"clear"` to remove that text, or to `"append"` to send it with the prompt.',
+  },
   too_large: {
     meaning: "Body, prompt, file or answer is larger than its limit.",
     remedy: "Send less, or raise `bodyLimitBytes` in the settings where the body is meant.",

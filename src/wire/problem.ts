@@ -33,6 +33,7 @@ export const problemCodes = [
   "worktree_conflict",
   "idempotency_conflict",
   "permission_pending",
+  "composer_not_empty",
   "too_large",
   "unsupported_media_type",
   "dir_not_found",

@@ -104,7 +104,7 @@ function createPlayedSessions(): PlayedSessions {
       played.onAsk(session, input.prompt);
     }
     await played.afterAsk();
-    return { ...summaryOf(session), started: "new", delivered: true, ignored: [] };
+    return { ...summaryOf(session), started: "new", delivered: true, deliveryState: "delivered", ignored: [] };
   }
 
   function begin(dir: string): PlayedSession {

@@ -20,6 +20,7 @@ const session: SessionSummary = {
   updatedAt: "2026-01-01T00:00:00.000Z",
   turnCount: 1,
   queuedPrompts: 0,
+  draft: false,
   model: null,
   branch: null,
   worktree: null,

@@ -57,7 +57,14 @@ export function PromptBox({
     onSuccess: (answer, { prompt }) => {
       sending.current = { text: "", key: "" };
       setSent({ text: prompt, turnCount: summary.turnCount });
-      const { started: _started, delivered, ignored: _ignored, turns: _turns, ...asked } = answer;
+      const {
+        started: _started,
+        delivered,
+        deliveryState: _state,
+        ignored: _ignored,
+        turns: _turns,
+        ...asked
+      } = answer;
       if (delivered !== false) setText((now) => (now === prompt ? "" : now));
       if (delivered !== false && box.current?.value === prompt) keepDraft(localStorage, sessionId, "");
       takeSummary(client, sessionId, asked);

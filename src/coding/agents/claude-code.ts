@@ -9,6 +9,7 @@ import { claudeKeyVariables, loginState } from "./claude-login.ts";
 import { undecidedMcpServers } from "./claude-mcp.ts";
 import { claudeActivity, claudeSessions, liveClaudeState } from "./claude-state.ts";
 import { configDir, configPath, quiet, unlessSet } from "./claude-surroundings.ts";
+import { clearRows, typedText } from "./composer-text.ts";
 import { findInProjectFolders, uuidFile } from "./find-transcript.ts";
 import { createHolderMemory } from "./holder-memory.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
@@ -85,7 +86,16 @@ export const claudeCode: AgentTemplate = {
   plan,
   parseHook: (payload) => parsePayload(payload, toEvent),
   composerPainted: (lines) => composerRows(lines) !== null,
-  clearComposer,
+  composer: {
+    text: ({ lines, bright }) => {
+      const rows = composerRows(lines, bright ?? []);
+      return bright === null || rows === null ? null : typedText(rows, /^❯/);
+    },
+    clearKeys: clearRows,
+    pastedWord: /\[Pasted text #\d+[^\]]*\]\s*$/,
+    mayHoldEnter: false,
+    getsPromptBack: true,
+  },
   transcriptRoots: (env) => [join(configDir(env), "projects")],
   transcriptPlaces: (env) => [{ root: join(configDir(env), "projects"), names: [/./, uuidFile("", ["jsonl"])] }],
   findTranscript: (agentSessionId, env) => findInProjectFolders(join(configDir(env), "projects"), agentSessionId),
@@ -189,20 +199,16 @@ function turnFailed(payload: HookPayload): HookEvent {
   return needs === undefined ? { kind: "turn_failed", message } : { kind: "turn_failed", message, needs };
 }
 
-/** The prompt sign at the beginning of a line between two rules; a dialog's choices are indented, and past prompts have no rules. */
-function composerRows(lines: readonly string[]): readonly string[] | null {
+/**
+ * The rows between two rules of which the first begins with the prompt sign, out of `from` (the same screen, another form of it); a
+ * dialog's choices are indented, and past prompts have no rules.
+ */
+function composerRows(lines: readonly string[], from = lines): readonly string[] | null {
   const isRule = (line: string | undefined): boolean => /^─{8,}/.test(line ?? "");
   for (const [row, line] of lines.entries()) {
     if (!/^❯(?:\s|$)/.test(line) || !isRule(lines[row - 1])) continue;
     const end = lines.findIndex((other, below) => below > row && isRule(other));
-    if (end !== -1) return lines.slice(row, end);
+    if (end !== -1) return from.slice(row, end);
   }
   return null;
-}
-
-/** Ctrl+U empties the line before the cursor, then takes the line end before it. */
-function clearComposer(lines: readonly string[]): string | null {
-  const rows = composerRows(lines);
-  if (rows === null || rows.every((row) => row.replace("❯", "").trim() === "")) return null;
-  return "\x15".repeat(2 * rows.length);
 }

@@ -8,6 +8,7 @@ import { instructionsArguments } from "./codex-instructions.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
 import { checkCodexSandbox } from "./codex-sandbox.ts";
+import { clearRows, typedText } from "./composer-text.ts";
 import { findInDayFolders, uuidFile } from "./find-transcript.ts";
 import { createHolderMemory } from "./holder-memory.ts";
 import { parsePayload, sharedEvent } from "./hook-payload.ts";
@@ -56,8 +57,17 @@ export const codex: AgentTemplate = {
   codeLoginArgs: ["login", "--device-auth"],
   plan,
   parseHook: (payload) => parsePayload(payload, sharedEvent),
-  composerPainted,
-  clearComposer: null,
+  composerPainted: (lines) => composerRows(lines) !== null,
+  composer: {
+    text: ({ lines, bright }) => {
+      const rows = composerRows(lines, bright ?? []);
+      return bright === null || rows === null ? null : typedText(rows, /^›/);
+    },
+    clearKeys: clearRows,
+    pastedWord: /\[Pasted Content \d+ chars\](?: #\d+)?\s*$/,
+    mayHoldEnter: false,
+    getsPromptBack: false,
+  },
   transcriptRoots: (env) => [join(homeOf(env), "sessions")],
   transcriptPlaces: (env) => [
     {
@@ -139,11 +149,14 @@ async function loginState(binary: string, env: Environment): Promise<LoginState>
 }
 
 /**
- * The last prompt sign that is no choice of a dialog, with the line of model and directory below it. While Codex still starts, that line
- * is missing, or is "Waiting for startup · esc cancel" when a prompt was typed already.
+ * From the last prompt sign that is no choice of a dialog to the line of model and directory below it, out of `from`. While Codex still
+ * starts, that line is missing, or is "Waiting for startup · esc cancel" when a prompt was typed already.
  */
-function composerPainted(lines: readonly string[]): boolean {
+function composerRows(lines: readonly string[], from = lines): readonly string[] | null {
   const row = lines.findLastIndex((line) => /^›(?:\s|$)/.test(line));
-  if (row === -1 || /^›\s+\d+\.\s/.test(lines[row] ?? "")) return false;
-  return lines.slice(row + 1).some((line) => / · (?!esc cancel)/.test(line));
+  if (row === -1 || /^›\s+\d+\.\s/.test(lines[row] ?? "")) return null;
+  const isStatus = (line: string | undefined): boolean => / · (?!esc cancel)/.test(line ?? "");
+  if (!lines.slice(row + 1).some(isStatus)) return null;
+  const end = lines.findLastIndex((line, at) => at > row && line.trim() === "" && isStatus(lines[at + 1]));
+  return from.slice(row, end === -1 ? row + 1 : end);
 }

@@ -125,7 +125,6 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     // An agent may be taught to report in the common form; nobody has to.
     parseHook: (payload) => parsePayload(payload, sharedEvent),
     composerPainted: (lines) => lines.some((line) => ready.test(line)),
-    clearComposer: null,
     transcriptRoots: (env) => (agent.transcript === null ? [] : [patternRoot(inHome(agent.transcript.path, env))]),
     transcriptPlaces: (env) => (agent.transcript === null ? [] : [patternPlace(inHome(agent.transcript.path, env))]),
     findTranscript: async (agentSessionId, env) =>

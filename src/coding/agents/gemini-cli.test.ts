@@ -25,8 +25,10 @@ test.each([
 });
 
 test("what stands in the composer is what was typed, without its sign and without what was said before", () => {
-  expect(geminiCli.composer?.text([...said, "✦ ECHO", top, " > one", "   two", bottom, ...foot])).toBe("one\ntwo");
-  expect(geminiCli.composer?.text([...said, "✦ ECHO"])).toBeNull();
+  const textOn = (lines: readonly string[]) => geminiCli.composer?.text({ lines, bright: null });
+  expect(textOn([...said, "✦ ECHO", top, " > one", "   two", bottom, ...foot])).toBe("one\ntwo");
+  expect(textOn(composer)).toBe("");
+  expect(textOn([...said, "✦ ECHO"])).toBeNull();
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { codingError } from "../errors.ts";
+import { moreRows } from "./composer-text.ts";
 import { findByHeadId } from "./find-transcript.ts";
 import { movedTo, typedLog } from "./gemini-log.ts";
 import { geminiSessions, loggedProcess } from "./gemini-processes.ts";
@@ -53,10 +54,18 @@ export const geminiCli: AgentTemplate = {
   plan,
   parseHook: () => null,
   composerPainted: (lines) => composerRows(lines) !== null,
-  // To the left, and the line end before that: as many lines as it shows at most, for a longer paste is one word in it.
-  composer: { text: (lines) => composerRows(lines)?.join("\n") ?? null, clearKeys: "\x15\x7f".repeat(20) },
-  // What was stopped before it was answered does not come back into the composer (measured).
-  clearComposer: null,
+  composer: {
+    text: ({ lines }) => {
+      const rows = composerRows(lines);
+      if (rows === null) return null;
+      return isHint(rows) || rows.every((row) => row.trim() === "") ? "" : rows.join("\n");
+    },
+    // To the left, and the line end before that; then what is to the right.
+    clearKeys: (text) => `${"\x15\x7f".repeat(text.split("\n").length + moreRows)}\x0b`,
+    pastedWord: /\[Pasted Text: [^\]]*\]\s*$/,
+    mayHoldEnter: true,
+    getsPromptBack: false,
+  },
   readTitle,
   transcriptRoots: (env) => [join(geminiDir(env), "tmp")],
   transcriptPlaces: (env) => [
@@ -147,4 +156,9 @@ function composerRows(lines: readonly string[]): readonly string[] | null {
   if (lines.slice(bottom + 1).some((line) => conversation.test(line))) return null;
   // The sign and what is left of the other lines.
   return lines.slice(top + 1, bottom).map((line) => line.slice(3));
+}
+
+/** Not faint, and one cell further to the right than what is typed: the cursor stands before it. */
+function isHint([first = "", ...others]: readonly string[]): boolean {
+  return others.every((row) => row.trim() === "") && /^ {2}Type your message/.test(first);
 }

@@ -86,7 +86,6 @@ export const openCode: AgentTemplate = {
   parseHook: (payload) => parsePayload(payload, toEvent),
   composerPainted,
   hasHung: ({ pid, env }) => isBeforeDatabase(pid, openCodeDatabase(env)),
-  clearComposer: null,
   transcriptRoots: (env) => [openCodeData(env)],
   transcriptPlaces: (env) => [
     { root: openCodeData(env), names: [databaseName, /^(?<id>ses_[0-9A-Za-z]{1,80})$/], inDatabase: true },

@@ -98,6 +98,27 @@ export interface AgentProblem {
   readonly fix: string | null;
 }
 
+/** A terminal's screen, as a composer is read from it. */
+export interface ComposerScreen {
+  readonly lines: readonly string[];
+  /** The same lines with a blank for each faint cell: agents paint hints and suggestions faint. Null from a host that does not tell. */
+  readonly bright: readonly string[] | null;
+}
+
+/** The part of the screen that is typed into. */
+export interface Composer {
+  /** What it holds, without hints; null where no composer is painted, or the screen does not tell. */
+  text(screen: ComposerScreen): string | null;
+  /** The keys that empty it of this text, wherever the cursor is in it. */
+  clearKeys(text: string): string;
+  /** The one word that a long paste is shown as, at the end of the text. */
+  readonly pastedWord: RegExp;
+  /** Whether Enter may become a new line: then what was typed is looked for before Enter, and whether it has gone after it. */
+  readonly mayHoldEnter: boolean;
+  /** Whether a prompt comes back into it when it is stopped before it was answered (Claude Code, measured). */
+  readonly getsPromptBack: boolean;
+}
+
 /** Whether the agent can reach its vendor. */
 export type LoginState = "logged_in" | "logged_out" | "key_variable" | "unknown";
 
@@ -192,17 +213,8 @@ export interface AgentTemplate {
    * minute and a half, stands where no slow start would. It is ended then, and otherwise after five minutes. Missing where that was not seen.
    */
   readonly hasHung?: (process: { readonly pid: number; readonly env: Environment }) => boolean;
-  /**
-   * For an agent that may take Enter for a new line: what stands in its composer on this screen (null when there is none), and the keys that
-   * empty it from the end of what was typed. What was typed is looked for before Enter, and whether it has gone after it. Missing where
-   * Enter does not fail.
-   */
-  readonly composer?: { text(lines: readonly string[]): string | null; readonly clearKeys: string };
-  /**
-   * For an agent that puts a prompt back into its composer when it is stopped before it answered (Claude Code, measured), where the next
-   * one would be typed behind it: the keys that empty the composer on this screen, null when it is empty. Null for other agents.
-   */
-  readonly clearComposer: ((lines: readonly string[]) => string | null) | null;
+  /** What is in the composer, and how to empty it. Missing where that is not known: then nothing but the time tells. */
+  readonly composer?: Composer;
   /**
    * For an agent that tells its state in the window title: what this title says, null for words of another kind. An agent that has this
    * is typed into only while its title says that it is idle. Missing where the title tells nothing.

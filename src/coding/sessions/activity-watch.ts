@@ -20,7 +20,8 @@ import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import { MoveWatch } from "./move-watch.ts";
-import { Outbox, type OutboxView } from "./outbox.ts";
+import { Outbox } from "./outbox.ts";
+import type { OutboxView } from "./outbox-view.ts";
 import { PermissionDesk } from "./permission-desk.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
 import { ScreenWatch } from "./screen-watch.ts";
@@ -103,6 +104,7 @@ export class ActivityWatch {
       maySend,
       maySendNow: async () => maySend() && (await this.#agent.letsType(this.#state)) && maySend(),
       starting: () => isBooting(this.#state),
+      hooksReport: () => this.#reports.any,
       turnCount: () => this.#transcript.turnsWhenIdle,
       turnsBeforeNext: async () => {
         await this.untilWritten();
@@ -113,6 +115,7 @@ export class ActivityWatch {
         await this.#reports.drain();
         return this.outbox.unconfirmed === text && (await this.#transcript.hasPrompt(text));
       },
+      isWritten: (prompt) => this.#transcript.holdsPrompt(prompt),
       changed: () => changes.notify(),
       failed: (error) => onError(error, "cannot take a prompt to its agent"),
     };
@@ -143,11 +146,6 @@ export class ActivityWatch {
     const taken = await this.#dialogs.press(dialogId, ({ choices }) => choices[Number(choiceId) - 1]?.keys ?? null);
     await this.look();
     return taken;
-  }
-
-  /** Whether this prompt is among the turns since the agent was idle. */
-  hasPrompt(text: string): Promise<boolean> {
-    return this.#transcript.hasPrompt(text);
   }
 
   /** Reads the whole inbox of this launch first, so that a found session stands where it stood. */
@@ -231,12 +229,13 @@ export class ActivityWatch {
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
     if (taken !== null) {
       this.#turnsBefore = this.#transcript.turnsWhenIdle;
-      await this.outbox.onPromptTaken(taken);
+      await this.outbox.onPromptTaken(taken, event.kind === "prompt_seen" ? "transcript" : "hook");
     }
     if (this.#state.turnsEnded > before.turnsEnded) {
       this.#restingSince = this.#deps.clock.now();
       this.#transcript.markTurnOver();
       await this.#transcript.refresh();
+      await this.outbox.confirm();
       this.outbox.onTurnOver();
     }
     this.#markIdle();
@@ -248,6 +247,7 @@ export class ActivityWatch {
   async #onTranscript(): Promise<void> {
     const { template } = this.#input;
     const { hasHooks } = template;
+    await this.outbox.confirm();
     const { unconfirmed } = this.outbox;
     const tells = !hasHooks || this.#reports.silent;
     const inTranscript =
@@ -277,7 +277,7 @@ export class ActivityWatch {
     const { provisional } = this.#input.identity;
     if (!isResting(this.#state) || provisional || this.#restingMs < afterTurnMs || !this.#agent.agrees) return true;
     if (this.#state.inBackground || this.#state.activity === "limited" || this.#moves.isDue) return true;
-    return this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0 || !this.#screen.sawComposer;
+    return this.outbox.unsettled || this.outbox.waitingCount > 0 || !this.#screen.sawComposer;
   }
 
   /** How long no turn runs, by what is known. */
@@ -299,6 +299,7 @@ export class ActivityWatch {
     const held = this.#state.permissions.some(({ permissionId }) => this.desk.isAnswerable(permissionId));
     const asked = { restingMs: this.#restingMs, held };
     for (const event of await this.#agent.news(this.#state, asked)) await this.#observe(event);
+    if (this.outbox.unsettled) await this.#transcript.refresh();
     if (limitIsOver(this.#state, this.transcript, this.#deps)) await this.#observe({ kind: "turn_over" });
     await this.outbox.tick();
     this.outbox.pump();

@@ -30,7 +30,8 @@ export async function catchUp({ open, outbox, reports, transcript }: CatchUp): P
       outbox.resume([prompt], "typing");
       const reported = reports.tookSince(prompt.prompt, since);
       if (turn !== null && !reported) unreported = prompt.prompt;
-      if (turn !== null || reported) await outbox.onPromptTaken(prompt.prompt);
+      if (turn !== null || reported) await outbox.onPromptTaken(prompt.prompt, turn === null ? "hook" : "transcript");
+      else if (reports.tookSince(null, since)) outbox.doubt();
     } else {
       outbox.resume([prompt], "typing");
     }

@@ -47,7 +47,10 @@ async function deliver(
     const end = await typePrompt({ host, clock }, terminal, {
       text,
       maySend: async () => true,
-      onTyping: async () => onTyping?.(terminalId),
+      onTyping: async () => {
+        await onTyping?.(terminalId);
+        return true;
+      },
     });
     const read = (): Promise<string> => readFile(join(folder, "typed"), "utf8").catch(() => "");
     const giveUpAt = Date.now() + 5_000;

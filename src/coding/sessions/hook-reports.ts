@@ -4,7 +4,7 @@ import type { AgentTemplate, HookClaim } from "../agents/template.ts";
 import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
 import type { Identity } from "./identity.ts";
 import { type PermissionNote, parseInboxLine, parsePermissionNote, permissionIdOf } from "./inbox-line.ts";
-import { samePrompt } from "./outbox.ts";
+import { samePrompt } from "./same-prompt.ts";
 
 /** The line of a report. */
 export interface ReportedLine {
@@ -40,6 +40,7 @@ export class HookReports {
   #lastAt: number;
   #refused = 0;
   #replaying = true;
+  #any = false;
   /** Prompts that the agent took, the newest last. */
   #taken: readonly { readonly text: string; readonly at: number }[] = [];
 
@@ -61,9 +62,14 @@ export class HookReports {
     return this.#deps.clock.now() - this.#lastAt > hookSilenceMs;
   }
 
-  /** Whether the agent reported at that time or later that it took this prompt. */
-  tookSince(text: string, since: number): boolean {
-    return this.#taken.some((taken) => taken.at >= since && samePrompt(text, taken.text));
+  /** Whether any line of this launch counted. */
+  get any(): boolean {
+    return this.#any;
+  }
+
+  /** Whether the agent reported at that time or later that it took this prompt, or any prompt when there is no text. */
+  tookSince(text: string | null, since: number): boolean {
+    return this.#taken.some((taken) => taken.at >= since && (text === null || samePrompt(text, taken.text)));
   }
 
   async #onLine(text: string): Promise<void> {
@@ -78,6 +84,7 @@ export class HookReports {
     const now = clock.now();
     const at = Math.min(line.at ?? now, now);
     this.#lastAt = at;
+    this.#any = true;
     if (claim.event.kind === "prompt_submitted") {
       this.#taken = [...this.#taken, { text: claim.event.prompt, at }].slice(-maxRemembered);
     }

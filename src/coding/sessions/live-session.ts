@@ -5,13 +5,14 @@ import type { PendingPermission } from "../../wire/coding.ts";
 import type { PermissionAnswer } from "../agents/permission-answer.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
-import type { ActivityState } from "./activity.ts";
+import { type ActivityState, isResting } from "./activity.ts";
 import { ActivityWatch, type WrittenLimits } from "./activity-watch.ts";
 import { Identity } from "./identity.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import type { Outbox } from "./outbox.ts";
 import type { SessionTeller } from "./session-events.ts";
 import type { SessionRecord } from "./session-store.ts";
+import { composerText } from "./submit.ts";
 
 // Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
 const tickMs = 250;
@@ -109,6 +110,12 @@ export class LiveSession {
     this.#watch.desk.askInTerminal(on);
   }
 
+  /** What was typed into the composer of an agent that rests, and by nobody from here; "" for nothing, and where it cannot be read. */
+  async draft(): Promise<string> {
+    if (!isResting(this.state) || this.outbox.isSending) return "";
+    return (await composerText(this.#deps, this)) ?? "";
+  }
+
   /** Begins to follow the agent. */
   begin(): Promise<void> {
     this.#begun ??= this.#begin();
@@ -156,7 +163,7 @@ export class LiveSession {
     this.#cancelTick();
     try {
       await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
-      await this.outbox.onEnded((text) => this.#watch.hasPrompt(text));
+      await this.outbox.onEnded();
       await this.#teller.ending();
       await this.#identity.patch({
         terminalId: null,

@@ -47,6 +47,11 @@ export interface LiveSessionsDeps extends LiveSessionDeps {
   readonly isOthers: (terminalId: string) => boolean;
 }
 
+/** An agent ran, and may have taken the prompt on its command line, but could not be followed. */
+export class AgentEndedUnfollowed extends Error {}
+
+// A store that is busy for longer holds up every other request as well.
+const followPausesMs = [100, 300, 1_000, 3_000];
 // No process has it: of a terminal that went with its host, only the end is left to note.
 const gonePid = -1;
 
@@ -139,16 +144,19 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         origin: "launched",
       });
       byTerminal.set(terminalId, session);
-      void warnOfSandbox(session, order);
-      await session.begin();
+      const followed = await session.begin().then(
+        () => session,
+        (error: unknown) => followAgain(session, error),
+      );
+      void warnOfSandbox(followed, order);
       deps.log.info(
         { sessionId: record.sessionId, agent: order.template.name, pid: info.pid, kind: order.kind },
         "agent spawned",
       );
       if (replaced !== null) await removeReplaced(replaced);
       const exit = earlyExits.get(terminalId);
-      if (exit !== undefined) await settle(session, exit);
-      return session;
+      if (exit !== undefined) await settle(followed, exit);
+      return followed;
     } finally {
       launching.delete(terminalId);
       earlyExits.delete(terminalId);
@@ -169,6 +177,26 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     } catch (error) {
       deps.log.warn({ error, agent: order.template.name }, "cannot check an agent's sandbox");
     }
+  }
+
+  /**
+   * A process that runs is never left without a session that follows it: what failed once, as a store that was busy, is tried again, and
+   * in the end the process is ended.
+   */
+  async function followAgain(failed: LiveSession, cause: unknown): Promise<LiveSession> {
+    const { record, terminalId, pid } = failed;
+    byTerminal.delete(terminalId);
+    await failed.close();
+    for (const pauseMs of followPausesMs) {
+      deps.log.warn({ sessionId: record.sessionId, error: cause, pauseMs }, "cannot follow an agent; trying again");
+      await deps.clock.sleep(pauseMs);
+      // Under the name that it may have taken meanwhile.
+      const known = await deps.store.find(record.sessionId).catch(() => null); // tried again with what is known
+      const session = await found(known ?? record, terminalId, pid).catch(() => null); // what it failed with is told already
+      if (session !== null) return session;
+    }
+    await endStray(terminalId);
+    throw new AgentEndedUnfollowed(`Cannot follow the session ${record.sessionId}; its agent was ended.`, { cause });
   }
 
   async function launchIdOf(sessionId: string): Promise<string | null> {

@@ -1,85 +1,55 @@
 import type { Clock } from "../../core/clock.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
-import type { AgentTemplate } from "../agents/template.ts";
-import { commandIn, withoutInvisible } from "../prompt-text.ts";
-import { composerOnScreen, typePrompt } from "./deliver.ts";
-import type { OpenPrompt, PromptQueue, PromptState } from "./prompt-queue.ts";
-import { takeOut } from "./submit.ts";
+import { commandIn } from "../prompt-text.ts";
+import { type TypedPrompt, typePrompt } from "./deliver.ts";
+import type { OutboxPrompt, OutboxTerminal, OutboxView, PromptProgress, SentPrompt } from "./outbox-view.ts";
+import type { PromptQueue } from "./prompt-queue.ts";
+import { containsPrompt, samePrompt } from "./same-prompt.ts";
+import { composerHolds, takeOut } from "./submit.ts";
 
-/** How far a prompt has come. */
-export interface PromptProgress {
-  readonly state: PromptState;
-  /** Turns in the transcript before this prompt's; known once it was sent. */
-  readonly turnsBefore: number;
-  /** Whether the turn that it began has ended. */
-  readonly turnOver: boolean;
-}
-
-/** Where an outbox types. */
-export interface OutboxTerminal {
-  readonly terminalId: string;
-  readonly template: AgentTemplate;
-  /** Where a prompt lies for the agent's editor to fetch. */
-  readonly promptPath: string;
-}
-
-/** What an outbox needs to know of its session at the moment. */
-export interface OutboxView {
-  /** Whether the agent is idle and nothing waits for an answer: the only time to type. */
-  maySend(): boolean;
-  /** The same, asked of the agent too: no dialog may be open when something is typed. */
-  maySendNow(): Promise<boolean>;
-  /** Whether the agent is still booting. */
-  starting(): boolean;
-  /** Turns in the transcript while the agent was last idle. */
-  turnCount(): number;
-  /** All turns in the transcript, once the last one has been written to its end: those before the prompt that is typed next. */
-  turnsBeforeNext(): Promise<number>;
-  /** Looks once more whether the agent took this prompt: in what its hooks left, and in the transcript. */
-  wasTaken(text: string): Promise<boolean>;
-  changed(): void;
-  failed(error: unknown): void;
-}
-
-interface SentPrompt {
-  readonly promptId: string;
-  readonly text: string;
-  /** On the command line, or typed into the terminal. */
-  readonly by: "argv" | "typing";
-  readonly sentAt: number;
-  readonly enters: number;
-}
-
-// Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated once for a TUI that swallowed it.
+// Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated for a TUI that swallowed it.
 const enterAgainMs = 3_000;
 // What is never confirmed, such as /clear, gets this long before the next prompt.
 const commandSettleMs = 1_500;
 const typedLostMs = 20_000;
 const argvLostMs = 60_000;
+// A transcript has a prompt within a second of its hook; one that is not there while the agent rests was refused by a hook of the user's.
+const unwrittenMs = 20_000;
 // Callers ask about their own, recent prompt.
 const maxRemembered = 200;
+// Of those that were given up, only one that the agent takes late is needed again.
+const maxLate = 20;
+
+/** What an outbox works with. */
+export interface OutboxDeps {
+  readonly host: Pick<TerminalHostClient, "look" | "write">;
+  readonly clock: Clock;
+  readonly queue: Pick<PromptQueue, "mark" | "putBack">;
+}
 
 /** Takes prompts to one live agent, one at a time, in order, each at most once. */
 export class Outbox {
-  readonly #deps: { readonly host: TerminalHostClient; readonly clock: Clock; readonly queue: PromptQueue };
+  readonly #deps: OutboxDeps;
   readonly #terminal: OutboxTerminal;
   readonly #view: OutboxView;
   readonly #progress = new Map<string, PromptProgress>();
-  #waiting: OpenPrompt[] = [];
+  #waiting: readonly OutboxPrompt[] = [];
   #sent: SentPrompt | null = null;
+  /** Taken by the agent's word, and not yet in its transcript. */
+  #received: readonly (SentPrompt & { readonly receivedAt: number })[] = [];
+  /** Given up as unknown: the agent may take one of them yet. */
+  #late: readonly SentPrompt[] = [];
   /** The prompt that is being typed. */
   #typing: string | null = null;
   /** The prompt whose turn runs. */
   #current: string | null = null;
   #busy = false;
+  /** Whether the next prompt waits because the composer holds text that is not ours. */
+  #draft = false;
   /** How many tasks must not be typed into. */
   #holds = 0;
 
-  constructor(
-    deps: { readonly host: TerminalHostClient; readonly clock: Clock; readonly queue: PromptQueue },
-    terminal: OutboxTerminal,
-    view: OutboxView,
-  ) {
+  constructor(deps: OutboxDeps, terminal: OutboxTerminal, view: OutboxView) {
     this.#deps = deps;
     this.#terminal = terminal;
     this.#view = view;
@@ -90,20 +60,44 @@ export class Outbox {
     return this.#waiting.length;
   }
 
+  /** Whether the next prompt waits because the composer holds text that is not ours. */
+  get draft(): boolean {
+    return this.#draft && this.#waiting.length > 0;
+  }
+
+  /** Whether the composer may hold a prompt of ours. */
+  get isSending(): boolean {
+    return this.#busy || this.#sent !== null;
+  }
+
+  /** Whether the fate of a prompt is still open. */
+  get unsettled(): boolean {
+    return this.#sent !== null || this.#received.length > 0;
+  }
+
   progressOf(promptId: string): PromptProgress | null {
     return this.#progress.get(promptId) ?? null;
   }
 
+  /** The agent took a prompt that may be the one that waits for its confirmation. */
+  doubt(): void {
+    if (this.#sent !== null) this.#sent = { ...this.#sent, otherTaken: true };
+  }
+
   /** Takes over what the store holds: queued prompts in order, and one that was sent but not confirmed. */
-  resume(prompts: readonly OpenPrompt[], sentBy: "argv" | "typing"): void {
+  resume(prompts: readonly OutboxPrompt[], sentBy: "argv" | "typing"): void {
     for (const prompt of prompts) {
-      this.#note(prompt.promptId, { state: prompt.state, turnsBefore: this.#view.turnCount(), turnOver: false });
-      if (prompt.state === "queued") this.#waiting.push(prompt);
-      else this.#awaitConfirmation(prompt.promptId, prompt.prompt, sentBy);
+      const turnsBefore = this.#view.turnCount();
+      this.#note(prompt.promptId, { state: prompt.state, turnsBefore, turnOver: false });
+      if (prompt.state === "queued") this.#waiting = [...this.#waiting, prompt];
+      else this.#awaitConfirmation({ promptId: prompt.promptId, text: prompt.prompt, by: sentBy, turnsBefore });
     }
   }
 
-  add(prompt: OpenPrompt): void {
+  /** @param prompt its `onDraft` also counts for a prompt before it that waits for the draft to go */
+  add(prompt: OutboxPrompt): void {
+    const { onDraft } = prompt;
+    if (onDraft !== undefined) this.#waiting = this.#waiting.map((other) => ({ onDraft, ...other }));
     this.resume([prompt], "argv");
     this.pump();
   }
@@ -131,26 +125,27 @@ export class Outbox {
     }
   }
 
-  async #send(prompt: OpenPrompt): Promise<void> {
-    const { promptId, prompt: text } = prompt;
+  async #send(prompt: OutboxPrompt): Promise<void> {
+    const { promptId, prompt: text, onDraft } = prompt;
     const turnsBefore = await this.#view.turnsBeforeNext();
     try {
       const typed = await typePrompt(this.#deps, this.#terminal, {
         text,
+        onDraft,
         maySend: () => this.#view.maySendNow(),
-        onTyping: async () => {
-          await this.#deps.queue.mark(promptId, "sent");
-          this.#waiting = this.#waiting.filter((other) => other !== prompt);
+        onTyping: async (draft) => {
+          // Its session may have been closed, and the prompt given up.
+          const moved = await this.#deps.queue.mark(promptId, "sent");
+          this.#waiting = this.#waiting.filter((other) => other.promptId !== promptId);
+          if (!moved) return false;
           this.#typing = promptId;
           this.#note(promptId, { state: "sent", turnsBefore, turnOver: false });
-          if (this.#canConfirm(text)) this.#awaitConfirmation(promptId, text, "typing");
+          if (this.#canConfirm(text)) this.#awaitConfirmation({ promptId, text, draft, by: "typing", turnsBefore });
+          return true;
         },
       });
-      // What was typed had to be seen first, which may have taken as long as a confirmation may.
-      if (this.#sent?.promptId === promptId) this.#sent = { ...this.#sent, sentAt: this.#deps.clock.now() };
-      if (typed === "lost" && this.#sent?.promptId === promptId) await this.#lose(this.#sent);
-      // Of a prompt, its turn in the transcript has the last word.
-      if ((typed === "lost" || typed === "held") && !this.#canConfirm(text)) await this.#giveUp(promptId, text);
+      this.#noteDraft(typed === "draft");
+      await this.#afterTyping(prompt, typed);
     } finally {
       await this.#typedAll(prompt);
     }
@@ -159,8 +154,31 @@ export class Outbox {
     }
   }
 
+  async #afterTyping(prompt: OutboxPrompt, typed: TypedPrompt): Promise<void> {
+    const { promptId, prompt: text } = prompt;
+    const isSent = this.#sent?.promptId === promptId;
+    // What was typed had to be seen first, which may have taken as long as a confirmation may.
+    if (isSent && this.#sent !== null) this.#sent = { ...this.#sent, sentAt: this.#deps.clock.now() };
+    if (typed === "not_typed") return this.#takeBack(prompt);
+    if (typed === "lost" && isSent && this.#sent !== null) await this.#giveUp(this.#sent, "lost");
+    // Of a prompt, its turn in the transcript has the last word.
+    if ((typed !== "lost" && typed !== "held") || this.#canConfirm(text)) return;
+    // It stays in the composer, where the next one would be typed behind it.
+    const certain = typed === "lost" || (await takeOut(this.#deps, this.#terminal, { text }));
+    await this.#settle(promptId, certain ? "lost" : "unknown");
+  }
+
+  /** Nothing of it went out: it is the next one again. */
+  async #takeBack(prompt: OutboxPrompt): Promise<void> {
+    if (this.#sent?.promptId === prompt.promptId) this.#sent = null;
+    this.#typing = null;
+    await this.#deps.queue.putBack(prompt.promptId);
+    this.#waiting = [prompt, ...this.#waiting];
+    this.#note(prompt.promptId, { state: "queued", turnsBefore: this.#view.turnCount(), turnOver: false });
+  }
+
   /** Nothing will tell what became of a command. */
-  async #typedAll({ promptId, prompt }: OpenPrompt): Promise<void> {
+  async #typedAll({ promptId, prompt }: OutboxPrompt): Promise<void> {
     if (this.#typing !== promptId) return;
     this.#typing = null;
     if (!this.#canConfirm(prompt) && this.#progress.get(promptId)?.state === "sent") {
@@ -168,18 +186,18 @@ export class Outbox {
     }
   }
 
-  /** It stays in the composer, where the next one would be typed behind it. */
-  async #giveUp(promptId: string, text: string): Promise<void> {
-    await takeOut(this.#deps, this.#terminal, text);
-    await this.#settle(promptId, "lost");
+  #noteDraft(draft: boolean): void {
+    if (this.#draft === draft) return;
+    this.#draft = draft;
+    this.#view.changed();
   }
 
-  #awaitConfirmation(promptId: string, text: string, by: "argv" | "typing"): void {
-    if (!this.#canConfirm(text)) {
-      this.#settle(promptId, "unknown").catch((error: unknown) => this.#view.failed(error));
+  #awaitConfirmation(prompt: Pick<SentPrompt, "promptId" | "text" | "draft" | "by" | "turnsBefore">): void {
+    if (!this.#canConfirm(prompt.text)) {
+      this.#settle(prompt.promptId, "unknown").catch((error: unknown) => this.#view.failed(error));
       return;
     }
-    this.#sent = { promptId, text, by, sentAt: this.#deps.clock.now(), enters: 1 };
+    this.#sent = { ...prompt, sentAt: this.#deps.clock.now(), enters: 1, otherTaken: false };
   }
 
   /** An agent that reports nothing, or a command of its own, is never confirmed: it stays `sent`. */
@@ -199,15 +217,46 @@ export class Outbox {
     return this.#sent?.text ?? null;
   }
 
-  /** The agent took a prompt: ours when the text is the same, else one that somebody typed into the terminal. */
-  async onPromptTaken(text: string): Promise<void> {
+  /**
+   * The agent took a prompt: ours when the text is the same, else one that was typed into the terminal, or ours in a form that we do not
+   * know.
+   * @param by its hook, which runs before the agent writes the prompt down, or its transcript
+   */
+  async onPromptTaken(text: string, by: "hook" | "transcript"): Promise<void> {
+    const isIt = (prompt: SentPrompt): boolean => wasReported(prompt, text);
     const sent = this.#sent;
-    // One that somebody types while ours runs is part of our turn, or queued behind it by the agent itself.
-    if (sent === null || !samePrompt(sent.text, text)) return;
+    const taken = sent !== null && isIt(sent) ? sent : this.#late.find(isIt);
+    if (taken === undefined) {
+      // One that is typed into the terminal while ours runs is part of our turn, or queued behind it by the agent itself.
+      this.doubt();
+      return;
+    }
+    if (taken === sent) this.#sent = null;
     this.onTurnOver();
-    this.#sent = null;
-    this.#current = sent.promptId;
-    await this.#settle(sent.promptId, "delivered");
+    this.#late = this.#late.filter((late) => late !== taken);
+    this.#current = taken.promptId;
+    if (by === "transcript" || this.#terminal.template.transcriptFormat === null) {
+      return this.#settle(taken.promptId, "delivered");
+    }
+    this.#received = [...this.#received, { ...taken, receivedAt: this.#deps.clock.now() }].slice(-maxRemembered);
+    this.#note(taken.promptId, { state: "received", turnsBefore: taken.turnsBefore, turnOver: false });
+  }
+
+  /** Looks for what the agent says it took in its transcript: an agent that is killed in between loses it. */
+  async confirm(): Promise<void> {
+    for (const received of this.#received) {
+      const written = await this.#view.isWritten(received);
+      const { now } = this.#deps.clock;
+      if (!written && (now() - received.receivedAt < unwrittenMs || !this.#view.maySend())) continue;
+      await this.#settleReceived(received, written ? "delivered" : "unknown");
+    }
+  }
+
+  async #settleReceived(received: SentPrompt, state: "delivered" | "unknown"): Promise<void> {
+    if (!this.#received.some(({ promptId }) => promptId === received.promptId)) return;
+    this.#received = this.#received.filter(({ promptId }) => promptId !== received.promptId);
+    const turnOver = state === "unknown" || (this.#progress.get(received.promptId)?.turnOver ?? false);
+    await this.#settle(received.promptId, state, turnOver);
   }
 
   onTurnOver(): void {
@@ -215,17 +264,22 @@ export class Outbox {
     const progress = current === null ? undefined : this.#progress.get(current);
     if (current !== null && progress !== undefined) this.#note(current, { ...progress, turnOver: true });
     this.#current = null;
+    const sent = this.#sent;
+    // The first turn of a process is that of its first prompt, in whatever form the agent reports it.
+    if (sent?.by !== "argv" || !sent.otherTaken) return;
+    this.#giveUp(sent, "unknown").catch((error: unknown) => this.#view.failed(error));
   }
 
   /** Looks after a prompt that was sent and not confirmed. */
   async tick(): Promise<void> {
+    await this.confirm();
     const sent = this.#sent;
     if (sent === null || this.#busy) return;
     const age = this.#deps.clock.now() - sent.sentAt;
     if (sent.by === "argv") {
       // Its time begins when the agent has started.
       if (this.#view.starting()) this.#sent = { ...sent, sentAt: this.#deps.clock.now() };
-      else if (age > argvLostMs) await this.#lose(sent);
+      else if (age > argvLostMs) await this.#giveUp(sent, "unknown");
       return;
     }
     if (age < enterAgainMs) return;
@@ -235,39 +289,49 @@ export class Outbox {
       return;
     }
     if (age > typedLostMs) {
-      if (!(await this.#view.wasTaken(sent.text))) await takeOut(this.#deps, this.#terminal, sent.text);
-      return this.#lose(sent);
+      const takenOut = !(await this.#view.wasTaken(sent.text)) && (await takeOut(this.#deps, this.#terminal, sent));
+      return this.#giveUp(sent, takenOut ? "lost" : "unknown");
     }
-    // Enter on an empty composer does nothing.
-    if (age > enterAgainMs * sent.enters && sent.enters <= 2) {
+    const held = await composerHolds(this.#deps, this.#terminal, sent);
+    if (held && age > enterAgainMs * sent.enters && sent.enters <= 2 && this.#sent === sent) {
       this.#sent = { ...sent, enters: sent.enters + 1 };
-      if (await composerOnScreen(this.#deps.host, this.#terminal))
-        await this.#deps.host.write(this.#terminal.terminalId, "\r");
+      await this.#deps.host.write(this.#terminal.terminalId, "\r");
     }
+    if (held === false && sent.otherTaken) await this.#giveUp(sent, "unknown");
   }
 
-  /** The process is gone. What was sent and not confirmed is lost, unless the transcript has it; what waits stays for a resume. */
-  async onEnded(inTranscript: (text: string) => Promise<boolean>): Promise<void> {
+  /** The process is gone; what waits stays for a resume. */
+  async onEnded(): Promise<void> {
     const sent = this.#sent;
-    if (sent !== null) {
-      if (await inTranscript(sent.text)) await this.onPromptTaken(sent.text);
-      else await this.#lose(sent);
+    if (sent !== null) await this.#giveUp(sent, this.#neverTook(sent) ? "lost" : "unknown");
+    for (const received of this.#received) {
+      await this.#settleReceived(received, (await this.#view.isWritten(received)) ? "delivered" : "unknown");
     }
     this.onTurnOver();
   }
 
-  async #lose(sent: SentPrompt): Promise<void> {
+  /** An agent takes a prompt only after its hook has reported it; without hooks, not before it has started. */
+  #neverTook({ otherTaken }: SentPrompt): boolean {
+    return !otherTaken && (this.#view.starting() || (this.#terminal.template.hasHooks && this.#view.hooksReport()));
+  }
+
+  async #giveUp(sent: SentPrompt, state: "lost" | "unknown"): Promise<void> {
     // A gateway that was asleep hears of it late.
-    if (await this.#view.wasTaken(sent.text)) return this.onPromptTaken(sent.text);
-    if (this.#sent !== sent) return;
+    if (await this.#view.wasTaken(sent.text)) return this.onPromptTaken(sent.text, "transcript");
+    if (this.#sent?.promptId !== sent.promptId) return;
     this.#sent = null;
-    await this.#settle(sent.promptId, "lost");
+    if (state === "unknown") this.#late = [...this.#late, sent].slice(-maxLate);
+    await this.#settle(sent.promptId, state);
     this.pump();
   }
 
-  async #settle(promptId: string, state: "delivered" | "lost" | "unknown"): Promise<void> {
+  async #settle(
+    promptId: string,
+    state: "delivered" | "lost" | "unknown",
+    turnOver = state !== "delivered",
+  ): Promise<void> {
     const turnsBefore = this.#progress.get(promptId)?.turnsBefore ?? this.#view.turnCount();
-    this.#note(promptId, { state, turnsBefore, turnOver: state !== "delivered" });
+    this.#note(promptId, { state, turnsBefore, turnOver });
     await this.#deps.queue.mark(promptId, state);
   }
 
@@ -281,28 +345,7 @@ export class Outbox {
   }
 }
 
-// Hooks cut strings to 16,384 characters (`hook-inbox.mjs`).
-const hookCutLength = 16_384;
-// Turns of a transcript are cut too; no two prompts in flight differ only after this.
-const comparedLength = 8_000;
-
-/**
- * Whether an agent's report of a prompt is of this one. Agents fold white space, compose accents and drop invisible characters
- * (measured: Claude Code), and the report can be cut.
- */
-export function samePrompt(ours: string, reported: string): boolean {
-  const [left, right] = [asReported(ours), asReported(reported)];
-  if (left === "" || right === "") return false;
-  if (left === right) return true;
-  // The cut can be between a letter and its accent.
-  if (reported.length >= hookCutLength && left.startsWith(right.slice(0, -1))) return true;
-  return (
-    left.length >= comparedLength &&
-    right.length >= comparedLength &&
-    left.slice(0, comparedLength) === right.slice(0, comparedLength)
-  );
-}
-
-function asReported(text: string): string {
-  return withoutInvisible(text).normalize("NFC").replaceAll(/\s+/g, " ").trim();
+/** With a draft before it, the agent reports both as one. */
+function wasReported({ text, draft }: SentPrompt, reported: string): boolean {
+  return samePrompt(text, reported) || (Boolean(draft) && containsPrompt(text, reported));
 }

@@ -4,9 +4,9 @@ import type { Tables } from "../../storage/schema.ts";
 import type { Started } from "../../wire/coding.ts";
 
 /**
- * The life of a prompt: `queued` until the agent can take it, `sent` from just before it is put on the agent's command line or
- * into its terminal, then `delivered` once the agent told so, or `lost`, or `unknown` when nothing can tell (a command, an agent without
- * transcript). A prompt is never sent twice.
+ * The life of a prompt, as the store keeps it: `queued` until the agent can take it, `sent` from just before it is put on the agent's
+ * command line or into its terminal, then `delivered` once it is in the agent's transcript, `lost` when it is certain that the agent did
+ * not take it and will not, and `unknown` otherwise. A prompt is never sent twice.
  */
 export type PromptState = "queued" | "sent" | "delivered" | "lost" | "unknown";
 
@@ -52,11 +52,15 @@ export interface PromptQueue {
   open(sessionId: string): Promise<readonly OpenPrompt[]>;
   /** How many prompts wait in each of these sessions; none where nothing waits. */
   waitingIn(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  /** Moves a prompt on. The text of one that came to its end is not kept. */
-  mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown"): Promise<void>;
-  /** Takes back that a prompt was sent: its process never ran. */
+  /**
+   * Moves a prompt forward, and keeps the text of an open one only. A queued prompt can be sent, an open one can end, and one that ended
+   * can only turn out to be delivered.
+   * @returns whether it moved
+   */
+  mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown"): Promise<boolean>;
+  /** Takes back that a prompt was sent: nothing of it reached a process. */
   putBack(promptId: string): Promise<void>;
-  /** Gives up everything that still waits in a session. */
+  /** Gives up everything that is still open in a session: what was queued is lost, what was sent is unknown. */
   loseAll(sessionId: string): Promise<void>;
   /** Hands what waits in a session to its successor, behind what waits there. */
   moveAll(sessionId: string, toSessionId: string, transaction?: Kysely<Tables>): Promise<void>;
@@ -72,6 +76,13 @@ export interface PromptQueue {
 const rememberForMs = 24 * 3_600_000;
 // A gateway that runs for months forgets as well.
 const pruneEvery = 200;
+
+const cameBefore = {
+  sent: ["queued"],
+  lost: ["queued", "sent"],
+  unknown: ["queued", "sent"],
+  delivered: ["queued", "sent", "lost", "unknown"],
+} as const satisfies Record<string, readonly PromptState[]>;
 
 /** A queue over the tables `queued_prompts` and `idempotency_keys`. */
 export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue {
@@ -186,16 +197,27 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
 
     async mark(promptId, state) {
       const change = state === "sent" ? { state, sent_at: clock.now() } : { state, prompt: "" };
-      await db.updateTable("queued_prompts").set(change).where("prompt_id", "=", promptId).execute();
+      const { numUpdatedRows } = await db
+        .updateTable("queued_prompts")
+        .set(change)
+        .where("prompt_id", "=", promptId)
+        .where("state", "in", [...cameBefore[state]])
+        .executeTakeFirstOrThrow();
+      return numUpdatedRows > 0n;
     },
 
     async loseAll(sessionId) {
-      await db
-        .updateTable("queued_prompts")
-        .set({ state: "lost", prompt: "" })
-        .where("session_id", "=", sessionId)
-        .where("state", "in", ["queued", "sent"])
-        .execute();
+      for (const [from, to] of [
+        ["queued", "lost"],
+        ["sent", "unknown"],
+      ] as const) {
+        await db
+          .updateTable("queued_prompts")
+          .set({ state: to, prompt: "" })
+          .where("session_id", "=", sessionId)
+          .where("state", "=", from)
+          .execute();
+      }
     },
 
     async moveAll(sessionId, toSessionId, transaction = db) {

@@ -19,7 +19,7 @@ function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "sessi
   const process = { computes: false };
   const ended: string[] = [];
   const host = {
-    look: async () => ({ cols: 80, rows: 2, offset: 0, ...screen }),
+    look: async () => ({ cols: 80, rows: 2, bright: null, offset: 0, ...screen }),
     end: async (terminalId: string) => {
       ended.push(terminalId);
       return { exitCode: 129, signal: "SIGHUP", at: clock.now() };

@@ -126,6 +126,19 @@ describeOnBothStores("the prompt queue", (openStore) => {
     return { db, queue, add, pass: (ms: number) => (now += ms) };
   }
 
+  test("a prompt only moves forward; one that ended can only turn out to be delivered", async () => {
+    const { queue, add } = await openQueue();
+    await add("p");
+    const states = ["sent", "sent", "unknown", "lost", "sent", "delivered", "lost"] as const;
+    const moved: boolean[] = [];
+    for (const state of states) moved.push(await queue.mark("p", state));
+    expect(moved).toEqual([true, false, true, false, false, true, false]);
+    await add("sent");
+    await queue.mark("sent", "sent");
+    await queue.loseAll("provisional");
+    expect(await queue.stateOf("sent"), "what was sent may have been taken").toBe("unknown");
+  });
+
   test("prompts keep their order, and one that came to its end leaves no text behind", async () => {
     const { db, queue, add } = await openQueue();
     for (const id of ["c", "a", "b"]) await add(id);

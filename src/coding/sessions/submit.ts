@@ -2,10 +2,11 @@ import type { Clock } from "../../core/clock.ts";
 import { hasCode } from "../../core/errors.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
 import type { AgentTemplate } from "../agents/template.ts";
+import { asReported } from "./same-prompt.ts";
 
 /** What typing works with. */
 export interface TypingDeps {
-  readonly host: TerminalHostClient;
+  readonly host: Pick<TerminalHostClient, "look" | "write">;
   readonly clock: Clock;
 }
 
@@ -15,10 +16,15 @@ export interface TypingTerminal {
   readonly template: AgentTemplate;
 }
 
-/** What was put into a composer. */
-export interface TypedText {
+/** A text in a composer, behind the draft that was there before it. */
+export interface ComposedText {
   readonly text: string;
-  /** What the composer showed before; null for an agent whose composer is not read. */
+  readonly draft?: string | undefined;
+}
+
+/** What was put into a composer. */
+export interface TypedText extends ComposedText {
+  /** What the composer showed before; null for a composer that cannot be read. */
   readonly before: string | null;
   readonly maySend: () => Promise<boolean>;
 }
@@ -30,14 +36,17 @@ const shownMs = 10_000;
 const goneMs = 10_000;
 // Each one more that became a new line was seen to have done so.
 const maxEnters = 5;
+// An agent repaints an emptied composer within 0.1 s; one with more lines than the screen shows takes several rounds.
+const emptiedMs = 1_500;
+const maxClearings = 3;
 
-/** What the composer of this terminal shows; null for an agent whose composer is not read, and where there is none. */
+/** What the composer of this terminal holds, without hints; null where it cannot be read, and where there is none. */
 export async function composerText(
-  { host }: TypingDeps,
+  { host }: Pick<TypingDeps, "host">,
   { terminalId, template }: TypingTerminal,
 ): Promise<string | null> {
   if (template.composer === undefined) return null;
-  return template.composer.text((await host.look(terminalId)).lines);
+  return template.composer.text(await host.look(terminalId));
 }
 
 /**
@@ -75,15 +84,16 @@ export async function submit(deps: TypingDeps, terminal: TypingTerminal, typed: 
 async function afterEnter(
   deps: TypingDeps,
   terminal: TypingTerminal,
-  { before, shown, text, maySend }: TypedText & { readonly shown: string },
+  typed: TypedText & { readonly shown: string },
 ): Promise<"gone" | "new_line" | "unmoved"> {
   const deadline = deps.clock.now() + goneMs;
   while (deps.clock.now() < deadline) {
     await deps.clock.sleep(pollMs);
     try {
       const now = await composerText(deps, terminal);
-      if (now === null || now === before || !isOf(now, text) || !(await maySend())) return "gone";
-      if (now !== shown && compact(now) === compact(shown)) return "new_line";
+      if (now === null || now === typed.before || !isOf(now, typed, terminal)) return "gone";
+      if (!(await typed.maySend())) return "gone";
+      if (now !== typed.shown && compact(now) === compact(typed.shown)) return "new_line";
     } catch (error) {
       if (hasCode(error, "terminal_gone")) return "gone"; // as by a command that ends the agent
       throw error;
@@ -92,21 +102,54 @@ async function afterEnter(
   return "unmoved";
 }
 
-/** Empties a composer in which this text was left, so that the next one is not typed behind it. */
-export async function takeOut(deps: TypingDeps, terminal: TypingTerminal, text: string): Promise<void> {
+/** Whether the composer holds this text; null when it cannot be read. */
+export async function composerHolds(
+  deps: Pick<TypingDeps, "host">,
+  terminal: TypingTerminal,
+  composed: ComposedText,
+): Promise<boolean | null> {
   const now = await composerText(deps, terminal);
+  return now === null ? null : isOf(now, composed, terminal);
+}
+
+/**
+ * Empties a composer in which this text was left, so that the next one is not typed behind it.
+ * @returns whether it was there and has gone
+ */
+export async function takeOut(deps: TypingDeps, terminal: TypingTerminal, composed: ComposedText): Promise<boolean> {
+  return (await composerHolds(deps, terminal, composed)) === true && (await emptyComposer(deps, terminal));
+}
+
+/** @returns whether it is empty now */
+export async function emptyComposer(deps: TypingDeps, terminal: TypingTerminal): Promise<boolean> {
   const { composer } = terminal.template;
-  if (composer === undefined || now === null || !isOf(now, text)) return;
-  await deps.host.write(terminal.terminalId, composer.clearKeys);
+  for (let clearing = 0; composer !== undefined && clearing < maxClearings; clearing += 1) {
+    const now = await composerText(deps, terminal);
+    if (now === null) return false;
+    if (now === "") return true;
+    await deps.host.write(terminal.terminalId, composer.clearKeys(now));
+    const deadline = deps.clock.now() + emptiedMs;
+    while (deps.clock.now() < deadline) {
+      await deps.clock.sleep(pollMs);
+      if ((await composerText(deps, terminal)) === "") return true;
+    }
+  }
+  return false;
 }
 
 /** Whether a composer shows this text or a part of it, with what the agent may have put behind it. */
-function isOf(shown: string, text: string): boolean {
-  const [part, whole] = [compact(shown), compact(text)];
-  return part !== "" && (whole.includes(part) || part.startsWith(whole) || part.startsWith("[PastedText:"));
+function isOf(shown: string, { text, draft = "" }: ComposedText, { template }: TypingTerminal): boolean {
+  const [all, before, whole] = [compact(shown), compact(draft), compact(text)];
+  if (all === before) return false;
+  const part = all.startsWith(before) ? all.slice(before.length) : all;
+  const word = template.composer?.pastedWord.exec(shown.slice(-pastedWordLength)) ?? null;
+  return part !== "" && (whole.includes(part) || part.startsWith(whole) || word !== null);
 }
 
-/** The agent folds lines, and Enter may have added one. */
+// `[Pasted text #12 +3400 lines]`, in all of them.
+const pastedWordLength = 80;
+
+/** The agent folds lines, composes accents and drops invisible characters, and Enter may have added a line. */
 function compact(text: string): string {
-  return text.replaceAll(/\s+/g, "");
+  return asReported(text).replaceAll(/\s+/g, "");
 }

@@ -57,6 +57,7 @@ export function summarize({
     updatedAt: transcript?.updatedAt ?? isoTime(record.updatedAt),
     turnCount: transcript?.turnCount ?? 0,
     queuedPrompts,
+    draft: alive && live.outbox.draft,
     model: transcript?.model ?? record.model,
     branch: transcript?.branch ?? null,
     worktree,

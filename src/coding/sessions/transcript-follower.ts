@@ -1,7 +1,7 @@
 import type { Turn } from "../../wire/turn.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import type { TranscriptSummary, Transcripts, TurnRange } from "../transcripts/transcript.ts";
-import { samePrompt } from "./outbox.ts";
+import { containsPrompt, samePrompt } from "./same-prompt.ts";
 
 // What an agent may have done while no gateway ran, beside the one prompt that is looked for.
 const recentTurns = 50;
@@ -153,6 +153,12 @@ export class TranscriptFollower {
   async hasPrompt(text: string): Promise<boolean> {
     const turns = await this.#read({ after: this.#turnsWhenIdle - 1, limit: 20 });
     return turns.some((turn) => turn.role === "user" && samePrompt(text, turn.text));
+  }
+
+  /** Whether this prompt, of which the agent said that it took it, is among the turns from this one on. */
+  async holdsPrompt({ text, turnsBefore }: { readonly text: string; readonly turnsBefore: number }): Promise<boolean> {
+    const turns = await this.#read({ after: turnsBefore - 1, limit: 20 });
+    return turns.some((turn) => turn.role === "user" && containsPrompt(text, turn.text));
   }
 
   /** The oldest recent turn in which this prompt was taken at that time or later, whatever the agent has done since; null when there is none. */
