@@ -33,7 +33,7 @@ test("a look tells rows and title as a snapshot does, without what paints them",
   await waitUntil(async () => (await client.look(terminalId)).lines[0] === "bold");
   const { ansi, ...rest } = await client.snapshot(terminalId);
   expect(ansi).toContain("bold");
-  expect(await client.look(terminalId)).toEqual({ ...rest, ansi: "" });
+  expect(await client.look(terminalId)).toEqual({ ...rest, ansi: "", bright: rest.lines });
   expect(rest.title).toBe("a title");
 });
 
