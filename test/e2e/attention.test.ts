@@ -39,7 +39,7 @@ test("Claude Code with a settings file in error: waitMs returns with the screen,
   const asked = await api.ask({ agent: "claude-code", dir: used.world.repository, prompt: "ho", waitMs: 60_000 });
   expect(asked).toMatchObject({ status: "initializing", activity: "needs_attention", delivered: null });
   expect(asked.screen).toContain("Settings Error");
-  expect(await api.read(sessionId)).toMatchObject({ activity: "needs_attention" });
+  await expect.poll(() => api.read(sessionId), { timeout: 20_000 }).toMatchObject({ activity: "needs_attention" });
   for (const id of [sessionId, asked.sessionId]) {
     await api.post("/api/coding/coding_close_session", { sessionId: id });
   }

@@ -142,7 +142,10 @@ describe("a screen without a composer", () => {
     process.computes = true;
     expect(new Set(await lookFor(60_000))).toEqual(new Set(["moving"]));
     process.computes = false;
-    expect((await follow(3_500, initialActivity)).activity).toBe("needs_attention");
+    const stood = await follow(3_500, initialActivity);
+    expect(stood.activity).toBe("needs_attention");
+    process.computes = true;
+    expect((await follow(5_000, stood)).activity, "it stands until it changes").toBe("needs_attention");
   });
 
   test("is over once the composer shows, or something else", async () => {

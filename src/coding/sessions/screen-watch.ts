@@ -53,7 +53,13 @@ export class ScreenWatch {
   #emptyMs = 0;
   #sawComposer: boolean;
   /** What the screen shows since when. */
-  #shown: { readonly text: string; readonly since: number; readonly computed: number } | null = null;
+  #shown: {
+    readonly text: string;
+    readonly since: number;
+    readonly computed: number;
+    /** Whether it was reported already: then it stands until it changes. */
+    readonly stood: boolean;
+  } | null = null;
 
   constructor(deps: ScreenWatchDeps) {
     this.#deps = deps;
@@ -110,18 +116,20 @@ export class ScreenWatch {
   #standing({ lines, title }: TerminalLook, screen: string): ScreenLook {
     const now = this.#deps.clock.now();
     const text = `${title ?? ""}\n${screen}`;
-    if (this.#shown?.text !== text) this.#shown = { text, since: now, computed: 0 };
-    const { since, computed } = this.#shown;
+    if (this.#shown?.text !== text) this.#shown = { text, since: now, computed: 0, stood: false };
+    const { since, computed, stood } = this.#shown;
     const dialog = this.#deps.template.readDialog?.(lines) ?? null;
     if (dialog !== null && now - since >= knownDialogMs) {
       return { kind: "stands", screen, dialog: { ...dialog, dialogId: dialogIdOf(dialog), seenAt: since } };
     }
     if (now - since < askProcessMs || isLoading(screen)) return { kind: "moving" };
     // On a slow machine a screen stands still because the agent is not there yet; one that waits for a person sleeps.
-    if (this.#isComputing(this.#deps.pid)) {
-      this.#shown = computed > 0 ? { text, since: now, computed: 0 } : { text, since, computed: computed + 1 };
+    if (!stood && this.#isComputing(this.#deps.pid)) {
+      this.#shown = { text, since: computed > 0 ? now : since, computed: computed > 0 ? 0 : 1, stood };
     }
-    return now - this.#shown.since < unknownScreenMs ? { kind: "moving" } : { kind: "stands", screen, dialog: null };
+    if (now - this.#shown.since < unknownScreenMs) return { kind: "moving" };
+    this.#shown = { ...this.#shown, stood: true };
+    return { kind: "stands", screen, dialog: null };
   }
 
   async #endWhenHung(): Promise<void> {
