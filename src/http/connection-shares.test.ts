@@ -45,6 +45,9 @@ async function openMany(count: number, one: (index: number) => Promise<Socket>):
   return opened;
 }
 
+const patience = { timeout: 10_000 };
+const closedOf = (sockets: readonly Socket[]): number => sockets.filter(({ destroyed }) => destroyed).length;
+
 const halfRequest = "GET / HTTP/1.1\r\nHost: ";
 
 function slowBody(authorization: string, path = "/api/echo"): string {
@@ -94,7 +97,7 @@ test.skipIf(!canFlood)(
     const server = await setUp();
     const other = await open(server, halfRequest, "127.0.0.2");
     const flood = await openMany(maxStrangers + 10, () => open(server, halfRequest));
-    await expect.poll(() => flood.filter(({ destroyed }) => destroyed).length).toBe(11);
+    await expect.poll(() => closedOf(flood), patience).toBe(11);
     expect(flood.slice(0, 11).every(({ destroyed }) => destroyed)).toBe(true);
     expect(server.logged.join("\n")).toContain("too many connections");
     other.write(`localhost:${server.port}\r\nConnection: close\r\n\r\n`);
@@ -113,7 +116,7 @@ test("one caller's connections never close those of another", async () => {
   const text = upgradeRequest({ port: server.port, path: upgradePath, upgrade: "websocket", authorization });
   const many = await openMany(maxCallers + 5, () => open(server, text));
   for (const socket of many) socket.resume();
-  await expect.poll(() => many.filter(({ destroyed }) => destroyed).length).toBe(6);
+  await expect.poll(() => closedOf(many), patience).toBe(6);
   expect(kept.readyState).toBe(WebSocket.OPEN);
 });
 
@@ -124,13 +127,13 @@ test("behind a trusted proxy the client's address has the share", async () => {
   const text = slowBody("", "/open").replace("localhost", `localhost:${server.port}`);
   const other = await through("192.0.2.1", text);
   const flood = await openMany(maxStrangers + 10, () => through("192.0.2.2", text));
-  await expect.poll(() => flood.filter(({ destroyed }) => destroyed).length).toBe(11);
+  await expect.poll(() => closedOf(flood), patience).toBe(11);
   expect(other.destroyed).toBe(false);
 });
 
 test("a body must arrive within ten seconds, unless its caller is authenticated", async () => {
   const clock = createFakeClock();
-  const server = await setUp({ clock });
+  const server = await setUp({ clock }, { socketPath: null });
   const host = `localhost:${server.port}`;
   const { authorization } = await server.signedIn("coding:read");
   const [stranger, refused, caller] = await Promise.all([
@@ -141,11 +144,13 @@ test("a body must arrive within ten seconds, unless its caller is authenticated"
   const late = once(stranger, "data");
   expect(String(await once(refused, "data"))).toMatch(/^HTTP\/1\.1 401 /);
   expect(String(await once(caller, "data"))).toMatch(/^HTTP\/1\.1 102 /);
-  await expect.poll(() => clock.nextAt).not.toBeNull();
+  await expect.poll(() => clock.nextAt, patience).not.toBeNull();
   await clock.advance(bodyDeadlineMs);
   expect(String(await late)).toMatch(/^HTTP\/1\.1 408 /);
   for (const socket of [stranger, refused]) socket.resume();
-  await expect.poll(() => [stranger, refused, caller].map(({ destroyed }) => destroyed)).toEqual([true, true, false]);
+  await expect
+    .poll(() => [stranger, refused, caller].map(({ destroyed }) => destroyed), patience)
+    .toEqual([true, true, false]);
   caller.write(`${" ".repeat(998)}}`);
   expect(String(await once(caller, "data"))).toMatch(/^HTTP\/1\.1 200 /);
 });

@@ -1,14 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
 import { rawRequest } from "../../test/support/raw-http.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { silentLog } from "../core/log.ts";
+import { watchSocket } from "../core/socket-watch.ts";
 import { type HttpConfig, healthRoutes, type RouteModule, registerTool } from "./index.ts";
 import { answerBrokenRequest } from "./listeners.ts";
 
@@ -89,6 +92,40 @@ test("the socket of a gateway that was killed is replaced", async () => {
   expect(await readdir(folder)).toEqual(["gateway.sock"]);
   await setUp({ socketPath });
   expect((await rawRequest({ path: socketPath }, whoLines)).status).toBe(200);
+});
+
+test("the owner's socket is made again when it was removed, with its folder too, and requests under way are answered", async () => {
+  const { socketPath, close } = await setUp();
+  const held = connect(socketPath);
+  onTestFinished(() => void held.destroy());
+  await once(held, "connect");
+  for (const removed of [socketPath, dirname(socketPath)]) {
+    await rm(removed, { recursive: true });
+    await vi.waitFor(async () => {
+      expect((await rawRequest({ path: socketPath }, whoLines)).status).toBe(200);
+    }, 10_000);
+    expect(((await stat(socketPath)).mode & 0o777).toString(8)).toBe("600");
+  }
+  held.write(`${[...whoLines, "Connection: close"].join("\r\n")}\r\n\r\n`);
+  expect(String(await once(held, "data"))).toMatch(/^HTTP\/1\.1 200 /);
+  await close();
+  expect(await readdir(dirname(socketPath))).toEqual([]);
+});
+
+test("another process's socket in the place of a removed one is left alone", async () => {
+  const { socketPath } = await setUp();
+  await rm(socketPath);
+  const other = createServer((socket) => socket.end("other"));
+  onTestFinished(() => void other.close());
+  await once(other.listen(socketPath), "listening");
+  const { ino } = await stat(socketPath);
+  const clock = createFakeClock();
+  const listen = vi.fn();
+  const stop = watchSocket(socketPath, { clock, log: silentLog, listen });
+  await clock.advance(10_000);
+  await stop();
+  expect(listen).not.toHaveBeenCalled();
+  expect((await stat(socketPath)).ino).toBe(ino);
 });
 
 test("a second gateway of the same home is refused and leaves the first one alone", async () => {

@@ -4,8 +4,10 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
+import type { Clock } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { watchSocket } from "../core/socket-watch.ts";
 import { portTaken } from "./free-port.ts";
 
 // An `import` of node:http would read every export, also the lazy ones, and load a whole HTTP client: 65 ms of each start.
@@ -33,6 +35,8 @@ export interface Listening {
   /** `http://…` of each address. */
   readonly addresses: readonly string[];
   readonly servers: readonly Server[];
+  /** Makes the owner's socket no more when it is removed. Call it before the servers are closed. */
+  stopWatching(): Promise<void>;
 }
 
 /** Where to listen. */
@@ -50,17 +54,21 @@ export interface ListenOptions {
   readonly onConnection: (socket: Socket) => void;
   /** Told of the port before the first request can arrive. */
   readonly onPort: (port: number) => void;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
 /** @throws PosternError `address_in_use` | `address_not_available` | `gateway_running` */
 export async function openListeners(options: ListenOptions): Promise<Listening> {
+  const { socketPath } = options;
   const servers: Server[] = [];
   try {
     // The socket first: it tells of another gateway of the same home in clear words.
-    if (options.socketPath !== null) servers.push(await listenOnSocket(options.socketPath, options));
+    if (socketPath !== null) servers.push(await listenOnSocket(socketPath, options));
     const onTcp = await listenOnTcp(options);
-    return { ...onTcp, servers: [...servers, ...onTcp.servers] };
+    servers.push(...onTcp.servers);
+    const stopWatching = socketPath === null ? async () => undefined : watchOwnerSocket(socketPath, servers, options);
+    return { ...onTcp, servers, stopWatching };
   } catch (error) {
     for (const server of servers) server.close();
     throw error;
@@ -125,7 +133,18 @@ export function endWith(socket: Duplex, text: string): void {
   socket.end(text, () => socket.destroy());
 }
 
-async function listenOnTcp(options: ListenOptions): Promise<Listening> {
+/** The first of `servers` listens on the socket. One that is replaced answers what is under way on it. */
+function watchOwnerSocket(path: string, servers: Server[], options: ListenOptions): () => Promise<void> {
+  return watchSocket(path, {
+    ...options,
+    async listen() {
+      servers[0]?.close(); // now: it would remove the new socket, which has the same path
+      servers.unshift(await listenOnSocket(path, options));
+    },
+  });
+}
+
+async function listenOnTcp(options: ListenOptions): Promise<Omit<Listening, "stopWatching">> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await listenOnOnePort(options);
@@ -136,7 +155,7 @@ async function listenOnTcp(options: ListenOptions): Promise<Listening> {
   }
 }
 
-async function listenOnOnePort(options: ListenOptions): Promise<Listening> {
+async function listenOnOnePort(options: ListenOptions): Promise<Omit<Listening, "stopWatching">> {
   const servers: Server[] = [];
   const addresses: string[] = [];
   let port = options.port;

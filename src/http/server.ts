@@ -262,6 +262,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
         onOwnerConnection,
         onConnection: (socket) => shares.opened(socket),
         onPort,
+        clock,
         log,
       });
       warnOfHiddenCallers(config, log);

@@ -192,3 +192,26 @@ test("a hook without a gateway says nothing, after some seconds", async () => {
   expect([await lonely?.said, await lonely?.exitCode]).toEqual(["", 0]);
   expect(performance.now() - lonelySince).toBeGreaterThan(5_000);
 }, 30_000);
+
+test("the socket is made again when it was removed, and hooks that waited are answered", async () => {
+  const folder = await makeTempFolder();
+  const hooks = await open(folder);
+  const { hook, permissionId } = await waitingHook(hooks, folder);
+  await rm(hooks.socketPath);
+  await expect
+    .poll(
+      () =>
+        stat(hooks.socketPath).then(
+          ({ mode }) => mode & 0o777,
+          () => null,
+        ),
+      patience,
+    )
+    .toBe(0o600);
+  expect(hooks.isWaiting(permissionId)).toBe(true);
+  expect(await hooks.decide(permissionId, allow)).toBe(true);
+  expect(await hook.exitCode).toBe(0);
+  const other = await makeTempFolder();
+  const later = await waitingHook(hooks, other);
+  expect(await hooks.decide(later.permissionId, allow)).toBe(true);
+});

@@ -1,9 +1,11 @@
 import { once } from "node:events";
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
+import { dirname } from "node:path";
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { watchSocket } from "../../core/socket-watch.ts";
 import { parseTaken, parseWanted } from "./permission-messages.ts";
 
 /** What a hook is told to pass on, in its agent's own form. */
@@ -58,10 +60,24 @@ export async function openPermissionHooks(deps: {
   const forgotten = new Set<string>();
   const all = new Set<Socket>();
 
-  const server = createServer((socket) => serve(socket));
-  server.maxConnections = maxConnections;
-  server.on("error", (error) => log.warn({ error: messageOf(error) }, "the socket of the permission hooks failed"));
-  await listen(server, socketPath);
+  async function open(): Promise<Server> {
+    const opened = createServer((socket) => serve(socket));
+    opened.maxConnections = maxConnections;
+    opened.on("error", (error) => log.warn({ error: messageOf(error) }, "the socket of the permission hooks failed"));
+    await listen(opened, socketPath);
+    return opened;
+  }
+  // The folder's lock is ours: what lies there is of a gateway that is gone.
+  rmSync(socketPath, { force: true });
+  let server = await open();
+  const stopWatching = watchSocket(socketPath, {
+    clock,
+    log,
+    async listen() {
+      server.close(); // now: it would remove the new socket, which has the same path. Hooks that wait stay connected.
+      server = await open();
+    },
+  });
 
   function serve(socket: Socket): void {
     all.add(socket);
@@ -133,7 +149,8 @@ export async function openPermissionHooks(deps: {
       for (const socket of waiting.get(permissionId) ?? []) dismiss(socket);
     },
     async close() {
-      const closed = once(server, "close");
+      await stopWatching();
+      const closed = server.listening ? once(server, "close") : Promise.resolve();
       server.close();
       for (const socket of all) socket.destroy();
       await closed;
@@ -142,8 +159,7 @@ export async function openPermissionHooks(deps: {
 }
 
 async function listen(server: Server, socketPath: string): Promise<void> {
-  // The folder's lock is ours: what lies there is of a gateway that is gone.
-  rmSync(socketPath, { force: true });
+  mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 });
   const umaskBefore = process.umask(0o177); // from its first moment nobody else may connect
   server.listen(socketPath); // binds before it returns
   process.umask(umaskBefore);
