@@ -17,7 +17,7 @@ export interface PostgresServer {
   /** Stops every process of the server, which then takes connections and answers nothing. */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Kills the server. */
+  /** Kills the server. What was written before is there after a {@link restart}. */
   kill(): Promise<void>;
   /** Starts it again, on the same port and files, after {@link kill}. */
   restart(): Promise<void>;
@@ -113,6 +113,7 @@ async function startIn(root: string): Promise<PostgresServer> {
     pause: () => signalAll(child, "SIGSTOP"),
     resume: () => signalAll(child, "SIGCONT"),
     async kill() {
+      await query(urlOf("postgres"), "CHECKPOINT"); // commits are not made durable at once here
       const exited = once(child, "exit");
       child.kill("SIGKILL");
       await exited;

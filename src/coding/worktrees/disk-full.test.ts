@@ -1,34 +1,16 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import { makeTestFolder } from "../../../test/support/test-folder.ts";
+import { expect, test } from "vitest";
+import { mayMount, mountSmallDisk } from "../../../test/support/small-disk.ts";
 import { createWorktreeWorld, gitIn } from "../../../test/support/worktree-world.ts";
 import { newUuid } from "../../core/ids.ts";
-
-/** Whether this user may mount a small disk of memory. */
-function mayMount(): boolean {
-  if (process.platform !== "linux" || process.getuid?.() !== 0) return false;
-  const folder = makeTestFolder("probe");
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], { stdio: "ignore" });
-    execFileSync("umount", [folder]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
 
 /** A repository on a disk of 2 MB, with worktrees beside it. */
 async function smallDisk() {
   const world = await createWorktreeWorld();
   const disk = join(world.root, "disk");
-  mkdirSync(disk);
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", disk]);
-  onTestFinished(() => void execFileSync("umount", ["--lazy", disk]));
+  mountSmallDisk(disk, "2m");
   const repository = join(disk, "project");
   await cp(world.repository, repository, { recursive: true, verbatimSymlinks: true });
   return { world, disk, repository };
