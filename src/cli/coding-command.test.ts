@@ -10,6 +10,7 @@ import {
   startScriptedGateway,
   turn,
 } from "../../test/support/scripted-gateway.ts";
+import type { PendingPermission } from "../wire/coding.ts";
 
 let gateway: ScriptedGateway | undefined;
 
@@ -70,6 +71,33 @@ test("ask goes on with a session where that worked, wherever it is typed", async
     { body: { sessionId: "0b0c" } },
     { body: { sessionId: "0b0c", dir: "/srv/other" } },
   ]);
+});
+
+test("ask shows a dialog in the agent's terminal with its choices, and exits with 1; read shows it too", async () => {
+  const dialog: PendingPermission = {
+    permissionId: "d1",
+    kind: "dialog",
+    tool: "Trust this folder?",
+    input: {},
+    askedAt: "2025-01-01T00:00:00.000Z",
+    answerable: true,
+    choices: [
+      { choiceId: "1", label: "No, exit" },
+      { choiceId: "2", label: "Yes" },
+    ],
+  };
+  const shown = { activity: "needs_attention", screen: "Trust this?\n\u001b[31mNo", permissions: [dialog] } as const;
+  const answer = askOutput({ ...shown, permissions: [...shown.permissions], delivered: null, turns: [] });
+  const asked = await coding({ coding_ask: [{ body: answer }] }, ["ask", "hi"]);
+  expect(asked).toMatchObject({ code: 1, stdout: "" });
+  expect(asked.stderr).toContain("  │ Trust this?\n  │ No\n");
+  expect(asked.stderr).toContain("answer 0b0c0000-0000-4000-8000-000000000001 --choice 2  # Yes");
+  expect(asked.stderr).toContain("`postern attach 0b0c0000-0000-4000-8000-000000000001`");
+  const body = readOutput({ ...shown, permissions: [], turns: [] });
+  const read = await coding({ coding_read_session: [{ body }] }, ["read", "0b0c"]);
+  expect(read).toMatchObject({ code: 0 });
+  expect(read.stdout).toContain("  │ Trust this?");
+  expect(read.stdout).toContain("postern attach");
 });
 
 test("ask with --wait 0 does not wait and says where to read on", async () => {

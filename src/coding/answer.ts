@@ -88,7 +88,7 @@ function notTaken({ live, record }: LocatedSession, input: AnswerPermissionInput
   }
   return codingError(
     "permission_pending",
-    `Permission ${permissionId} of session ${record.sessionId} waits in the agent's own dialog by now. Answer it in its terminal, or interrupt the turn.`,
+    `Permission ${permissionId} of session ${record.sessionId} waits in the agent's own dialog by now, which takes no message from here. Answer it in its terminal, or interrupt the turn.`,
   );
 }
 

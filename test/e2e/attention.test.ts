@@ -7,6 +7,8 @@ import { useGateway } from "../support/use-gateway.ts";
 // Codex is not logged in.
 const used = useGateway({ agents: true, env: { OPENAI_API_KEY: "" } });
 
+const patience = { timeout: 30_000, interval: 100 };
+
 const postern = (argv: readonly string[]) =>
   runCommand(["coding", ...argv], {
     ports: { socketPath: async () => join(used.world.home, "run", "gateway.sock") },
@@ -39,7 +41,19 @@ test("Claude Code with a settings file in error: waitMs returns with the screen,
   const asked = await api.ask({ agent: "claude-code", dir: used.world.repository, prompt: "ho", waitMs: 60_000 });
   expect(asked).toMatchObject({ status: "initializing", activity: "needs_attention", delivered: null });
   expect(asked.screen).toContain("Settings Error");
-  await expect.poll(() => api.read(sessionId), { timeout: 20_000 }).toMatchObject({ activity: "needs_attention" });
+  await expect.poll(() => api.read(sessionId), patience).toMatchObject({ activity: "needs_attention" });
+  // The choice that is neither the first nor the selected one lets the prompt go on.
+  const [dialog] = asked.permissions;
+  expect(dialog).toMatchObject({ kind: "dialog", tool: "Settings error", answerable: true });
+  const choice = dialog?.choices?.find(({ label }) => label.startsWith("Continue without"))?.choiceId;
+  const about = { sessionId: asked.sessionId, permissionId: dialog?.permissionId };
+  const wrong = await api.post("/api/coding/coding_answer_permission", { ...about, decision: "allow" });
+  expect(wrong).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+  const answered = await postern(["answer", asked.sessionId, "--choice", choice ?? ""]);
+  expect(answered).toMatchObject({ code: 0 });
+  await expect.poll(() => api.read(asked.sessionId), patience).toMatchObject({ activity: "idle", turnCount: 2 });
+  const late = await api.post("/api/coding/coding_answer_permission", { ...about, choice });
+  expect(late).toMatchObject({ status: 404, body: { code: "permission_gone" } });
   for (const id of [sessionId, asked.sessionId]) {
     await api.post("/api/coding/coding_close_session", { sessionId: id });
   }

@@ -1,47 +1,57 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Problem } from "../../src/wire/problem.ts";
+import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { atTerminal } from "../support/type-into.ts";
-import { useGateway } from "../support/use-gateway.ts";
 
-const used = useGateway({ agents: true, config: { permissionAnswerMs: 2_500 } });
+const permissionAnswerMs = 2_500;
+let world: World;
+let gateway: TestGateway;
+beforeAll(async () => {
+  world = await createWorld({ agents: true, config: { permissionAnswerMs } });
+  gateway = await startGateway(world);
+});
+afterAll(async () => {
+  await gateway.close();
+  await world.close();
+});
 const waitMs = 30_000;
 const patience = { timeout: 30_000, interval: 200 };
 
-test.for(["claude-code", "codex"])(
-  "%s: when nobody answers in time the dialog stands, is listed, and is answered in the terminal",
-  async (agent) => {
-    const { api } = used.gateway;
-    const name = `later-${agent}.txt`;
-    const asked = await api.ask({ agent, dir: used.world.repository, prompt: `write ${name} with late leave`, waitMs });
-    const { sessionId } = asked;
-    const [permission] = asked.permissions;
-    expect(permission).toMatchObject({ answerable: true });
-    await expect.poll(async () => (await api.read(sessionId)).permissions[0]?.answerable, patience).toBe(false);
-    expect(await api.read(sessionId)).toMatchObject({
-      activity: "needs_permission",
-      permissions: [{ permissionId: permission?.permissionId }],
-    });
-    const late = await api.post<Problem>("/api/coding/coding_answer_permission", {
-      sessionId,
-      permissionId: permission?.permissionId,
-      decision: "allow",
-    });
-    expect(late).toMatchObject({ status: 409, body: { code: "permission_pending" } });
-    expect(late.body.detail).toContain("terminal");
-    const path = join(used.world.repository, name);
-    await atTerminal(used.world, asked.pid, async ({ press, screen }) => {
+test.for([
+  ["claude-code", "allow", "write late-claude.txt with late leave", "late-claude.txt"],
+  ["codex", "allow", "write late-codex.txt with late leave", "late-codex.txt"],
+  ["codex", "deny", "escalate touch denied.txt", "denied.txt"],
+] as const)(
+  "%s: when nobody answers in time the dialog stands, is listed over a restart, and takes %s from afar",
+  async ([agent, decision, prompt, file]) => {
+    const asked = await gateway.api.ask({ agent, dir: world.repository, prompt, waitMs });
+    const { sessionId, pid } = asked;
+    const permissionId = asked.permissions[0]?.permissionId;
+    const path = join(world.repository, file);
+    await atTerminal(world, pid, async ({ screen }) => {
       await expect.poll(screen, patience).toMatch(/❯ 1\. Yes|› 1\. Yes/);
-      expect(existsSync(path)).toBe(false);
-      const allowed = async (): Promise<boolean> => {
-        if (!existsSync(path)) await press("\r"); // keys are dropped for a second after the dialog was painted
-        return existsSync(path);
-      };
-      await expect.poll(allowed, { timeout: 30_000, interval: 500 }).toBe(true);
     });
+    const overAt = Date.parse(asked.permissions[0]?.askedAt ?? "") + permissionAnswerMs;
+    await expect.poll(() => Date.now(), patience).toBeGreaterThan(overAt + 200);
+    const standing = { activity: "needs_permission", permissions: [{ permissionId, answerable: true }] };
+    await expect.poll(() => gateway.api.read(sessionId), patience).toMatchObject(standing);
+    // A dialog takes no words.
+    const answer = { sessionId, permissionId };
+    const withWords = { ...answer, decision: "deny", message: "Not here." };
+    const refused = await gateway.api.post<Problem>("/api/coding/coding_answer_permission", withWords);
+    expect(refused).toMatchObject({ status: 409, body: { code: "permission_pending" } });
+
+    await gateway.close();
+    gateway = await startGateway(world);
+    const { api } = gateway;
+    await expect.poll(() => api.read(sessionId), patience).toMatchObject(standing);
+    expect(existsSync(path)).toBe(false);
+    const taken = await api.post("/api/coding/coding_answer_permission", { ...answer, decision });
+    expect(taken).toMatchObject({ status: 200, body: { permissions: [] } });
     await expect.poll(async () => (await api.read(sessionId)).activity, patience).toBe("idle");
-    expect((await api.read(sessionId)).permissions).toEqual([]);
+    expect(existsSync(path)).toBe(decision === "allow");
     await api.post("/api/coding/coding_close_session", { sessionId });
   },
 );

@@ -13,6 +13,7 @@ import { clearRows, typedText } from "./composer-text.ts";
 import { findInProjectFolders, uuidFile } from "./find-transcript.ts";
 import { createHolderMemory } from "./holder-memory.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "./hook-payload.ts";
+import { type DialogForm, readDialog } from "./screen-dialog.ts";
 import type { AgentTemplate, Environment, HookEvent, LaunchPlan, LaunchRequest } from "./template.ts";
 
 const modes = { ask: "manual", edits: "acceptEdits", all: "bypassPermissions" } satisfies Record<
@@ -96,6 +97,7 @@ export const claudeCode: AgentTemplate = {
     mayHoldEnter: false,
     getsPromptBack: true,
   },
+  readDialog: (lines) => readDialog(lines, dialogs),
   transcriptRoots: (env) => [join(configDir(env), "projects")],
   transcriptPlaces: (env) => [{ root: join(configDir(env), "projects"), names: [/./, uuidFile("", ["jsonl"])] }],
   findTranscript: (agentSessionId, env) => findInProjectFolders(join(configDir(env), "projects"), agentSessionId),
@@ -114,6 +116,25 @@ export const claudeCode: AgentTemplate = {
   },
   liveStatePath: ({ pid, env }) => join(sessionsDir(env), `${pid}.json`),
   loginState,
+};
+
+/** As painted by 2.1.200, 2.1.250 and 2.1.329. */
+const dialogs: DialogForm = {
+  cursors: "❯",
+  top: /^─{8,}/,
+  known: [
+    { title: "Trust this folder?", sign: /^ (?:Accessing workspace:|Do you trust the files in this folder\?)/ },
+    { title: "Settings error", sign: /^ +Settings Error$/ },
+    { title: "Allow imports from outside the folder?", sign: /^ +Allow external CLAUDE\.md file imports\?/ },
+    { title: "Use the API key of the environment?", sign: /^ +Do you want to use this API key\?/ },
+    { title: "Run without asking for permission?", sign: /^ +WARNING: Claude Code running in Bypass Permissions mode/ },
+    { title: "Use the project's MCP servers?", sign: /^ +(?:New MCP server|\d+ new MCP servers) found in/ },
+    {
+      title: "Permission",
+      sign: /^ +Do you want to (?!use this API key)\S/,
+      decides: { allow: /^Yes$/, deny: /^No\b/ },
+    },
+  ],
 };
 
 const recentSessions = createHolderMemory(claudeSessions);

@@ -12,6 +12,7 @@ import { clearRows, typedText } from "./composer-text.ts";
 import { findInDayFolders, uuidFile } from "./find-transcript.ts";
 import { createHolderMemory } from "./holder-memory.ts";
 import { parsePayload, sharedEvent } from "./hook-payload.ts";
+import { type DialogForm, readDialog } from "./screen-dialog.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "./template.ts";
 import { tomlTable } from "./toml.ts";
 
@@ -68,6 +69,7 @@ export const codex: AgentTemplate = {
     mayHoldEnter: false,
     getsPromptBack: false,
   },
+  readDialog: (lines) => readDialog(lines, dialogs),
   transcriptRoots: (env) => [join(homeOf(env), "sessions")],
   transcriptPlaces: (env) => [
     {
@@ -87,6 +89,21 @@ export const codex: AgentTemplate = {
   liveStatePath: () => null,
   loginState,
   checkSandbox: (binary, env) => checkCodexSandbox(binary, { env, home: homeOf(env) }),
+};
+
+/** As painted by 0.156.0, 0.159.3 and 0.169.0. */
+const dialogs: DialogForm = {
+  cursors: "›>",
+  known: [
+    { title: "Trust this folder?", sign: /^ +Folder access$|Do you trust the contents of this directory\?/ },
+    { title: "Log in", sign: /^ +Welcome to Codex/ },
+    { title: "Review hooks?", sign: /^ +Hooks need review$/ },
+    {
+      title: "Permission",
+      sign: /^ +Would you like to \S/,
+      decides: { allow: /^Yes, proceed\b/, deny: /^No, / },
+    },
+  ],
 };
 
 const recentSessions = createHolderMemory(lockedSessions);

@@ -7,6 +7,7 @@ import { movedTo, typedLog } from "./gemini-log.ts";
 import { geminiSessions, loggedProcess } from "./gemini-processes.ts";
 import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./gemini-settings.ts";
 import { createHolderMemory } from "./holder-memory.ts";
+import { type DialogForm, readDialog } from "./screen-dialog.ts";
 import type { AgentTemplate, LaunchPlan, LaunchRequest, ToldActivity } from "./template.ts";
 
 const modes = { ask: "default", edits: "auto_edit", all: "yolo" } satisfies Record<PermissionMode, string>;
@@ -66,6 +67,7 @@ export const geminiCli: AgentTemplate = {
     mayHoldEnter: true,
     getsPromptBack: false,
   },
+  readDialog: (lines) => readDialog(lines, dialogs),
   readTitle,
   transcriptRoots: (env) => [join(geminiDir(env), "tmp")],
   transcriptPlaces: (env) => [
@@ -89,6 +91,15 @@ export const geminiCli: AgentTemplate = {
   liveStatePath: () => null,
   loginState: async (_binary, env) =>
     geminiKeyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown",
+};
+
+/** As painted by 0.54.4, 0.57.0 and 0.61.0. */
+const dialogs: DialogForm = {
+  cursors: "●",
+  known: [
+    { title: "Trust this folder?", sign: /Do you trust the files in this folder\?/ },
+    { title: "Log in", sign: /How would you like to authenticate for this project\?/ },
+  ],
 };
 
 const recentSessions = createHolderMemory(geminiSessions);

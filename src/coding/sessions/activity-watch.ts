@@ -2,6 +2,7 @@ import { oneAtATime } from "../../core/again.ts";
 import type { ChangeSignal } from "../../core/change-signal.ts";
 import type { PendingPermission } from "../../wire/coding.ts";
 import { type PermissionAnswer, toHookDecision } from "../agents/permission-answer.ts";
+import { dialogIdOf, isAbout } from "../agents/screen-dialog.ts";
 import type { HookClaim } from "../agents/template.ts";
 import type { TranscriptSummary } from "../transcripts/transcript.ts";
 import {
@@ -11,6 +12,7 @@ import {
   isResting,
   nextActivity,
   type Observation,
+  type OpenPermission,
 } from "./activity.ts";
 import { AgentWord } from "./agent-word.ts";
 import { catchUp } from "./catch-up.ts";
@@ -136,14 +138,43 @@ export class ActivityWatch {
     const dialogIsDue = this.#deps.clock.now() - Date.parse(askedAt) > dialogLagMs;
     const dialogIsOpen = told?.activity === "needs_permission" || told?.activity === "needs_answer";
     if (told !== null && !dialogIsOpen && dialogIsDue) return false;
-    const taken = await this.desk.decide(permissionId, toHookDecision(kind, answer));
+    const taken = this.desk.isAnswerable(permissionId)
+      ? await this.desk.decide(permissionId, toHookDecision(kind, answer))
+      : await this.#decideOnScreen(permissionId, answer);
     if (taken) await this.#observe({ kind: "permission_answered", permissionId, decision: answer.decision });
     return taken;
   }
 
+  /** Whether the decision can be given: to the hook that waits for it, or in the dialog on the screen. */
+  isAnswerable(permissionId: string): boolean {
+    return this.desk.isAnswerable(permissionId) || this.#onScreen(permissionId) !== null;
+  }
+
+  /** The permission, when its hook has gone and its dialog stands on the screen; of several that may be meant, none. */
+  #onScreen(permissionId: string): OpenPermission | null {
+    if (this.desk.isLeftToViewers) return null;
+    const left = this.#state.permissions.filter((open) => !this.desk.isAnswerable(open.permissionId));
+    const only = this.#screen.askedAmong(left);
+    return only?.permissionId === permissionId ? only : null;
+  }
+
+  /** A dialog takes a decision alone, no words with it. */
+  async #decideOnScreen(permissionId: string, { decision, message }: PermissionAnswer): Promise<boolean> {
+    if (message !== null || this.#onScreen(permissionId) === null) return false;
+    return this.#dialogs.press((dialog) => {
+      // It may have been answered, and the next one asked, since the last key.
+      const permission = this.#state.permissions.find((open) => open.permissionId === permissionId);
+      if (permission === undefined || !isAbout(dialog, permission.input)) return null;
+      const choice = dialog.choices.findIndex(({ decides }) => decides === decision);
+      return choice === -1 ? null : choice;
+    });
+  }
+
   /** @returns whether the dialog took the choice; not when it has gone, or another one stands there */
   async answerDialog(dialogId: string, choiceId: string): Promise<boolean> {
-    const taken = await this.#dialogs.press(dialogId, ({ choices }) => choices[Number(choiceId) - 1]?.keys ?? null);
+    const taken = await this.#dialogs.press((dialog) =>
+      dialogIdOf(dialog) === dialogId ? Number(choiceId) - 1 : null,
+    );
     await this.look();
     return taken;
   }
@@ -218,6 +249,9 @@ export class ActivityWatch {
   }
 
   async #observe(event: Observation, line?: ReportedLine): Promise<void> {
+    // What only concludes that a question was answered is wrong while its dialog stands.
+    const concludes = event.kind === "dialog_closed" || event.kind === "turn_over";
+    if (concludes && this.#state.permissions.length > 0 && (await this.#screen.asks(this.#state))) return;
     const before = this.#state;
     const byTitle = this.#input.template.readTitle !== undefined && event.kind === "prompt_seen";
     if (line !== undefined || byTitle || event.kind === "permission_answered")
@@ -306,6 +340,8 @@ export class ActivityWatch {
   }
 
   async #lookAtScreen(): Promise<void> {
+    const left = this.#state.permissions.some(({ permissionId }) => !this.desk.isAnswerable(permissionId));
+    if (left && (await this.#screen.hasNewDialog())) this.#input.changes.notify();
     const pending = this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
     for (const event of await this.#screen.news(this.#state, { pending })) await this.#observe(event);
   }

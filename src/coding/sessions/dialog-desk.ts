@@ -1,17 +1,27 @@
-import type { Clock } from "../../core/clock.ts";
-import { isoTime } from "../../core/clock.ts";
+import { type Clock, isoTime } from "../../core/clock.ts";
 import type { TerminalHostClient } from "../../terminal-host/terminal-info.ts";
 import type { PendingPermission } from "../../wire/coding.ts";
 import { dialogIdOf, type ScreenDialog } from "../agents/screen-dialog.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import type { ActivityState } from "./activity.ts";
 
+/** What a {@link DialogDesk} works with. */
+export interface DialogDeskDeps {
+  readonly host: Pick<TerminalHostClient, "look" | "write">;
+  readonly clock: Clock;
+  readonly terminalId: string;
+  readonly template: Pick<AgentTemplate, "readDialog">;
+}
+
 const pollMs = 50;
 // An agent drops keys for a second after it painted a dialog, so that nobody answers what they have not read (measured: Claude Code, Codex).
-const takenMs = 1_500;
-const maxPresses = 3;
+const takenMs = 3_000;
+const maxDropped = 3;
+// To the choice, some of them twice, and Enter.
+const maxKeys = 30;
+const keys = { up: "\x1b[A", down: "\x1b[B", enter: "\r" } as const;
 
-/** The dialog that keeps a session from going on, as something that can be answered; null when none is known. */
+/** The dialog that keeps a session from continuing, as something that can be answered; null when none is known. */
 export function dialogAsked({ standing }: Pick<ActivityState, "standing">): PendingPermission | null {
   const dialog = standing?.dialog ?? null;
   if (dialog === null) return null;
@@ -21,68 +31,71 @@ export function dialogAsked({ standing }: Pick<ActivityState, "standing">): Pend
     tool: dialog.title,
     input: { text: dialog.text },
     askedAt: isoTime(dialog.seenAt),
-    answerable: dialog.choices.length > 0,
+    answerable: true,
     choices: dialog.choices.map(({ label }, index) => ({ choiceId: String(index + 1), label })),
   };
 }
 
 /** Answers dialogs of an agent's own by the keys that a person would press. */
 export class DialogDesk {
-  readonly #host: Pick<TerminalHostClient, "look" | "write">;
-  readonly #clock: Clock;
-  readonly #terminalId: string;
-  readonly #template: Pick<AgentTemplate, "readDialog">;
-  #pressing: Promise<boolean> = Promise.resolve(false);
+  readonly #deps: DialogDeskDeps;
+  #pressing: Promise<unknown> = Promise.resolve();
 
-  constructor(deps: {
-    readonly host: Pick<TerminalHostClient, "look" | "write">;
-    readonly clock: Clock;
-    readonly terminalId: string;
-    readonly template: Pick<AgentTemplate, "readDialog">;
-  }) {
-    this.#host = deps.host;
-    this.#clock = deps.clock;
-    this.#terminalId = deps.terminalId;
-    this.#template = deps.template;
+  constructor(deps: DialogDeskDeps) {
+    this.#deps = deps;
   }
 
   /**
-   * Presses the keys of a choice, one caller after another. They go out only while the screen shows this very dialog, and again only while
-   * nothing on the screen has changed since.
-   * @param keysOf what to press in this dialog; null presses nothing
-   * @returns whether the dialog took them
+   * Moves to a choice and presses Enter, one caller after another. Before each key the screen must still show the same dialog, and before
+   * Enter with this choice selected: nothing is ever pressed into another one.
+   * @param choose the index of the wanted choice; null when this is not the dialog that is meant
+   * @returns whether the dialog took it
    */
-  press(dialogId: string, keysOf: (dialog: ScreenDialog) => string | null): Promise<boolean> {
+  press(choose: (dialog: ScreenDialog) => number | null): Promise<boolean> {
     const pressing = this.#pressing.then(
-      () => this.#press(dialogId, keysOf),
-      () => this.#press(dialogId, keysOf),
+      () => this.#press(choose),
+      () => this.#press(choose),
     );
     this.#pressing = pressing;
     return pressing;
   }
 
-  async #press(dialogId: string, keysOf: (dialog: ScreenDialog) => string | null): Promise<boolean> {
-    let shown: string | null = null;
-    for (let presses = 0; presses < maxPresses; presses += 1) {
-      const { lines } = await this.#host.look(this.#terminalId);
-      const screen = lines.join("\n");
-      if (shown !== null && screen !== shown) return true;
-      const dialog = this.#template.readDialog?.(lines) ?? null;
-      const keys = dialog !== null && dialogIdOf(dialog) === dialogId ? keysOf(dialog) : null;
-      if (keys === null) return false;
-      await this.#host.write(this.#terminalId, keys);
-      shown = screen;
-      if (await this.#changes(screen)) return true;
+  async #press(choose: (dialog: ScreenDialog) => number | null): Promise<boolean> {
+    const { host, terminalId } = this.#deps;
+    let dialogId: string | null = null;
+    let dropped = 0;
+    for (let pressed = 0; pressed < maxKeys; pressed += 1) {
+      const dialog = await this.#dialog();
+      if (dialog === null || (dialogId !== null && dialogIdOf(dialog) !== dialogId)) return false;
+      dialogId = dialogIdOf(dialog);
+      const wanted = choose(dialog);
+      if (wanted === null || dialog.choices[wanted] === undefined) return false;
+      const isThere = dialog.selected === wanted;
+      await host.write(terminalId, isThere ? keys.enter : dialog.selected < wanted ? keys.down : keys.up);
+      const after = await this.#afterKey(dialog);
+      if (isThere && after === "gone") return true;
+      dropped = after === "unmoved" ? dropped + 1 : 0;
+      if (dropped === maxDropped) return false;
     }
     return false;
   }
 
-  async #changes(screen: string): Promise<boolean> {
-    const deadline = this.#clock.now() + takenMs;
-    while (this.#clock.now() < deadline) {
-      await this.#clock.sleep(pollMs);
-      if ((await this.#host.look(this.#terminalId)).lines.join("\n") !== screen) return true;
+  async #dialog(): Promise<ScreenDialog | null> {
+    const { host, terminalId, template } = this.#deps;
+    return template.readDialog?.((await host.look(terminalId)).lines) ?? null;
+  }
+
+  /** Waits until the key has shown: a key that was dropped is pressed again. */
+  async #afterKey({ selected, ...before }: ScreenDialog): Promise<"gone" | "moved" | "unmoved"> {
+    const { clock } = this.#deps;
+    const dialogId = dialogIdOf({ selected, ...before });
+    const deadline = clock.now() + takenMs;
+    while (clock.now() < deadline) {
+      await clock.sleep(pollMs);
+      const now = await this.#dialog();
+      if (now === null || dialogIdOf(now) !== dialogId) return "gone";
+      if (now.selected !== selected) return "moved";
     }
-    return false;
+    return "unmoved";
   }
 }

@@ -90,7 +90,7 @@ export class LiveSession {
 
   /** Whether the decision on this permission can be given from here. */
   isAnswerable(permissionId: string): boolean {
-    return this.#watch.desk.isAnswerable(permissionId);
+    return this.#watch.isAnswerable(permissionId);
   }
   /** @returns whether the agent was told */
   answerPermission(permission: PendingPermission, answer: PermissionAnswer): Promise<boolean> {

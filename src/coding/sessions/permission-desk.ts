@@ -57,6 +57,11 @@ export class PermissionDesk {
     this.#deps.changes.notify();
   }
 
+  /** Whether somebody sits at the terminal who wants to be asked there. */
+  get isLeftToViewers(): boolean {
+    return this.#terminalAskers > 0;
+  }
+
   #expect({ permissionId, askedAt }: OpenPermission): void {
     const { hooks, clock, changes, limitMs } = this.#deps;
     if (this.#terminalAskers > 0) {

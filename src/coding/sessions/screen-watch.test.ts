@@ -8,7 +8,8 @@ import { type ScreenLook, ScreenWatch } from "./screen-watch.ts";
 const trust: ScreenDialog = {
   title: "Trust this folder?",
   text: "Trust this folder?",
-  choices: [{ label: "Yes", keys: "1" }],
+  choices: [{ label: "Yes" }],
+  selected: 0,
 };
 
 /** An agent whose composer is a line that says `ready`, and whose only known dialog is `trust`. */
@@ -104,6 +105,17 @@ describe("a screen without a composer", () => {
         screen: "Trust this folder?\n1. Yes",
         dialog: { ...trust, dialogId: expect.stringMatching(/^\w{32}$/) },
       },
+    });
+  });
+
+  test("that the template knows stands on while another choice is selected", async () => {
+    const { screen, follow } = watch();
+    screen.lines = [trust.title, "> Yes", "  No"];
+    const stood = await follow(750, initialActivity);
+    screen.lines = [trust.title, "  Yes", "> No"];
+    expect(await follow(250, stood)).toMatchObject({
+      activity: "needs_attention",
+      standing: { screen: expect.stringContaining("> No"), dialog: { dialogId: stood.standing?.dialog?.dialogId } },
     });
   });
 

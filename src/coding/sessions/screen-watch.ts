@@ -2,9 +2,16 @@ import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { processRow } from "../../platform/process-table.ts";
 import type { TerminalHostClient, TerminalLook } from "../../terminal-host/terminal-info.ts";
-import { dialogIdOf } from "../agents/screen-dialog.ts";
+import { dialogIdOf, isAbout, type ScreenDialog } from "../agents/screen-dialog.ts";
 import type { AgentTemplate, Environment } from "../agents/template.ts";
-import { type ActivityState, isBooting, isResting, type Observation, type StandingScreen } from "./activity.ts";
+import {
+  type ActivityState,
+  isBooting,
+  isResting,
+  type Observation,
+  type OpenPermission,
+  type StandingScreen,
+} from "./activity.ts";
 import type { LiveSessionInput } from "./live-session-input.ts";
 
 // OpenCode waits for a minute where one that was killed has left a lock (measured), and then begins.
@@ -51,6 +58,8 @@ export class ScreenWatch {
   readonly #isComputing: (pid: number) => boolean;
   #lookedAt: number;
   #emptyMs = 0;
+  /** The dialog that stood there when a permission was last looked for. */
+  #asked: ScreenDialog | null = null;
   #sawComposer: boolean;
   /** What the screen shows since when. */
   #shown: {
@@ -95,6 +104,33 @@ export class ScreenWatch {
     return attention ? [{ kind: "screen_moved" }] : [];
   }
 
+  /** Looks for the dialog of a permission. @returns whether another one stands there than before, or none any more */
+  async hasNewDialog(): Promise<boolean> {
+    const before = this.#asked;
+    this.#asked = await this.#dialog();
+    return (before && dialogIdOf(before)) !== (this.#asked && dialogIdOf(this.#asked));
+  }
+
+  /** The one that the dialog on the screen, as it was at the last look, is about; none when it may be about several. */
+  askedAmong<T extends Pick<OpenPermission, "kind" | "input">>(permissions: readonly T[]): T | null {
+    const dialog = this.#asked;
+    if (dialog === null) return null;
+    const meant = permissions.filter(({ kind, input }) => kind === "permission" && isAbout(dialog, input));
+    return meant.length === 1 ? (meant[0] ?? null) : null;
+  }
+
+  /** Whether the screen asks one of the open questions at this moment. */
+  async asks({ permissions }: Pick<ActivityState, "permissions">): Promise<boolean> {
+    const dialog = await this.#dialog();
+    return dialog !== null && permissions.some(({ input }) => isAbout(dialog, input));
+  }
+
+  async #dialog(): Promise<ScreenDialog | null> {
+    const { host, terminalId, template } = this.#deps;
+    if (template.readDialog === undefined) return null;
+    return template.readDialog((await host.look(terminalId)).lines);
+  }
+
   async look({ booting }: { readonly booting: boolean }): Promise<ScreenLook> {
     const { host, terminalId, template } = this.#deps;
     const look = await host.look(terminalId);
@@ -115,14 +151,17 @@ export class ScreenWatch {
 
   #standing({ lines, title }: TerminalLook, screen: string): ScreenLook {
     const now = this.#deps.clock.now();
-    const text = `${title ?? ""}\n${screen}`;
+    const dialog = this.#deps.template.readDialog?.(lines) ?? null;
+    // A known dialog stays the same when another choice is selected.
+    const text = dialog === null ? `${title ?? ""}\n${screen}` : dialogIdOf(dialog);
     if (this.#shown?.text !== text) this.#shown = { text, since: now, computed: 0, stood: false };
     const { since, computed, stood } = this.#shown;
-    const dialog = this.#deps.template.readDialog?.(lines) ?? null;
-    if (dialog !== null && now - since >= knownDialogMs) {
+    // Of a permission a hook reports, which on a loaded machine comes later than its dialog.
+    const needed = dialog?.choices.some(({ decides }) => decides !== undefined) ? unknownScreenMs : knownDialogMs;
+    if (dialog !== null && now - since >= needed) {
       return { kind: "stands", screen, dialog: { ...dialog, dialogId: dialogIdOf(dialog), seenAt: since } };
     }
-    if (now - since < askProcessMs || isLoading(screen)) return { kind: "moving" };
+    if (dialog !== null || now - since < askProcessMs || isLoading(screen)) return { kind: "moving" };
     // On a slow machine a screen stands still because the agent is not there yet; one that waits for a person sleeps.
     if (!stood && this.#isComputing(this.#deps.pid)) {
       this.#shown = { text, since: computed > 0 ? now : since, computed: computed > 0 ? 0 : 1, stood };

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import type { ScreenDialog } from "../agents/screen-dialog.ts";
+import { DialogDesk } from "./dialog-desk.ts";
+
+/** A terminal with dialogs that are answered one after another; `drops` keys are lost first. */
+function terminal(dialogs: readonly (readonly string[])[], { drops = 0 } = {}) {
+  const taken: string[] = [];
+  const keys: string[] = [];
+  let at = 0;
+  let selected = 0;
+  let dropped = 0;
+  let beforeWrite = (): void => undefined;
+  const current = (): ScreenDialog | null => {
+    const labels = dialogs[at];
+    if (labels === undefined) return null;
+    const [title = "", ...choices] = labels;
+    return { title, text: labels.join("\n"), choices: choices.map((label) => ({ label })), selected };
+  };
+  let now = 0;
+  const clock = {
+    now: () => now,
+    sleep: async (ms: number) => void (now += ms),
+    after: () => () => undefined,
+  };
+  const desk = new DialogDesk({
+    terminalId: "t",
+    clock,
+    host: {
+      look: async () => ({ cols: 80, rows: 24, title: null, offset: 0, lines: [], bright: null }),
+      async write(_terminalId, data) {
+        beforeWrite();
+        keys.push(String(data));
+        if (dropped++ < drops) return;
+        const dialog = current();
+        if (dialog === null) return;
+        if (data === "\u001b[B") selected = Math.min(selected + 1, dialog.choices.length - 1);
+        if (data === "\u001b[A") selected = Math.max(selected - 1, 0);
+        if (data !== "\r") return;
+        taken.push(`${dialog.title} ${dialog.choices[selected]?.label}`);
+        at += 1;
+        selected = 0;
+      },
+    },
+    template: { readDialog: () => current() },
+  });
+  const choose = (title: string, index: number) => desk.press((dialog) => (dialog.title === title ? index : null));
+  return { choose, taken, keys, next: () => void (at += 1), onWrite: (task: () => void) => void (beforeWrite = task) };
+}
+
+const trust = ["Trust?", "No", "Yes, always", "Yes"];
+const remove = ["Remove all?", "Yes", "No"];
+
+test("moves to the choice, and presses Enter on it alone", async () => {
+  const { choose, taken, keys } = terminal([trust, remove]);
+  expect(await choose("Trust?", 2)).toBe(true);
+  expect([taken, keys]).toEqual([["Trust? Yes"], ["\u001b[B", "\u001b[B", "\r"]]);
+});
+
+test("presses again what an agent dropped", async () => {
+  const { choose, taken } = terminal([trust], { drops: 2 });
+  expect(await choose("Trust?", 1)).toBe(true);
+  expect(taken).toEqual(["Trust? Yes, always"]);
+});
+
+test("presses nothing into another dialog, and none after the dialog has changed", async () => {
+  const other = terminal([remove]);
+  expect(await other.choose("Trust?", 0)).toBe(false);
+  expect(other.keys).toEqual([]);
+  const changing = terminal([trust, remove]);
+  let writes = 0;
+  changing.onWrite(() => void (++writes === 2 && changing.next()));
+  expect(await changing.choose("Trust?", 2)).toBe(false);
+  expect(changing.taken).toEqual([]);
+});
+
+test("the same dialog with another text is another one", async () => {
+  const { choose, taken, next, onWrite } = terminal([trust, ["Trust?", "Delete all", "Format", "Yes"]]);
+  let writes = 0;
+  onWrite(() => void (++writes === 1 && next()));
+  expect(await choose("Trust?", 2)).toBe(false);
+  expect(taken).toEqual([]);
+});
+
+test("two callers are served one after another: the second finds the dialog gone", async () => {
+  const { choose, taken } = terminal([trust, remove]);
+  expect(await Promise.all([choose("Trust?", 2), choose("Trust?", 0)])).toEqual([true, false]);
+  expect(taken).toEqual(["Trust? Yes"]);
+});
+
+test("gives up on a dialog that takes no keys", async () => {
+  const { choose, keys } = terminal([trust], { drops: 1_000 });
+  expect(await choose("Trust?", 0)).toBe(false);
+  expect(keys.length).toBe(3);
+});
