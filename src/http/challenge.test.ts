@@ -139,12 +139,12 @@ describe("what is open ends within five seconds", () => {
     await expect.poll(() => closed, patience).toBe(4401);
   }
 
-  test.concurrent("when an app's token is revoked or its app disconnected", () =>
+  test("when an app's token is revoked or its app disconnected", () =>
     openedBy(async ({ apps }, tokenId) => apps.revoke(tokenId)));
 
-  test.concurrent("when it expires", () => openedBy(async () => undefined, 500));
+  test("when it expires", () => openedBy(async () => undefined, 500));
 
-  test.concurrent("when its account is removed", () =>
+  test("when its account is removed", () =>
     openedBy(async ({ accounts }) => {
       const guest = (await accounts.directory.list()).find(({ name }) => name === "guest");
       await accounts.directory.remove(guest?.accountId ?? "");

@@ -98,8 +98,11 @@ describe("markdown", () => {
       expect(wordsOf(text)).toBe(text.replaceAll("<", "&lt;").replaceAll(">", "&gt;"));
       expect(tagsOf(text)).toEqual(["div", "p"]);
     }
-    expect(tagsOf("![a picture](https://example.com/a.png)")).toEqual(["div", "p", "a"]);
-    expect(tagsOf("![](https://example.com/a.png)")).toEqual(["div", "p", "a"]);
+    for (const text of ["![a picture](https://example.com/a.png)", "![](https://example.com/a.png)"]) {
+      const [block, line, link, icon, ...ofIcon] = tagsOf(text);
+      expect([block, line, link, icon]).toEqual(["div", "p", "a", "svg"]);
+      expect(ofIcon).not.toContain("img");
+    }
   });
 
   it("has only elements of its own, and links to the web, whatever is written", () => {
