@@ -27,10 +27,18 @@ export interface AskDeps extends FolderRule {
   readonly transcripts: Transcripts;
   readonly clock: Clock;
   readonly worktrees: Worktrees;
+  /** The state folder. */
+  readonly home: string;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   readonly resolveAgent: (
     name: string | undefined,
   ) => Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
+}
+
+interface PromptTarget {
+  readonly template: AgentTemplate;
+  /** Where the agent works. */
+  readonly dir: string;
 }
 
 /** A prompt on its way. */
@@ -80,7 +88,7 @@ async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
   const wanted = wantedWorktree(input);
   const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
   const agent = await deps.resolveAgent(input.agent);
-  const prompt = await promptOf(request, agent.template, request.place.dir);
+  const prompt = await promptOf(deps, request, { ...agent, dir: request.place.dir });
   const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null, worktree };
   const live = await deps.starter.start(agent, options, prompt);
   await untilTaken(live, prompt.promptId, limitsOf(deps, request));
@@ -93,7 +101,7 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
   const ignored = input.systemPrompt === undefined ? [] : ["systemPrompt"];
   const sent = await deps.locator.withSession(sessionId, caller, async (session) => {
     await requireSameSession(session, request, await deps.worktrees.ofSession(session.record.sessionId));
-    const prompt = await promptOf(request, session.template, session.record.dir);
+    const prompt = await promptOf(deps, request, { ...session, dir: session.record.dir });
     if (session.live === null) {
       const options = await resumeOptions(deps, session, request);
       const live = await deps.starter.resume(session, options, prompt);
@@ -208,16 +216,22 @@ async function resumeOptions(deps: AskDeps, session: LocatedSession, request: As
   return { ...runOptions(request), permissionMode, place };
 }
 
-async function promptOf({ input, caller }: AskRequest, template: AgentTemplate, dir: string): Promise<NewPrompt> {
+async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: PromptTarget): Promise<NewPrompt> {
+  const { template } = to;
   const text = toPromptText(input.prompt, {
     commandPrefixes: template.commandPrefixes,
     commandWords: template.commandWords,
     allowCommands: input.allowCommands ?? false,
   });
-  if (template.readsMentions && !caller.scopes.has("coding:drive")) await refuseOutsideMentions(text, dir);
+  const isFree = !template.readsMentions || caller.scopes.has("coding:drive");
+  const checkIn = async (dir: string): Promise<void> => {
+    if (!isFree) await refuseOutsideMentions(text, { dir, stateDir: deps.home });
+  };
+  await checkIn(to.dir);
   return {
     promptId: newUuid(),
     text,
+    checkIn,
     idempotency:
       input.idempotencyKey === undefined
         ? null

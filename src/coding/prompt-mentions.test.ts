@@ -15,12 +15,14 @@ async function makeProject(): Promise<{ readonly dir: string; readonly secret: s
   await writeFile(join(root, "key"), "secret");
   await writeFile(join(dir, "src", "a.ts"), "");
   await symlink(join(root, "key"), join(dir, "src", "link"));
+  await mkdir(join(dir, ".postern"));
+  await writeFile(join(dir, ".postern", "key"), "secret");
   return { dir, secret };
 }
 
 async function isRefused(prompt: string, dir: string): Promise<boolean> {
   try {
-    await refuseOutsideMentions(prompt, dir);
+    await refuseOutsideMentions(prompt, { dir, stateDir: join(dir, ".postern") });
     return false;
   } catch (error) {
     if (hasCode(error, "prompt_not_text")) return true;
@@ -50,6 +52,25 @@ test("a mention of a file outside the session's folder is refused, however it is
     "@..",
     "@file:///etc/hostname",
     "mail me@example.com\n@../key",
+    `@../key${",".repeat(300)}`,
+    `@${"./".repeat(100)}../key${"!".repeat(100)}`,
+    "@src\u00a0x/../../key",
+    "@src\u2028x/../../key",
+    '@a"b c"/../../key',
+    '@a"b\nc"/../../key',
+    '@"../key\nand more',
+    "@'../key'",
+    "@`../key`",
+    "@../../../key",
+    "@src/../../../key",
+    "@../KEY/../key",
+    "@../no-such-file",
+    "@src/../../no-such-file",
+    "@.postern/key",
+    "@./.postern/../.postern/key",
+    "@docs:file:///etc/hostname",
+    "@docs:note://one",
+    "@docs:urn:one",
   ];
   for (const prompt of written) expect(await isRefused(prompt, dir), prompt).toBe(true);
 });
@@ -64,7 +85,26 @@ test("mentions inside the folder, e-mail addresses and words with an @ pass", as
     "import { cn } from '@/lib/no-such-module-of-the-project'",
     "the @param tag, @scope/package and @media (width)",
     "a lone @ and an @@",
+    "git clone git@example.com:owner/repository.git, http://me@example.com:8080/x",
+    "@@ -1,2 +3,4 @@ function x()",
+    "@.postern-not/key and @src/../no-such-file",
     `@${"x".repeat(10_000)}`,
   ];
   for (const prompt of written) expect(await isRefused(prompt, dir), prompt).toBe(false);
+});
+
+test("a prompt of nothing but mentions is decided within seconds", async () => {
+  const { dir } = await makeProject();
+  const written = [
+    "@".repeat(1_000_000),
+    "@a.b,c ".repeat(100_000),
+    `@${"a.b/".repeat(200_000)}`,
+    "@../".repeat(200_000),
+  ];
+  for (const prompt of written) {
+    const startedAt = performance.now();
+    await isRefused(prompt, dir);
+    expect(performance.now() - startedAt, prompt.slice(0, 10)).toBeLessThan(5_000);
+  }
+  expect(await isRefused("me@example.com ".repeat(2_000), dir)).toBe(false);
 });

@@ -17,6 +17,11 @@ export interface NewPrompt {
   readonly promptId: string;
   readonly text: string;
   readonly idempotency: IdempotencyClaim | null;
+  /**
+   * Whether the agent can be given it in this directory: a worktree has files only once it stands.
+   * @throws PosternError `prompt_not_text`
+   */
+  readonly checkIn: (dir: string) => Promise<void>;
 }
 
 /** How an agent is to run. */
@@ -83,7 +88,7 @@ export function createStarter(deps: StarterDeps): Starter {
   }
 
   /** In the directory itself, or in a worktree that is made for the session. */
-  async function placed(sessionId: string, options: NewRunOptions): Promise<NewRunOptions> {
+  async function placed(sessionId: string, options: NewRunOptions, prompt: NewPrompt | null): Promise<NewRunOptions> {
     const { worktree, place } = options;
     if (worktree === null) {
       await deps.worktrees.requireNotAnothers(place.dir, sessionId);
@@ -91,6 +96,12 @@ export function createStarter(deps: StarterDeps): Starter {
     }
     const { mayUse, ...named } = worktree;
     const dir = await deps.worktrees.make({ ...named, sessionId, dir: place.dir }, mayUse);
+    try {
+      await prompt?.checkIn(dir);
+    } catch (error) {
+      await deps.worktrees.takeBack(sessionId);
+      throw error;
+    }
     return { ...options, place: { ...place, dir } };
   }
 
@@ -98,7 +109,7 @@ export function createStarter(deps: StarterDeps): Starter {
     async start(agent, wanted, prompt) {
       requireAccepted(agent.template, wanted, deps);
       const sessionId = newUuid();
-      const options = await placed(sessionId, wanted);
+      const options = await placed(sessionId, wanted, prompt);
       const now = deps.clock.now();
       const inArgv = prompt !== null && fitsArgv(agent.template, prompt.text);
       const launching = deps.live.launch(
@@ -148,6 +159,7 @@ export function createStarter(deps: StarterDeps): Starter {
       const binary = await deps.binaryOf(template);
       await deps.worktrees.requireNotAnothers(record.dir, record.sessionId);
       await deps.worktrees.revive(record.sessionId);
+      await prompt?.checkIn(record.dir);
       if (!session.stored) await deps.store.insert(record);
       if (prompt !== null) {
         await deps.queue.add({ ...entryOf(record.sessionId, prompt), state: "queued", started: "resumed" });
