@@ -1,10 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { commandsThatPass } from "../../test/support/command-prompts.ts";
 import { hasCode } from "../core/errors.ts";
-import { claudeCode } from "./agents/claude-code.ts";
-import { codex } from "./agents/codex.ts";
-import { geminiCli } from "./agents/gemini-cli.ts";
-import { openCode } from "./agents/opencode.ts";
 import { toPromptText } from "./prompt-text.ts";
 
 const rules = { commandPrefixes: ["!", "/"], allowCommands: false };
@@ -49,52 +46,8 @@ test("what passes never holds a byte that a terminal would act on", () => {
   );
 });
 
-/** Every character of these kinds, by Unicode: what an agent may remove from a prompt, or cannot be seen in it. */
-const removable = Array.from({ length: 0x11_0000 }, (_, code) => code)
-  .filter(
-    (code) => (code < 0xd800 || code > 0xdfff) && (code >= 0xa0 || code === 0x20 || code === 0x0a || code === 0x09),
-  )
-  .map((code) => String.fromCodePoint(code))
-  .filter((character) => /[\p{Z}\p{Cf}\p{Default_Ignorable_Code_Point}\s\u2800]/u.test(character));
-const combining = ["\u0301", "\u0338", "\u034f", "\u20e3", "\ufe0f"];
-const customCommands = ["/deploy", "/export path", "/logout", "/clear", "!touch x", "?", "@"];
-
-test("no command of any agent passes, whatever invisible character or space stands before or inside it", () => {
-  let tried = 0;
-  for (const agent of [claudeCode, codex, geminiCli, openCode]) {
-    const isRefused = (prompt: string): boolean => {
-      try {
-        toPromptText(prompt, { ...agent, allowCommands: false });
-        return false;
-      } catch (error) {
-        return hasCode(error, "prompt_not_text");
-      }
-    };
-    const prefixed = customCommands.filter((command) =>
-      agent.commandPrefixes.some((prefix) => command.startsWith(prefix)),
-    );
-    const commands = [...prefixed, ...agent.commandWords, ...agent.commandWords.map((word) => word.toUpperCase())];
-    for (const [index, character] of removable.entries()) {
-      const other = removable[(index * 7_919) % removable.length] ?? "";
-      const mark = combining[index % combining.length] ?? "";
-      for (const command of commands) {
-        const inside = 1 + (index % Math.max(1, command.length - 1));
-        const isSpace = /[\p{Z}\s\u2800]/u.test(character);
-        const written = [
-          character + command,
-          character + other + command,
-          `${mark}${character}${command}`,
-          `${command}${character}`,
-          ...(isSpace ? [] : [command.slice(0, inside) + character + command.slice(inside)]),
-        ];
-        for (const prompt of written) {
-          tried += 1;
-          if (!isRefused(prompt)) expect.fail(`${agent.name} would get ${JSON.stringify(prompt)}`);
-        }
-      }
-    }
-  }
-  expect(tried).toBeGreaterThan(200_000);
+test("no command of any agent passes, whatever it is disguised with", () => {
+  expect(commandsThatPass(20_000)).toEqual({ passed: [], refused: expect.any(Number) });
 });
 
 test("text in which a command's characters are not at the beginning passes", () => {
