@@ -1,10 +1,11 @@
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { processRow } from "../../src/platform/process-table.ts";
 import type { AskInput, AskOutput } from "../../src/wire/coding.ts";
 import type { Problem } from "../../src/wire/problem.ts";
 import { echoOf } from "../model-server/script.ts";
+import { configureOpenCode } from "../support/configure-opencode.ts";
 import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { factsOf, milestones, rememberedTurns } from "../support/remembered.ts";
 import { atTerminal } from "../support/type-into.ts";
@@ -20,30 +21,13 @@ beforeAll(async () => {
     // It knows thousands of models, and half of its start is to read their list.
     env: { OPENCODE_MODELS_PATH: join(import.meta.dirname, "../opencode/models.json") },
   });
-  await configure(join(world.root, ".config", "opencode"));
+  await configureOpenCode(world);
   gateway = await startGateway(world);
 });
 afterAll(async () => {
   await gateway.close();
   await world.close();
 });
-
-/** As a person configures a model server of their own, in a folder where the agent's first start has left what it fetches there. */
-async function configure(folder: string): Promise<void> {
-  await mkdir(join(folder, "node_modules"), { recursive: true });
-  const fetched = { dependencies: { "@opencode-ai/plugin": "1.18.33" } };
-  await writeFile(join(folder, "package.json"), JSON.stringify(fetched));
-  await writeFile(join(folder, "package-lock.json"), JSON.stringify({ packages: { "": fetched } }));
-  const options = { baseURL: `${world.modelServer.url}/v1`, apiKey: "sk-scripted" };
-  const models = { "model-a": { name: "A" }, "model-b": { name: "B" } };
-  const permission = { "*": "ask", bash: "allow" };
-  const provider = { local: { npm: "@ai-sdk/anthropic", name: "Local", options, models } };
-  await writeFile(
-    join(folder, "opencode.json"),
-    // What it allows is asked for all the same.
-    JSON.stringify({ provider, model: "local/model-a", small_model: "local/model-a", permission }),
-  );
-}
 
 /** The session that the first test leaves, idle, and the second closes: each start costs seconds. */
 let resumed: Awaited<ReturnType<TestGateway["api"]["ask"]>>;

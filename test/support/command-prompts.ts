@@ -21,8 +21,10 @@ export interface CommandPrompt {
   readonly isDisguised: boolean;
 }
 
+type Ranges = readonly (readonly [from: number, to: number])[];
+
 // Measured with Claude Code 2.1.329 and 2.1.330, one by one or at both ends of a range.
-const removedByClaude: readonly (readonly [from: number, to: number])[] = [
+const removedByClaude: Ranges = [
   [0xad, 0xad],
   [0x34f, 0x34f],
   [0x61c, 0x61c],
@@ -42,10 +44,18 @@ const removedByClaude: readonly (readonly [from: number, to: number])[] = [
   [0xe0000, 0xe0fff],
 ];
 
-function asClaudeReads(prompt: string): string {
-  const kept = [...prompt].filter((character) => {
+// Measured with Gemini CLI 0.61.0: it drops them from what is pasted.
+const removedByGemini: Ranges = [
+  [0x200b, 0x200b],
+  [0x200e, 0x200f],
+  [0x202a, 0x202e],
+  [0x2066, 0x2069],
+];
+
+function without(removed: Ranges, prompt: string): string {
+  const kept = Array.from(prompt).filter((character) => {
     const code = character.codePointAt(0) ?? 0;
-    return !removedByClaude.some(([from, to]) => code >= from && code <= to);
+    return !removed.some(([from, to]) => code >= from && code <= to);
   });
   return kept.join("").normalize("NFC").trim();
 }
@@ -64,7 +74,7 @@ export const measuredAgents: readonly MeasuredAgent[] = [
     commands: ["/deploy", "/export path", "/clear", "!touch x", ...vimWords],
     // Earlier versions only trim.
     runs: (prompt) =>
-      [prompt.trim(), asClaudeReads(prompt)].some((read) => begins(read, "/!") || vimWords.includes(read)),
+      [prompt.trim(), without(removedByClaude, prompt)].some((read) => begins(read, "/!") || vimWords.includes(read)),
   },
   {
     template: codex,
@@ -74,7 +84,7 @@ export const measuredAgents: readonly MeasuredAgent[] = [
   {
     template: geminiCli,
     commands: ["/quit", "/clear", "/deploy", "!touch x", "?", "@README.md", "exit", "quit"],
-    runs: (prompt) => begins(prompt.trim(), "/!?"),
+    runs: (prompt) => [prompt.trim(), without(removedByGemini, prompt)].some((read) => begins(read, "/!?")),
   },
   {
     template: openCode,
@@ -99,7 +109,7 @@ const marks = everyCharacter(/\p{M}/u);
 /** Look like what a command begins with or ends an agent with, or turn into it by some normal form. */
 const confusable = [
   ...everyCharacter(/[^\p{C}\p{M}\p{Z}]/u).filter((character) => /^[/!?@:a-z]/i.test(character.normalize("NFKC"))),
-  ..."\u2215\u2044\u29f8\u2571\u3001\u01c3\u203c\u2024\u0435\u0445\u0456\u0442\u051b\u2236\uff0f\ufe68",
+  ...Array.from("\u2215\u2044\u29f8\u2571\u3001\u01c3\u203c\u2024\u0435\u0445\u0456\u0442\u051b\u2236\uff0f\ufe68"),
 ];
 
 /** Each number is another prompt; all of them together have every such character before, in and behind every command. */
