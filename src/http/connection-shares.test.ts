@@ -5,7 +5,7 @@ import { WebSocket } from "ws";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { startHttpServer, type TestHttpServer } from "../../test/support/http-server.ts";
 import { rawRequest, upgradeRequest } from "../../test/support/raw-http.ts";
-import { bodyDeadlineMs, maxCallers, maxStrangers } from "./connection-shares.ts";
+import { bodyDeadlineMs, maxCallers, maxPipelined, maxStrangers } from "./connection-shares.ts";
 import { healthRoutes, type RouteModule } from "./index.ts";
 
 const upgradePath = "/api/coding/socket";
@@ -153,4 +153,21 @@ test("a body must arrive within ten seconds, unless its caller is authenticated"
     .toEqual([true, true, false]);
   caller.write(`${" ".repeat(998)}}`);
   expect(String(await once(caller, "data"))).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test("a connection takes few requests at once, and many one after another", async () => {
+  const server = await setUp();
+  const one = `GET /healthz HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`;
+  const burst = await open(server, one.repeat(1_000));
+  burst.resume();
+  await once(burst, "close");
+  const answered = () => server.logged.filter((line) => line.includes("/healthz")).length;
+  expect(answered()).toBeLessThanOrEqual(maxPipelined);
+  const before = answered();
+  const patient = await open(server, one);
+  for (let count = 0; count < 20; count += 1) {
+    expect(String(await once(patient, "data"))).toMatch(/^HTTP\/1\.1 200 /);
+    patient.write(one);
+  }
+  await expect.poll(answered, patience).toBe(before + 21);
 });

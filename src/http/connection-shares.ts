@@ -10,6 +10,12 @@ import { addressGroup, clientAddress } from "./client-address.ts";
  * of a caller who authenticated. The owner's Unix socket is not counted here.
  */
 export interface ConnectionShares {
+  /**
+   * A request, before anything is done for it. More than {@link maxPipelined} that wait for their answers on one connection close it:
+   * each answer is kept in memory until the client reads those before it.
+   * @returns whether it is to be answered
+   */
+  admits(response: ServerResponse): boolean;
   /** Counts a new connection as a stranger's, until a request on it authenticates. */
   opened(socket: Socket): void;
   /**
@@ -25,6 +31,8 @@ export interface ConnectionShares {
 export const maxStrangers = 1_024;
 /** Connections of authenticated callers, their WebSockets and event streams included. */
 export const maxCallers = 1_024;
+/** Requests of one connection under way. Browsers and client libraries send one at a time. */
+export const maxPipelined = 4;
 /** Forms and tokens are small. An authenticated caller's body may take as long as any request. */
 export const bodyDeadlineMs = 10_000;
 /** A flood writes one line in this time. */
@@ -50,8 +58,21 @@ export function createConnectionShares(deps: {
   const strangers = createShares(maxStrangers, close);
   const callers = createShares(maxCallers, close);
   const deadlines = new WeakMap<IncomingMessage, () => void>();
+  const underWay = new WeakMap<Socket, number>();
 
   return {
+    admits(response) {
+      const { socket } = response.req;
+      if (socket.destroyed) return false; // the others of a burst, which arrived in one piece
+      const count = (underWay.get(socket) ?? 0) + 1;
+      if (count > maxPipelined) {
+        socket.destroy();
+        return false;
+      }
+      underWay.set(socket, count);
+      response.once("close", () => underWay.set(socket, (underWay.get(socket) ?? 1) - 1));
+      return true;
+    },
     opened(socket) {
       strangers.hold(socket, shareOf(socket));
       socket.once("close", () => {

@@ -250,7 +250,8 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   return {
     async listen() {
       await app.ready();
-      const onRequest = (request: IncomingMessage, response: ServerResponse): void => app.routing(request, response);
+      const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
+        void (shares.admits(response) && app.routing(request, response));
       const onOwnerConnection = (socket: Socket): void => void ownerSockets.add(socket);
       const onPort = (actual: number): void => {
         port = actual;
