@@ -2,7 +2,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { type ChatScene, endTurn, me, openChatScene } from "../../test/support/chat-scene.ts";
 import { openSqliteTestStore } from "../../test/support/database.ts";
 import { type ShownMessage, startFakeBotApi } from "../../test/support/fake-bot-api.ts";
+import { sessionSummary } from "../../test/support/scripted-gateway.ts";
+import { PosternError } from "../core/errors.ts";
 import { type Log, silentLog } from "../core/log.ts";
+import { activityWords } from "./status-words.ts";
 
 const openStore = openSqliteTestStore;
 const patience = { timeout: 15_000, interval: 20 };
@@ -85,4 +88,18 @@ test("more than the chat's queue holds is refused in words", async () => {
   scene.sessions.beforeAsk = async () => undefined;
   release();
   await expect.poll(() => scene.sessions.asked.length, patience).toBe(50);
+});
+
+test("unsent text in the terminal holds a prompt up, and the chat says what to do about it", async () => {
+  const scene = await openChatScene(openStore);
+  scene.sessions.beforeAsk = async () => {
+    throw new PosternError("composer_not_empty", 'It holds text. Set onDraft to "clear".', {
+      details: { draft: "half" },
+    });
+  };
+  scene.bot.write(me, "/ask something");
+  const refused = await scene.shown("(composer_not_empty)");
+  expect(refused.text).toContain("Send or delete it there, then send your message again.");
+  expect(refused.text).not.toContain("onDraft");
+  expect(activityWords(sessionSummary({ activity: "idle", queuedPrompts: 1, draft: true }))).toContain("unsent text");
 });

@@ -34,6 +34,12 @@ const hints: Readonly<Partial<Record<Problem["code"], string>>> = {
   permission_pending: "\nAnswer the question first, or /interrupt the turn.",
 };
 
+/** Instead of the words of the API, where what they advise cannot be done in a chat. */
+const ownWords: Readonly<Partial<Record<Problem["code"], string>>> = {
+  composer_not_empty:
+    "Not sent: the session's terminal has unsent text. Send or delete it there, then send your message again.",
+};
+
 /** @see Handler */
 export function createHandler(
   deps: ChatDeps,
@@ -91,7 +97,7 @@ export function createHandler(
     }
   }
 
-  /** What went wrong, in the words of every other face. */
+  /** What went wrong, in the words of every other face where they fit. */
   function trouble(error: unknown): Outcome {
     const requestId = newUuid();
     const { code, detail, status } = deps.problemOf(error, requestId);
@@ -99,7 +105,7 @@ export function createHandler(
       log.error({ channel: channel.name, requestId, code, reason: wordsOf(error) }, "a tool failed for a chat");
     }
     const hint = hints[code] ?? "";
-    return say(`⚠️ ${shortened(plainWords(detail), 2_000)} (${code})${hint}`);
+    return say(`⚠️ ${ownWords[code] ?? shortened(plainWords(detail), 2_000)} (${code})${hint}`);
   }
 
   async function settle(update: ChatUpdate, incoming: Incoming, outcome: Outcome): Promise<void> {

@@ -18,7 +18,8 @@ export function statusMessage(
 
 /** One line on how a session stands. */
 export function activityWords(session: SessionSummary): string {
-  const { activity, queuedPrompts, agent, resetsAt, turnFailure } = session;
+  const { activity, queuedPrompts, draft, agent, resetsAt, turnFailure } = session;
+  if (draft) return `✋ ${agent} has a prompt waiting: its terminal has unsent text. Send or delete it there`;
   switch (activity) {
     case "starting":
       return `⏳ ${agent} starts`;

@@ -7,6 +7,7 @@ import { processTable } from "../../src/platform/process-table.ts";
 import type { AskOutput } from "../../src/wire/coding.ts";
 import { echoOf } from "../model-server/script.ts";
 import { createApiClient, createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+import { atTerminal } from "../support/type-into.ts";
 
 let world: World;
 let gateway: TestGateway;
@@ -127,6 +128,31 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
     await sleep(500);
     expect(existsSync(join(dir, "made-by-command"))).toBe(false);
     expect(turnsAsked()).toBe(before);
+    await api.post("/api/coding/coding_close_session", { sessionId });
+  });
+
+  test("text typed in the terminal is never sent unasked: the prompt is refused, clears it, or takes it along", async () => {
+    const { api } = gateway;
+    const dir = world.repository;
+    const { sessionId, pid } = await api.ask({ agent, dir, prompt: "begin", waitMs });
+    const typeHalf = (): Promise<void> =>
+      atTerminal(world, pid, async ({ press, screen }) => {
+        await press("half typed ");
+        await expect.poll(screen, { timeout: 10_000 }).toContain("half typed");
+      });
+    await typeHalf();
+    const request = { dir, sessionId, prompt: "from the box", waitMs };
+    const refused = await api.post("/api/coding/coding_ask", request);
+    expect(refused).toMatchObject({
+      status: 409,
+      body: { code: "composer_not_empty", draft: expect.stringContaining("half typed") },
+    });
+    expect(received()).toBe("begin");
+    expect(await api.ask({ ...request, onDraft: "clear" })).toMatchObject({ delivered: true, draft: false });
+    expect(received()).toBe("from the box");
+    await typeHalf();
+    expect(await api.ask({ ...request, onDraft: "append" })).toMatchObject({ delivered: true, draft: false });
+    expect(received()).toBe("half typed from the box");
     await api.post("/api/coding/coding_close_session", { sessionId });
   });
 

@@ -19,12 +19,16 @@ export async function expectTurn(page: Page, text: string): Promise<void> {
   await page.getByRole("log").getByText(text).last().waitFor({ timeout: patience.timeout });
 }
 
-/** As a person does: seen on the screen, then Enter. */
-export async function typeIntoTerminal(page: Page, text: string): Promise<void> {
+/** As a person does: seen on the screen, then Enter unless `enter` is false. */
+export async function typeIntoTerminal(
+  page: Page,
+  text: string,
+  { enter = true }: { readonly enter?: boolean } = {},
+): Promise<void> {
   await page.locator(".xterm-helper-textarea").focus();
   await page.keyboard.type(text, { delay: 5 });
-  await expectOnTerminal(page, text);
-  await page.keyboard.press("Enter");
+  await expectOnTerminal(page, text.trimEnd());
+  if (enter) await page.keyboard.press("Enter");
 }
 
 /** Both show the same, each cell of it, or come to it as soon as what is on its way has arrived. */

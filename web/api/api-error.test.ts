@@ -20,6 +20,11 @@ test("the session of an agent that did not start is kept, so that its last scree
   expect(errorOfAnswer(503, body).sessionId).toBe("s1");
 });
 
+test("the unsent text of a composer is kept, so that it can be asked about", () => {
+  const body = { code: "composer_not_empty", detail: "It holds text.", draft: "half typed" };
+  expect(errorOfAnswer(409, body).draft).toBe("half typed");
+});
+
 test.each([
   ["a proxy's page", undefined],
   ["a code that this page does not know", { code: "weather", detail: "It rains." }],

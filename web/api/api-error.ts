@@ -9,6 +9,7 @@ const problemSchema = z.object({
   detail: z.string(),
   code: z.enum(problemCodes),
   sessionId: z.string().optional(),
+  draft: z.string().optional(),
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
@@ -23,17 +24,25 @@ export class ApiError extends Error {
 
   /** Of a session that came to be before it failed, and can be read. */
   readonly sessionId: string | null;
+  /** Of `composer_not_empty`: what was typed in the terminal. */
+  readonly draft: string | null;
 
   constructor(
     code: ApiErrorCode,
     message: string,
-    options: { status?: number; fields?: ApiError["fields"]; sessionId?: string | undefined } = {},
+    options: {
+      status?: number;
+      fields?: ApiError["fields"];
+      sessionId?: string | undefined;
+      draft?: string | undefined;
+    } = {},
   ) {
     super(message);
     this.code = code;
     this.status = options.status ?? 0;
     this.fields = options.fields ?? [];
     this.sessionId = options.sessionId ?? null;
+    this.draft = options.draft ?? null;
   }
 }
 
@@ -49,8 +58,8 @@ export function errorOfAnswer(status: number, body: unknown): ApiError {
       },
     );
   }
-  const { code, detail, sessionId, errors = [] } = problem.data;
-  return new ApiError(code, detail, { status, fields: errors, sessionId });
+  const { code, detail, sessionId, draft, errors = [] } = problem.data;
+  return new ApiError(code, detail, { status, fields: errors, sessionId, draft });
 }
 
 /** Whether an entry of the memory is not there, by the gateway's own word: one of a proxy says nothing. */

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { SendHorizontal } from "lucide-react";
 import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
-import { askOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
+import { askOutputSchema, type OnDraft, type SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
 import { useAct } from "../api/act.ts";
 import { ApiError } from "../api/api-error.ts";
@@ -10,11 +10,24 @@ import { useMay } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { agentName } from "../ui/session-state.ts";
+import { DraftQuestion } from "./draft-question.tsx";
 import { Form } from "./form.tsx";
 import { idempotencyKey } from "./idempotency-key.ts";
 import { draftOf, keepDraft } from "./prompt-draft.ts";
-import { counted, deliveryWords } from "./session-words.ts";
+import { behindDraftWords, counted, deliveryWords } from "./session-words.ts";
 import { takeSummary } from "./use-session.ts";
+
+/** How a prompt is sent; left out, what needs a choice is refused. */
+interface Choices {
+  readonly allowCommands?: true;
+  readonly onDraft?: OnDraft;
+}
+
+const nothingSent: { readonly text: string; readonly key: string; readonly choices: Choices } = {
+  text: "",
+  key: "",
+  choices: {},
+};
 
 /** Where prompts are written. A text stays until the agent has it; what is not sent is there again after a reload. */
 export function PromptBox({
@@ -33,9 +46,9 @@ export function PromptBox({
   const [text, setText] = useState(() => draftOf(localStorage, sessionId));
   const box = useGrowing(text);
   /** The same text that is sent again is the same prompt: it does not reach the agent twice. */
-  const sending = useRef({ text: "", key: "" });
-  /** What was sent last, and how many turns there were. */
-  const [sent, setSent] = useState({ text: "", turnCount: 0 });
+  const sending = useRef(nothingSent);
+  /** What was sent last, how many turns there were, and whether the terminal's text went with it. */
+  const [sent, setSent] = useState({ text: "", turnCount: 0, behindDraft: false });
 
   const change = (next: string): void => {
     setText(next);
@@ -43,20 +56,22 @@ export function PromptBox({
     if (ask.isSuccess || ask.isError) ask.reset();
   };
   const ask = useAct({
-    mutationFn: ({ prompt, allowCommands }: { readonly prompt: string; readonly allowCommands: boolean }) => {
-      if (sending.current.text !== prompt) sending.current = { text: prompt, key: idempotencyKey() };
+    mutationFn: ({ prompt, choices }: { readonly prompt: string; readonly choices: Choices }) => {
+      const known = sending.current.text === prompt ? sending.current : { ...nothingSent, key: idempotencyKey() };
+      sending.current = { ...known, text: prompt, choices: { ...known.choices, ...choices } };
       const input = {
         sessionId: summary.sessionId,
         dir: summary.dir,
         prompt,
         idempotencyKey: sending.current.key,
-        ...(allowCommands ? { allowCommands } : {}),
+        ...sending.current.choices,
       };
       return callTool("coding_ask", askOutputSchema, { input });
     },
     onSuccess: (answer, { prompt }) => {
-      sending.current = { text: "", key: "" };
-      setSent({ text: prompt, turnCount: summary.turnCount });
+      const { onDraft } = sending.current.choices;
+      sending.current = nothingSent;
+      setSent({ text: prompt, turnCount: summary.turnCount, behindDraft: onDraft === "append" });
       const {
         started: _started,
         delivered,
@@ -69,11 +84,23 @@ export function PromptBox({
       if (delivered !== false && box.current?.value === prompt) keepDraft(localStorage, sessionId, "");
       takeSummary(client, sessionId, asked);
     },
+    onError: (error) => {
+      // Except for one that asks for a further choice, a refusal ends those made: the terminal may have another text by the next try.
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500 && !asksForChoice(error))
+        sending.current = nothingSent;
+    },
   });
-  const send = (allowCommands = false): void => {
-    if (text.trim() !== "" && !ask.isPending) ask.mutate({ prompt: text, allowCommands });
+  const send = (choices: Choices = {}): void => {
+    if (text.trim() !== "" && !ask.isPending) ask.mutate({ prompt: text, choices });
+  };
+  const draft = ask.error instanceof ApiError && ask.error.code === "composer_not_empty" ? ask.error.draft : null;
+  const leaveDraft = (): void => {
+    ask.reset();
+    sending.current = nothingSent;
+    box.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "Escape" && draft !== null) return leaveDraft();
     if (event.key === "Escape") box.current?.blur();
     // A key that ends a composition is no Enter.
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
@@ -83,14 +110,31 @@ export function PromptBox({
   const waiting = summary.permissions.length > 0;
   const refusedAsCommand = ask.error instanceof ApiError && ask.error.code === "prompt_not_text";
   const arrived = sent.text !== "" && isAmong(turns, sent);
-  const said = ask.isSuccess ? deliveryWords(arrived || ask.data.delivered, arrived ? 0 : summary.queuedPrompts) : null;
+  const failed = ask.data?.delivered === false && !arrived;
+  const behindDraft = summary.draft && summary.queuedPrompts > 0 && !failed;
+  const said = behindDraft
+    ? behindDraftWords(summary.queuedPrompts)
+    : ask.isSuccess
+      ? deliveryWords(arrived || ask.data.delivered, arrived ? 0 : summary.queuedPrompts)
+      : null;
+  const tone = failed ? "font-medium text-danger" : behindDraft ? "font-medium text-lamp" : undefined;
   return (
     <div className="border-t border-line bg-panel px-3 pt-2.5 pb-2.5">
-      {ask.error !== null && (
+      {draft !== null && (
+        <DraftQuestion
+          draft={draft}
+          onCancel={leaveDraft}
+          onChoose={(onDraft) => {
+            box.current?.focus();
+            send({ onDraft });
+          }}
+        />
+      )}
+      {ask.error !== null && draft === null && (
         <div className="mb-2">
           <ErrorNotice error={ask.error} />
           {refusedAsCommand && mayDrive && /^[/!]/.test(text) && (
-            <Button size="sm" className="mt-1.5" onClick={() => send(true)}>
+            <Button size="sm" className="mt-1.5" onClick={() => send({ allowCommands: true })}>
               Send it as a command
             </Button>
           )}
@@ -123,7 +167,7 @@ export function PromptBox({
         </div>
       </Form>
       <p role="status" className="mt-1 flex min-h-4 flex-wrap justify-between gap-x-3 text-2xs text-ink-faint">
-        <span className={ask.data?.delivered === false ? "font-medium text-danger" : undefined}>
+        <span className={tone}>
           {ask.isPending ? "Sending …" : (said ?? (waiting ? "Answer the agent first: then prompts reach it." : ""))}
           {said === null && summary.queuedPrompts > 0 && ` ${counted(summary.queuedPrompts, "prompt")} waiting.`}
         </span>
@@ -140,12 +184,24 @@ function placeholderOf({ status, activity, agent }: SessionSummary): string {
   return `${verb} ${agentName(agent)}`;
 }
 
+function asksForChoice({ code }: ApiError): boolean {
+  return code === "composer_not_empty" || code === "prompt_not_text";
+}
+
 /** Whether a prompt has become a turn since it was sent. Agents drop blanks at the ends. */
 function isAmong(
   turns: readonly Turn[],
-  { text, turnCount }: { readonly text: string; readonly turnCount: number },
+  {
+    text,
+    turnCount,
+    behindDraft,
+  }: { readonly text: string; readonly turnCount: number; readonly behindDraft: boolean },
 ): boolean {
-  return turns.some((turn) => turn.index >= turnCount && turn.role === "user" && turn.text.trim() === text.trim());
+  const prompt = text.trim();
+  return turns
+    .filter(({ index, role }) => index >= turnCount && role === "user")
+    .map((turn) => turn.text.trim())
+    .some((taken) => taken === prompt || (behindDraft && taken.endsWith(prompt)));
 }
 
 /** As high as its text, within its bounds. */

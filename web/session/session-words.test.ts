@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { ClosePreview } from "../../src/wire/changes.ts";
-import { closedWords, deliveryWords, previewWords, sizeWords, tokenWords } from "./session-words.ts";
+import {
+  behindDraftWords,
+  closedWords,
+  deliveryWords,
+  draftQuestion,
+  previewWords,
+  sizeWords,
+  tokenWords,
+} from "./session-words.ts";
 
 const worktree: NonNullable<ClosePreview["worktree"]> = {
   path: "/code/feat",
@@ -60,6 +68,13 @@ it("a prompt's delivery is told of", () => {
   expect(deliveryWords(false, 0)).toMatch(/^Not delivered/);
   expect(deliveryWords(null, 0)).toMatch(/^Sent/);
   expect(deliveryWords(null, 3)).toMatch(/3 prompts/);
+});
+
+it("the question about unsent text shows it in one line, cut to its bound", () => {
+  expect(draftQuestion(" half\n  typed ")).toBe("The terminal has unsent text: “half typed”. Clear it, or send both?");
+  expect(draftQuestion("😀".repeat(200))).toContain(`“${"😀".repeat(80)}…”`);
+  expect(behindDraftWords(1)).toMatch(/^The queued message waits for the unsent text/);
+  expect(behindDraftWords(2)).toMatch(/^2 queued messages wait for/);
 });
 
 it("sizes and tokens are rounded as people say them", () => {

@@ -11,6 +11,23 @@ export function deliveryWords(delivered: boolean | null, queuedPrompts: number):
   return "Sent. The agent has not confirmed it yet.";
 }
 
+/** What holds up the prompts that wait while the agent's composer has text of its own. */
+export function behindDraftWords(queuedPrompts: number): string {
+  const [subject, verb] =
+    queuedPrompts === 1 ? ["The queued message", "waits"] : [`${queuedPrompts} queued messages`, "wait"];
+  return `${subject} ${verb} for the unsent text in the terminal: send or delete it there.`;
+}
+
+const shownDraftLength = 80;
+
+/** The question before a prompt is sent to a composer that has text already. */
+export function draftQuestion(draft: string): string {
+  const letters = Array.from(draft.trim().replace(/\s+/g, " "));
+  const shown =
+    letters.length > shownDraftLength ? `${letters.slice(0, shownDraftLength).join("").trimEnd()}…` : letters.join("");
+  return `The terminal has unsent text: “${shown}”. Clear it, or send both?`;
+}
+
 /** What closing a session would do, a sentence each. */
 export function previewWords(
   { worktree }: ClosePreview,
