@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type TestCounts, withSecondRun } from "./test-counts.ts";
+import { mayRunAgain, type TestCounts, withSecondRun } from "./test-counts.ts";
 
 const none: TestCounts = { passed: 0, failed: 0, skipped: 0, skippedNames: [], failedNames: [], failedFiles: [] };
 const first: TestCounts = {
@@ -7,9 +7,9 @@ const first: TestCounts = {
   passed: 100,
   failed: 3,
   skipped: 1,
-  skippedNames: ["a > skipped"],
-  failedNames: ["a > one", "a > two"],
-  failedFiles: [{ path: "a", passedNames: ["a > three"], passed: 5, failed: 2, skipped: 1 }],
+  skippedNames: ["test/e2e/a > skipped"],
+  failedNames: ["test/e2e/a > one", "test/e2e/a > two"],
+  failedFiles: [{ path: "test/e2e/a", passedNames: ["test/e2e/a > three"], passed: 5, failed: 2, skipped: 1 }],
 };
 
 test("what the second run says of a file stands in place of what the first said, and a failure outside it stays", () => {
@@ -18,15 +18,15 @@ test("what the second run says of a file stands in place of what the first said,
     passed: 6,
     failed: 1,
     skipped: 1,
-    skippedNames: ["a > skipped"],
-    failedNames: ["a > two"],
+    skippedNames: ["test/e2e/a > skipped"],
+    failedNames: ["test/e2e/a > two"],
   };
   expect(withSecondRun(first, again)).toMatchObject({
     passed: 101,
     failed: 2,
     skipped: 1,
-    skippedNames: ["a > skipped"],
-    failedNames: ["a > two"],
+    skippedNames: ["test/e2e/a > skipped"],
+    failedNames: ["test/e2e/a > two"],
   });
 });
 
@@ -36,6 +36,25 @@ test("a second run that ran none of a file's tests loses none of its failures in
 });
 
 test("what passed the first time and not the second has passed once, as the other way round; what never ran has not", () => {
-  const again: TestCounts = { ...none, passed: 5, failed: 2, skipped: 1, failedNames: ["a > three", "a > new"] };
-  expect(withSecondRun(first, again)).toMatchObject({ passed: 101, failed: 2, failedNames: ["a > new"] });
+  const again: TestCounts = {
+    ...none,
+    passed: 5,
+    failed: 2,
+    skipped: 1,
+    failedNames: ["test/e2e/a > three", "test/e2e/a > new"],
+  };
+  expect(withSecondRun(first, again)).toMatchObject({ passed: 101, failed: 2, failedNames: ["test/e2e/a > new"] });
+});
+
+test("a failure in a file that starts no agent stays, whatever the second run says", () => {
+  const beside = { path: "src/b", passedNames: [], passed: 2, failed: 1, skipped: 0 };
+  const both: TestCounts = {
+    ...first,
+    failed: 4,
+    failedNames: ["src/b > one", ...first.failedNames],
+    failedFiles: [beside, ...first.failedFiles],
+  };
+  const again: TestCounts = { ...none, passed: 7, skipped: 1, skippedNames: ["test/e2e/a > skipped"] };
+  expect(withSecondRun(both, again)).toMatchObject({ passed: 102, failed: 2, failedNames: ["src/b > one"] });
+  expect(both.failedFiles.filter(mayRunAgain).map(({ path }) => path)).toEqual(["test/e2e/a"]);
 });

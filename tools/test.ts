@@ -10,6 +10,7 @@ import {
   closingLine,
   countsFileVariable,
   failedOnlyThen,
+  mayRunAgain,
   readCounts,
   type TestCounts,
   withSecondRun,
@@ -186,7 +187,7 @@ async function failedChecks(): Promise<number> {
 const maxFilesRunAgain = 4;
 
 /**
- * Real agents on a busy machine are late at times. What failed in a run of everything is run once more when the machine is idle;
+ * Real agents on a busy machine are late at times. What failed with them in a run of everything is run once more when the machine is idle;
  * what fails both times is a failure, what passes once is named, for whoever wants to know which tests lean on time.
  */
 async function runTests(scratch: string): Promise<{ counts: TestCounts; exitCode: number }> {
@@ -199,15 +200,17 @@ async function runTests(scratch: string): Promise<{ counts: TestCounts; exitCode
   const first = await countsOf("first.json", vitestArgs);
   const { failedFiles, failedNames } = first.counts;
   const everything = vitestArgs.length === 0 && !long;
-  if (!everything || failedFiles.length === 0 || failedFiles.length > maxFilesRunAgain) return first;
+  const filesAgain = failedFiles.filter(mayRunAgain);
+  if (!everything || filesAgain.length === 0 || failedFiles.length > maxFilesRunAgain) return first;
   for (const name of failedNames) say(`Failed: ${name}`);
-  say("Running the files of these once more, alone.");
+  say("Running those of these files that start agents once more, alone.");
   const again = await countsOf(
     "again.json",
-    failedFiles.map(({ path }) => path),
+    filesAgain.map(({ path }) => path),
   );
   for (const name of failedNames) {
-    if (!again.counts.failedNames.includes(name)) say(`Passed the second time: ${name}`);
+    if (filesAgain.some(({ path }) => name.startsWith(`${path} > `)) && !again.counts.failedNames.includes(name))
+      say(`Passed the second time: ${name}`);
   }
   const late = failedOnlyThen(first.counts, again.counts);
   for (const name of late) say(`Failed only the second time: ${name}`);
