@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createTranscripts } from "../src/coding/transcripts/index.ts";
+import { transcriptFormats } from "../src/agents/transcript-formats.ts";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
+import { createTranscripts } from "../src/transcripts/index.ts";
 import { makeTempFolder } from "../test/support/temp-folder.ts";
 import { makeCorpus } from "./corpus.ts";
 
@@ -53,7 +54,7 @@ describe("a corpus", () => {
 
   test("is read by both readers as its maker knows it", async () => {
     const { files } = await makeCorpus({ dir: await makeTempFolder(), ...shape });
-    const transcripts = createTranscripts({ clock: systemClock, log: silentLog });
+    const transcripts = createTranscripts({ formats: transcriptFormats, clock: systemClock, log: silentLog });
     onTestFinished(() => transcripts.close());
     for (const file of files) {
       const read = await transcripts.read(file.path, file.format, { limit: 1_000_000 });

@@ -11,9 +11,10 @@ import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
-import { createTranscripts, type TranscriptFormat } from "../src/coding/transcripts/index.ts";
+import { type FormatName, transcriptFormats } from "../src/agents/transcript-formats.ts";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
+import { createTranscripts } from "../src/transcripts/index.ts";
 import { makeTestFolder } from "../test/support/test-folder.ts";
 import { sizeOf } from "./measure.ts";
 
@@ -55,12 +56,12 @@ async function main(megabytes: number): Promise<void> {
   }
 }
 
-function child(what: string, path: string, agent: TranscriptFormat): string {
+function child(what: string, path: string, agent: FormatName): string {
   return execFileSync(process.execPath, [import.meta.filename, what, path, agent], { encoding: "utf8" });
 }
 
-async function measure(path: string, agent: TranscriptFormat): Promise<Measured> {
-  const transcripts = createTranscripts({ clock: systemClock, log: silentLog });
+async function measure(path: string, agent: FormatName): Promise<Measured> {
+  const transcripts = createTranscripts({ formats: transcriptFormats, clock: systemClock, log: silentLog });
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const rssBefore = process.memoryUsage.rss();
   delay.enable();
@@ -97,7 +98,7 @@ async function bareLoop(path: string): Promise<{ readonly ms: number; readonly l
   return { ms: performance.now() - began, lines };
 }
 
-async function generate(path: string, agent: TranscriptFormat, bytes: number): Promise<void> {
+async function generate(path: string, agent: FormatName, bytes: number): Promise<void> {
   const file = createWriteStream(path);
   let written = 0;
   for (let turn = 0; written < bytes; turn++) {
@@ -111,7 +112,7 @@ async function generate(path: string, agent: TranscriptFormat, bytes: number): P
 }
 
 /** One prompt and its answer: a dozen tool calls whose results go from 200 bytes to 60 KB, and the lines that the agents write beside. */
-function* turnLines(agent: TranscriptFormat, turn: number): Generator<string> {
+function* turnLines(agent: FormatName, turn: number): Generator<string> {
   yield* agent === "claude" ? claudeTurn(turn) : codexTurn(turn);
 }
 

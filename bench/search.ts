@@ -10,13 +10,14 @@ import { join } from "node:path";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { builtInTemplates } from "../src/coding/agents/templates.ts";
-import { createBatchStore } from "../src/coding/catalog/batch-store.ts";
-import { openCatalogDatabase } from "../src/coding/catalog/catalog-database.ts";
-import { createCatalogIndexer } from "../src/coding/catalog/catalog-indexer.ts";
-import { createTextIndex } from "../src/coding/catalog/text-index.ts";
-import { createTextCollector } from "../src/coding/catalog/turn-collector.ts";
-import type { TextCollector, TextIndex } from "../src/coding/catalog/turn-text.ts";
+import { builtInTemplates } from "../src/agents/templates.ts";
+import { transcriptFormats } from "../src/agents/transcript-formats.ts";
+import { createBatchStore } from "../src/catalog/batch-store.ts";
+import { openCatalogDatabase } from "../src/catalog/catalog-database.ts";
+import { createCatalogIndexer } from "../src/catalog/catalog-indexer.ts";
+import { createTextIndex } from "../src/catalog/text-index.ts";
+import { createTextCollector } from "../src/catalog/turn-collector.ts";
+import type { TextCollector, TextIndex } from "../src/catalog/turn-text.ts";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
 import type { SearchInput, SearchOutput } from "../src/wire/session-lists.ts";
@@ -92,7 +93,11 @@ async function build(corpus: string, path: string, withText: boolean): Promise<n
   const began = process.cpuUsage();
   const database = await openCatalogDatabase({ url: null, path, storePath: "" }, silentLog);
   const none: TextIndex = { add: async () => {}, setHead: async () => {}, remove: async () => {} };
-  const nothing: TextCollector = { ...createTextCollector("claude"), line: () => {}, take: () => [] };
+  const nothing: TextCollector = {
+    ...createTextCollector(transcriptFormats.claude.readText),
+    line: () => {},
+    take: () => [],
+  };
   const env = { CLAUDE_CONFIG_DIR: join(corpus, "claude"), CODEX_HOME: join(corpus, "codex") };
   const indexer = createCatalogIndexer({
     database,

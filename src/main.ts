@@ -5,8 +5,8 @@ import { enableCompileCache, flushCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Config, ConfigOverrides } from "./app/config.ts";
 import type { CliPorts } from "./cli/ports.ts";
-import type { Config, ConfigOverrides } from "./config.ts";
 
 // A third of a start is compiling. What is imported below is compiled once for each version of it; a folder that cannot be
 // written only costs the time.
@@ -15,11 +15,11 @@ const { runCli } = await import("./cli/program.ts");
 const { openUserTerminal } = await import("./cli/attach/user-terminal.ts");
 const { systemClock } = await import("./core/clock.ts");
 const { isErrno, messageOf } = await import("./core/errors.ts");
-const { packageVersion } = await import("./version.ts");
+const { packageVersion } = await import("./app/version.ts");
 
 // Of a restore that was cut off the rest is done before anything is read.
 async function settleState(): Promise<void> {
-  const { stateFolder } = await import("./config.ts");
+  const { stateFolder } = await import("./app/config.ts");
   const { home } = stateFolder();
   if (!namesIn(home).some((name) => name.startsWith("restor"))) return;
   const { finishRestore } = await import("./backup/index.ts");
@@ -37,8 +37,8 @@ function namesIn(folder: string): readonly string[] {
 
 async function servedConfig(overrides: ConfigOverrides): Promise<Config> {
   const [{ loadConfig }, { refuseReadableNetwork }] = await Promise.all([
-    import("./config.ts"),
-    import("./exposure.ts"),
+    import("./app/config.ts"),
+    import("./app/exposure.ts"),
   ]);
   const config = loadConfig(undefined, overrides);
   refuseReadableNetwork(config);
@@ -48,7 +48,7 @@ async function servedConfig(overrides: ConfigOverrides): Promise<Config> {
 // Each part of the house is loaded by the command that needs it: `--help` is not kept waiting by a web server.
 const ports: CliPorts = {
   async checkSettings(overrides) {
-    const { browserAddress } = await import("./config.ts");
+    const { browserAddress } = await import("./app/config.ts");
     return { baseUrl: browserAddress(await servedConfig(overrides)) };
   },
 
@@ -56,13 +56,13 @@ const ports: CliPorts = {
     await settleState();
     const config = await servedConfig(overrides);
     const [{ createLog }, { beginStart }, { endTerminalHost }] = await Promise.all([
-      import("./log.ts"),
-      import("./begin-start.ts"),
-      import("./terminal-host-link.ts"),
+      import("./app/log.ts"),
+      import("./app/begin-start.ts"),
+      import("./app/terminal-host-link.ts"),
     ]);
     const log = createLog(config.logLevel);
     const begun = await beginStart(config, log);
-    const { createApp } = await import("./app.ts");
+    const { createApp } = await import("./app/app.ts");
     const app = await createApp(config, log, begun);
     flushCompileCache(); // a gateway may be killed before its end, when this would happen by itself
     const { accounts, addresses, baseUrl } = app;
@@ -87,40 +87,40 @@ const ports: CliPorts = {
 
   async backUp(options) {
     await settleState();
-    const { backUp } = await import("./backup-commands.ts");
+    const { backUp } = await import("./app/backup-commands.ts");
     return backUp(options);
   },
 
   async restore(options) {
-    const { restore } = await import("./backup-commands.ts");
+    const { restore } = await import("./app/backup-commands.ts");
     return restore(options);
   },
 
   async openStores() {
     await settleState();
-    const { openCommandStores } = await import("./command-stores.ts");
+    const { openCommandStores } = await import("./app/command-stores.ts");
     return openCommandStores();
   },
 
   async diagnose(options) {
-    const [{ diagnose }, { loadConfig }] = await Promise.all([import("./diagnose.ts"), import("./config.ts")]);
+    const [{ diagnose }, { loadConfig }] = await Promise.all([import("./app/diagnose.ts"), import("./app/config.ts")]);
     return diagnose(loadConfig(), options);
   },
 
   async service() {
-    const { createService } = await import("./service.ts");
+    const { createService } = await import("./app/service.ts");
     return createService(fileURLToPath(new URL("../bin/postern.js", import.meta.url)));
   },
 
   runProgram,
 
   async token() {
-    const { loadConfig } = await import("./config.ts");
+    const { loadConfig } = await import("./app/config.ts");
     return loadConfig().token;
   },
 
   async socketPath() {
-    const { gatewaySocketPath, loadConfig } = await import("./config.ts");
+    const { gatewaySocketPath, loadConfig } = await import("./app/config.ts");
     const { requireOwnRunFolder } = await import("./platform/private-folders.ts");
     const config = loadConfig();
     // Another user's socket in a folder that anybody may write to is no gateway of ours.

@@ -33,21 +33,27 @@ const house: Readonly<Record<string, string>> = {
   "src/folders/index.ts": 'export { storage as folders } from "../storage/index.ts";\n',
   "src/folders/folder-store.ts": "export const folderStore = 1;\n",
   "src/accounts/index.ts": "export const accounts = 1;\n",
-  "src/coding/index.ts": 'import type { Client } from "../terminal-host/client.ts";\nexport type Coding = Client;\n',
-  "src/coding/agents/registry.ts": "export const registry = 1;\n",
-  "src/coding/agents/index.ts": 'export { registry } from "./registry.ts";\n',
-  "src/stores.ts": 'import { registry } from "./coding/agents/index.ts";\nexport const stores = registry;\n',
-  "src/coding/terminals/attachment.ts": "export const attachment = 1;\n",
-  "src/coding/transcripts/turn.ts": "export const turn = 1;\n",
-  "src/coding/sessions/launch.ts":
-    'import { registry } from "../agents/registry.ts";\nexport const launch = registry;\n',
+  "src/transcripts/index.ts": 'export { turn } from "./turn.ts";\n',
+  "src/transcripts/turn.ts": "export const turn = 1;\n",
+  "src/agents/index.ts": 'export { registry } from "./registry.ts";\n',
+  "src/agents/registry.ts":
+    'import { one } from "./one/one.ts";\nimport { two } from "./two/two.ts";\nexport const registry = [one, two];\n',
+  "src/agents/transcript-formats.ts": "export const formats = 1;\n",
+  "src/agents/one/one.ts": 'import { turn } from "../../transcripts/index.ts";\nexport const one = turn;\n',
+  "src/agents/two/two.ts": "export const two = 1;\n",
+  "src/catalog/index.ts":
+    'import { formats } from "../agents/transcript-formats.ts";\nexport const catalog = formats;\n',
+  "src/sessions/index.ts":
+    'import type { Client } from "../terminal-host/client.ts";\nexport { launch } from "./launch.ts";\nexport type Session = Client;\n',
+  "src/sessions/launch.ts": 'import { registry } from "../agents/index.ts";\nexport const launch = registry;\n',
+  "src/terminals/index.ts": 'import { launch } from "../sessions/index.ts";\nexport const terminals = launch;\n',
   "src/logs/model-client.ts": 'export const load = () => import("ai");\n',
-  "src/http/server.ts": 'import type { Coding } from "../coding/index.ts";\nexport type Server = Coding;\n',
+  "src/http/server.ts": 'import type { Session } from "../sessions/index.ts";\nexport type Server = Session;\n',
   "src/cli/program.ts": 'import { coding } from "../wire/coding.ts";\nexport const program = coding;\n',
   "web/main.tsx": 'import { coding } from "../src/wire/coding.ts";\nexport const Main = () => <p>{coding}</p>;\n',
-  "src/app.ts": 'import { folders } from "./folders/index.ts";\nexport const app = folders;\n',
+  "src/app/app.ts": 'import { folders } from "../folders/index.ts";\nexport const app = folders;\n',
   "src/main.ts":
-    'import { program } from "./cli/program.ts";\nexport const main = [program, await import("./app.ts")];\n',
+    'import { program } from "./cli/program.ts";\nexport const main = [program, await import("./app/app.ts")];\n',
 };
 
 let root = "";
@@ -75,29 +81,33 @@ const violations: readonly (readonly [room: string, statement: string, rule: str
   ["src/platform", 'import { coding } from "../wire/coding.ts";', "platform-imports"],
   ["src/storage", 'import { files } from "../platform/files.ts";', "storage-imports"],
   ["src/terminal-host", 'import { coding } from "../wire/coding.ts";', "terminal-host-imports"],
-  ["src/coding", 'import { folders } from "../folders/index.ts";', "coding-imports"],
-  ["src/coding", 'import type { Server } from "../http/server.ts";', "coding-imports"],
-  ["src/coding", 'import { host } from "../terminal-host/host.ts";', "coding-imports"],
-  ["src/coding", 'import { app } from "../app.ts";', "coding-imports"],
+  ["src/sessions", 'import { folders } from "../folders/index.ts";', "sessions-imports"],
+  ["src/sessions", 'import type { Server } from "../http/server.ts";', "sessions-imports"],
+  ["src/sessions", 'import { terminals } from "../terminals/index.ts";', "sessions-imports"],
+  ["src/sessions", 'import { host } from "../terminal-host/host.ts";', "through-faces"],
+  ["src/sessions", 'import { registry } from "../agents/registry.ts";', "through-faces"],
+  ["src/sessions", 'import { one } from "../agents/one/one.ts";', "through-faces"],
+  ["src/sessions", 'import { app } from "../app/app.ts";', "sessions-imports"],
   ["src/accounts", 'import type { Client } from "../terminal-host/client.ts";', "accounts-imports"],
-  ["src/coding/agents", 'import { launch } from "../sessions/launch.ts";', "coding-agents-below-sessions"],
-  ["src/coding/terminals", 'export * from "../sessions/launch.ts";', "coding-terminals-below-sessions"],
-  ["src/coding/transcripts", 'await import("../sessions/launch.ts");', "coding-transcripts-below-sessions"],
-  ["src/http", 'import { registry } from "../coding/agents/registry.ts";', "http-imports"],
-  ["src/http", 'import { registry } from "../coding/agents/index.ts";', "http-imports"],
-  ["src", 'import { registry } from "./coding/agents/registry.ts";', "composition-through-faces"],
+  ["src/agents", 'import { launch } from "../sessions/index.ts";', "agents-imports"],
+  ["src/agents/one", 'import { two } from "../two/two.ts";', "agents-apart"],
+  ["src/transcripts", 'await import("../agents/index.ts");', "transcripts-imports"],
+  ["src/catalog", 'export * from "../sessions/index.ts";', "catalog-imports"],
+  ["src/worktrees", 'import { turn } from "../transcripts/index.ts";', "worktrees-imports"],
+  ["src/http", 'import { registry } from "../agents/registry.ts";', "http-imports"],
+  ["src/app", 'import { registry } from "../agents/registry.ts";', "through-faces"],
   ["src/cli", 'import { storage } from "../storage/index.ts";', "cli-imports"],
   ["src/mcp", 'import { program } from "../cli/program.ts";', "mcp-imports"],
-  ["src", 'import { folderStore } from "./folders/folder-store.ts";', "composition-through-faces"],
-  ["src", 'import { host } from "./terminal-host/host.ts";', "terminal-host-through-its-face"],
-  ["src/coding", 'import { test } from "vitest";', "no-dev-dependencies"],
+  ["src/app", 'import { folderStore } from "../folders/folder-store.ts";', "through-faces"],
+  ["src/app", 'import { host } from "../terminal-host/host.ts";', "through-faces"],
+  ["src/sessions", 'import { test } from "vitest";', "no-dev-dependencies"],
   ["src/logs", 'import { ai } from "ai";', "models-late"],
-  ["src/coding", 'import { gone } from "./gone.ts";', "resolvable"],
+  ["src/sessions", 'import { gone } from "./gone.ts";', "resolvable"],
   ["web", 'import { errors } from "../src/core/errors.ts";', "web-imports"],
   ["web/api", 'import type { Server } from "../../src/http/server.ts";', "web-imports"],
   ["web/api", 'await import("../../tools/tool.ts");', "web-imports"],
   ["web", 'import { readFile } from "node:fs/promises";', "web-imports"],
-  ["src/coding", 'import { tool } from "../../tools/tool.ts";', "source-only"],
+  ["src/sessions", 'import { tool } from "../../tools/tool.ts";', "source-only"],
 ];
 
 describe("a seeded violation", () => {
@@ -108,11 +118,11 @@ describe("a seeded violation", () => {
     await put("tools/tool.ts", "export const tool = 1;\n");
     for (const [index, [room, statement]] of violations.entries())
       await put(`${room}/seeded-${index}.ts`, `${statement}\n`);
-    await put("src/coding/one.ts", 'import type { Two } from "./two.ts";\nexport type One = Two | 1;\n');
-    await put("src/coding/two.ts", 'import type { One } from "./one.ts";\nexport type Two = One | 2;\n');
+    await put("src/sessions/one.ts", 'import type { Two } from "./two.ts";\nexport type One = Two | 1;\n');
+    await put("src/sessions/two.ts", 'import type { One } from "./one.ts";\nexport type Two = One | 2;\n');
     await put("src/attic/box.ts", "export const box = 1;\n");
     await put(
-      "src/coding/coding.test.ts",
+      "src/sessions/sessions.test.ts",
       'import { folders } from "../folders/index.ts";\nexport const seen = folders;\n',
     );
     ({ problems } = await checkLayers(root));
@@ -129,7 +139,7 @@ describe("a seeded violation", () => {
   );
 
   test("two files that import each other are reported", () => {
-    expect(problems).toContainEqual(expect.stringMatching(/^src\/coding\/(one|two)\.ts .*\(no-cycle\)/));
+    expect(problems).toContainEqual(expect.stringMatching(/^src\/sessions\/(one|two)\.ts .*\(no-cycle\)/));
   });
 
   test("a folder without rules is reported even when it imports nothing", () => {
@@ -137,7 +147,7 @@ describe("a seeded violation", () => {
   });
 
   test("a test may reach into its room's neighbours", () => {
-    expect(problems.filter((problem) => problem.includes("coding.test.ts"))).toEqual([]);
+    expect(problems.filter((problem) => problem.includes("sessions.test.ts"))).toEqual([]);
   });
 });
 

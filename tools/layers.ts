@@ -1,9 +1,17 @@
 import type { IFlattenedRuleSet, IRegularForbiddenRuleType } from "dependency-cruiser";
 
-/** Each names one thing that Postern can do; none of them knows another. Where two meet, `src/app.ts` passes a function. */
-const capabilities = ["folders", "accounts", "coding", "events", "oauth", "logs", "backup", "chats"] as const;
+/** One thing each that Postern can do; none of them knows another. Where two meet, `src/app` passes a function. */
+const capabilities = ["folders", "accounts", "events", "oauth", "logs", "backup", "chats"] as const;
 
-/** What the folders under `src/` may import of the house. Their own files, packages and Node's modules are told apart below. */
+/** The rooms of a session from the bottom up; {@link facesFor} says which may use which. */
+const sessionRooms = ["transcripts", "worktrees", "agents", "catalog", "sessions", "terminals"] as const;
+
+/** How people and programs reach the rest. */
+const interfaces = ["http", "mcp", "channels", "cli"] as const;
+
+const base = ["core", "wire", "platform", "storage"] as const;
+
+/** What the folders under `src/` may import in full. Their own files, packages and Node's modules are covered below. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: [],
   wire: [],
@@ -11,36 +19,43 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   storage: ["core"],
   "terminal-host": ["core", "platform"],
   service: ["core", "platform"],
-  doctor: ["core", "wire", "platform", "storage"],
-  ...Object.fromEntries(capabilities.map((name) => [name, ["core", "wire", "platform", "storage"]])),
-  http: ["core", "wire"],
-  mcp: ["core", "wire"],
-  channels: ["core", "wire"],
-  cli: ["core", "wire"],
+  doctor: base,
+  ...Object.fromEntries([...capabilities, ...sessionRooms].map((name) => [name, base])),
+  ...Object.fromEntries(interfaces.map((name) => [name, ["core", "wire"]])),
+  app: [...base, "cli", "http", "mcp", "channels", "doctor", "service"],
 };
 
-/** The folders that talk to people and programs: they see a capability only through its face, `index.ts`. */
-const mouths = ["http", "mcp", "channels", "cli"] as const;
+/** Whose faces they may import besides. */
+const facesFor: Readonly<Record<string, readonly string[]>> = {
+  agents: ["transcripts", "terminal-host"],
+  catalog: ["transcripts", "agents"],
+  sessions: ["transcripts", "worktrees", "agents", "catalog", "terminal-host"],
+  terminals: ["transcripts", "worktrees", "agents", "catalog", "sessions", "terminal-host"],
+  ...Object.fromEntries(interfaces.map((name) => [name, [...capabilities, ...sessionRooms]])),
+  app: [...capabilities, ...sessionRooms, "terminal-host"],
+};
 
-/** The agents' own face, for what is put together without sessions: the configuration, and commands that only need the store. */
-const agentsFace = "^src/coding/agents/index\\.ts$";
+/** The only files of a room that others may import: `index.ts` by default. */
+const faceFiles: Readonly<Record<string, string>> = {
+  // A terminal may run on another machine.
+  "terminal-host": "(client|terminal-info)",
+  // Reading transcripts needs no agent: the indexing process loads only this.
+  agents: "(index|transcript-formats)",
+};
 
-/** All that anybody outside of `src/terminal-host/` may know of it. */
-const terminalHostFace = "^src/terminal-host/(client|terminal-info)\\.ts$";
+const roomsWithFace = [...capabilities, ...sessionRooms, "terminal-host"] as const;
 
-/** Rooms of `src/coding/` that serve sessions and therefore never know them. */
-const codingRooms = ["agents", "catalog", "terminals", "transcripts", "worktrees"] as const;
-
-const capabilityPattern = `^src/(${capabilities.join("|")})/`;
-const capabilityFaces = `^src/(${capabilities.join("|")})/index\\.ts$`;
+function faceOf(room: string): string {
+  return `^src/${room}/${faceFiles[room] ?? "index"}\\.ts$`;
+}
 
 /** What is checked: the code that ships. A test may reach into its room and into `test/support`. */
 const shipped = { pathNot: "\\.test\\.ts$" } as const;
 
-/** Whether `file` lies in `src/` itself or in a folder of it that the rules know. */
+/** Whether `file` is `main.ts` (or its test), or in a folder that the rules know. */
 export function hasRoom(file: string): boolean {
   const folder = /^src\/([^/]+)\//.exec(file)?.[1];
-  return folder === undefined || folder in mayImport;
+  return folder === undefined ? /^src\/main(\.test)?\.ts$/.test(file) : folder in mayImport;
 }
 
 function rule(
@@ -52,18 +67,13 @@ function rule(
 }
 
 function folderRule([folder, others]: readonly [string, readonly string[]]): IRegularForbiddenRuleType {
-  const allowed = [folder, ...others].map((name) => `^src/${name}/`);
-  if (folder === "coding") allowed.push(terminalHostFace);
-  if (mouths.some((mouth) => mouth === folder)) allowed.push(capabilityFaces);
-  const list = others.length === 0 ? "nothing of the house" : others.join(", ");
-  return rule(
-    `${folder}-imports`,
-    `src/${folder} may import ${list}${mouths.some((m) => m === folder) ? ", faces" : ""}.`,
-    {
-      from: { path: `^src/${folder}/` },
-      to: { path: "^src/", pathNot: allowed },
-    },
-  );
+  const faces = facesFor[folder] ?? [];
+  const allowed = [...[folder, ...others].map((name) => `^src/${name}/`), ...faces.map(faceOf)];
+  const list = [...others, ...faces.map((name) => `${name}'s face`)].join(", ") || "no other folder";
+  return rule(`${folder}-imports`, `src/${folder} may import ${list}.`, {
+    from: { path: `^src/${folder}/` },
+    to: { path: "^src/", pathNot: allowed },
+  });
 }
 
 /** The import rules of the house, as dependency-cruiser reads them. */
@@ -78,19 +88,16 @@ export const layerRules: IFlattenedRuleSet = {
       from: { path: "^src/wire/" },
       to: { pathNot: ["^src/", "^node_modules/zod/"] },
     }),
-    ...codingRooms.map((room) =>
-      rule(`coding-${room}-below-sessions`, `src/coding/${room} serves sessions and never imports them.`, {
-        from: { path: `^src/coding/${room}/` },
-        to: { path: "^src/coding/sessions/" },
-      }),
-    ),
-    rule("composition-through-faces", "src/*.ts wires capabilities together through their faces.", {
-      from: { path: "^src/[^/]+\\.ts$" },
-      to: { path: capabilityPattern, pathNot: [capabilityFaces, agentsFace] },
+    rule("agents-apart", "An agent's folder never imports another agent's.", {
+      from: { path: "^src/agents/([^/]+)/" },
+      to: { path: "^src/agents/[^/]+/", pathNot: "^src/agents/$1/" },
     }),
-    rule("terminal-host-through-its-face", "A terminal may live on another machine: only client and terminal-info.", {
-      from: { path: "^src/", pathNot: ["^src/terminal-host/", shipped.pathNot] },
-      to: { path: "^src/terminal-host/", pathNot: terminalHostFace },
+    rule("through-faces", "From outside, a room is its `index.ts`.", {
+      from: { path: "^src/([^/]+)(/|\\.ts$)" },
+      to: {
+        path: `^src/(${roomsWithFace.join("|")})/`,
+        pathNot: ["^src/$1/", ...roomsWithFace.map(faceOf)],
+      },
     }),
     rule("source-only", "What ships imports nothing of tests, tools and benchmarks.", {
       from: { path: "^src/" },

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { configFileSchema } from "../src/settings.ts";
+import { configFileSchema } from "../src/app/settings.ts";
 import { codeBlocks, documents } from "../test/support/documentation.ts";
 import { commandsReference } from "./references/commands.ts";
 import { errorsReference } from "./references/errors.ts";

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { codeBlocks, documents, withWords } from "../../test/support/documentation.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { runCommand } from "../../test/support/run-cli.ts";
-import { loadConfig } from "../config.ts";
-import { refuseReadableNetwork } from "../exposure.ts";
+import { loadConfig } from "../app/config.ts";
+import { refuseReadableNetwork } from "../app/exposure.ts";
 
 const pages = documents();
 

@@ -5,8 +5,8 @@ import { posternEnvironment, runPostern } from "../../test/support/postern-proce
 import { makeScriptedMachine } from "../../test/support/scripted-agents.ts";
 import { type ShellTerminal, startInShell } from "../../test/support/shell-terminal.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
-import { openCommandStores } from "../command-stores.ts";
-import { loadConfig } from "../config.ts";
+import { openCommandStores } from "../app/command-stores.ts";
+import { loadConfig } from "../app/config.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 
 // Each starts processes of Node, on a machine that may be busy with other tests.

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AgentErrands } from "../coding/index.ts";
+import type { AgentErrands } from "../agents/index.ts";
 import {
   type AgentErrandKind,
   type AgentSetup,

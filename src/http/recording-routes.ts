@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Recordings } from "../coding/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { Recordings } from "../terminals/index.ts";
 import { forgottenTracesSchema, recordingInfoSchema, recordingQuerySchema } from "../wire/terminal.ts";
 import { textSchema } from "../wire/text.ts";
 import type { RouteModule } from "./route-server.ts";

@@ -1,4 +1,4 @@
-import type { Rescues } from "../coding/index.ts";
+import type { Rescues } from "../sessions/index.ts";
 import { emptyInputSchema } from "../wire/coding.ts";
 import {
   rescueInputSchema,

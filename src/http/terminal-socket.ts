@@ -1,6 +1,6 @@
 import { type Principal, requireScope } from "../accounts/index.ts";
-import type { Coding, Viewer, ViewerLink, ViewRequest } from "../coding/index.ts";
 import { hasCode } from "../core/errors.ts";
+import type { Viewer, ViewerLink, ViewRequest, ViewTerminal } from "../terminals/index.ts";
 import { type TerminalMode, terminalCloseCodes, terminalProtocol, terminalQuerySchema } from "../wire/terminal.ts";
 import type { RouteModule } from "./route-server.ts";
 import type { OpenedSocket } from "./upgrades.ts";
@@ -12,11 +12,11 @@ export const terminalSocketPath = "/api/coding/coding_xterm_session";
 const maxReasonBytes = 123;
 
 /** `WS /api/coding/coding_xterm_session`: the live terminal of a session. */
-export function terminalSocket(deps: { readonly viewTerminal: Coding["viewTerminal"] }): RouteModule {
+export function terminalSocket(deps: { readonly viewTerminal: ViewTerminal }): RouteModule {
   return ({ onUpgrade }) => onUpgrade(terminalSocketPath, (opened) => serve(opened, deps.viewTerminal));
 }
 
-function serve(opened: OpenedSocket, viewTerminal: Coding["viewTerminal"]): void {
+function serve(opened: OpenedSocket, viewTerminal: ViewTerminal): void {
   const { connection, principal } = opened;
   const link = linkOf(opened);
   const request = requestOf(opened);

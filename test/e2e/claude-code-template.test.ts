@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { claudeCode } from "../../src/coding/agents/claude-code.ts";
+import { claudeCode } from "../../src/agents/claude-code/claude-code.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import { type AgentWorld, makeAgentWorld, type PlannedAgent } from "../support/planned-agent.ts";
 

@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { codex } from "../../src/coding/agents/codex.ts";
-import { loadConfig } from "../../src/config.ts";
-import { diagnose } from "../../src/diagnose.ts";
+import { codex } from "../../src/agents/codex/codex.ts";
+import { loadConfig } from "../../src/app/config.ts";
+import { diagnose } from "../../src/app/diagnose.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 
 /** Codex takes it for the system's by the options that its help names. */

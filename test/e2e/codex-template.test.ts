@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { codex } from "../../src/coding/agents/codex.ts";
+import { codex } from "../../src/agents/codex/codex.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import { type AgentWorld, makeAgentWorld, type PlannedAgent } from "../support/planned-agent.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { loadConfig } from "../../src/config.ts";
-import { diagnose } from "../../src/diagnose.ts";
+import { loadConfig } from "../../src/app/config.ts";
+import { diagnose } from "../../src/app/diagnose.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const running = useGateway({ agents: true });

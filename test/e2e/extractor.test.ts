@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createApp } from "../../src/app.ts";
-import { loadConfig } from "../../src/config.ts";
+import { createApp } from "../../src/app/app.ts";
+import { loadConfig } from "../../src/app/config.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { FactPage, LogDeletion, LogDetail, LogEntry, LogPage, LogSearch } from "../../src/wire/logs.ts";
 import type { RecordedRequest } from "../model-server/model-server.ts";

@@ -7,7 +7,7 @@ import { createWorld, startGateway, type TestGateway, type World } from "../supp
 import { createTestDatabaseUrl } from "../support/postgres.ts";
 
 const timeout = 20_000;
-const codexFixture = join(import.meta.dirname, "../../src/coding/transcripts/fixtures/codex-0.47.0-tools.jsonl");
+const codexFixture = join(import.meta.dirname, "../../src/transcripts/fixtures/codex-0.47.0-tools.jsonl");
 
 describe.each(["SQLite", "PostgreSQL"])("a search over what agents wrote, with %s", (dialect) => {
   let world: World;

@@ -1,16 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { claudeCode } from "../../src/coding/agents/claude-code.ts";
-import { codex } from "../../src/coding/agents/codex.ts";
-import { geminiCli } from "../../src/coding/agents/gemini-cli.ts";
-import { openCode } from "../../src/coding/agents/opencode.ts";
-import { createBatchStore } from "../../src/coding/catalog/batch-store.ts";
-import { type CatalogIndexer, createCatalogIndexer } from "../../src/coding/catalog/catalog-indexer.ts";
-import type { ForgottenSession } from "../../src/coding/catalog/forgotten-sessions.ts";
-import { createTextIndex } from "../../src/coding/catalog/text-index.ts";
-import type { CatalogSource } from "../../src/coding/catalog/transcript-walk.ts";
-import { createTextCollector } from "../../src/coding/catalog/turn-collector.ts";
+import { claudeCode } from "../../src/agents/claude-code/claude-code.ts";
+import { codex } from "../../src/agents/codex/codex.ts";
+import { geminiCli } from "../../src/agents/gemini-cli/gemini-cli.ts";
+import { openCode } from "../../src/agents/opencode/opencode.ts";
+import { createBatchStore } from "../../src/catalog/batch-store.ts";
+import { type CatalogIndexer, createCatalogIndexer } from "../../src/catalog/catalog-indexer.ts";
+import type { ForgottenSession } from "../../src/catalog/forgotten-sessions.ts";
+import { createTextIndex } from "../../src/catalog/text-index.ts";
+import type { CatalogSource } from "../../src/catalog/transcript-walk.ts";
+import { createTextCollector } from "../../src/catalog/turn-collector.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import { silentLog } from "../../src/core/log.ts";
@@ -18,7 +18,7 @@ import type { OpenTestStore } from "./database.ts";
 import { makeTempFolder } from "./temp-folder.ts";
 import { catalogPlaceOf, openTestCatalog } from "./test-catalog.ts";
 
-const fixtures = join(import.meta.dirname, "../../src/coding/transcripts/fixtures");
+const fixtures = join(import.meta.dirname, "../../src/transcripts/fixtures");
 
 /** Transcripts of real sessions, for each agent that writes one in a file. */
 export const claudeFixture = join(fixtures, "claude-2.1.329-tools.jsonl");

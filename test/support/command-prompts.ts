@@ -1,10 +1,10 @@
-import { claudeCode } from "../../src/coding/agents/claude-code.ts";
-import { codex } from "../../src/coding/agents/codex.ts";
-import { geminiCli } from "../../src/coding/agents/gemini-cli.ts";
-import { openCode } from "../../src/coding/agents/opencode.ts";
-import type { AgentTemplate } from "../../src/coding/agents/template.ts";
-import { toPromptText } from "../../src/coding/prompt-text.ts";
+import { claudeCode } from "../../src/agents/claude-code/claude-code.ts";
+import { codex } from "../../src/agents/codex/codex.ts";
+import { geminiCli } from "../../src/agents/gemini-cli/gemini-cli.ts";
+import { openCode } from "../../src/agents/opencode/opencode.ts";
+import type { AgentTemplate } from "../../src/agents/template.ts";
 import { hasCode } from "../../src/core/errors.ts";
+import { toPromptText } from "../../src/sessions/prompt-text.ts";
 
 /** An agent, and what it was measured to take for a command (see `docs/agents.md`): nothing here is the rule's own. */
 export interface MeasuredAgent {

@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
 import { createAudit } from "../../src/accounts/audit.ts";
-import { findTerms, parseQuery } from "../../src/coding/catalog/query.ts";
-import { snippetOf } from "../../src/coding/catalog/snippet.ts";
-import { foldText, wordsOf } from "../../src/coding/catalog/text-index-words.ts";
+import { findTerms, parseQuery } from "../../src/catalog/query.ts";
+import { snippetOf } from "../../src/catalog/snippet.ts";
+import { foldText, wordsOf } from "../../src/catalog/text-index-words.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { PosternError } from "../../src/core/errors.ts";
 import { newUuid } from "../../src/core/ids.ts";

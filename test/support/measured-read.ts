@@ -5,9 +5,10 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
 import { onTestFinished } from "vitest";
-import { createTranscripts, type TranscriptFormat } from "../../src/coding/transcripts/index.ts";
+import { type FormatName, transcriptFormats } from "../../src/agents/transcript-formats.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
+import { createTranscripts } from "../../src/transcripts/index.ts";
 import { makeTempFolder } from "./temp-folder.ts";
 
 export const megabyte = 1024 * 1024;
@@ -36,8 +37,8 @@ export async function writePackedTranscript(pieces: Iterable<string>): Promise<s
 }
 
 /** Reads the last 100 turns, and says how much memory (at most) and time the reading took, and how long the answer is. */
-export async function measuredRead(path: string, format: TranscriptFormat) {
-  const transcripts = createTranscripts({ clock: systemClock, log: silentLog });
+export async function measuredRead(path: string, format: FormatName) {
+  const transcripts = createTranscripts({ formats: transcriptFormats, clock: systemClock, log: silentLog });
   onTestFinished(() => transcripts.close());
   const before = process.memoryUsage.rss();
   let most = before;

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
-import type { AgentTemplate } from "../../src/coding/agents/template.ts";
+import type { AgentTemplate } from "../../src/agents/template.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import type { World } from "./gateway.ts";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const script = fileURLToPath(new URL("../../src/coding/agents/hook.mjs", import.meta.url));
+const script = fileURLToPath(new URL("../../src/agents/hook.mjs", import.meta.url));
 
 /** A hook that an agent has called for a permission. */
 export interface RunningHook {

@@ -1,7 +1,7 @@
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/app/config.ts";
+import { openStores } from "../../src/app/stores.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
-import { openStores } from "../../src/stores.ts";
 import { scopes } from "../../src/wire/access.ts";
 import type { World } from "./gateway.ts";
 

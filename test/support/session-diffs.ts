@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { createClosePreview } from "../../src/coding/changes/close-preview.ts";
-import { createSessionDiff, type DiffOf } from "../../src/coding/changes/session-diff.ts";
-import { createGitWorkshop } from "../../src/coding/worktrees/index.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { createGate } from "../../src/core/gate.ts";
 import type { ClosePreview, SessionDiff } from "../../src/wire/changes.ts";
+import { createClosePreview } from "../../src/worktrees/close-preview.ts";
+import { createGitWorkshop } from "../../src/worktrees/index.ts";
+import { createSessionDiff, type DiffOf } from "../../src/worktrees/session-diff.ts";
 import type { WorktreeWorld } from "./worktree-world.ts";
 
 /** Compares in this world as a gateway does; everything may be seen unless `of` says otherwise. */

@@ -1,4 +1,4 @@
-import type { SessionRecord } from "../../src/coding/sessions/session-store.ts";
+import type { SessionRecord } from "../../src/sessions/session-store.ts";
 
 /** The record of a session of Codex that was never launched here, but for what differs. */
 export function sessionRecord(differs: Partial<SessionRecord> = {}): SessionRecord {

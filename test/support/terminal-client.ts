@@ -1,7 +1,7 @@
 import xterm from "@xterm/headless";
 import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
-import type { App } from "../../src/app.ts";
+import type { App } from "../../src/app/app.ts";
 import { type Scope, scopes } from "../../src/wire/access.ts";
 import {
   binaryFrameKinds,

@@ -1,9 +1,9 @@
 import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
-import type { Viewer, ViewerLink, ViewRequest } from "../../src/coding/index.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { type HttpConfig, terminalSocket } from "../../src/http/index.ts";
 import { terminalSocketPath } from "../../src/http/terminal-socket.ts";
+import type { Viewer, ViewerLink, ViewRequest } from "../../src/terminals/index.ts";
 import { startHttpServer } from "./http-server.ts";
 
 interface Seen {

@@ -5,8 +5,8 @@ import {
   type CatalogPlace,
   openCatalogDatabase,
   openCatalogReader,
-} from "../../src/coding/catalog/catalog-database.ts";
-import type { TranscriptRow } from "../../src/coding/catalog/catalog-tables.ts";
+} from "../../src/catalog/catalog-database.ts";
+import type { TranscriptRow } from "../../src/catalog/catalog-tables.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { TestStore } from "./database.ts";
 

@@ -1,9 +1,9 @@
-import type { EventPublisher } from "../../src/coding/ports.ts";
-import { type ActivityState, initialActivity, type OpenPermission } from "../../src/coding/sessions/activity.ts";
-import { createSessionEvents, type SessionTeller } from "../../src/coding/sessions/session-events.ts";
-import type { ToldSession } from "../../src/coding/sessions/session-news.ts";
-import type { SessionRecord, SessionStore } from "../../src/coding/sessions/session-store.ts";
-import type { TranscriptSummary } from "../../src/coding/transcripts/transcript.ts";
+import { type ActivityState, initialActivity, type OpenPermission } from "../../src/sessions/activity.ts";
+import type { EventPublisher } from "../../src/sessions/ports.ts";
+import { createSessionEvents, type SessionTeller } from "../../src/sessions/session-events.ts";
+import type { ToldSession } from "../../src/sessions/session-news.ts";
+import type { SessionRecord, SessionStore } from "../../src/sessions/session-store.ts";
+import type { TranscriptSummary } from "../../src/transcripts/transcript.ts";
 import type { NewSessionEvent } from "../../src/wire/events.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { sessionRecord } from "./session-record.ts";

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import fc from "fast-check";
 import { expect } from "vitest";
-import { createTranscripts, type TranscriptFormat, type Transcripts } from "../../src/coding/transcripts/index.ts";
+import { type FormatName, transcriptFormats } from "../../src/agents/transcript-formats.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
+import { createTranscripts, type Transcripts } from "../../src/transcripts/index.ts";
 import { type Turn, turnSchema } from "../../src/wire/turn.ts";
 import { makeTempFolder } from "./temp-folder.ts";
 import { looks, madeUp, muddled, mutated, splitLines } from "./transcript-fuzz.ts";
@@ -29,9 +30,9 @@ function parameters({ numRuns, timeLimitMs, seed }: Effort) {
   };
 }
 
-const open = (): Transcripts => createTranscripts({ clock: systemClock, log: silentLog });
+const open = (): Transcripts => createTranscripts({ formats: transcriptFormats, clock: systemClock, log: silentLog });
 
-async function readWhole(path: string, format: TranscriptFormat) {
+async function readWhole(path: string, format: FormatName) {
   const transcripts = open();
   const began = performance.now();
   const read = await transcripts.read(path, format, all);
@@ -42,7 +43,7 @@ async function readWhole(path: string, format: TranscriptFormat) {
 }
 
 /** What a file of these bytes says. */
-export async function readOnce(bytes: Buffer, format: TranscriptFormat) {
+export async function readOnce(bytes: Buffer, format: FormatName) {
   const path = join(await makeTempFolder(), "t.jsonl");
   await writeFile(path, bytes);
   return readWhole(path, format);
@@ -50,7 +51,7 @@ export async function readOnce(bytes: Buffer, format: TranscriptFormat) {
 
 /** Whatever the bytes are: it ends, its turns are numbered and of the form that leaves the gateway, its skipped lines are lines. */
 export async function checkReading(
-  format: TranscriptFormat,
+  format: FormatName,
   effort: Effort & { readonly of: "mutated" | "made up" },
 ): Promise<void> {
   const path = join(await makeTempFolder(), "t.jsonl");
@@ -70,7 +71,7 @@ export async function checkReading(
 }
 
 /** A file that grows piece by piece, cut anywhere, with looks in between, gives what it gives when it is read at once. */
-export async function checkGrowth(format: TranscriptFormat, effort: Effort): Promise<void> {
+export async function checkGrowth(format: FormatName, effort: Effort): Promise<void> {
   const path = join(await makeTempFolder(), "t.jsonl");
   const files = fc.oneof(muddled(format), muddled(format), mutated(format), madeUp(format));
   await fc.assert(
@@ -106,7 +107,7 @@ export async function checkGrowth(format: TranscriptFormat, effort: Effort): Pro
 async function finished(
   transcripts: Transcripts,
   path: string,
-  { format, limit }: { readonly format: TranscriptFormat; readonly limit: number },
+  { format, limit }: { readonly format: FormatName; readonly limit: number },
 ): Promise<readonly Turn[]> {
   const { turns = [], summary } = (await transcripts.read(path, format, { limit })) ?? {};
   return turns.filter(({ index, role }) => role === "user" || index < (summary?.turnCount ?? 0) - 1);

@@ -1,16 +1,16 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import type { TranscriptFormat } from "../../src/coding/transcripts/index.ts";
+import type { FormatName } from "../../src/agents/transcript-formats.ts";
 
 /** A real transcript. */
 export interface Fixture {
   readonly name: string;
-  readonly format: TranscriptFormat;
+  readonly format: FormatName;
   readonly bytes: Buffer;
 }
 
-const folder = join(import.meta.dirname, "../../src/coding/transcripts/fixtures");
+const folder = join(import.meta.dirname, "../../src/transcripts/fixtures");
 
 /** All real transcripts that the tests have. */
 export const fixtures: readonly Fixture[] = readdirSync(folder).map((name) => ({
@@ -19,7 +19,7 @@ export const fixtures: readonly Fixture[] = readdirSync(folder).map((name) => ({
   bytes: readFileSync(join(folder, name)),
 }));
 
-function formatOf(name: string): TranscriptFormat {
+function formatOf(name: string): FormatName {
   if (name.startsWith("gemini")) return "gemini";
   return name.startsWith("claude") ? "claude" : "codex";
 }
@@ -40,12 +40,12 @@ export function splitLines(bytes: Buffer): Buffer[] {
   return lines;
 }
 
-function fixturesOf(format: TranscriptFormat): fc.Arbitrary<Fixture> {
+function fixturesOf(format: FormatName): fc.Arbitrary<Fixture> {
   return fc.constantFrom(...fixtures.filter((fixture) => fixture.format === format));
 }
 
 /** Lines of a fixture in their order, with garbage and lines of other fixtures of the agent between them. */
-export function muddled(format: TranscriptFormat): fc.Arbitrary<Buffer> {
+export function muddled(format: FormatName): fc.Arbitrary<Buffer> {
   const lines = fixtures.filter((fixture) => fixture.format === format).map(({ bytes }) => splitLines(bytes));
   const any = fc.constantFrom(...lines.flat());
   const garbage = fc.oneof(
@@ -144,7 +144,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
 );
 
 /** A real file of the agent with some of its bytes flipped, cut out, doubled, swapped and put in. */
-export function mutated(format: TranscriptFormat): fc.Arbitrary<Buffer> {
+export function mutated(format: FormatName): fc.Arbitrary<Buffer> {
   return fc
     .tuple(fixturesOf(format), fc.array(mutation, { minLength: 1, maxLength: 12 }))
     .map(([{ bytes }, changes]) =>
@@ -156,7 +156,7 @@ export function mutated(format: TranscriptFormat): fc.Arbitrary<Buffer> {
 }
 
 /** All keys and short strings of an agent's real lines. */
-function vocabulary(format: TranscriptFormat): { readonly keys: string[]; readonly strings: string[] } {
+function vocabulary(format: FormatName): { readonly keys: string[]; readonly strings: string[] } {
   const keys = new Set<string>();
   const strings = new Set<string>();
   function learn(value: unknown): void {
@@ -191,7 +191,7 @@ const oddValue = fc.oneof(
 );
 
 /** One line of a real file with one of its values replaced, doubled or taken out. */
-function madeUpLine(format: TranscriptFormat): fc.Arbitrary<Buffer> {
+function madeUpLine(format: FormatName): fc.Arbitrary<Buffer> {
   const { keys, strings } = vocabulary(format);
   const real = fixtures
     .filter((fixture) => fixture.format === format)
@@ -228,7 +228,7 @@ function madeUpLine(format: TranscriptFormat): fc.Arbitrary<Buffer> {
 }
 
 /** A file of lines that look like the agent's own and are not. */
-export function madeUp(format: TranscriptFormat): fc.Arbitrary<Buffer> {
+export function madeUp(format: FormatName): fc.Arbitrary<Buffer> {
   return fc
     .array(madeUpLine(format), { minLength: 5, maxLength: 40, size: "max" })
     .map((lines) => Buffer.concat(lines));

@@ -1,7 +1,7 @@
-import { createWorktrees } from "../../src/coding/worktrees/worktrees.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { openDatabase } from "../../src/storage/database.ts";
+import { createWorktrees } from "../../src/worktrees/worktrees.ts";
 
 /** For tests that kill it: makes a worktree, or closes one, in a process of its own. */
 const [task = "", storePath = "", home = "", sessionId = "", dir = "", branch = ""] = process.argv.slice(2);

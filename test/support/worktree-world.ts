@@ -3,11 +3,11 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
-import type { NewWorktree } from "../../src/coding/worktrees/worktree-deps.ts";
-import { createWorktrees, type Worktrees, type WorktreesOptions } from "../../src/coding/worktrees/worktrees.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import { silentLog } from "../../src/core/log.ts";
+import type { NewWorktree } from "../../src/worktrees/worktree-deps.ts";
+import { createWorktrees, type Worktrees, type WorktreesOptions } from "../../src/worktrees/worktrees.ts";
 import { openSqliteTestStore, type TestStore } from "./database.ts";
 import { makeTestFolder } from "./test-folder.ts";
 

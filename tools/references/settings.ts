@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { configFileSchema, otherVariables, type SettingSource, settingSources } from "../../src/settings.ts";
+import { configFileSchema, otherVariables, type SettingSource, settingSources } from "../../src/app/settings.ts";
 import { type JsonSchema, jsonSchemaSchema, typeInWords } from "./json-schema.ts";
 import { code, generatedHead, table } from "./markdown.ts";
 

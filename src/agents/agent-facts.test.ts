@@ -1,0 +1,25 @@
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { createAgentFacts } from "./agent-facts.ts";
+
+test("a program that told no version is asked again, but not at once; one that did is not", async () => {
+  const clock = createFakeClock();
+  const facts = createAgentFacts(clock);
+  const folder = await makeTempFolder();
+  const binary = join(folder, "agent");
+  await writeFile(binary, `#!/bin/sh\nread answer <"$0.answer" && echo "agent $answer"\n`);
+  await chmod(binary, 0o755);
+  const version = () => facts.version(binary, { PATH: "/usr/bin:/bin" });
+  expect(await version()).toBeNull();
+  await writeFile(`${binary}.answer`, "1.2.3\n");
+  expect(await version()).toBeNull();
+  await clock.advance(30_000);
+  expect(await version(), "nobody waits for it twice").toBeNull();
+  await expect.poll(version).toBe("1.2.3");
+  await writeFile(`${binary}.answer`, "1.2.4\n");
+  await clock.advance(3_600_000);
+  expect(await version()).toBe("1.2.3");
+});

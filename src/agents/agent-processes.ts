@@ -1,0 +1,124 @@
+import { closeSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { basename } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { isErrno } from "../core/errors.ts";
+import { type ProcessRow, processRow } from "../platform/process-table.ts";
+import type { Environment } from "./template.ts";
+
+/** A live process of an agent, by what the kernel tells. */
+export interface AgentProcess {
+  readonly row: ProcessRow;
+  /** What follows its program. */
+  readonly options: readonly string[];
+  readonly cwd: string;
+}
+
+// More processes than run on a machine that one person works on; each costs a look at its arguments.
+const maxProcesses = 10_000;
+/** The interpreter, its own options and the script come first. */
+const maxLeadingArguments = 12;
+// To look at one takes some 15 µs, and nobody else is served meanwhile; between two slices whoever waits has a turn.
+const sliceMs = 2;
+// Enough for every option; a prompt may be of any length.
+const argumentBuffer = Buffer.allocUnsafe(16 * 1024);
+
+/**
+ * The live processes of a program that this user may look at. Linux only: elsewhere none are told.
+ *
+ * @param word stands in the arguments of each of them @param program its name or path, or that of its script
+ */
+export async function agentProcesses(word: string, program: RegExp): Promise<readonly AgentProcess[]> {
+  if (process.platform !== "linux") return [];
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found: AgentProcess[] = [];
+  let until = performance.now() + sliceMs;
+  for (const pid of pids.slice(0, maxProcesses)) {
+    if (performance.now() > until) {
+      await setImmediate();
+      until = performance.now() + sliceMs;
+    }
+    const one = agentProcess(pid, word, program);
+    if (one !== null) found.push(one);
+  }
+  return found;
+}
+
+function agentProcess(pid: number, word: string, program: RegExp): AgentProcess | null {
+  const options = optionsOf(argumentsOf(pid, word), program);
+  if (options === null) return null;
+  const row = processRow(pid);
+  const cwd = linkOf(`/proc/${pid}/cwd`);
+  return row === undefined || row.zombie || cwd === null ? null : { row, options, cwd };
+}
+
+/** What follows the program in its arguments, behind an interpreter or not; null for another program. Pure. */
+export function optionsOf(argv: readonly string[], program: RegExp): readonly string[] | null {
+  const at = argv.slice(0, maxLeadingArguments).findIndex((argument) => program.test(argument));
+  const [interpreter = "", ...interpreterOptions] = argv.slice(0, Math.max(0, at));
+  if (at === -1 || interpreterOptions.some((option) => !option.startsWith("-"))) return null;
+  if (at > 0 && !/^(?:node|bun)/.test(basename(interpreter))) return null;
+  return argv.slice(at + 1);
+}
+
+/** The first value of one of these options that is an id; null when none is. Pure. @param name with the value of `--name=value` in a group */
+export function idIn(options: readonly string[], name: RegExp, isId: (value: string) => boolean): string | null {
+  for (const [index, option] of options.entries()) {
+    if (option === "--") break;
+    const found = name.exec(option);
+    const value = found === null ? "" : (found[1] ?? options[index + 1] ?? "");
+    if (isId(value)) return value;
+  }
+  return null;
+}
+
+/** The first arguments of a process that have `word` in them; of any other none. */
+export function argumentsOf(pid: number, word: string): readonly string[] {
+  let file: number;
+  try {
+    file = openSync(`/proc/${pid}/cmdline`, "r");
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EPERM")) return [];
+    throw error;
+  }
+  try {
+    const bytes = readSync(file, argumentBuffer, 0, argumentBuffer.length, 0);
+    if (!argumentBuffer.subarray(0, bytes).includes(word)) return [];
+    return argumentBuffer.toString("utf8", 0, bytes).split("\0").slice(0, -1);
+  } catch (error) {
+    if (isErrno(error, "ESRCH")) return []; // gone
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** These variables of a process's environment, as far as they are set. */
+export function variablesOf(pid: number, names: readonly string[]): Environment {
+  const pairs = readProc(`/proc/${pid}/environ`).split("\0");
+  return Object.fromEntries(
+    pairs.flatMap((pair) => {
+      const [name = ""] = pair.split("=", 1);
+      return names.includes(name) ? [[name, pair.slice(name.length + 1)]] : [];
+    }),
+  );
+}
+
+/** Where a link leads; null when it is gone, or another user's. */
+export function linkOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** The text of a file in /proc; empty when it is gone, or another user's. */
+export function readProc(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EPERM")) return "";
+    throw error;
+  }
+}

@@ -1,0 +1,322 @@
+import { z } from "zod";
+import type { TurnState } from "../../transcripts/index.ts";
+import {
+  cut,
+  type Fields,
+  fieldsAt,
+  interruptLast,
+  messageFormSchema,
+  noFacts,
+  parseLine,
+  pathAt,
+  type SavedIndexer,
+  savedIndexerSchema,
+  stringAt,
+  type TurnIndexer,
+  type TurnMark,
+  timeOf,
+} from "../../transcripts/index.ts";
+import { codexErrorMessage, codexNeeds, codexResetsAt } from "./codex-failure.ts";
+import {
+  type CodexForm,
+  type CodexLine,
+  codexEnding,
+  codexFormRank,
+  codexLineKind,
+  codexPayload,
+  codexPromptText,
+  codexTotalTokens,
+  isOfOtherThread,
+  isUsersOwnAction,
+} from "./codex-lines.ts";
+
+/** Enough of the first prompt to make a title of it. */
+const promptCharacters = 1_000;
+
+/** A state with more than this is not put by: such a file is read anew when it grows. */
+const maxSavedMarks = 1_000;
+const maxSavedCharacters = 50_000;
+
+const savedSchema = savedIndexerSchema.extend({
+  format: z.literal("codex"),
+  form: messageFormSchema,
+  unanswered: z.object({ form: messageFormSchema, text: z.string() }).nullable(),
+  tellsTurns: z.boolean(),
+  // States that an older version saved do not have it.
+  turnIsOver: z.boolean().default(false),
+  hasMeta: z.boolean(),
+  totalTokens: z.number().nullable(),
+  usageStart: z.int().nullable(),
+});
+
+type SavedCodex = z.infer<typeof savedSchema>;
+
+/** Lines that say nothing of a turn. */
+const beside: ReadonlySet<CodexLine["kind"]> = new Set(["meta", "context", "other", "unreadable"]);
+
+/** Finds turns and facts in a rollout of Codex, from its beginning or from where another one stood. */
+export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
+  const from = savedSchema.safeParse(saved).data ?? null;
+  const marks: TurnMark[] = [...(from?.marks ?? [])];
+  const turnsBefore = from?.turnsBefore ?? 0;
+  const facts = { ...(from?.facts ?? noFacts()) };
+  /** The newest form that a prompt or answer of this file had so far. */
+  let form: CodexForm = from?.form ?? "responses";
+  /** The form and text of the last prompt, while nothing answered it. */
+  let unanswered: { readonly form: CodexForm; readonly text: string } | null = from?.unanswered ?? null;
+  /** Whether the file tells when turns begin and end; the older ones do not. */
+  let tellsTurns = from?.tellsTurns ?? false;
+  /** Whether the file said that the last turn ended: a command that goes on longer is told of after that, and begins no turn. */
+  let turnIsOver = from?.turnIsOver ?? false;
+  let hasMeta = from?.hasMeta ?? false;
+  /** Lines since the last pause, not parsed: only the last readable one of each kind says something new. */
+  let outputs: Buffer[] = [];
+  let contexts: Buffer[] = [];
+  let usages: Buffer[] = [];
+  /** The newest token count: while its bytes are there the line, then what it says of limits. */
+  let newestUsage: Buffer | null = null;
+  let limitEnds: string | null = null;
+  let totalTokens: number | null = from?.totalTokens ?? null;
+  /** Offset of the first token count after the last prompt: older versions write it in front of the answer that it counts. */
+  let usageStart: number | null = from?.usageStart ?? null;
+
+  function meta(bytes: Buffer): boolean {
+    if (hasMeta) return true; // a fork repeats its parent's
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    hasMeta = true;
+    settle();
+    const payload = codexPayload(line);
+    facts.agentSessionId = stringAt(payload, "id");
+    facts.cwd = pathAt(payload, "cwd");
+    facts.branch = stringAt(fieldsAt(payload, "git"), "branch");
+    facts.createdAt = timeOf(payload) ?? timeOf(line);
+    facts.updatedAt = facts.createdAt;
+    if (payload["history_mode"] === "paginated") form = "items";
+    if (payload["history_mode"] === "legacy") form = "events";
+    return true;
+  }
+
+  function prompt(of: CodexForm, bytes: Buffer, offset: number): boolean {
+    if (of === "responses" && form !== "responses") return true;
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    const payload = codexPayload(line);
+    if (isOfOtherThread(payload, facts.agentSessionId)) return true;
+    const text = codexPromptText(payload);
+    if (text === null) {
+      if (of === "responses") facts.cwd ??= /<cwd>([^<]+)<\/cwd>/.exec(JSON.stringify(payload))?.[1] ?? null;
+      return true;
+    }
+    const newer = codexFormRank[of] > codexFormRank[form];
+    if (newer) form = of;
+    if (unanswered !== null && unanswered.form !== of) {
+      if (newer && unanswered.form === "responses") dropUnanswered();
+      else if (unanswered.text === text) return true;
+    }
+    if (marks.length === 0) facts.firstPrompt = cut(text, promptCharacters);
+    settle();
+    marks.push({ role: "user", start: offset, firstLineBytes: bytes.length });
+    usageStart = null;
+    unanswered = { form: of, text };
+    facts.lastTurn = { kind: "open" };
+    turnIsOver = false;
+    seen(line);
+    return true;
+  }
+
+  /** Takes back the prompts that were only guessed from the model's input, now that a newer form tells the real one. */
+  function dropUnanswered(): void {
+    while (marks.at(-1)?.role === "user") marks.pop();
+  }
+
+  function output(bytes: Buffer, offset: number, ends: boolean): boolean {
+    if (marks.at(-1)?.role !== "assistant") {
+      const line = parseLine(bytes);
+      if (line === null) return false;
+      const payload = codexPayload(line);
+      if (isOfOtherThread(payload, facts.agentSessionId) || isUsersOwnAction(payload)) return true;
+      settle();
+      const { agentSessionId, model } = facts;
+      const before = { agentSessionId, model, form, totalTokens };
+      marks.push({ role: "assistant", start: usageStart ?? offset, firstLineBytes: bytes.length, before });
+      seen(line);
+    }
+    unanswered = null;
+    usageStart = null;
+    putOff(bytes);
+    if (!turnIsOver) facts.lastTurn = ends && !tellsTurns ? { kind: "ended" } : { kind: "open" };
+    return true;
+  }
+
+  function failure(error: unknown): TurnState {
+    const needs = codexNeeds(error);
+    readLimits();
+    const resetsAt = needs === "limit_reset" ? limitEnds : null;
+    return {
+      kind: "failed",
+      message: codexErrorMessage(error),
+      ...(needs === undefined ? {} : { needs }),
+      ...(resetsAt === null ? {} : { resetsAt }),
+    };
+  }
+
+  function readLimits(): void {
+    const line = newestUsage === null ? null : parseLine(newestUsage);
+    if (line !== null) limitEnds = codexResetsAt(codexPayload(line));
+    newestUsage = null;
+  }
+
+  function usage(bytes: Buffer, offset: number): void {
+    newestUsage = bytes;
+    if (marks.at(-1)?.role === "user") usageStart ??= offset;
+    else usages.push(bytes);
+  }
+
+  function complete(bytes: Buffer): boolean {
+    const ending = codexEnding(bytes);
+    const line = ending === "error" ? parseLine(bytes) : null;
+    if (ending === "error" && line === null) return false;
+    tellsTurns = true;
+    turnIsOver = true;
+    putOff(bytes);
+    if (line !== null) facts.lastTurn = failure(codexPayload(line)["error"]);
+    else if (facts.lastTurn.kind === "open") {
+      // Versions before 0.14x tell no error; they only leave the prompt without an answer.
+      const unansweredEnd = ending === "silent" && marks.at(-1)?.role === "user";
+      facts.lastTurn = unansweredEnd
+        ? { kind: "failed", message: "The turn ended without an answer." }
+        : { kind: "ended" };
+    }
+    return true;
+  }
+
+  function mark(bytes: Buffer, kind: "open" | "aborted"): boolean {
+    tellsTurns = true;
+    turnIsOver = kind === "aborted";
+    putOff(bytes);
+    if (marks.length > 0) facts.lastTurn = { kind };
+    if (kind === "aborted" && isInterruption(bytes)) interruptLast(marks);
+    return true;
+  }
+
+  function failed(bytes: Buffer): boolean {
+    const line = parseLine(bytes);
+    if (line === null) return false;
+    putOff(bytes);
+    if (marks.length > 0) facts.lastTurn = failure(codexPayload(line));
+    return true;
+  }
+
+  /** Only for its time; the oldest files have none. */
+  function putOff(bytes: Buffer): void {
+    if (bytes.includes('"timestamp"')) outputs.push(bytes);
+  }
+
+  function seen(line: Fields): void {
+    settle();
+    const time = timeOf(line);
+    facts.createdAt ??= time;
+    facts.updatedAt = time ?? facts.updatedAt;
+  }
+
+  function settle(): void {
+    facts.model = lastOf(contexts, (line) => stringAt(codexPayload(line), "model")) ?? facts.model;
+    facts.updatedAt = lastOf(outputs, timeOf) ?? facts.updatedAt;
+    totalTokens = lastOf(usages, (line) => codexTotalTokens(codexPayload(line))) ?? totalTokens;
+    outputs = [];
+    contexts = [];
+    usages = [];
+  }
+
+  function save(): SavedCodex | null {
+    // The last prompts can still be taken back, down to the answer before them.
+    const kept = marks.slice(
+      Math.max(
+        0,
+        marks.findLastIndex(({ role }) => role === "assistant"),
+      ),
+    );
+    if (kept.length > maxSavedMarks || (unanswered?.text.length ?? 0) > maxSavedCharacters) return null;
+    return {
+      format: "codex",
+      turnsBefore: turnsBefore + marks.length - kept.length,
+      marks: kept,
+      facts: { ...facts },
+      form,
+      unanswered,
+      tellsTurns,
+      turnIsOver,
+      hasMeta,
+      totalTokens,
+      usageStart,
+    };
+  }
+
+  return {
+    marks,
+    turnsBefore,
+    facts,
+    save,
+    line(bytes, offset) {
+      const line = codexLineKind(bytes);
+      if (!beside.has(line.kind)) facts.turnLines++;
+      switch (line.kind) {
+        case "meta":
+          return meta(bytes);
+        case "prompt":
+          return prompt(line.form, bytes, offset);
+        case "answer":
+        case "thinking":
+          // An older form tells once more what the newer one told, or a compaction's summary.
+          return codexFormRank[line.form] < codexFormRank[form] || output(bytes, offset, line.kind === "answer");
+        case "plan":
+          return output(bytes, offset, true);
+        case "call":
+        case "action":
+          return output(bytes, offset, false);
+        case "result":
+          if (marks.at(-1)?.role === "assistant") putOff(bytes);
+          return true;
+        case "context":
+          contexts.push(bytes);
+          return true;
+        case "started":
+          return mark(bytes, "open");
+        case "aborted":
+          return mark(bytes, "aborted");
+        case "error":
+          return failed(bytes);
+        case "complete":
+          return complete(bytes);
+        case "usage":
+          usage(bytes, offset);
+          return true;
+        case "other":
+          return true;
+        case "unreadable":
+          return false;
+      }
+    },
+    pause() {
+      settle();
+      readLimits();
+    },
+  };
+}
+
+/** A turn also ends early where a review does, or where another one takes its place. */
+function isInterruption(bytes: Buffer): boolean {
+  const line = parseLine(bytes);
+  return line !== null && (stringAt(codexPayload(line), "reason") ?? "interrupted") === "interrupted";
+}
+
+/** What the last line that says something says. */
+function lastOf<T>(lines: readonly Buffer[], read: (line: Fields) => T | null): T | null {
+  for (const bytes of lines.toReversed()) {
+    const line = parseLine(bytes);
+    const said = line === null ? null : read(line);
+    if (said !== null) return said;
+  }
+  return null;
+}

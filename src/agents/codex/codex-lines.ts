@@ -1,0 +1,267 @@
+import type { MessageForm } from "../../transcripts/index.ts";
+import {
+  createPeek,
+  type Fields,
+  fieldsAt,
+  isFields,
+  listAt,
+  parseLine,
+  peekNull,
+  stringAt,
+  type Verdict,
+} from "../../transcripts/index.ts";
+
+/**
+ * Which generation of Codex wrote a line: `items` are the `item_completed` events of today, `events` the `user_message` and
+ * `agent_message` events before, `responses` the bare items of the model's API. A file may hold several, and each message then
+ * stands in it more than once: the newest form counts.
+ */
+export type CodexForm = MessageForm;
+
+/** Forms from the oldest to the newest, for comparisons. */
+export const codexFormRank = { responses: 1, events: 2, items: 3 } satisfies Record<CodexForm, number>;
+
+/** What a line of Codex is, told by its first bytes. */
+export type CodexLine =
+  | { readonly kind: "prompt"; readonly form: CodexForm }
+  | { readonly kind: "answer" | "thinking"; readonly form: CodexForm }
+  /** `action` is an item that stands for a tool call and its result at once. */
+  | {
+      readonly kind:
+        | "plan"
+        | "action"
+        | "call"
+        | "result"
+        | "usage"
+        | "meta"
+        | "context"
+        | "started"
+        | "complete"
+        | "aborted"
+        | "error";
+    }
+  | { readonly kind: "other" | "unreadable" };
+
+const other: CodexLine = { kind: "other" };
+const unreadable: CodexLine = { kind: "unreadable" };
+
+const ofEvent: Readonly<Record<string, CodexLine>> = {
+  user_message: { kind: "prompt", form: "events" },
+  agent_message: { kind: "answer", form: "events" },
+  agent_reasoning: { kind: "thinking", form: "events" },
+  agent_reasoning_raw_content: { kind: "thinking", form: "events" },
+  task_started: { kind: "started" },
+  turn_started: { kind: "started" },
+  task_complete: { kind: "complete" },
+  turn_complete: { kind: "complete" },
+  turn_aborted: { kind: "aborted" },
+  error: { kind: "error" },
+  token_count: { kind: "usage" },
+};
+
+const ofItem: Readonly<Record<string, CodexLine>> = {
+  UserMessage: { kind: "prompt", form: "items" },
+  EnteredReviewMode: { kind: "prompt", form: "items" },
+  AgentMessage: { kind: "answer", form: "items" },
+  Reasoning: { kind: "thinking", form: "items" },
+  Plan: { kind: "plan" },
+  CommandExecution: { kind: "action" },
+  FileChange: { kind: "action" },
+  McpToolCall: { kind: "action" },
+  WebSearch: { kind: "action" },
+};
+
+const ofResponse: Readonly<Record<string, CodexLine>> = {
+  reasoning: { kind: "thinking", form: "responses" },
+  function_call: { kind: "call" },
+  custom_tool_call: { kind: "call" },
+  local_shell_call: { kind: "call" },
+  web_search_call: { kind: "call" },
+  function_call_output: { kind: "result" },
+  custom_tool_call_output: { kind: "result" },
+  local_shell_call_output: { kind: "result" },
+};
+
+const responsePrompt: CodexLine = { kind: "prompt", form: "responses" };
+const responseAnswer: CodexLine = { kind: "answer", form: "responses" };
+
+const peek = createPeek([
+  ...[
+    "type",
+    "payload",
+    "id",
+    "instructions",
+    "item",
+    "role",
+    "message",
+    "user",
+    "assistant",
+    "error",
+    "last_agent_message",
+  ],
+  ...["session_meta", "turn_context", "token_usage_record", "event_msg", "response_item", "item_completed"],
+  ...Object.keys(ofEvent).filter((name) => name !== "error"),
+  ...Object.keys(ofItem),
+  ...Object.keys(ofResponse),
+]);
+
+/** Tells the kind of a line without parsing it. */
+export function codexLineKind(line: Buffer): CodexLine {
+  let found: CodexLine = other;
+  let type: string | null = null;
+  let hasId = false;
+  const readable = peek.members(line, 0, (key, at): Verdict => {
+    if (key === "type") {
+      type = peek.string(line, at) ?? "";
+      if (type === "session_meta") found = { kind: "meta" };
+      else if (type === "turn_context") found = { kind: "context" };
+      else if (type === "token_usage_record") found = { kind: "usage" };
+      else if (type === "event_msg" || type === "response_item") return "go_on";
+      // The oldest files hold the model's items as they are.
+      else found = responseKind(line, 0, type);
+      return "stop";
+    }
+    if (key === "payload") {
+      if (type === "event_msg") found = eventKind(line, at);
+      else if (type === "response_item") found = responseKind(line, at, peek.field(line, at, "type") ?? "");
+      return "stop";
+    }
+    if (key === "id") hasId = true;
+    if (key === "instructions" && hasId) {
+      found = { kind: "meta" };
+      return "stop";
+    }
+    return "go_on";
+  });
+  return readable ? found : unreadable;
+}
+
+function eventKind(line: Buffer, payload: number): CodexLine {
+  let found: CodexLine = other;
+  peek.members(line, payload, (key, at) => {
+    if (key === "type") {
+      const type = peek.string(line, at) ?? "";
+      if (type === "item_completed") return "go_on";
+      found = lookUp(ofEvent, type);
+      return "stop";
+    }
+    if (key !== "item") return "go_on";
+    found = lookUp(ofItem, peek.field(line, at, "type") ?? "");
+    return "stop";
+  });
+  return found;
+}
+
+function responseKind(line: Buffer, at: number, type: string): CodexLine {
+  if (type !== "message") return lookUp(ofResponse, type);
+  const role = peek.field(line, at, "role");
+  if (role === "user") return responsePrompt;
+  return role === "assistant" ? responseAnswer : other;
+}
+
+function lookUp(table: Readonly<Record<string, CodexLine>>, name: string): CodexLine {
+  return Object.hasOwn(table, name) ? (table[name] ?? other) : other;
+}
+
+/** How a `task_complete` line ended, told without parsing it: an error, no answer at all, or neither. */
+export function codexEnding(line: Buffer): "error" | "silent" | "fine" {
+  let ending: "error" | "silent" | "fine" = "fine";
+  peek.members(line, 0, (key, payload) => {
+    if (key !== "payload") return "go_on";
+    peek.members(line, payload, (name, at) => {
+      if (name === "error" && !peekNull(line, at)) ending = "error";
+      else if (name === "last_agent_message" && peekNull(line, at)) ending = "silent";
+      return ending === "error" ? "stop" : "go_on";
+    });
+    return "stop";
+  });
+  return ending;
+}
+
+/** The payload of a parsed line; of the oldest form the line itself. */
+export function codexPayload(line: Fields): Fields {
+  return isFields(line["payload"]) ? line["payload"] : line;
+}
+
+/** Context that Codex injects as the user, recognised by how it begins. */
+const injected = [
+  "<environment_context>",
+  "<user_instructions>",
+  "<permissions instructions>",
+  "<collaboration_mode>",
+  "<multi_agent",
+  "<apps_instructions>",
+  "<skills_instructions>",
+  "<skill>",
+  "<turn_aborted>",
+  "<subagent_notification>",
+  "<user_shell_command>",
+  "<user_action>",
+  "<INSTRUCTIONS>",
+  "# AGENTS.md instructions",
+];
+
+const editorContext = "# Context from my IDE setup:";
+const editorRequest = "## My request for Codex:\n";
+
+/** What the user said in a prompt line of any form; null when it is injected context. */
+export function codexPromptText(payload: Fields): string | null {
+  const item = fieldsAt(payload, "item");
+  if (item["type"] === "EnteredReviewMode") return `/review ${stringAt(item, "user_facing_hint") ?? ""}`.trim();
+  const kind = stringAt(payload, "kind");
+  if (kind === "user_instructions" || kind === "environment_context") return null;
+  const typed = stringAt(payload, "message") ?? ("content" in item ? contentText(item) : null);
+  const text = typed ?? contentText(payload);
+  const opening = text.trimStart();
+  if (typed === null && injected.some((beginning) => opening.startsWith(beginning))) return null;
+  const request = opening.startsWith(editorContext) ? text.indexOf(editorRequest) : -1;
+  const said = request < 0 ? text : text.slice(request + editorRequest.length);
+  return said === "" && !hasImages(payload) ? null : said || "[image]";
+}
+
+function hasImages(payload: Fields): boolean {
+  const content = [...listAt(payload, "content"), ...listAt(fieldsAt(payload, "item"), "content")];
+  const images = payload["images"] ?? payload["local_images"];
+  return (
+    (Array.isArray(images) && images.length > 0) || content.some((part) => /image/i.test(stringAt(part, "type") ?? ""))
+  );
+}
+
+/** The text parts under `content`, joined. */
+export function contentText(from: Fields): string {
+  const content = from["content"];
+  if (typeof content === "string") return content;
+  return listAt(from, "content")
+    .map((part) => stringAt(part, "text") ?? "")
+    .join("");
+}
+
+/** Whether an action is not the agent's: a command that the user ran in its terminal. */
+export function isUsersOwnAction(payload: Fields): boolean {
+  return fieldsAt(payload, "item")["source"] === "user_shell";
+}
+
+/** The session's token total in a `token_count`; null when it tells only rate limits. */
+export function codexTotalTokens(payload: Fields): number | null {
+  const total = fieldsAt(fieldsAt(payload, "info"), "total_token_usage")["total_tokens"];
+  return typeof total === "number" ? total : null;
+}
+
+/** Whether an event belongs to another thread, such as a sub-agent's. */
+export function isOfOtherThread(payload: Fields, agentSessionId: string | null): boolean {
+  const thread = stringAt(payload, "thread_id");
+  return thread !== null && agentSessionId !== null && thread !== agentSessionId;
+}
+
+/** Codex gives each sub-agent a rollout of its own, which says whose it is in its first line. */
+export function isSubagentRollout(bytes: Buffer): boolean {
+  if (!bytes.includes('"parent_thread_id"') && !bytes.includes('"subagent"')) return false;
+  const line = parseLine(bytes);
+  if (line === null) return false;
+  const meta = codexPayload(line);
+  return (
+    stringAt(meta, "parent_thread_id") !== null ||
+    stringAt(meta, "thread_source") === "subagent" ||
+    "subagent" in fieldsAt(meta, "source")
+  );
+}

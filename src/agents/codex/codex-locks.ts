@@ -1,0 +1,97 @@
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { isErrno } from "../../core/errors.ts";
+import { isUuid } from "../../core/ids.ts";
+import { processRow } from "../../platform/process-table.ts";
+import { descendantsOf, isAlive } from "../../platform/processes.ts";
+import type { ExternalHolder } from "../template.ts";
+
+/**
+ * Codex holds `<home>/thread-writer-locks/<id>.lock` with flock(2) while it writes a session (measured). Who holds it is told by
+ * the kernel, so sessions that start at the same time in one directory never get each other's id. Linux only: elsewhere
+ * nothing is told, and the SessionStart hook is.
+ */
+const locksFolder = "thread-writer-locks";
+// Far more than hold a lock on a machine that one person works on; each costs a look at its open files.
+const maxLockingProcesses = 1_000;
+
+/** The session that `pid` or a child of it writes; null when it holds no lock yet, or more than one. */
+export async function heldSession(home: string, pid: number): Promise<string | null> {
+  const pids = [pid, ...descendantsOf(pid).map((row) => row.pid)];
+  const held = new Set((await Promise.all(pids.map((one) => locksHeldBy(join(home, locksFolder), one)))).flat());
+  const [only] = held;
+  return held.size === 1 && only !== undefined ? only : null;
+}
+
+/** The live process that writes this session; null when none does. */
+export async function lockHolder(home: string, agentSessionId: string): Promise<number | null> {
+  if (!isUuid(agentSessionId)) return null;
+  const inode = await inodeOf(join(home, locksFolder, `${agentSessionId}.lock`));
+  if (inode === null) return null;
+  const pids = (await flocks()).filter((lock) => lock.inode === inode).map(({ pid }) => pid);
+  for (const pid of pids) {
+    const row = processRow(pid);
+    if (row === undefined || !isAlive(pid, row.startTime)) continue;
+    if ((await locksHeldBy(join(home, locksFolder), pid)).includes(agentSessionId)) return pid;
+  }
+  return null;
+}
+
+/** All sessions that live processes write: one look at the kernel's table of locks, then at the files of those who hold some. */
+export async function lockedSessions(home: string): Promise<ReadonlyMap<string, ExternalHolder>> {
+  const pids = new Set((await flocks()).map(({ pid }) => pid));
+  const found = await Promise.all(
+    [...pids].slice(0, maxLockingProcesses).map(async (pid) => {
+      const ids = await locksHeldBy(join(home, locksFolder), pid);
+      return ids.map((id) => [id, { pid, activity: null }] as const);
+    }),
+  );
+  return new Map(found.flat());
+}
+
+async function inodeOf(path: string): Promise<bigint | null> {
+  try {
+    return (await stat(path, { bigint: true })).ino;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return null;
+    throw error;
+  }
+}
+
+/** @see proc_locks(5): `1: FLOCK  ADVISORY  WRITE 7791 fe:00:2156279 0 EOF`. */
+async function flocks(): Promise<readonly { readonly pid: number; readonly inode: bigint }[]> {
+  const text = await readProc("/proc/locks");
+  return text.split("\n").flatMap((line) => {
+    const [, pid, inode] = /FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line) ?? [];
+    return pid === undefined || inode === undefined ? [] : [{ pid: Number(pid), inode: BigInt(inode) }];
+  });
+}
+
+/** Looks at the files that the process has open: the device numbers of /proc/locks are not those of stat(2) on every file system. */
+async function locksHeldBy(folder: string, pid: number): Promise<readonly string[]> {
+  const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []); // gone, another user's, or no /proc
+  const ids: string[] = [];
+  for (const descriptor of descriptors) {
+    const path = await readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => ""); // closed in the meantime
+    const id = /^(.+)\.lock$/.exec(basename(path))?.[1] ?? "";
+    if (!isUuid(id) || basename(dirname(path)) !== locksFolder) continue;
+    if (!(await sameFile(path, join(folder, `${id}.lock`)))) continue;
+    const info = await readProc(`/proc/${pid}/fdinfo/${descriptor}`);
+    if (/^lock:.*FLOCK/m.test(info)) ids.push(id);
+  }
+  return ids;
+}
+
+async function sameFile(one: string, other: string): Promise<boolean> {
+  const [first, second] = await Promise.all([inodeOf(one), inodeOf(other)]);
+  return first !== null && first === second;
+}
+
+async function readProc(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EPERM")) return "";
+    throw error;
+  }
+}

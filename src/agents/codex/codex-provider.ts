@@ -1,0 +1,75 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "smol-toml";
+import { isErrno } from "../../core/errors.ts";
+import type { Environment } from "../template.ts";
+import { tomlString } from "./toml.ts";
+
+/** As much of `config.toml` as a start needs. */
+export interface CodexConfig {
+  /** Whether the person chose a provider or a place for the log-in: then nothing is added. */
+  readonly choosesProvider: boolean;
+  /** Where they said the vendor's API is. */
+  readonly openAiUrl: string | null;
+  readonly developerInstructions: string | null;
+}
+
+/** Reads `config.toml`; one that does not parse is the person's to repair, and Codex says so on its screen. */
+export async function readCodexConfig(home: string): Promise<CodexConfig> {
+  let config: Readonly<Record<string, unknown>>;
+  try {
+    config = parse(await readFile(join(home, "config.toml"), "utf8"));
+  } catch (error) {
+    const choosesProvider = !isErrno(error, "ENOENT", "ENOTDIR"); // not readable: keep what it may say
+    return { choosesProvider, openAiUrl: null, developerInstructions: null };
+  }
+  const store = config["cli_auth_credentials_store"];
+  const provider = config["model_provider"];
+  return {
+    choosesProvider:
+      (provider !== undefined && provider !== "openai") || // the built-in one needs a log-in, and there is none
+      config["profile"] !== undefined ||
+      config["oss_provider"] !== undefined ||
+      (store !== undefined && store !== "file"),
+    openAiUrl: textOf(config["openai_base_url"]),
+    developerInstructions: textOf(config["developer_instructions"]),
+  };
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** The variables that Codex knows as API keys, the first one set is taken. */
+export const codexKeyVariables = ["OPENAI_API_KEY", "CODEX_API_KEY"] as const;
+
+const openAiUrl = "https://api.openai.com/v1";
+
+/**
+ * Codex's terminal reads no key variable by itself (measured). When one is set, nobody is logged in and no provider is chosen, a
+ * provider for this launch alone makes the key work: nothing is written, nothing replaced.
+ */
+export async function keyProviderArguments(
+  home: string,
+  config: CodexConfig,
+  env: Environment,
+): Promise<readonly string[]> {
+  const variable = codexKeyVariables.find((name) => Boolean(env[name]));
+  if (variable === undefined || config.choosesProvider || (await exists(join(home, "auth.json")))) return [];
+  const provider = [
+    `name="OpenAI"`,
+    `base_url=${tomlString(config.openAiUrl ?? (env["OPENAI_BASE_URL"] || openAiUrl))}`,
+    `env_key=${tomlString(variable)}`,
+    `wire_api="responses"`,
+  ].join(",");
+  return ["-c", `model_provider="openai-key"`, "-c", `model_providers.openai-key={${provider}}`];
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await readFile(path);
+    return true;
+  } catch (error) {
+    return !isErrno(error, "ENOENT", "ENOTDIR");
+  }
+}

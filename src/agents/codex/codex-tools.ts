@@ -1,0 +1,168 @@
+import { type Fields, fieldsAt, isFields, listAt, stringAt, toolInput, toolResult } from "../../transcripts/index.ts";
+import type { ToolResult } from "../../wire/turn.ts";
+
+/** A tool call as a turn shows it. */
+export interface CodexCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly result: ToolResult | null;
+}
+
+/** A call line: a function call, a custom tool call, a call of the oldest shell tool or a web search. */
+export function codexCall(payload: Fields, fallbackId: string): CodexCall {
+  const type = stringAt(payload, "type");
+  const id = stringAt(payload, "call_id") ?? stringAt(payload, "id") ?? fallbackId;
+  if (type === "function_call") {
+    const input = parsedOr(stringAt(payload, "arguments") ?? "");
+    return { id, name: stringAt(payload, "name") ?? "function", input: toolInput(input), result: null };
+  }
+  if (type === "custom_tool_call") {
+    const input = toolInput(payload["input"] ?? null);
+    return { id, name: stringAt(payload, "name") ?? "tool", input, result: null };
+  }
+  const input = toolInput(payload["action"] ?? null);
+  if (type === "web_search_call") return { id, name: "web_search", input, result: toolResult(true, "") };
+  return { id, name: "shell", input, result: null };
+}
+
+/** A result line. */
+export function codexResult(payload: Fields): { readonly id: string; readonly result: ToolResult } | null {
+  const id = stringAt(payload, "call_id");
+  if (id === null) return null;
+  const output = payload["output"];
+  const told = isFields(output) ? output["success"] : undefined;
+  const text = outputText(output);
+  const shell = parsedOr(text);
+  if (isFields(shell) && typeof shell["output"] === "string") {
+    const exitCode = fieldsAt(shell, "metadata")["exit_code"];
+    return { id, result: toolResult(exitCode === undefined || exitCode === 0, withExit(exitCode, shell["output"])) };
+  }
+  const ok = typeof told === "boolean" ? told : soundsFine(text);
+  return { id, result: toolResult(ok, withExit(exitOfHead(text), text.replace(outputHeader, ""))) };
+}
+
+/** How a command failed, as Claude Code writes it: else nobody who reads the turn would know. */
+function withExit(exitCode: unknown, output: string): string {
+  const failed = typeof exitCode === "number" && exitCode !== 0 && !output.startsWith("Exit code ");
+  return failed ? `Exit code ${exitCode}${output === "" ? "" : `\n${output}`}` : output;
+}
+
+/** What Codex writes in front of a command's output for the model. */
+const outputHeader =
+  /^(?:Chunk ID: \S+\n)?(?:Exit code: -?\d+\n)?(?:Wall time: [^\n]*\n)?(?:Process exited with code -?\d+\n)?(?:(?:Original token count|Total output lines): \d+\n)?Output:\n/;
+
+function outputText(output: unknown): string {
+  if (typeof output === "string") return output;
+  if (Array.isArray(output)) {
+    return output
+      .filter(isFields)
+      .map((part) => stringAt(part, "text") ?? (/image/.test(stringAt(part, "type") ?? "") ? "[image]" : ""))
+      .join("");
+  }
+  return isFields(output) ? outputText(output["content"]) : "";
+}
+
+/** Codex writes how a tool ended into the head of its output. */
+function soundsFine(text: string): boolean {
+  const exit = exitOfHead(text);
+  if (exit !== null) return exit === 0;
+  const head = text.slice(0, 400);
+  return !/^(aborted|unsupported (custom tool )?call|Script (failed|error)|exec_command failed|apply_patch verification failed)/.test(
+    head,
+  );
+}
+
+function exitOfHead(text: string): number | null {
+  const head = text.slice(0, 400);
+  const exit = /^Exit code: (-?\d+)/.exec(head) ?? /^Process exited with code (-?\d+)/m.exec(head);
+  return exit === null ? null : Number(exit[1]);
+}
+
+/** An item that stands for a whole tool call; null for one that does not. */
+export function codexAction(item: Fields): CodexCall | null {
+  const id = stringAt(item, "id");
+  if (id === null) return null;
+  const fine = item["status"] === "completed";
+  switch (item["type"]) {
+    case "CommandExecution": {
+      const exitCode = item["exit_code"];
+      const output =
+        stringAt(item, "aggregated_output") ?? `${stringAt(item, "stdout") ?? ""}${stringAt(item, "stderr") ?? ""}`;
+      const input = toolInput({ command: commandLine(item["command"]), cwd: plainPath(stringAt(item, "cwd")) });
+      const ok = typeof exitCode === "number" ? exitCode === 0 : fine;
+      return {
+        id,
+        name: "exec_command",
+        input,
+        result: ended(item) ? toolResult(ok, withExit(exitCode, output)) : null,
+      };
+    }
+    case "FileChange": {
+      const output = `${stringAt(item, "stdout") ?? ""}${stringAt(item, "stderr") ?? ""}`;
+      const input = toolInput({ changes: item["changes"] ?? null });
+      return { id, name: "apply_patch", input, result: ended(item) ? toolResult(fine, output) : null };
+    }
+    case "McpToolCall": {
+      const name = `mcp__${stringAt(item, "server") ?? ""}__${stringAt(item, "tool") ?? ""}`;
+      const input = toolInput(item["arguments"] ?? null);
+      return { id, name, input, result: ended(item) ? mcpResult(item, fine) : null };
+    }
+    case "WebSearch":
+      return {
+        id,
+        name: "web_search",
+        input: toolInput({ query: item["query"] ?? null }),
+        result: toolResult(true, ""),
+      };
+    default:
+      return null;
+  }
+}
+
+function ended(item: Fields): boolean {
+  return item["status"] !== "in_progress" && item["status"] !== "inProgress";
+}
+
+function mcpResult(item: Fields, fine: boolean): ToolResult {
+  const error = item["error"];
+  if (typeof error === "string") return toolResult(false, error);
+  if (isFields(error)) return toolResult(false, stringAt(error, "message") ?? "The tool failed.");
+  const outer = fieldsAt(item, "result");
+  const result = isFields(outer["Ok"]) ? outer["Ok"] : outer;
+  const failure = stringAt(outer, "Err");
+  if (failure !== null) return toolResult(false, failure);
+  const isError = result["isError"] === true || result["is_error"] === true;
+  const text = listAt(result, "content")
+    .map((part) => stringAt(part, "text") ?? "")
+    .join("\n");
+  return toolResult(fine && !isError, text);
+}
+
+/** What the agent ran: the script of `bash -lc` rather than the wrapping. */
+function commandLine(command: unknown): string {
+  if (typeof command === "string") return command;
+  if (!Array.isArray(command)) return "";
+  const words = command.filter((word) => typeof word === "string");
+  const script = words[2];
+  if (words.length === 3 && script !== undefined && /^-l?c$/.test(words[1] ?? "")) return script;
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
+}
+
+function plainPath(path: string | null): string | null {
+  if (path === null || !path.startsWith("file://")) return path;
+  try {
+    return decodeURIComponent(path.slice("file://".length));
+  } catch {
+    return path.slice("file://".length); // a stray % : the path as it stands
+  }
+}
+
+function parsedOr(text: string): unknown {
+  if (!text.startsWith("{") && !text.startsWith("[")) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // not JSON after all
+  }
+}

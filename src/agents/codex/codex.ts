@@ -1,0 +1,179 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { runCommand } from "../../platform/run-command.ts";
+import type { PermissionMode } from "../../wire/coding.ts";
+import { clearRows, typedText } from "../composer-text.ts";
+import { findInDayFolders, uuidFile } from "../find-transcript.ts";
+import { createHolderMemory } from "../holder-memory.ts";
+import { parsePayload, sharedEvent } from "../hook-payload.ts";
+import { type DialogForm, readDialog } from "../screen-dialog.ts";
+import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "../template.ts";
+import { nativeCodex } from "./codex-binary.ts";
+import { type CodexHook, trustedHookArguments } from "./codex-hooks.ts";
+import { instructionsArguments } from "./codex-instructions.ts";
+import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
+import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
+import { checkCodexSandbox } from "./codex-sandbox.ts";
+import { tomlTable } from "./toml.ts";
+
+/** Approval policy and sandbox. In a read-only sandbox every write and every command of weight has to be asked for. */
+const policies = {
+  ask: ["on-request", "read-only"],
+  edits: ["on-request", "workspace-write"],
+  all: ["never", "danger-full-access"],
+} satisfies Record<PermissionMode, readonly [string, string]>;
+
+const statusTimeoutMs = 10_000;
+
+/** Codex CLI, as measured with 0.169.0. */
+export const codex: AgentTemplate = {
+  name: "codex",
+  aliases: ["agent_b"],
+  displayName: "Codex CLI",
+  binaryName: "codex",
+  npmPackage: "@openai/codex",
+  keyVariables: codexKeyVariables,
+  nestingVariables: [
+    "CODEX_CI",
+    "CODEX_SANDBOX*",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "CODEX_TOOL_CALL_ID",
+    "CODEX_VERSION",
+    "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
+    "CODEX_MANAGED_*",
+  ],
+  idRegime: "discovered",
+  transcriptFormat: "codex",
+  hasHooks: true,
+  readyBy: "composer",
+  commandPrefixes: ["/", "!"],
+  commandWords: [],
+  readsMentions: false,
+  accepts: { model: true, systemPrompt: "file", prompt: true },
+  paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: "\x07" },
+  interruptKeys: "\x1b",
+  // It waits for the browser at a port of this machine, 1455.
+  loginArgs: ["login"],
+  codeLoginArgs: ["login", "--device-auth"],
+  plan,
+  parseHook: (payload) => parsePayload(payload, sharedEvent),
+  composerPainted: (lines) => composerRows(lines) !== null,
+  composer: {
+    text: ({ lines, bright }) => {
+      const rows = composerRows(lines, bright ?? []);
+      return bright === null || rows === null ? null : typedText(rows, /^›/);
+    },
+    clearKeys: clearRows,
+    pastedWord: /\[Pasted Content \d+ chars\](?: #\d+)?\s*$/,
+    mayHoldEnter: false,
+    getsPromptBack: false,
+  },
+  readDialog: (lines) => readDialog(lines, dialogs),
+  transcriptRoots: (env) => [join(homeOf(env), "sessions")],
+  transcriptPlaces: (env) => [
+    {
+      root: join(homeOf(env), "sessions"),
+      names: [/^\d+$/, /^\d+$/, /^\d+$/, uuidFile("rollout-.*-", ["jsonl", "jsonl\\.zst"])],
+    },
+  ],
+  findTranscript: (agentSessionId, env) => findInDayFolders(join(homeOf(env), "sessions"), agentSessionId),
+  discoverSessionId: ({ pid, env }) => heldSession(homeOf(env), pid),
+  async externalHolder(agentSessionId, env) {
+    const pid = await lockHolder(homeOf(env), agentSessionId);
+    return pid === null ? null : { pid, activity: null };
+  },
+  externalSessions: (env) => recentSessions(homeOf(env)),
+  // Codex writes no state file that tells.
+  liveState: async () => null,
+  liveStatePath: () => null,
+  loginState,
+  checkSandbox: (binary, env) => checkCodexSandbox(binary, { env, home: homeOf(env) }),
+};
+
+/** As painted by 0.156.0, 0.159.3 and 0.169.0. */
+const dialogs: DialogForm = {
+  cursors: "›>",
+  known: [
+    { title: "Trust this folder?", sign: /^ +Folder access$|Do you trust the contents of this directory\?/ },
+    { title: "Log in", sign: /^ +Welcome to Codex/ },
+    { title: "Review hooks?", sign: /^ +Hooks need review$/ },
+    {
+      title: "Permission",
+      sign: /^ +Would you like to \S/,
+      decides: { allow: /^Yes, proceed\b/, deny: /^No, / },
+    },
+  ],
+};
+
+const recentSessions = createHolderMemory(lockedSessions);
+
+function homeOf(env: Environment): string {
+  return env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex");
+}
+
+async function plan(request: LaunchRequest): Promise<LaunchPlan> {
+  const home = homeOf(request.env);
+  const { binary, env } = await nativeCodex(request.binary);
+  const config = await readCodexConfig(home);
+  const [approval, sandbox] = policies[request.permissionMode];
+  const settings = ["check_for_update_on_startup=false", "analytics.enabled=false"];
+  if (request.trustDir) settings.push(`projects=${tomlTable([[request.dir, `{trust_level="trusted"}`]])}`);
+  // They replace the user's own instructions, so these go first.
+  const instructions = [config.developerInstructions, request.systemPrompt].filter((text) => text !== null);
+  const profile =
+    request.systemPrompt === null
+      ? []
+      : await instructionsArguments(instructions.join("\n\n"), { home, launchDir: request.launchDir });
+  const argv: [string, ...string[]] = [
+    binary,
+    ...(request.kind === "resume" ? ["resume"] : []),
+    // Else a daemon and an updater outlive the terminal.
+    "--no-daemon",
+    // On resume too: a changed directory opens a dialog. By no name, which may lead elsewhere by now: the one that it was started in.
+    "-C",
+    ".",
+    "-a",
+    approval,
+    "-s",
+    sandbox,
+    ...(request.model === null ? [] : [`--model=${request.model}`]),
+    ...profile,
+    ...settings.flatMap((setting) => ["-c", setting]),
+    ...(await keyProviderArguments(home, config, request.env)),
+    ...(await trustedHookArguments(binary, hookOf(request), request.env)),
+    ...positionals(request),
+  ];
+  return { argv, env };
+}
+
+function hookOf({ hookCommand: command, permissionTimeoutMs }: LaunchRequest): CodexHook {
+  return { command, permissionTimeoutMs };
+}
+
+/** After `--`, so that nothing is ever read as a flag. */
+function positionals({ kind, sessionId, prompt }: LaunchRequest): readonly string[] {
+  const values = [...(kind === "resume" ? [sessionId] : []), ...(prompt === null ? [] : [prompt])];
+  return values.length === 0 ? [] : ["--", ...values];
+}
+
+async function loginState(binary: string, env: Environment): Promise<LoginState> {
+  const native = await nativeCodex(binary);
+  const { exitCode } = await runCommand([native.binary, "login", "status"], { env, timeoutMs: statusTimeoutMs });
+  if (exitCode === 0) return "logged_in";
+  if (codexKeyVariables.some((name) => Boolean(env[name]))) return "key_variable";
+  return exitCode === 1 ? "logged_out" : "unknown";
+}
+
+/**
+ * From the last prompt sign that is no choice of a dialog to the line of model and directory below it, out of `from`. While Codex still
+ * starts, that line is missing, or is "Waiting for startup · esc cancel" when a prompt was typed already.
+ */
+function composerRows(lines: readonly string[], from = lines): readonly string[] | null {
+  const row = lines.findLastIndex((line) => /^›(?:\s|$)/.test(line));
+  if (row === -1 || /^›\s+\d+\.\s/.test(lines[row] ?? "")) return null;
+  const isStatus = (line: string | undefined): boolean => / · (?!esc cancel)/.test(line ?? "");
+  if (!lines.slice(row + 1).some(isStatus)) return null;
+  const end = lines.findLastIndex((line, at) => at > row && line.trim() === "" && isStatus(lines[at + 1]));
+  return from.slice(row, end === -1 ? row + 1 : end);
+}

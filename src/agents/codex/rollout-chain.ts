@@ -1,0 +1,116 @@
+import { readdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { isErrno } from "../../core/errors.ts";
+import { isUuid } from "../../core/ids.ts";
+import type { LineSource } from "../../transcripts/index.ts";
+import { type ChainLink, chainedSource, fieldsAt, parseLine, stringAt } from "../../transcripts/index.ts";
+
+/** Today's first lines have 25 KB; much longer ones are not looked at. */
+const firstLineBytes = [32 * 1024, 512 * 1024];
+/** A conversation that was taken back more often is read from its newest parts. */
+const maxLinks = 32;
+
+/** Where a rollout goes on: after so many bytes of the rollout whose name ends in this id. */
+interface HistoryBase {
+  readonly id: string;
+  readonly endOffset: number;
+}
+
+/**
+ * A rollout with what went before it. When the user goes back to an earlier prompt, Codex (0.169, measured) leaves the file as it is and
+ * goes on in another, `rollout-<time>-<session>_<part>.jsonl`, whose first line says after which byte of which part it goes on.
+ * Here both are one transcript, without what was taken back. A fork, which goes on from another session, stands alone.
+ *
+ * @param open opens a file; null when it is not there. What it opened is closed with the source that is returned.
+ */
+export async function withEarlierParts(
+  path: string,
+  own: LineSource,
+  open: (path: string) => Promise<LineSource | null>,
+): Promise<LineSource> {
+  const session = sessionOf(path);
+  const links: ChainLink[] = [];
+  const seen = new Set<string>();
+  let base = session === null ? null : await readBase(own);
+  try {
+    while (base !== null && session !== null && links.length < maxLinks && !seen.has(base.id)) {
+      seen.add(base.id);
+      const earlier = await findPart(path, session, base.id);
+      const source = earlier === null ? null : await open(earlier);
+      if (source === null) break;
+      links.unshift({ source, length: base.endOffset });
+      if (!(await endsLine(source, base.endOffset))) {
+        links.shift();
+        await source.close();
+        break;
+      }
+      base = await readBase(source);
+    }
+  } catch (error) {
+    for (const { source } of links) await source.close();
+    throw error;
+  }
+  return links.length === 0 ? own : chainedSource(links, own);
+}
+
+/** The session's id from the name of a rollout, whichever part of it this is. */
+function sessionOf(path: string): string | null {
+  const id = /^rollout-.*?-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:_[0-9a-f-]{36})?\.jsonl(?:\.zst)?$/i;
+  return id.exec(basename(path))?.[1] ?? null;
+}
+
+async function readBase(source: LineSource): Promise<HistoryBase | null> {
+  if (!source.seekable) return null; // a part that was compressed: nothing went before it, or it is not shown
+  let head: Buffer = Buffer.alloc(0);
+  let end = -1;
+  for (const length of firstLineBytes) {
+    head = await source.bytes(0, length);
+    end = head.indexOf(0x0a);
+    if (end >= 0 || head.length < length) break;
+  }
+  if (end < 0 || !head.subarray(0, end).includes('"history_base"')) return null;
+  const line = parseLine(head.subarray(0, end));
+  const told = line === null ? {} : fieldsAt(fieldsAt(line, "payload"), "history_base");
+  const id = stringAt(told, "thread_id");
+  const endOffset = told["end_byte_offset"];
+  if (id === null || !isUuid(id) || typeof endOffset !== "number" || !Number.isSafeInteger(endOffset)) return null;
+  return endOffset > 0 ? { id, endOffset } : null;
+}
+
+/** Whether a line ends right before `offset`: else this is not the file that was meant, or not all of it. */
+async function endsLine(source: LineSource, offset: number): Promise<boolean> {
+  return source.seekable && (await source.bytes(offset - 1, 1)).equals(Buffer.from("\n"));
+}
+
+/** The file of a part, in this rollout's folder or that of an earlier day. */
+async function findPart(path: string, session: string, part: string): Promise<string | null> {
+  const name = part === session ? `-${session}.jsonl` : `-${session}_${part}.jsonl`;
+  const isPart = (candidate: string): boolean => candidate.startsWith("rollout-") && candidate.endsWith(name);
+  const day = dirname(path);
+  const here = (await namesIn(day)).find(isPart);
+  if (here !== undefined) return join(day, here);
+  const root = join(day, "../../..");
+  for (const year of await foldersIn(root)) {
+    for (const month of await foldersIn(join(root, year))) {
+      for (const date of await foldersIn(join(root, year, month))) {
+        const found = (await namesIn(join(root, year, month, date))).find(isPart);
+        if (found !== undefined) return join(root, year, month, date, found);
+      }
+    }
+  }
+  return null;
+}
+
+/** The numbered folders, the newest first. */
+async function foldersIn(folder: string): Promise<readonly string[]> {
+  return (await namesIn(folder)).filter((name) => /^\d{2,4}$/.test(name)).toSorted((a, b) => Number(b) - Number(a));
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return [];
+    throw error;
+  }
+}

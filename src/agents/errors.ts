@@ -1,0 +1,19 @@
+import { PosternError } from "../core/errors.ts";
+
+/** Every code that the agents' room throws. */
+export type AgentErrorCode =
+  | "invalid_request"
+  | "agent_unknown"
+  | "agent_not_configured"
+  | "agent_binary_missing"
+  | "model_not_supported"
+  | "agent_start_failed";
+
+/** An error of this room; `details` go into the answer. */
+export function agentError(
+  code: AgentErrorCode,
+  message: string,
+  options: { readonly cause?: unknown; readonly details?: Readonly<Record<string, unknown>> } = {},
+): PosternError<AgentErrorCode> {
+  return new PosternError(code, message, options);
+}

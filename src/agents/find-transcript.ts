@@ -1,0 +1,111 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { isErrno } from "../core/errors.ts";
+import { isUuid } from "../core/ids.ts";
+import { headId } from "../transcripts/index.ts";
+
+// A person with more projects or days than this is not known; a folder that was filled on purpose ends here.
+const maxFolders = 20_000;
+
+/** A file named by a session's UUID. @param before and endings are parts of a regular expression */
+export function uuidFile(before: string, endings: readonly string[]): RegExp {
+  const hex = (digits: number): string => `[0-9a-f]{${digits}}`;
+  return new RegExp(`^${before}(?<id>${[8, 4, 4, 4, 12].map(hex).join("-")})\\.(?:${endings.join("|")})$`, "i");
+}
+
+/** The names in a folder, in no order; none when it is missing or not readable. */
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).slice(0, maxFolders);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return [];
+    throw error;
+  }
+}
+
+/** Whether a regular file is there, as far as it can be looked at. */
+export async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return false;
+    throw error;
+  }
+}
+
+/**
+ * Claude Code's layout: `<root>/<project>/<id>.jsonl`. When several projects have a file of that name (a copied folder), the one
+ * written last; all of them hold the same session.
+ */
+export async function findInProjectFolders(root: string, agentSessionId: string): Promise<string | null> {
+  if (!isUuid(agentSessionId)) return null;
+  const candidates = (await namesIn(root)).map((project) => join(root, project, `${agentSessionId}.jsonl`));
+  let newest: { readonly path: string; readonly mtimeMs: number } | null = null;
+  for (let start = 0; start < candidates.length; start += 64) {
+    const found = await Promise.all(candidates.slice(start, start + 64).map(fileWithTime));
+    for (const file of found) {
+      if (file !== null && (newest === null || file.mtimeMs > newest.mtimeMs)) newest = file;
+    }
+  }
+  return newest?.path ?? null;
+}
+
+async function fileWithTime(path: string): Promise<{ readonly path: string; readonly mtimeMs: number } | null> {
+  try {
+    const facts = await stat(path);
+    return facts.isFile() ? { path, mtimeMs: facts.mtimeMs } : null;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return null;
+    throw error;
+  }
+}
+
+/**
+ * Codex's layout: `<root>/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, or the same with `.zst`. Newest days first, matched by id only. A session
+ * whose user went back to an earlier prompt goes on in `rollout-<time>-<id>_<part>.jsonl`: the newest part is its transcript.
+ */
+export async function findInDayFolders(root: string, agentSessionId: string): Promise<string | null> {
+  if (!isUuid(agentSessionId)) return null;
+  const isPart = new RegExp(`^rollout-(?:.*-)?${agentSessionId}(?:_[0-9a-f-]{36})?\\.jsonl(?:\\.zst)?$`, "i");
+  let folders = 0;
+  for (const year of numbered(await namesIn(root))) {
+    for (const month of numbered(await namesIn(join(root, year)))) {
+      for (const day of numbered(await namesIn(join(root, year, month)))) {
+        folders += 1;
+        if (folders > maxFolders) return null;
+        const folder = join(root, year, month, day);
+        const parts = (await namesIn(folder)).filter((name) => isPart.test(name));
+        for (const name of newestFirst(parts)) if (await isFile(join(folder, name))) return join(folder, name);
+      }
+    }
+  }
+  return null;
+}
+
+/** Their names begin with their times. Of a file and its compressed copy the file itself. */
+function newestFirst(names: readonly string[]): readonly string[] {
+  const rank = (name: string): string => (name.endsWith(".zst") ? name.slice(0, -".zst".length) : `${name}~`);
+  return names.toSorted((a, b) => (rank(a) < rank(b) ? 1 : -1));
+}
+
+function numbered(names: readonly string[]): readonly string[] {
+  return names.filter((name) => /^\d+$/.test(name)).toSorted((a, b) => Number(b) - Number(a));
+}
+
+/**
+ * Gemini CLI's layout: `<root>/<project>/chats/session-<time>-<the id's first 8 digits>.jsonl`, with the id in the first line. Each resume
+ * leaves another such file behind, without a turn: the session's own is the one that was begun first.
+ */
+export async function findByHeadId(root: string, agentSessionId: string): Promise<string | null> {
+  if (!isUuid(agentSessionId)) return null;
+  const id = agentSessionId.toLowerCase();
+  const ending = `-${id.slice(0, 8)}.jsonl`;
+  const found: { readonly name: string; readonly path: string }[] = [];
+  for (const project of await namesIn(root)) {
+    for (const name of await namesIn(join(root, project, "chats"))) {
+      const path = join(root, project, "chats", name);
+      if (name.startsWith("session-") && name.endsWith(ending) && headId(path, id) === id) found.push({ name, path });
+    }
+  }
+  return found.toSorted((one, other) => (one.name < other.name ? -1 : 1))[0]?.path ?? null;
+}

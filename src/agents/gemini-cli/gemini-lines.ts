@@ -1,0 +1,172 @@
+import {
+  createPeek,
+  type Fields,
+  fieldsAt,
+  isFields,
+  listAt,
+  peekFirstElement,
+  stringAt,
+} from "../../transcripts/index.ts";
+
+/**
+ * What a line of Gemini CLI is, told by its first bytes. `user` may be a prompt and has to be parsed to know; `other` is nothing for
+ * turns or facts; `unreadable` is no line of JSON.
+ */
+export type GeminiLineKind =
+  | "head"
+  | "user"
+  | "tool_result"
+  | "answer"
+  | "told"
+  | "error"
+  | "history"
+  | "facts"
+  | "rewound"
+  | "other"
+  | "unreadable";
+
+const peek = createPeek([
+  ...["type", "content", "sessionId", "$set", "$rewindTo", "messages", "summary", "functionResponse"],
+  ...["user", "gemini", "info", "warning", "error"],
+]);
+
+const kindOfType: Readonly<Record<string, GeminiLineKind>> = {
+  user: "user",
+  gemini: "answer",
+  info: "told",
+  error: "error",
+};
+
+/** Tells the kind of a line without parsing it. */
+export function geminiLineKind(line: Buffer): GeminiLineKind {
+  let kind: GeminiLineKind = "other";
+  const readable = peek.members(line, 0, (key, at) => {
+    if (key === "sessionId") kind = "head";
+    else if (key === "$rewindTo") kind = "rewound";
+    else if (key === "$set") kind = kindOfChange(line, at);
+    else if (key === "type") {
+      kind = kindOfType[peek.string(line, at) ?? ""] ?? "other";
+      if (kind === "user") return "go_on";
+    } else if (key === "content" && kind === "user") {
+      const first = peekFirstElement(line, at);
+      if (first >= 0 && holds(line, first, "functionResponse")) kind = "tool_result";
+    } else return "go_on";
+    return "stop";
+  });
+  return readable ? kind : "unreadable";
+}
+
+function kindOfChange(line: Buffer, at: number): GeminiLineKind {
+  if (holds(line, at, "messages")) return "history";
+  return holds(line, at, "summary") ? "facts" : "other";
+}
+
+function holds(line: Buffer, at: number, key: string): boolean {
+  let found = false;
+  peek.members(line, at, (name) => {
+    found = name === key;
+    return found ? "stop" : "go_on";
+  });
+  return found;
+}
+
+/** What the agent puts around a conversation as if the user had said it. */
+const contextTag = /^\s*<(session_context|hook_context)>/;
+
+/** What a user line is; `context` begins a copy of the history so far, which ends with a line of kind `history` (measured). */
+export type GeminiUserLine =
+  | { readonly kind: "prompt"; readonly text: string }
+  | { readonly kind: "context" }
+  | { readonly kind: "none" };
+
+/** What a parsed line of a user says. */
+export function readGeminiUser(line: Fields): GeminiUserLine {
+  const content = line["content"];
+  if (contextTag.test(geminiText(content))) return { kind: "context" };
+  // What was typed, where it differs from what the model was given.
+  const text = geminiText(line["displayContent"] ?? content);
+  return text.trim() === "" ? { kind: "none" } : { kind: "prompt", text };
+}
+
+/** The first of these begins what the agent adds of files that a prompt names. */
+const referencedFiles = "\n--- Content from referenced files ---";
+
+/** The text of a content: a string, a part, or a list of parts; an image is `[image]`. What was added of files is left out. */
+export function geminiText(content: unknown): string {
+  if (typeof content === "string") return content;
+  const parts = Array.isArray(content) ? content : [content];
+  const end = parts.findIndex((part) => isFields(part) && part["text"] === referencedFiles);
+  return parts
+    .slice(0, end === -1 ? parts.length : end)
+    .map((part) => {
+      if (typeof part === "string") return part;
+      if (!isFields(part) || part["thought"] === true) return "";
+      return stringAt(part, "text") ?? ("inlineData" in part ? "[image]" : "");
+    })
+    .filter((text) => text !== "")
+    .join("\n\n");
+}
+
+/**
+ * Whether a line of the model is an answer. A copy of an earlier one, which the agent writes when it sets its history back, has a list as
+ * its content (measured).
+ */
+export function isGeminiAnswer(line: Fields): boolean {
+  return typeof line["content"] === "string" || line["content"] === undefined;
+}
+
+/** Whether a line that the agent told its user says that it stopped at their word. */
+export function isGeminiCancelled(line: Fields): boolean {
+  return line["content"] === "Request cancelled.";
+}
+
+/** A message's id is a UUID; of anything else so much is kept. */
+const maxIdCharacters = 100;
+
+/** The id by which an answer is known again; empty when it has none. */
+export function geminiId(line: Fields): string {
+  return stringAt(line, "id")?.slice(0, maxIdCharacters) ?? "";
+}
+
+/** A call with its result, null as long as there is none. */
+export interface GeminiCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly result: { readonly ok: boolean; readonly text: string } | null;
+}
+
+/** The calls of an answer. */
+export function geminiCalls(line: Fields): readonly GeminiCall[] {
+  return listAt(line, "toolCalls").flatMap((call) => {
+    const id = stringAt(call, "id");
+    if (id === null) return [];
+    const status = stringAt(call, "status");
+    const text = resultText(call["result"]);
+    const ended = status === "success" || status === "error" || status === "cancelled" || text !== "";
+    const result = ended ? { ok: status === "success", text } : null;
+    return [{ id, name: stringAt(call, "name") ?? "", input: call["args"] ?? null, result }];
+  });
+}
+
+function resultText(result: unknown): string {
+  if (typeof result === "string") return result;
+  if (!Array.isArray(result)) return "";
+  return result
+    .filter(isFields)
+    .map((part) => {
+      const response = fieldsAt(fieldsAt(part, "functionResponse"), "response");
+      return stringAt(response, "output") ?? stringAt(response, "error") ?? stringAt(part, "text") ?? "";
+    })
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+/** The folder that the agent tells the model at the beginning, from the first message of a `history`; null when it does not say. */
+export function geminiDir(line: Fields): string | null {
+  const [first] = listAt(fieldsAt(line, "$set"), "messages");
+  if (first === undefined) return null;
+  const text = geminiText(first["content"]);
+  if (!contextTag.test(text)) return null;
+  return /^- \*\*Workspace Directories:\*\*\n {2}- (\/[^\n\0]*)$/m.exec(text)?.[1] ?? null;
+}

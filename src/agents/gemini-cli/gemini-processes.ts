@@ -1,0 +1,130 @@
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { z } from "zod";
+import { isUuid } from "../../core/ids.ts";
+import type { ProcessRow } from "../../platform/process-table.ts";
+import { agentProcesses, argumentsOf, idIn, optionsOf, readProc, variablesOf } from "../agent-processes.ts";
+import type { ExternalHolder } from "../template.ts";
+import { type LoggedProcess, movedTo, sessionsBegun, typedSince } from "./gemini-log.ts";
+import { geminiDir } from "./gemini-settings.ts";
+
+/** A live Gemini CLI, by what the kernel tells. */
+interface GeminiProcess {
+  readonly pid: number;
+  readonly parentPid: number;
+  /** The id that its arguments name; null when they name none. */
+  readonly namedId: string | null;
+  readonly cwd: string;
+  /** Epoch milliseconds, to about a second. */
+  readonly startedAt: number;
+}
+
+/** Between a process's start and its session's, on a loaded machine; the start itself is known to a second. */
+const beginsWithinMs = 30_000;
+const startToleranceMs = 2_000;
+
+const script = /(?:^|\/)gemini$|\/@google\/gemini-cli\/.+\.js$/;
+
+/**
+ * The id that the arguments of a program name, if it is a Gemini CLI: undefined for another program, null when they name none. Values
+ * such as `latest` name none. Pure.
+ */
+export function geminiArguments(argv: readonly string[]): string | null | undefined {
+  const options = optionsOf(argv, script);
+  return options === null ? undefined : namedIn(options);
+}
+
+function namedIn(options: readonly string[]): string | null {
+  return idIn(options, /^(?:--session-id|--resume|-r)(?:=(.*))?$/s, isUuid)?.toLowerCase() ?? null;
+}
+
+/**
+ * The sessions that live processes run whose state folder is this one. Linux only: no file of the agent tells who runs a session, so it is
+ * asked of the kernel which processes there are. A session is known by the id in its process's arguments; without one, as the only one of
+ * that directory that began with the process, or in which something was typed since; and from then on by what is typed.
+ */
+export async function geminiSessions(home: string): Promise<ReadonlyMap<string, ExternalHolder>> {
+  const folders = projectFolders(home);
+  const found = new Map<string, ExternalHolder>();
+  if (folders.size === 0 || process.platform !== "linux") return found;
+  const processes = await geminiProcesses(home);
+  const named = processes.map(({ namedId }) => namedId);
+  for (const one of processes) {
+    const folder = folders.get(one.cwd);
+    if (folder === undefined) continue;
+    const firstId = one.namedId ?? begunWith(one, { folder, named });
+    if (firstId === null) continue;
+    const moved = isShared(firstId, named) ? null : movedTo(folder, { ...one, firstId }, Date.now());
+    found.set(moved === null || moved === "soon" ? firstId : moved.sessionId, { pid: one.pid, activity: null });
+  }
+  return found;
+}
+
+/** What is typed into processes that began with the same id stands in the log under the same id. */
+function isShared(id: string, named: readonly (string | null)[]): boolean {
+  return named.indexOf(id) !== named.lastIndexOf(id);
+}
+
+/**
+ * What the log can know a process by; null for one whose arguments name no session, or the same as those of another, and where the system
+ * does not tell.
+ */
+export async function loggedProcess(pid: number): Promise<LoggedProcess | null> {
+  const firstId = geminiArguments(argumentsOf(pid, "gemini")) ?? null;
+  if (firstId === null) return null;
+  const same = (await geminiProcesses(homeOf(pid))).filter(({ namedId }) => namedId === firstId);
+  const [only] = same;
+  return same.length === 1 && only?.pid === pid ? { firstId, startedAt: only.startedAt } : null;
+}
+
+/** Epoch milliseconds. The kernel counts in hundredths of a second since boot. */
+function startedAt({ startTime }: ProcessRow, boot: number): number {
+  return boot + Number(startTime.split(".")[1] ?? 0) * 10;
+}
+
+function bootedAt(): number {
+  return Number(/^btime (\d+)$/m.exec(readProc("/proc/stat"))?.[1] ?? 0) * 1_000;
+}
+
+function begunWith(
+  one: GeminiProcess,
+  { folder, named }: { readonly folder: string; readonly named: readonly (string | null)[] },
+): string | null {
+  const from = one.startedAt - startToleranceMs;
+  const begun = sessionsBegun(folder, { from, to: one.startedAt + beginsWithinMs });
+  const [only, ...others] = [...new Set([...begun, ...typedSince(folder, from)])].filter((id) => !named.includes(id));
+  return others.length === 0 ? (only ?? null) : null;
+}
+
+/** Of one that started itself once more with the same arguments, the second. */
+async function geminiProcesses(home: string): Promise<readonly GeminiProcess[]> {
+  const all = await allProcesses(home);
+  return all.filter((one) => !all.some(({ parentPid, namedId }) => parentPid === one.pid && namedId === one.namedId));
+}
+
+async function allProcesses(home: string): Promise<readonly GeminiProcess[]> {
+  const boot = bootedAt();
+  return (await agentProcesses("gemini", script)).flatMap(({ row, options, cwd }) => {
+    const { pid, parentPid } = row;
+    if (homeOf(pid) !== home) return [];
+    return [{ pid, parentPid, namedId: namedIn(options), cwd, startedAt: startedAt(row, boot) }];
+  });
+}
+
+/** The state folder of a process. */
+function homeOf(pid: number): string {
+  return geminiDir(variablesOf(pid, ["HOME", "GEMINI_CLI_HOME"]));
+}
+
+const projectsSchema = z.looseObject({ projects: z.record(z.string(), z.string()) });
+
+/** Where the agent keeps what belongs to a directory, by the directory. */
+function projectFolders(home: string): ReadonlyMap<string, string> {
+  try {
+    const told = projectsSchema.safeParse(JSON.parse(readFileSync(join(home, "projects.json"), "utf8"))).data;
+    const folders = Object.entries(told?.projects ?? {}).filter(([, name]) => name === basename(name));
+    return new Map(folders.map(([dir, name]) => [dir, join(home, "tmp", name)]));
+  } catch {
+    return new Map(); // not there, or in the middle of a write: the next look tells
+  }
+}

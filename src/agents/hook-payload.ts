@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { sha256 } from "../core/ids.ts";
+import type { HookClaim, HookEvent, ToolCall } from "./template.ts";
+
+/** What the hook payloads of both agents have in common (measured); everything else is looked up by event. */
+const payloadSchema = z.looseObject({
+  session_id: z.string().min(1).max(200),
+  hook_event_name: z.string(),
+  transcript_path: z.string().nullish(),
+  cwd: z.string().nullish(),
+  /** Set on what happens inside a sub-agent. */
+  agent_id: z.string().nullish(),
+});
+
+/** A hook payload with the fields that both agents share. */
+export type HookPayload = z.infer<typeof payloadSchema>;
+
+/** Reads a payload and lets `toEvent` name what it says; null when it is none, or says nothing. Never throws. */
+export function parsePayload(text: string, toEvent: (payload: HookPayload) => HookEvent | null): HookClaim | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null; // not a payload: a claim that says nothing
+  }
+  const parsed = payloadSchema.safeParse(value);
+  if (!parsed.success) return null;
+  const event = toEvent(parsed.data);
+  if (event === null) return null;
+  return {
+    event,
+    agentSessionId: parsed.data.session_id,
+    // A sub-agent's own file is not the session's (Codex, measured).
+    transcriptPath: subagentOf(parsed.data) === null ? (parsed.data.transcript_path ?? null) : null,
+    cwd: parsed.data.cwd ?? null,
+  };
+}
+
+/** A field of a payload as text; empty when it is missing or something else. */
+export function textField(payload: HookPayload, name: string): string {
+  const value = payload[name];
+  return typeof value === "string" ? value : "";
+}
+
+/** The tool call that a payload is about. */
+export function toolCall(payload: HookPayload): ToolCall {
+  const tool = textField(payload, "tool_name");
+  const input = payload["tool_input"] ?? null;
+  return { tool, input, callKey: sha256(`${tool}\n${comparable(input)}`).slice(0, 32), subagent: subagentOf(payload) };
+}
+
+// What one agent says at the question and not at the end, or adds in between: the words for the person, and the answers.
+const passing = new Set(["description", "answers", "annotations"]);
+
+function comparable(input: unknown): string {
+  return JSON.stringify(input, (key, value: unknown) => {
+    if (passing.has(key)) return undefined;
+    if (typeof value === "string") return value.trimEnd();
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  });
+}
+
+function subagentOf(payload: HookPayload): string | null {
+  return payload.agent_id || null;
+}
+
+/** The hook events that both agents word alike; null for the others. */
+export function sharedEvent(payload: HookPayload): HookEvent | null {
+  // Also from inside a sub-agent: the dialog is the session's.
+  if (payload.hook_event_name === "PermissionRequest") {
+    return { kind: "permission_asked", asks: "permission", ...toolCall(payload) };
+  }
+  if (payload.hook_event_name === "PostToolUse") return { kind: "tool_ended", ...toolCall(payload) };
+  if (subagentOf(payload) !== null) return null;
+  switch (payload.hook_event_name) {
+    case "SessionStart":
+      return { kind: "session_start", reason: textField(payload, "source") };
+    case "UserPromptSubmit":
+      return { kind: "prompt_submitted", prompt: textField(payload, "prompt") };
+    case "Stop":
+      return { kind: "turn_ended" };
+    case "SessionEnd":
+      return { kind: "session_end", reason: textField(payload, "reason") };
+  }
+  return null;
+}

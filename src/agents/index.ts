@@ -1,0 +1,22 @@
+export { type AgentErrands, createAgentErrands } from "./agent-errands.ts";
+export { changeAgent } from "./change-agent.ts";
+export { customAgentSchema } from "./custom/custom.ts";
+export { hookCommand } from "./hook-command.ts";
+export { createKnownAgents, installEnvironment, loginArguments } from "./known-agents.ts";
+export { type PermissionAnswer, toHookDecision } from "./permission-answer.ts";
+export { type HookDecision, parseTaken, parseWanted } from "./permission-messages.ts";
+export type { NoteErrand } from "./ports.ts";
+export { type AgentRegistry, createRegistry } from "./registry.ts";
+export { dialogIdOf, isAbout, type ScreenDialog } from "./screen-dialog.ts";
+export type {
+  AgentTemplate,
+  Environment,
+  ExternalHolder,
+  HookClaim,
+  HookEvent,
+  LaunchPlan,
+  ToldActivity,
+  ToldState,
+  ToolCall,
+} from "./template.ts";
+export { createTemplates } from "./templates.ts";

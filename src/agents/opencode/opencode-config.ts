@@ -1,0 +1,88 @@
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { z } from "zod";
+import { isErrno } from "../../core/errors.ts";
+import { agentError } from "../errors.ts";
+import type { Environment, LoginState } from "../template.ts";
+
+/** Key variables of the vendors that OpenCode knows by itself and most people use. */
+export const openCodeKeyVariables = [
+  "ANTHROPIC_API_KEY",
+  "OPENAI_API_KEY",
+  "GEMINI_API_KEY",
+  "GOOGLE_GENERATIVE_AI_API_KEY",
+  "OPENROUTER_API_KEY",
+  "OPENCODE_API_KEY",
+];
+
+/** The folder of OpenCode's database and log-ins. */
+export function openCodeData(env: Environment): string {
+  return join(env["XDG_DATA_HOME"] || join(env["HOME"] || homedir(), ".local", "share"), "opencode");
+}
+
+/** The database with all sessions. */
+export function openCodeDatabase(env: Environment): string {
+  const named = env["OPENCODE_DB"];
+  if (!named) return join(openCodeData(env), "opencode.db");
+  return isAbsolute(named) ? named : join(openCodeData(env), named);
+}
+
+/** Whether OpenCode has a log-in of its own, or a key. Without one it may still have models that need none. */
+export function openCodeLogin(env: Environment): LoginState {
+  if (hasLogin(env)) return "logged_in";
+  return openCodeKeyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown";
+}
+
+function hasLogin(env: Environment): boolean {
+  try {
+    const logins = objectSchema.safeParse(JSON.parse(readFileSync(join(openCodeData(env), "auth.json"), "utf8"))).data;
+    return Object.keys(logins ?? {}).length > 0;
+  } catch (error) {
+    if (error instanceof SyntaxError || isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP")) return false;
+    throw error;
+  }
+}
+
+const objectSchema = z.record(z.string(), z.unknown());
+const listSchema = z.array(z.unknown()).catch([]);
+
+/**
+ * The variables that configure one launch, laid over what the environment has there already.
+ * @throws PosternError `agent_start_failed` when that is no JSON
+ */
+export function launchConfig(
+  env: Environment,
+  {
+    plugin,
+    instructions,
+    rules,
+  }: { readonly plugin: string; readonly instructions: readonly string[]; readonly rules: object | null },
+): Environment {
+  const own = objectIn(env, "OPENCODE_CONFIG_CONTENT");
+  const config = {
+    ...own,
+    // A gateway that runs in such a session has it there already.
+    plugin: [...listSchema.parse(own["plugin"]).filter((other) => other !== plugin), plugin],
+    ...(instructions.length === 0 ? {} : { instructions: [...listSchema.parse(own["instructions"]), ...instructions] }),
+  };
+  return {
+    OPENCODE_CONFIG_CONTENT: JSON.stringify(config),
+    // In place of what the environment has there, and over the rules of the configuration.
+    ...(rules === null ? {} : { OPENCODE_PERMISSION: JSON.stringify(rules) }),
+  };
+}
+
+function objectIn(env: Environment, name: string): Readonly<Record<string, unknown>> {
+  const text = env[name];
+  if (!text) return {};
+  try {
+    return objectSchema.parse(JSON.parse(text));
+  } catch (error) {
+    throw agentError(
+      "agent_start_failed",
+      `Cannot start opencode: ${name} is set and is no JSON object. Mend it, or take it out of the environment.`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,152 @@
+import { join } from "node:path";
+import { writeFileAtomic } from "../../platform/files.ts";
+import type { PermissionMode } from "../../wire/coding.ts";
+import { agentError } from "../errors.ts";
+import { createHolderMemory } from "../holder-memory.ts";
+import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "../hook-payload.ts";
+import type { AgentTemplate, HookEvent, LaunchPlan, LaunchRequest } from "../template.ts";
+import {
+  launchConfig,
+  openCodeData,
+  openCodeDatabase,
+  openCodeKeyVariables,
+  openCodeLogin,
+} from "./opencode-config.ts";
+import { databaseName, sessionIn } from "./opencode-database.ts";
+import { isBeforeDatabase, openCodeSessions } from "./opencode-processes.ts";
+
+/**
+ * What is read without leave, as by default; everything else is asked for, tools of other servers too. They are laid over the rules of
+ * the configuration key by key, in its order, and the last that fits decides: so what it allows by name is asked for by name.
+ */
+const asking = {
+  "*": "ask",
+  ...Object.fromEntries(
+    ["edit", "bash", "webfetch", "websearch", "codesearch", "external_directory", "doom_loop"].map((tool) => [
+      tool,
+      "ask",
+    ]),
+  ),
+  read: { "*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow" },
+  ...Object.fromEntries(
+    [
+      "glob",
+      "grep",
+      "list",
+      "lsp",
+      "todowrite",
+      "todoread",
+      "task",
+      "skill",
+      "question",
+      "plan_enter",
+      "plan_exit",
+    ].map((tool) => [tool, "allow"]),
+  ),
+};
+
+/** By default it would ask for nothing. `all` leaves what the person forbids forbidden. */
+const rules = {
+  ask: asking,
+  edits: { ...asking, edit: "allow" },
+  all: null,
+} satisfies Record<PermissionMode, unknown>;
+
+const plugin = new URL("./opencode-plugin.mjs", import.meta.url).href;
+const keptQuiet = { OPENCODE_DISABLE_AUTOUPDATE: "1" };
+
+/**
+ * OpenCode, as measured with 1.18.33. It tells by a plugin, which it is handed in a variable of its environment: the person's own
+ * configuration is not touched.
+ */
+export const openCode: AgentTemplate = {
+  name: "opencode",
+  aliases: [],
+  displayName: "OpenCode",
+  binaryName: "opencode",
+  npmPackage: "opencode-ai",
+  keyVariables: openCodeKeyVariables,
+  nestingVariables: ["OPENCODE", "OPENCODE_PID", "OPENCODE_ROUTE", "OPENCODE_WORKSPACE_ID"],
+  idRegime: "discovered",
+  transcriptFormat: "opencode",
+  hasHooks: true,
+  readyBy: "composer",
+  commandPrefixes: ["/", "!", "@"],
+  // Each of them ends the agent.
+  commandWords: ["exit", "quit", ":q"],
+  readsMentions: true,
+  // `--prompt` is taken at a start only, and in place of a resume's.
+  accepts: { model: true, systemPrompt: "file", prompt: false },
+  // A last `@word` picks from a list.
+  paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: null },
+  // The first one asks for a second.
+  interruptKeys: "\x1b[27u\x1b[27u",
+  loginArgs: ["auth", "login"],
+  plan,
+  parseHook: (payload) => parsePayload(payload, toEvent),
+  composerPainted,
+  hasHung: ({ pid, env }) => isBeforeDatabase(pid, openCodeDatabase(env)),
+  transcriptRoots: (env) => [openCodeData(env)],
+  transcriptPlaces: (env) => [
+    { root: openCodeData(env), names: [databaseName, /^(?<id>ses_[0-9A-Za-z]{1,80})$/], inDatabase: true },
+  ],
+  findTranscript: async (agentSessionId, env) =>
+    sessionIn(openCodeDatabase(env), agentSessionId) === null ? null : join(openCodeDatabase(env), agentSessionId),
+  // The plugin tells it.
+  discoverSessionId: async () => null,
+  async externalHolder(agentSessionId, env) {
+    return (await recentSessions(openCodeDatabase(env))).get(agentSessionId) ?? null;
+  },
+  externalSessions: (env) => recentSessions(openCodeDatabase(env)),
+  liveState: async () => null,
+  liveStatePath: () => null,
+  loginState: async (_binary, env) => openCodeLogin(env),
+};
+
+const recentSessions = createHolderMemory(openCodeSessions);
+
+async function plan(request: LaunchRequest): Promise<LaunchPlan> {
+  const { binary, kind, sessionId, env, launchDir, permissionMode } = request;
+  // With an id that it does not know it would begin another session with the next prompt.
+  if (kind === "resume" && sessionIn(openCodeDatabase(env), sessionId) === null) {
+    throw agentError(
+      "agent_start_failed",
+      `Cannot resume ${sessionId}: it is not in ${openCodeDatabase(env)}, where OpenCode keeps its sessions.`,
+    );
+  }
+  const instructions: string[] = [];
+  if (request.systemPrompt !== null) {
+    const file = join(launchDir, "system-prompt.md");
+    await writeFileAtomic(file, request.systemPrompt, { durable: false });
+    instructions.push(file);
+  }
+  const argv: [string, ...string[]] = [
+    binary,
+    ...(kind === "resume" ? [`--session=${sessionId}`] : []),
+    // With "=", so that no value is ever read as a flag.
+    ...(request.model === null ? [] : [`--model=${request.model}`]),
+    ...(permissionMode === "all" ? ["--auto"] : []),
+  ];
+  const config = launchConfig(env, { plugin, instructions, rules: rules[permissionMode] });
+  return {
+    argv,
+    env: { ...keptQuiet, ...config, ...(kind === "resume" ? { POSTERN_OPENCODE_RESUMED: sessionId } : {}) },
+  };
+}
+
+function toEvent(payload: HookPayload): HookEvent | null {
+  if (payload.hook_event_name === "PermissionRequest" && textField(payload, "tool_name") === "question") {
+    return { kind: "permission_asked", asks: "question", ...toolCall(payload) };
+  }
+  if (payload.hook_event_name !== "StopFailure") return sharedEvent(payload);
+  const message = textField(payload, "last_assistant_message") || textField(payload, "error");
+  return textField(payload, "error") === "ProviderAuthError"
+    ? { kind: "turn_failed", message, needs: "login" }
+    : { kind: "turn_failed", message };
+}
+
+/** The end of the composer's box, with the line of agent and model in it; a dialog has neither. */
+function composerPainted(lines: readonly string[]): boolean {
+  const bottom = lines.findLastIndex((line) => /^\s*╹▀{8,}/.test(line));
+  return bottom > 0 && /^\s*┃\s+\S.* · \S/.test(lines[bottom - 1] ?? "");
+}

@@ -1,0 +1,211 @@
+import type { Kysely } from "kysely";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { isExecutableFile } from "../platform/executables.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
+import { createAgentFacts } from "./agent-facts.ts";
+import { agentEnvironment } from "./environment.ts";
+import { agentError } from "./errors.ts";
+import type { AgentTemplate, Environment } from "./template.ts";
+
+/** A configured agent that can be started now. */
+export interface ResolvedAgent {
+  readonly template: AgentTemplate;
+  /** Absolute path. */
+  readonly binary: string;
+}
+
+/** Which agents there are, which of them are configured, and which one is the default. */
+export interface AgentRegistry {
+  readonly templates: readonly AgentTemplate[];
+  /** By name or alias, configured or not. @throws PosternError `agent_unknown` */
+  template(nameOrAlias: string): AgentTemplate;
+  /**
+   * The agent for a new or resumed process: by name or alias; without one the default, else the only configured one.
+   * @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing`
+   */
+  resolve(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
+  /** The environment that this agent gets, as of now. */
+  environmentOf(template: AgentTemplate): Environment;
+  /** What the program at `binary` calls its version; null when it tells none. */
+  versionOf(template: AgentTemplate, binary: string): Promise<string | null>;
+  list(): Promise<ListAgentsOutput>;
+  /** Somebody may have logged this agent in or out: the next list asks it. */
+  loginChanged(name: string): void;
+  /**
+   * Configures an agent, or changes its binary. The first one configured becomes no default by itself.
+   * @throws PosternError `agent_unknown` | `agent_binary_missing`
+   */
+  configure(nameOrAlias: string, options?: { readonly binary?: string; readonly isDefault?: boolean }): Promise<void>;
+  /**
+   * Configures several and sets the default, all or nothing.
+   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_not_configured`
+   */
+  configureAll(choices: readonly AgentChoice[], defaultAgent: string | null): Promise<void>;
+  /** @throws PosternError `agent_unknown` | `agent_not_configured` */
+  setDefault(nameOrAlias: string): Promise<void>;
+  /** Idempotent. @throws PosternError `agent_unknown` */
+  remove(nameOrAlias: string): Promise<void>;
+}
+
+/** An agent to be configured. A null `binary` is looked up on PATH at each start. */
+export interface AgentChoice {
+  readonly name: string;
+  readonly binary: string | null;
+}
+
+/** What a registry works with. */
+export interface RegistryDeps {
+  readonly templates: readonly AgentTemplate[];
+  readonly db: Kysely<Tables>;
+  /** The gateway's environment, read at each call. */
+  readonly gatewayEnv: () => Readonly<Record<string, string | undefined>>;
+  /** Values that no agent may see, such as the address of the store. */
+  readonly secrets?: readonly string[];
+  readonly clock?: Clock;
+}
+
+interface Configured {
+  readonly template: AgentTemplate;
+  readonly configuredBinary: string | null;
+  readonly isDefault: boolean;
+}
+
+/** A registry over the store's `configured_agents`. */
+export function createRegistry(deps: RegistryDeps): AgentRegistry {
+  const { templates, db } = deps;
+  const clock = deps.clock ?? systemClock;
+  const facts = createAgentFacts(clock);
+
+  function template(nameOrAlias: string): AgentTemplate {
+    const found = templates.find(({ name, aliases }) => name === nameOrAlias || aliases.includes(nameOrAlias));
+    if (found !== undefined) return found;
+    const names = templates.map(({ name }) => name).join(", ");
+    throw agentError("agent_unknown", `There is no agent "${nameOrAlias}". Known are: ${names}.`);
+  }
+
+  function environmentOf(agent: AgentTemplate): Environment {
+    return agentEnvironment(deps.gatewayEnv(), agent, { templates, secrets: deps.secrets ?? [] });
+  }
+
+  /** In the order of the templates; a row of an agent that left the config file stays for the day it comes back. */
+  async function configured(): Promise<readonly Configured[]> {
+    const rows = await db.selectFrom("configured_agents").selectAll().execute();
+    return templates.flatMap((agent) => {
+      const row = rows.find(({ name }) => name === agent.name);
+      if (row === undefined) return [];
+      return [{ template: agent, configuredBinary: row.binary, isDefault: row.is_default === 1 }];
+    });
+  }
+
+  async function pick(nameOrAlias: string | undefined): Promise<Configured> {
+    const all = await configured();
+    if (nameOrAlias !== undefined) {
+      const { name } = template(nameOrAlias);
+      const named = all.find((one) => one.template.name === name);
+      if (named !== undefined) return named;
+      throw agentError("agent_not_configured", `${name} is not configured. Run \`postern coding setup\`.`);
+    }
+    const chosen = all.find(({ isDefault }) => isDefault) ?? (all.length === 1 ? all[0] : undefined);
+    if (chosen !== undefined) return chosen;
+    const why =
+      all.length === 0
+        ? "No agent is configured. Run `postern coding setup`."
+        : `Several agents are configured and none is the default. Name one (${all.map((one) => one.template.name).join(", ")}), or run \`postern coding setup --default <agent>\`.`;
+    throw agentError("agent_not_configured", why);
+  }
+
+  async function entry(agent: AgentTemplate, binary: string | null, isDefault: boolean): Promise<AgentEntry> {
+    const env = environmentOf(agent);
+    const [version, login] =
+      binary === null
+        ? [null, "unknown" as const]
+        : await Promise.all([facts.version(binary, env), facts.login(agent, binary, env)]);
+    return { name: agent.name, aliases: [...agent.aliases], isDefault, binary, version, login };
+  }
+
+  async function configureAll(choices: readonly AgentChoice[], defaultAgent: string | null): Promise<void> {
+    const chosen = choices.map(({ name, binary }) => ({ agent: template(name), binary }));
+    for (const { agent, binary } of chosen) {
+      if (binary !== null && !(await isExecutableFile(binary))) throw binaryMissing(agent, binary);
+      if ((await facts.binary(agent, binary, environmentOf(agent))) === null) throw binaryMissing(agent, binary);
+    }
+    const first = defaultAgent === null ? null : template(defaultAgent).name;
+    if (first !== null && !chosen.some(({ agent }) => agent.name === first)) await pick(first);
+    await db.transaction().execute(async (tx) => {
+      for (const { agent, binary } of chosen) {
+        await tx
+          .insertInto("configured_agents")
+          .values({ name: agent.name, binary, is_default: 0, configured_at: clock.now() })
+          .onConflict((conflict) => conflict.column("name").doUpdateSet({ binary }))
+          .execute();
+      }
+      if (first !== null) await makeDefault(tx, first);
+    });
+  }
+
+  return {
+    templates,
+    template,
+    environmentOf,
+
+    async resolve(nameOrAlias) {
+      const chosen = await pick(nameOrAlias);
+      const env = environmentOf(chosen.template);
+      const binary = await facts.binary(chosen.template, chosen.configuredBinary, env);
+      if (binary !== null) return { template: chosen.template, binary };
+      throw binaryMissing(chosen.template, chosen.configuredBinary);
+    },
+
+    async list() {
+      const known = await configured();
+      const entries = await Promise.all(
+        templates.map(async (agent) => {
+          const mine = known.find((one) => one.template.name === agent.name);
+          const binary = await facts.binary(agent, mine?.configuredBinary ?? null, environmentOf(agent));
+          if (mine === undefined && binary === null) return null;
+          return { isConfigured: mine !== undefined, entry: await entry(agent, binary, mine?.isDefault ?? false) };
+        }),
+      );
+      const found = entries.filter((one) => one !== null);
+      const agents = found.filter((one) => one.isConfigured).map((one) => one.entry);
+      return {
+        agents,
+        availableAgents: found.filter((one) => !one.isConfigured).map((one) => one.entry),
+        default: agents.find(({ isDefault }) => isDefault)?.name ?? null,
+      };
+    },
+
+    versionOf: (agent, binary) => facts.version(binary, environmentOf(agent)),
+
+    loginChanged: (name) => facts.forgetLogin(name),
+
+    configure: (nameOrAlias, { binary = null, isDefault = false } = {}) =>
+      configureAll([{ name: nameOrAlias, binary }], isDefault ? nameOrAlias : null),
+
+    configureAll,
+
+    async setDefault(nameOrAlias) {
+      const { template: agent } = await pick(template(nameOrAlias).name);
+      await db.transaction().execute((tx) => makeDefault(tx, agent.name));
+    },
+
+    async remove(nameOrAlias) {
+      await db.deleteFrom("configured_agents").where("name", "=", template(nameOrAlias).name).execute();
+    },
+  };
+}
+
+async function makeDefault(db: Kysely<Tables>, name: string): Promise<void> {
+  await db.updateTable("configured_agents").set({ is_default: 0 }).where("name", "!=", name).execute();
+  await db.updateTable("configured_agents").set({ is_default: 1 }).where("name", "=", name).execute();
+}
+
+function binaryMissing({ name, binaryName, npmPackage }: AgentTemplate, given: string | null): Error {
+  const install = npmPackage === null ? "Install it" : `Install it (\`npm install --global ${npmPackage}\`)`;
+  const what = given === null ? `\`${binaryName}\` is not on PATH` : `${given} is no program that can be run`;
+  return agentError(
+    "agent_binary_missing",
+    `Cannot start ${name}: ${what}. ${install}, or run \`postern coding setup\`.`,
+  );
+}

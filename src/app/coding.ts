@@ -1,0 +1,298 @@
+import type { Kysely } from "kysely";
+import type { AgentTemplate, Environment, NoteErrand } from "../agents/index.ts";
+import { type AgentErrands, createAgentErrands } from "../agents/index.ts";
+import { transcriptFormats } from "../agents/transcript-formats.ts";
+import type { CatalogPlace, CatalogSource } from "../catalog/index.ts";
+import { createCatalog, createForgottenSessions } from "../catalog/index.ts";
+import type { Clock } from "../core/clock.ts";
+import { createGate } from "../core/gate.ts";
+import type { Log } from "../core/log.ts";
+import type { EventPublisher, ForgetInChats } from "../sessions/index.ts";
+import {
+  type ChangedSession,
+  type Changes,
+  createAnswer,
+  createAsk,
+  createChanges,
+  createClose,
+  createCloseAll,
+  createDirs,
+  createInterrupt,
+  createList,
+  createLiveSessions,
+  createLocator,
+  createPromptQueue,
+  createRead,
+  createRescues,
+  createSearch,
+  createSessionEvents,
+  createSessionPages,
+  createSessionStore,
+  createSpawn,
+  createStarter,
+  createVisibleDirs,
+  openPermissionHooks,
+  type Rescues,
+} from "../sessions/index.ts";
+import type { Erasure } from "../storage/erasure.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { Viewer, ViewerLink, ViewRequest } from "../terminals/index.ts";
+import {
+  createRecordings,
+  createSessionTerminals,
+  createTerminalViews,
+  type FindTerminal,
+  type Recordings,
+} from "../terminals/index.ts";
+import { createTranscripts } from "../transcripts/index.ts";
+import type { Caller, IsVisibleDir, ResolveAllowedDir, VisibleAmong } from "../wire/caller.ts";
+import type { Branches, SessionDirs } from "../wire/changes.ts";
+import type {
+  AnswerPermissionInput,
+  AnswerPermissionOutput,
+  AskInput,
+  AskOutput,
+  CloseAllOutput,
+  CloseInput,
+  CloseOutput,
+  InterruptInput,
+  InterruptOutput,
+  ListAgentsOutput,
+  ReadInput,
+  ReadOutput,
+  SpawnInput,
+  SpawnOutput,
+} from "../wire/coding.ts";
+import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
+import {
+  countWorktrees,
+  createBranches,
+  createClosePreview,
+  createGitWorkshop,
+  createSessionDiff,
+  createWorktrees,
+  placeOf,
+  type SessionPlace,
+} from "../worktrees/index.ts";
+
+/** Agent sessions: start, resume, read and close them. */
+export interface Coding {
+  ask(input: AskInput, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
+  read(input: ReadInput, caller: Caller, signal: AbortSignal): Promise<ReadOutput>;
+  list(input: ListInput, caller: Caller): Promise<ListOutput>;
+  search(input: SearchInput, caller: Caller): Promise<SearchOutput>;
+  close(input: CloseInput, caller: Caller): Promise<CloseOutput>;
+  closeAll(caller: Caller): Promise<CloseAllOutput>;
+  interrupt(input: InterruptInput, caller: Caller, signal: AbortSignal): Promise<InterruptOutput>;
+  answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
+  spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
+  listAgents(): Promise<ListAgentsOutput>;
+  /** The live terminal of a session, for as long as the viewer stays. Whatever is in the way closes its link. */
+  viewTerminal(request: ViewRequest, caller: Caller, link: ViewerLink): Viewer;
+  /** What closed worktrees left behind. */
+  readonly rescues: Rescues;
+  /** What the terminals of sessions showed. */
+  readonly recordings: Recordings;
+  /** What sessions changed, and what their close would do. */
+  readonly changes: Changes;
+  /** What a new session's worktree can be made from. */
+  branches(dir: string, caller: Caller): Promise<Branches>;
+  /** Where the sessions that the caller may see have worked. */
+  dirs(caller: Caller): Promise<SessionDirs>;
+  /** Agents' own log-ins and their installation, in terminals. */
+  readonly errands: AgentErrands;
+  /** Whether the folder rule allows this directory, a worktree perhaps, which may be gone. */
+  readonly isVisibleDir: IsVisibleDir;
+  /** @see placeOf */
+  placeOf(dir: string): Promise<SessionPlace>;
+  /**
+   * Sessions that changed since then, or have a terminal: of those that the gateway runs or ran, the earliest first.
+   * @param after the last one of the page before, null for the first page; behind the last page is an empty one
+   */
+  changedSince(epochMs: number, after: ChangedSession | null): Promise<readonly ChangedSession[]>;
+  /** Every name that a session ever had, the one that it goes by first; of one that the gateway never ran, this name alone. */
+  namesOf(sessionId: string): Promise<readonly string[]>;
+  /** Until when what was said in a session is forgotten (epoch milliseconds): it comes back by nobody's doing. Null when it is not. */
+  forgottenAt(sessionId: string): Promise<number | null>;
+  /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
+  startIndexing(): void;
+  /** Stops following; agents live on in the terminal host. */
+  stop(): Promise<void>;
+}
+
+/** The agents as coding uses them. */
+export interface Agents {
+  readonly templates: readonly AgentTemplate[];
+  /** @throws PosternError `agent_unknown` */
+  template(nameOrAlias: string): AgentTemplate;
+  /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
+  resolve(name: string | undefined): Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
+  list(): Promise<ListAgentsOutput>;
+  environmentOf(template: AgentTemplate): Environment;
+  loginChanged(name: string): void;
+}
+
+/** What {@link createCoding} needs. */
+export interface CodingDeps {
+  readonly db: Kysely<Tables>;
+  readonly host: TerminalHostClient;
+  readonly agents: Agents;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The state folder. */
+  readonly home: string;
+  /** The fixed command that agents call as their hook. */
+  readonly hookCommand: string;
+  /** The Unix socket on which hooks ask for the decision on a permission. */
+  readonly hookSocketPath: string;
+  /** How long they wait; then the agent's own dialog stands. */
+  readonly permissionAnswerMs: number;
+  readonly maxSessions: number;
+  readonly privatePrompts: boolean;
+  /** Where events of sessions go. */
+  readonly publisher: EventPublisher;
+  readonly noteErrand: NoteErrand;
+  readonly forgetInChats: ForgetInChats;
+  readonly resolveAllowedDir: ResolveAllowedDir;
+  readonly isVisibleDir: IsVisibleDir;
+  readonly visibleAmong: VisibleAmong;
+  /** The store's, closed by who made it. */
+  readonly erasure: Erasure;
+  /** Where the catalog of transcripts is. */
+  readonly catalog: CatalogPlace;
+  /** `PATH`, where git is looked for. */
+  readonly pathVariable: string;
+}
+
+// One gateway owns the terminals of its state folder; several gateways on one store would each have a name of their own.
+const nodeId = "local";
+/** Each reads a work tree with a process of git, and with the threads that read files. */
+const comparisons = { atOnce: 2, waiting: 32 };
+
+/** Of sessions that changed. */
+const changedAtOnce = 200;
+
+/** Wires the capability and takes up the sessions of an earlier gateway. */
+export async function createCoding(deps: CodingDeps): Promise<Coding> {
+  const { db, agents, clock, log, erasure } = deps;
+  const { environmentOf, templates } = agents;
+  await erasure.start();
+  const store = createSessionStore(db, { nodeId });
+  const queue = createPromptQueue(db, clock);
+  const worktrees = createWorktrees({ ...deps, nodeId });
+  const folderRule = countWorktrees(worktrees, deps);
+  const events = createSessionEvents({ ...deps, store });
+  const transcripts = createTranscripts({ formats: transcriptFormats, clock, log });
+  const templateOf = (name: string): AgentTemplate | null =>
+    templates.find((template) => template.name === name) ?? null;
+  const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
+  const errands = createAgentErrands({ host: deps.host, agents, note: deps.noteErrand, clock, log });
+  const live = createLiveSessions({
+    ...deps,
+    hooks,
+    store,
+    queue,
+    transcripts,
+    events,
+    templateOf,
+    environmentOf,
+    isOthers: (terminalId) => errands.owns(terminalId),
+  });
+  const forgotten = createForgottenSessions(db);
+  const catalog = createCatalog({
+    forgotten,
+    place: deps.catalog,
+    sources: templates.flatMap((template) => catalogSources(template, environmentOf(template))),
+    clock,
+    log,
+  });
+  const pages = createSessionPages({ ...deps, catalog, store, queue, live, worktrees, templates, environmentOf });
+  const visibleDirs = createVisibleDirs({ ...deps, worktrees });
+  const locator = createLocator({
+    ...deps,
+    ...folderRule,
+    worktrees,
+    catalog,
+    store,
+    queue,
+    live,
+    transcripts,
+    templates,
+    environmentOf,
+  });
+  const binaryOf = async (template: AgentTemplate): Promise<string> => (await agents.resolve(template.name)).binary;
+  const starter = createStarter({ ...deps, worktrees, store, queue, live, locator, environmentOf, binaryOf });
+  const resolveAgent = (name: string | undefined): ReturnType<Agents["resolve"]> => agents.resolve(name);
+  const asking = { ...deps, ...folderRule, worktrees, locator, starter, queue, transcripts, resolveAgent };
+  const closing = { ...deps, locator, live, store, queue, events, worktrees };
+  const close = createClose(closing);
+  const spawn = createSpawn(asking);
+  const terminals = createSessionTerminals({ ...deps, locator, spawn });
+  const views = createTerminalViews({
+    ...deps,
+    sources: [errandTerminals(errands), terminals.find],
+    gone: terminals.gone,
+  });
+  const workshop = createGitWorkshop(deps);
+  const looking = { workshop, clock, gate: createGate(comparisons) };
+  const changes = createChanges({
+    ...folderRule,
+    visibleAmong: deps.visibleAmong,
+    locator,
+    worktrees,
+    sessionDiff: createSessionDiff(looking),
+    closePreview: createClosePreview(looking),
+  });
+  await live.reconcile();
+  await worktrees.reconcile(async (sessionId) => (await store.find(sessionId)) !== null);
+  await events.reconcile();
+  await queue.prune();
+  return {
+    ask: createAsk(asking),
+    read: createRead({ locator, transcripts, clock }),
+    list: createList({ catalog, pages, visibleDirs, templates }),
+    search: createSearch({ catalog, pages, visibleDirs, templates }),
+    close,
+    closeAll: createCloseAll(closing, close),
+    interrupt: createInterrupt({ ...deps, locator }),
+    answerPermission: createAnswer({ locator }),
+    spawn,
+    viewTerminal: (request, caller, link) => views.view(request, caller, link),
+    listAgents: () => agents.list(),
+    rescues: createRescues({ ...deps, locator, worktrees }),
+    recordings: createRecordings({ ...deps, locator, store, queue, catalog }),
+    changes,
+    branches: createBranches({ git: workshop.git, ...folderRule }),
+    dirs: createDirs({ catalog, visibleDirs, worktrees }),
+    errands,
+    isVisibleDir: (dir, { scope, within }) => folderRule.isVisibleDir(dir, { scope, caller: { folders: within } }),
+    placeOf: (dir) => placeOf(worktrees, dir),
+    changedSince: (epochMs, after) => store.changedSince(epochMs, { after, limit: changedAtOnce }),
+    async namesOf(sessionId) {
+      const record = await store.find(sessionId);
+      return record === null ? [sessionId] : [record.sessionId, ...record.aliases];
+    },
+    forgottenAt: (sessionId) => forgotten.at(sessionId),
+    startIndexing: () => catalog.start(),
+    async stop() {
+      views.close();
+      await catalog.close();
+      await errands.close();
+      await live.close();
+      await hooks.close();
+      await transcripts.close();
+    },
+  };
+}
+
+/** The terminals of agents' log-ins and installations, by their own ids. */
+function errandTerminals(errands: AgentErrands): FindTerminal {
+  return (errandId, caller) => errands.find(errandId, caller);
+}
+
+/** All that an agent wrote, whether it is configured or not: what `read` finds is listed too. */
+function catalogSources(template: AgentTemplate, env: Environment): readonly CatalogSource[] {
+  const { name: agent, transcriptFormat: format } = template;
+  return format === null ? [] : template.transcriptPlaces(env).map((place) => ({ agent, format, ...place }));
+}

@@ -1,0 +1,97 @@
+import type { Kysely } from "kysely";
+import type { Accounts } from "../accounts/index.ts";
+import { searchText } from "../catalog/index.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import type { Events } from "../events/index.ts";
+import type { Folders } from "../folders/index.ts";
+import { createRecorder, type Logs, openLogs, type Recorder, type SessionPart } from "../logs/index.ts";
+import type { Erasure } from "../storage/erasure.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { Scope } from "../wire/access.ts";
+import type { ReadOutput } from "../wire/coding.ts";
+import type { Coding } from "./coding.ts";
+import type { Config } from "./config.ts";
+import { extractorOf } from "./extractor.ts";
+
+/** The memory, and what takes sessions into it. */
+export interface Memory {
+  readonly logs: Logs;
+  /** @see Recorder.record */
+  readonly record: Recorder["record"];
+  /** Begins to record sessions by itself, as it is configured. */
+  start(): void;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What {@link openMemory} needs. */
+export interface MemoryDeps {
+  readonly config: Pick<Config, "memory" | "env">;
+  readonly db: Kysely<Tables>;
+  readonly dialect: "sqlite" | "postgres";
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly erasure: Erasure;
+  readonly accounts: Pick<Accounts, "owner" | "audit">;
+  readonly folders: Pick<Folders, "visibleAmong" | "resolveAllowedDir">;
+  readonly coding: Pick<Coding, "read" | "placeOf" | "changedSince" | "forgottenAt" | "namesOf">;
+  readonly events: Pick<Events, "stream">;
+}
+
+/** Puts the memory together: where it is kept, whose sessions it reads, and who may see what of it. */
+export async function openMemory(deps: MemoryDeps): Promise<Memory> {
+  const { config, accounts, coding, events, folders } = deps;
+  const logs = await openLogs({
+    ...deps,
+    searchText,
+    extractor: extractorOf(config, deps),
+    visibleAmong: (dirs, within) => folders.visibleAmong(dirs, { scope: "coding", within }),
+    resolveDir: async (dir, within) => (await folders.resolveAllowedDir(dir, { scope: "coding", within })).dir,
+    namesOf: (sessionId) => coding.namesOf(sessionId),
+    noteDeletion: (note, within) => accounts.audit.note(note, within),
+  });
+  const recorder = createRecorder({
+    ...deps,
+    mode: config.memory.record,
+    record: (accountId, recording) => logs.record(accountId, recording),
+    follow: ({ after, signal }) => events.stream({ after, sessionIds: null, within: null, signal }),
+    changedSince: (epochMs, after) => coding.changedSince(epochMs, after),
+    namesOf: (sessionId) => coding.namesOf(sessionId),
+    forgottenAt: (sessionId) => coding.forgottenAt(sessionId),
+    owner: async () => (await accounts.owner()).accountId,
+    async read(sessionId, { after, limit }, { caller, signal }) {
+      const scopes = new Set<Scope>(["coding:read"]);
+      const part = { sessionId, after, before: after + 1 + limit, limit };
+      const session = await coding.read(part, { ...caller, scopes }, signal);
+      return partOf(session, await coding.placeOf(session.dir));
+    },
+  });
+  return {
+    logs,
+    record: (sessionId, caller, signal) => recorder.record(sessionId, caller, signal),
+    start: () => recorder.start(),
+    async close() {
+      await recorder.close();
+      await logs.close();
+    },
+  };
+}
+
+function partOf(session: ReadOutput, place: Awaited<ReturnType<Coding["placeOf"]>>): SessionPart {
+  const { sessionId, title, agent, branch, turns, turnCount, activity } = session;
+  const { dir, repository, worktree } = place;
+  const last = turns.at(-1);
+  const isLast = last !== undefined && last.index === turnCount - 1;
+  const goesOn = isLast && (last.role === "user" || session.nextAfter < last.index);
+  return {
+    sessionId,
+    title,
+    dir,
+    context: { agent, repository, branch, cwd: session.dir, worktree },
+    turns,
+    turnCount,
+    unfinished: !goesOn ? null : activity === "idle" ? "unwritten" : "running",
+    isOver: session.status === "completed" || session.status === "failed",
+  };
+}

@@ -1,0 +1,143 @@
+import type { Accounts, Principal } from "../accounts/index.ts";
+import { type AgentRegistry, changeAgent, createKnownAgents } from "../agents/index.ts";
+import type { Log } from "../core/log.ts";
+import type { Events } from "../events/index.ts";
+import type { Folders } from "../folders/index.ts";
+import { codingRoutes } from "../http/coding-routes.ts";
+import {
+  accountRoutes,
+  agentRoutes,
+  agentSetupRoutes,
+  appRoutes,
+  auditRoutes,
+  changesRoutes,
+  clientRoutes,
+  decisionRoutes,
+  docsRoutes,
+  eventRoutes,
+  folderRoutes,
+  healthRoutes,
+  logRoutes,
+  manifestRoutes,
+  mcpRoutes,
+  oauthRoutes,
+  openApiRoutes,
+  passkeyRoutes,
+  placeRoutes,
+  type ReadyParts,
+  type RouteModule,
+  readyRoutes,
+  recordingRoutes,
+  rescueRoutes,
+  signInRoutes,
+  terminalSocket,
+  ticketRoutes,
+  tokenRoutes,
+  webhookRoutes,
+  webRoutes,
+} from "../http/index.ts";
+import type { Mcp } from "../mcp/index.ts";
+import type { OAuth } from "../oauth/index.ts";
+import type { Tool } from "../wire/tool.ts";
+import type { Coding } from "./coding.ts";
+import type { Config } from "./config.ts";
+import { createManifest } from "./manifest.ts";
+import type { Memory } from "./memory.ts";
+import { packageVersion } from "./version.ts";
+
+/** Everything that the routes reach. */
+export interface RouteParts {
+  readonly config: Pick<Config, "auth" | "env">;
+  readonly log: Log;
+  readonly gateway: { readonly id: string; readonly version: string };
+  /** Where the gateway is to be reached now: its port may be known only when it listens. */
+  place(): { readonly baseUrl: string };
+  readonly accounts: Accounts;
+  readonly folders: Folders;
+  readonly agents: AgentRegistry;
+  readonly oauth: OAuth;
+  readonly events: Events;
+  readonly coding: Coding;
+  readonly memory: Memory;
+  readonly mcp: Mcp;
+  readonly tools: readonly Tool<Principal>[];
+  readonly ready: ReadyParts;
+}
+
+/** What a gateway answers, each room's routes with what they need of the others. */
+export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
+  const { config, log, gateway, accounts, folders, agents, oauth, events, coding, memory, mcp, tools } = parts;
+  const baseUrl = (): string => parts.place().baseUrl;
+  return [
+    healthRoutes,
+    readyRoutes(parts.ready),
+    manifestRoutes({ manifest: createManifestSource({ gateway, tools, folders, agents }) }),
+    openApiRoutes({ version: packageVersion }),
+    docsRoutes,
+    webRoutes(),
+    folderRoutes({ folders }),
+    tokenRoutes(accounts),
+    signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl: baseUrl() }) }),
+    passkeyRoutes({ accounts, baseUrl }),
+    accountRoutes({ accounts, baseUrl }),
+    auditRoutes(accounts),
+    clientRoutes({ clients: oauth.clients, audit: accounts.audit }),
+    appRoutes(oauth),
+    ticketRoutes({ tickets: accounts.tickets }),
+    webhookRoutes({ webhooks: events.webhooks }),
+    eventRoutes({
+      log,
+      stream: (options) => events.stream(options),
+      async sessionIdsOf(sessionId, principal, signal) {
+        const session = await coding.read({ sessionId, last: 1, blocks: false }, principal, signal);
+        return [session.sessionId, ...session.sessionAliases];
+      },
+    }),
+    rescueRoutes({ rescues: coding.rescues }),
+    recordingRoutes({ recordings: coding.recordings, log }),
+    agentRoutes({
+      list: () => coding.listAgents(),
+      change: (name, input) => changeAgent(agents, name, input),
+      remove: (name) => agents.remove(name),
+      audit: accounts.audit,
+    }),
+    agentSetupRoutes({ known: () => createKnownAgents(agents).list(), errands: coding.errands }),
+    changesRoutes(coding.changes),
+    logRoutes(memory),
+    placeRoutes({
+      complete: async (path, { accountId, folders: within }) => {
+        const isOwner = accountId === (await accounts.owner()).accountId && within === null;
+        const userHome = isOwner ? (config.env["HOME"] ?? null) : null;
+        return folders.complete(path, { within, anywhere: isOwner, userHome });
+      },
+      branches: (dir, principal) => coding.branches(dir, principal),
+      dirs: (principal) => coding.dirs(principal),
+    }),
+    terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
+    mcpRoutes({ handle: (request) => mcp.handle(request), log }),
+    decisionRoutes({ oauth, accounts, auth: config.auth }),
+    oauthRoutes({ oauth, baseUrl }),
+    codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
+  ];
+}
+
+function createManifestSource(deps: {
+  readonly gateway: { readonly id: string; readonly version: string };
+  readonly tools: readonly Tool<Principal>[];
+  readonly folders: Folders;
+  readonly agents: AgentRegistry;
+}): (principal: Principal) => Promise<Record<string, unknown>> {
+  const { gateway, tools, folders, agents } = deps;
+  return async (principal) => {
+    const registered = await folders.list();
+    const visible = await Promise.all(
+      registered.map(({ path }) => folders.isVisible(path, { scope: "coding", within: principal.folders })),
+    );
+    return createManifest({
+      gateway,
+      tools: tools.filter(({ scope }) => principal.scopes.has(scope)),
+      folders: registered.filter((_folder, index) => visible[index] === true),
+      agents: await agents.list(),
+    });
+  };
+}

@@ -1,0 +1,297 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { type CliRun, runCommand } from "../../test/support/run-cli.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import type { Me } from "../wire/sign-in.ts";
+import { loadConfig } from "./config.ts";
+import { createService } from "./service.ts";
+import { packageVersion } from "./version.ts";
+
+const program = "/opt/po$tern %1/bin/postern.js";
+const key = "sk-$planted-0000000000000000";
+
+/** A user's machine with a recorded service manager, which knows as much as ours asks of the real one. */
+async function makeMachine(platform: "linux" | "darwin"): Promise<{
+  readonly root: string;
+  readonly env: Record<string, string>;
+  run(...argv: readonly string[]): Promise<CliRun>;
+  calls(): Promise<readonly string[]>;
+}> {
+  const root = await makeTempFolder();
+  const [bin, home] = [join(root, "bin"), join(root, "state folder")];
+  await mkdir(bin);
+  const name = platform === "linux" ? "systemctl" : "launchctl";
+  await writeFile(join(bin, name), platform === "linux" ? fakeSystemctl : fakeLaunchctl);
+  await chmod(join(bin, name), 0o755);
+  const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: root, POSTERN_HOME: home, FAKE: root, ANTHROPIC_API_KEY: key };
+  return {
+    root,
+    env,
+    run: (...argv) =>
+      runCommand(["service", ...argv], {
+        ports: {
+          service: async () => createService(program, loadConfig(env), platform),
+          socketPath: async () => join(root, "gateway.sock"),
+        },
+      }),
+    async calls() {
+      const text = await readFile(join(root, "calls"), "utf8").catch(() => "");
+      await rm(join(root, "calls"), { force: true });
+      return text.trimEnd().split("\n");
+    },
+  };
+}
+
+const fakeSystemctl = `#!/bin/sh
+echo "$*" >>"$FAKE/calls"
+[ -e "$FAKE/no-session" ] && { echo "Failed to connect to bus: No medium found" >&2; exit 1; }
+[ "$2" = "$(cat "$FAKE/fails" 2>/dev/null)" ] && { echo "Job failed." >&2; exit 1; }
+case "$2" in
+  enable) touch "$FAKE/enabled" ;;
+  start|restart) touch "$FAKE/running" ;;
+  disable) rm -f "$FAKE/enabled" "$FAKE/running" ;;
+  show)
+    [ -e "$HOME/.config/systemd/user/postern.service" ] && echo LoadState=loaded || echo LoadState=not-found
+    [ -e "$FAKE/enabled" ] && echo UnitFileState=enabled || echo UnitFileState=
+    [ -e "$FAKE/running" ] && printf 'ActiveState=active\\nMainPID=4711\\n' || printf 'ActiveState=inactive\\nMainPID=0\\n' ;;
+esac
+`;
+
+const fakeLaunchctl = `#!/bin/sh
+echo "$*" >>"$FAKE/calls"
+case "$1 $2" in
+  bootstrap*) touch "$FAKE/running" ;;
+  bootout*) rm -f "$FAKE/running" ;;
+  print*/*/*) [ -e "$FAKE/running" ] || { echo "Could not find service" >&2; exit 113; }; printf '\\tstate = running\\n\\tpid = 4711\\n' ;;
+  print*) [ -e "$FAKE/no-session" ] && { echo "Could not find domain" >&2; exit 112; }; exit 0 ;;
+esac
+`;
+
+const unitOf = (root: string): string => join(root, ".config/systemd/user/postern.service");
+
+test("systemd gets a unit, is told of it, and installing once more changes nothing", async () => {
+  const { root, run, calls } = await makeMachine("linux");
+  expect(await run("status")).toMatchObject({ code: 1, stdout: "No service is installed: postern service install\n" });
+  await calls();
+  const first = await run("install");
+  expect(first).toMatchObject({ code: 0, stderr: "" });
+  expect(first.stdout).toContain("loginctl enable-linger");
+  expect(first.stdout).toContain("journalctl --user");
+  const show = "--user show postern.service --property=LoadState";
+  expect(await calls()).toEqual([
+    show,
+    "--user daemon-reload",
+    "--user enable postern.service",
+    "--user restart postern.service",
+  ]);
+  const unit = await readFile(unitOf(root), "utf8");
+  expect(unit).toContain("\nKillMode=process\n");
+  expect(unit).toContain(
+    `ExecStart="${process.execPath}" "--env-file-if-exists=${root}/state folder/service.env" "/opt/po$$tern %%1/bin/postern.js" "serve"`,
+  );
+  expect(unit).toContain(`Environment="POSTERN_HOME=${root}/state folder"`);
+  expect(unit).not.toContain(key);
+
+  expect((await run("install")).stdout).toContain("as it should be");
+  expect(await calls()).toEqual([show, "--user enable postern.service", "--user start postern.service"]);
+  expect(JSON.parse((await run("status", "--json")).stdout)).toEqual({
+    ...{ manager: "systemd", path: unitOf(root), installed: true, enabled: true, running: true },
+    ...{ pid: 4711, version: null, installedVersion: packageVersion },
+  });
+  expect(await run("status")).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("runs (pid 4711), starts by itself"),
+  });
+});
+
+test("a unit of an older version is written anew, and the gateway started anew", async () => {
+  const { root, run, calls } = await makeMachine("linux");
+  await run("install");
+  await writeFile(
+    unitOf(root),
+    (await readFile(unitOf(root), "utf8")).replace(/X-Postern-Version=.*/, "X-Postern-Version=0.0.1"),
+  );
+  await calls();
+  expect(await run("install")).toMatchObject({ code: 0 });
+  expect((await calls()).slice(1)).toEqual([
+    "--user daemon-reload",
+    "--user enable postern.service",
+    "--user restart postern.service",
+  ]);
+});
+
+/** A gateway of this version, as far as the command asks it. */
+async function answerAs(version: string, root: string): Promise<void> {
+  const me: Me = {
+    account: { accountId: "1", name: "owner", isOwner: true },
+    ...{ kind: "socket", scopes: [], folders: null, browserSessionId: null, app: null, expiresAt: null },
+    gateway: { id: "one", version, baseUrl: "http://localhost:7177" },
+  };
+  const server = createServer((_request, response) => response.end(JSON.stringify(me)));
+  onTestFinished(() => void server.close());
+  server.listen(join(root, "gateway.sock"));
+  await once(server, "listening");
+}
+
+test.for([
+  ["linux", "--user restart postern.service"],
+  ["darwin", `kickstart -k gui/${process.getuid?.()}/dev.postern.gateway`],
+] as const)("on %s a gateway that runs in an older version is told, and started anew", async ([platform, restarts]) => {
+  const { root, run, calls } = await makeMachine(platform);
+  await run("install");
+  await answerAs("0.0.9", root);
+  const { stdout } = await run("status");
+  expect(stdout).toContain("runs (pid 4711, version 0.0.9)");
+  expect(stdout).toMatch(/^Version .+ is installed, and 0\.0\.9 runs: postern service install \(agents live on\)\.$/m);
+  await calls();
+  expect((await run("install")).stdout).toContain(`Version 0.0.9 ran, ${packageVersion} was started in its place`);
+  expect((await calls()).at(-1)).toBe(restarts);
+});
+
+test("a gateway of this version is not started anew", async () => {
+  const { root, run, calls } = await makeMachine("linux");
+  await run("install");
+  await answerAs(packageVersion, root);
+  expect((await run("status")).stdout).not.toContain("is installed, and");
+  await calls();
+  await run("install");
+  expect((await calls()).at(-1)).toBe("--user start postern.service");
+});
+
+test("uninstalling stops it and takes the file away, once", async () => {
+  const { root, run, calls } = await makeMachine("linux");
+  await run("install");
+  await calls();
+  expect((await run("uninstall")).stdout).toBe(`Removed ${unitOf(root)}. Agents live on.\n`);
+  expect((await calls()).slice(1)).toEqual(["--user disable --now postern.service", "--user daemon-reload"]);
+  expect(existsSync(unitOf(root))).toBe(false);
+  expect(await run("uninstall")).toMatchObject({ code: 0, stdout: "No service was installed.\n" });
+});
+
+test("without a session of systemd, or systemd itself, nothing is written and it is said what to do", async () => {
+  const { root, env, run } = await makeMachine("linux");
+  await writeFile(join(root, "no-session"), "");
+  for (const command of ["install", "uninstall", "status"]) {
+    expect(await run(command)).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^postern: service_manager_missing: .*No medium found.*enable-linger.*\n$/),
+    });
+  }
+  env["PATH"] = join(root, "nothing");
+  expect((await run("install", "--keys")).stderr).toMatch(
+    /^postern: service_manager_missing: There is no `systemctl` on PATH.*\n$/,
+  );
+  expect(existsSync(join(root, ".config"))).toBe(false);
+  expect(existsSync(join(root, "state folder"))).toBe(false);
+});
+
+test("what systemd refuses is told", async () => {
+  const { root, run } = await makeMachine("linux");
+  await writeFile(join(root, "fails"), "restart");
+  expect((await run("install")).stderr).toBe(
+    "postern: service_failed: `restart postern.service` did not work: Job failed.\n",
+  );
+});
+
+test("keys go to a file of their own, for the owner alone, beside what is there", async () => {
+  const { root, env, run } = await makeMachine("linux");
+  expect((await run("install", "--keys")).stdout).toContain("ANTHROPIC_API_KEY");
+  const file = join(root, "state folder", "service.env");
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  await writeFile(file, `${await readFile(file, "utf8")}OTHER="x"\n`);
+  env["ANTHROPIC_API_KEY"] = "sk-new";
+  await run("install", "--keys");
+  const node = [`--env-file-if-exists=${file}`, "-p", "process.env.ANTHROPIC_API_KEY + process.env.OTHER"];
+  const { stdout } = await promisify(execFile)(process.execPath, node, { env: {} });
+  expect(stdout).toBe("sk-newx\n");
+  env["ANTHROPIC_API_KEY"] = 'sk-"quoted';
+  expect(await run("install", "--keys")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("ANTHROPIC_API_KEY"),
+  });
+});
+
+test.each(["linux", "darwin"] as const)("--dry-run on %s prints the file and does nothing", async (platform) => {
+  const { root, run, calls } = await makeMachine(platform);
+  const { code, stdout } = await run("install", "--dry-run");
+  expect(code).toBe(0);
+  expect(stdout).toContain("--env-file-if-exists=");
+  expect(await calls()).toEqual([""]);
+  expect(existsSync(join(root, ".config"))).toBe(false);
+  expect(existsSync(join(root, "Library"))).toBe(false);
+});
+
+test.skipIf(!existsSync("/usr/bin/systemd-analyze"))("systemd itself finds nothing wrong with the unit", async () => {
+  const { root, run } = await makeMachine("linux");
+
+  const { stdout } = await run("install", "--dry-run");
+  const file = join(root, "postern.service");
+  await writeFile(file, stdout);
+  const verified = await promisify(execFile)("/usr/bin/systemd-analyze", ["--user", "verify", file], {
+    env: { HOME: root, XDG_RUNTIME_DIR: root, PATH: "/usr/bin:/bin" },
+  });
+  expect(verified).toEqual({ stdout: "", stderr: "" });
+});
+
+const python = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => existsSync(path));
+
+test.skipIf(python === undefined && !existsSync("/usr/bin/plutil"))(
+  "a parser of property lists reads launchd's file as it is meant, whatever the paths hold",
+  async () => {
+    const { root, env, run } = await makeMachine("darwin");
+    const home = join(root, `a & b <c> "d" é`);
+    env["POSTERN_HOME"] = home;
+    const file = join(root, "agent.plist");
+    await writeFile(file, (await run("install", "--dry-run")).stdout);
+    const script = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
+    const [command, ...args] =
+      python === undefined ? ["/usr/bin/plutil", "-convert", "json", "-o", "-", file] : [python, "-c", script, file];
+    const { stdout } = await promisify(execFile)(command ?? "", args);
+    const log = join(root, "Library/Logs/postern.log");
+    expect(JSON.parse(stdout)).toEqual({
+      Label: "dev.postern.gateway",
+      ProgramArguments: [process.execPath, `--env-file-if-exists=${home}/service.env`, program, "serve"],
+      EnvironmentVariables: { PATH: expect.stringContaining(join(root, "bin")), POSTERN_HOME: home },
+      WorkingDirectory: root,
+      RunAtLoad: true,
+      KeepAlive: { SuccessfulExit: false },
+      AbandonProcessGroup: true,
+      ...{ ThrottleInterval: 5, ExitTimeOut: 20, StandardOutPath: log, StandardErrorPath: log },
+    });
+  },
+);
+
+test("launchd gets an agent, and loads it anew when it changed", async () => {
+  const { root, run, calls } = await makeMachine("darwin");
+  const path = join(root, "Library/LaunchAgents/dev.postern.gateway.plist");
+  const uid = process.getuid?.();
+  const service = `gui/${uid}/dev.postern.gateway`;
+  expect(await run("install")).toMatchObject({ code: 0, stdout: expect.stringContaining("Library/Logs/postern.log") });
+  expect(await calls()).toEqual([
+    `print gui/${uid}`,
+    `print ${service}`,
+    `enable ${service}`,
+    `bootstrap gui/${uid} ${path}`,
+  ]);
+  const text = await readFile(path, "utf8");
+  expect(text).toMatch(/<key>AbandonProcessGroup<\/key>\s*<true\/>/);
+  expect(text).toContain("<string>/opt/po$tern %1/bin/postern.js</string>");
+  expect(text).not.toContain(key);
+  await run("install");
+  expect((await calls()).slice(2)).toEqual([`enable ${service}`, `kickstart ${service}`]);
+  await writeFile(path, text.replace("Postern", "Older"));
+  await run("install");
+  expect((await calls()).slice(2)).toEqual([`bootout ${service}`, `enable ${service}`, `bootstrap gui/${uid} ${path}`]);
+  expect(await run("status")).toMatchObject({ code: 0, stdout: expect.stringContaining("runs (pid 4711)") });
+  expect(await run("uninstall")).toMatchObject({ code: 0, stdout: `Removed ${path}. Agents live on.\n` });
+  await writeFile(join(root, "no-session"), "");
+  expect(await run("install")).toMatchObject({ code: 1, stderr: expect.stringContaining("service_manager_missing") });
+  expect(existsSync(path)).toBe(false);
+});

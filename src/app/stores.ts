@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import type { Kysely } from "kysely";
+import { type Accounts, createAccounts, createTrustedIssuers } from "../accounts/index.ts";
+import { type AgentRegistry, createRegistry, createTemplates } from "../agents/index.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import { createFolders, type Folders } from "../folders/index.ts";
+import { createAccountForgetting } from "../logs/index.ts";
+import { createOAuth, type GatewayPlace, type OAuth } from "../oauth/index.ts";
+import { createGuardedFetch, type GuardedFetch } from "../platform/guarded-fetch.ts";
+import { makeStateFolder } from "../platform/private-folders.ts";
+import { createAddressList } from "../platform/public-address.ts";
+import { openSecretBox, type SecretBox } from "../platform/secret-box.ts";
+import { openDatabase } from "../storage/database.ts";
+import { createErasure, type Erasure } from "../storage/erasure.ts";
+import type { Tables } from "../storage/schema.ts";
+import { browserAddress, type Config, gatewayOrigins } from "./config.ts";
+
+/** The store, and what needs nothing but the store: for the gateway, and for commands that work with and without one. */
+export interface Stores {
+  readonly db: Kysely<Tables>;
+  readonly dialect: "sqlite" | "postgres";
+  readonly accounts: Accounts;
+  readonly oauth: OAuth;
+  readonly folders: Folders;
+  readonly agents: AgentRegistry;
+  /** Opens and seals with `POSTERN_HOME/key`: a stolen store alone gives none of what is sealed. */
+  readonly secrets: SecretBox;
+  /** Of this store; started by who deletes what may leave no trace. */
+  readonly erasure: Erasure;
+  /** For addresses that somebody else chose. */
+  readonly fetch: GuardedFetch;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What {@link openStores} needs. */
+export interface StoresDeps {
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Where the gateway is, once it listens; what the configuration says when left out. */
+  readonly place?: () => GatewayPlace;
+}
+
+/**
+ * Opens the store of this configuration.
+ * @throws PosternError `store_newer` | `store_unavailable` | `state_folder_unusable`
+ */
+export async function openStores(config: Config, { log, clock, place }: StoresDeps): Promise<Stores> {
+  await makeStateFolder(config.home);
+  const { db, dialect, close } = await openDatabase({
+    url: config.databaseUrl,
+    path: join(config.home, "postern.db"),
+    copies: join(config.home, "backups"),
+    log,
+  });
+  const secrets = await openSecretBox(join(config.home, "key"), ({ message }) =>
+    log.error({ reason: message }, "the key of the state folder cannot be used"),
+  );
+  const agents = createRegistry({
+    templates: createTemplates(config.agents),
+    db,
+    clock,
+    gatewayEnv: () => config.env,
+    secrets: config.databaseUrl === null ? [] : [config.databaseUrl],
+  });
+  const fetch = createGuardedFetch({ clock, allowed: createAddressList(config.allowPrivateAddresses) });
+  const issuers = createTrustedIssuers({ issuers: config.trustedIssuers, fetch, clock, log });
+  const oauth = createOAuth({
+    db,
+    clock,
+    log,
+    secrets,
+    place: place ?? (() => ({ baseUrl: browserAddress(config), origins: gatewayOrigins(config) })),
+    async scopesOf(accountId) {
+      const account = await accounts.directory.find(accountId);
+      return account === null ? null : new Set(account.scopes);
+    },
+    noteAudit: (entry, within) => accounts.audit.note(entry, within),
+    fetchDocument: fetch,
+    config: config.oauth,
+  });
+  const erasure = createErasure({ db, dialect, clock, log });
+  const memory = createAccountForgetting({ db, dialect, clock, log, erasure });
+  const accounts = createAccounts({
+    ...{ db, clock, log, issuers },
+    appTokens: oauth.tokens,
+    removeWithAll: (accountId, remove) => memory.forget(accountId, remove),
+  });
+  return {
+    db,
+    dialect,
+    fetch,
+    accounts,
+    oauth,
+    folders: createFolders({ db, clock, home: config.home }),
+    agents,
+    secrets,
+    erasure,
+    async close() {
+      await oauth.close();
+      await erasure.close();
+      await close();
+    },
+  };
+}

@@ -1,2 +1,0 @@
-export type * from "./transcript.ts";
-export { createTranscripts, type TranscriptsOptions } from "./transcripts.ts";

@@ -1,0 +1,240 @@
+import type { HookEvent, ScreenDialog, ToolCall } from "../agents/index.ts";
+import { isoTime } from "../core/clock.ts";
+import type { Activity, PendingPermission } from "../wire/coding.ts";
+
+/** A permission that waits for an answer, with what tells its call from others. */
+export interface OpenPermission extends PendingPermission, Pick<ToolCall, "callKey" | "subagent"> {}
+
+/** A screen without a composer that stands still: the agent's own dialog or message, which waits for a person. */
+export interface StandingScreen {
+  /** The visible text, bounded. */
+  readonly screen: string;
+  /** The dialog on it, when the agent's template knows it. */
+  readonly dialog: OpenDialog | null;
+}
+
+/** A dialog of the agent's own, in its terminal. */
+export interface OpenDialog extends ScreenDialog {
+  /** The same for the same dialog with the same text. */
+  readonly dialogId: string;
+  /** Epoch milliseconds. */
+  readonly seenAt: number;
+}
+
+/** What is known of a live agent from its hooks, its transcript and its own state files. */
+export interface ActivityState {
+  readonly activity: Activity;
+  /** Whether the agent said that its session has begun, or showed its composer. */
+  readonly started: boolean;
+  /** Whether the session's own turn runs; a sub-agent's question or work may outlast it. */
+  readonly turnRuns: boolean;
+  /** Whether `working` means sub-agents alone: the agent takes a prompt meanwhile. */
+  readonly inBackground: boolean;
+  /** What stands on the screen while the activity is `needs_attention`, otherwise null. */
+  readonly standing: StandingScreen | null;
+  /** Permissions that wait for an answer, oldest first. */
+  readonly permissions: readonly OpenPermission[];
+  /** Calls that were allowed from here and have not ended yet: their end answers no other question. */
+  readonly allowedCalls: readonly string[];
+  /** Counts prompts that the agent took, from anyone; a turn that ends is the turn of the newest. */
+  readonly promptsTaken: number;
+  /** Counts turns that ended, whichever way. */
+  readonly turnsEnded: number;
+}
+
+/** The state of an agent that was just spawned. */
+export const initialActivity: ActivityState = {
+  activity: "starting",
+  started: false,
+  turnRuns: false,
+  inBackground: false,
+  standing: null,
+  permissions: [],
+  allowedCalls: [],
+  promptsTaken: 0,
+  turnsEnded: 0,
+};
+
+/** What moves the state beside the agent's hooks. */
+export type Observation =
+  | HookEvent
+  /** The screen shows the composer, ready for a prompt. */
+  | { readonly kind: "composer_painted" }
+  /** The screen stands still without a composer, and nothing says that a turn runs. */
+  | ({ readonly kind: "screen_stands" } & StandingScreen)
+  /** The screen that stood shows something else now. */
+  | { readonly kind: "screen_moved" }
+  /** The transcript says that the running turn ended without a hook (Esc, a denial, an API error). */
+  | { readonly kind: "turn_over" }
+  /** The transcript shows a prompt that no hook reported: this one of ours, or somebody else's (null). */
+  | { readonly kind: "prompt_seen"; readonly prompt: string | null }
+  /** The transcript, or the agent itself, says that a turn runs of which no hook told. */
+  | { readonly kind: "turn_seen" }
+  /** The agent itself says that it goes on, while its turn has ended: sub-agents do. */
+  | { readonly kind: "background_seen" }
+  /** The agent itself says that a dialog is open of which no hook told. */
+  | { readonly kind: "dialog_seen"; readonly activity: "needs_permission" | "needs_answer" }
+  /** The agent itself says that no dialog is open: what was asked was answered in the terminal. */
+  | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" }
+  /** A hook passed a decision of ours on. */
+  | { readonly kind: "permission_answered"; readonly permissionId: string; readonly decision: "allow" | "deny" };
+
+/** Whether no turn runs and no question is open: a prompt can be given, even to an agent that the vendor will refuse again. */
+export function isResting({ activity, inBackground }: Pick<ActivityState, "activity" | "inBackground">): boolean {
+  if (activity === "working") return inBackground;
+  return activity === "idle" || activity === "limited" || activity === "needs_login";
+}
+
+/** Whether the agent has not said yet that its session has begun, be it that a dialog of its own keeps it from that. */
+export function isBooting({ activity, started }: Pick<ActivityState, "activity" | "started">): boolean {
+  return activity === "starting" || (activity === "needs_attention" && !started);
+}
+
+// Oldest go first: an agent asks a handful at a time, and a forged inbox must not fill the memory.
+const maxPermissions = 50;
+
+/** The next state after one observation. Pure; `at` is epoch milliseconds, `permissionId` names a permission that this event asks for. */
+export function nextActivity(
+  state: ActivityState,
+  event: Observation,
+  context: { readonly at: number; readonly permissionId: string },
+): ActivityState {
+  const next = transition(state, event, context);
+  return next.activity === "needs_attention" || next.standing === null ? next : { ...next, standing: null };
+}
+
+function transition(
+  state: ActivityState,
+  event: Observation,
+  context: { readonly at: number; readonly permissionId: string },
+): ActivityState {
+  switch (event.kind) {
+    case "session_start":
+      // A dialog that stands on the screen outlasts it: the screen says when it has gone.
+      return { ...state, started: true, activity: state.activity === "starting" ? "idle" : state.activity };
+    case "turn_seen":
+      return inMode("working", { ...state, started: true, turnRuns: true });
+    case "background_seen":
+      return state.activity === "idle" ? { ...state, activity: "working", inBackground: true } : state;
+    case "dialog_seen":
+      return { ...state, started: true, activity: event.activity, inBackground: false };
+    case "composer_painted":
+      return isBooting(state) || state.activity === "needs_attention"
+        ? { ...state, started: true, activity: "idle" }
+        : state;
+    case "screen_stands": {
+      const { screen, dialog } = event;
+      const waits = isBooting(state) || isResting(state) || state.activity === "needs_attention";
+      return waits ? { ...state, activity: "needs_attention", standing: { screen, dialog } } : state;
+    }
+    case "screen_moved":
+      return state.activity === "needs_attention" ? { ...state, activity: state.started ? "idle" : "starting" } : state;
+    case "prompt_submitted":
+    case "prompt_seen":
+      return inMode("working", {
+        ...state,
+        started: true,
+        turnRuns: true,
+        permissions: ofSubagents(state.permissions),
+        allowedCalls: [],
+        promptsTaken: state.promptsTaken + 1,
+      });
+    case "tool_started":
+      return inMode("working", { ...state, turnRuns: true });
+    case "tool_ended":
+      return afterTool(withoutEnded(state, event.callKey));
+    case "permission_answered":
+      return withoutAnswered(state, event);
+    case "dialog_closed":
+      return event.activity === "idle"
+        ? turnOver({ ...state, permissions: [] })
+        : { ...inMode("working", { ...state, permissions: [] }), inBackground: !state.turnRuns };
+    case "permission_asked":
+      return inMode("working", {
+        ...state,
+        turnRuns: state.turnRuns || event.subagent === null,
+        permissions: [...state.permissions, openPermission(event, context)].slice(-maxPermissions),
+      });
+    case "turn_failed":
+      return afterFailure(turnOver(state), event.needs);
+    case "turn_ended":
+      return turnOver(state, event.inBackground);
+    case "turn_over":
+      return turnOver(state);
+    case "session_end":
+      return state;
+  }
+}
+
+function openPermission(
+  { asks, tool, input, callKey, subagent }: Extract<HookEvent, { kind: "permission_asked" }>,
+  { at, permissionId }: { readonly at: number; readonly permissionId: string },
+): OpenPermission {
+  return { permissionId, kind: asks, tool, input, askedAt: isoTime(at), answerable: false, callKey, subagent };
+}
+
+/** An open question comes before everything else. */
+function inMode(activity: "working" | "idle", before: ActivityState): ActivityState {
+  const state = { ...before, inBackground: false };
+  if (state.permissions.length === 0) return { ...state, activity };
+  // Who may say yes or no to a tool comes first: the other answers take somebody who knows the matter.
+  const permission = state.permissions.some(({ kind }) => kind === "permission");
+  return { ...state, activity: permission ? "needs_permission" : "needs_answer" };
+}
+
+function needsAnswer({ activity }: ActivityState): boolean {
+  return activity === "needs_permission" || activity === "needs_answer";
+}
+
+/**
+ * The end of a call begins no turn, for it may come after the end of its own (measured): a sub-agent's, or a command of Codex that went on
+ * while its turn was steered.
+ */
+function afterTool(state: ActivityState): ActivityState {
+  if (state.turnRuns) return inMode("working", state);
+  return needsAnswer(state) ? inMode("idle", state) : state;
+}
+
+function turnOver(state: ActivityState, inBackground = false): ActivityState {
+  const over = inMode("idle", {
+    ...state,
+    turnRuns: false,
+    permissions: ofSubagents(state.permissions),
+    turnsEnded: state.turnsEnded + (state.turnRuns ? 1 : 0),
+  });
+  return inBackground && over.activity === "idle" ? { ...over, activity: "working", inBackground } : over;
+}
+
+/** A turn that failed for want of a log-in or within a limit says that the next one will fail as well. */
+function afterFailure(state: ActivityState, needs: "login" | "limit_reset" | undefined): ActivityState {
+  if (state.activity !== "idle" || needs === undefined) return state;
+  return { ...state, activity: needs === "login" ? "needs_login" : "limited" };
+}
+
+/** A sub-agent's question outlives the turn that started it. */
+function ofSubagents(permissions: readonly OpenPermission[]): readonly OpenPermission[] {
+  return permissions.filter(({ subagent }) => subagent !== null);
+}
+
+/** A call that ran was allowed. Of equal calls one was; the others still ask. */
+function withoutEnded(state: ActivityState, callKey: string): ActivityState {
+  const allowed = state.allowedCalls.indexOf(callKey);
+  if (allowed !== -1) return { ...state, allowedCalls: state.allowedCalls.toSpliced(allowed, 1) };
+  const answered = state.permissions.find((permission) => permission.callKey === callKey);
+  return { ...state, permissions: state.permissions.filter((permission) => permission !== answered) };
+}
+
+/** No hook tells of a denial: the state moves by the answer itself. An answer to what is not open says nothing. */
+function withoutAnswered(
+  state: ActivityState,
+  { permissionId, decision }: Extract<Observation, { kind: "permission_answered" }>,
+): ActivityState {
+  const answered = state.permissions.find((permission) => permission.permissionId === permissionId);
+  if (answered === undefined) return state;
+  const allowedCalls = decision === "allow" ? [...state.allowedCalls, answered.callKey] : state.allowedCalls;
+  return inMode(state.turnRuns ? "working" : "idle", {
+    ...state,
+    permissions: state.permissions.filter((permission) => permission !== answered),
+    allowedCalls: allowedCalls.slice(-maxPermissions),
+  });
+}

@@ -1,0 +1,119 @@
+import { z } from "zod";
+import type { Caller } from "../wire/caller.ts";
+import type { AnswerPermissionInput, AnswerPermissionOutput, PendingPermission } from "../wire/coding.ts";
+import { dialogAsked } from "./dialog-desk.ts";
+import { sessionError } from "./errors.ts";
+import type { LocatedSession, SessionLocator } from "./locate.ts";
+
+/**
+ * `coding_answer_permission`: answers what an agent asks, over the hook that waits for it at the agent's side. Ours.
+ *
+ * The decision travels over the hook's own connection and no other way; where none waits any longer the agent's dialog has to be
+ * answered in its terminal.
+ */
+export function createAnswer({
+  locator,
+}: {
+  readonly locator: SessionLocator;
+}): (input: AnswerPermissionInput, caller: Caller) => Promise<AnswerPermissionOutput> {
+  return async (input, caller) => {
+    const session = await locator.locate(input.sessionId, caller);
+    const permission = findOpen(session, input);
+    const taken = await (permission.kind === "dialog"
+      ? answerDialog(session, permission, input)
+      : answerPermission(session, permission, input));
+    if (!taken) throw notTaken(await locator.locate(input.sessionId, caller), input);
+    return locator.summaryOf(await locator.locate(input.sessionId, caller));
+  };
+}
+
+async function answerPermission(
+  { live }: LocatedSession,
+  permission: PendingPermission,
+  input: AnswerPermissionInput,
+): Promise<boolean> {
+  const { decision, choice, message, answers } = input;
+  if (decision === undefined || choice !== undefined) {
+    throw sessionError("invalid_request", `A ${permission.kind} is answered with "decision", not with "choice".`);
+  }
+  requireFitting(permission, { decision, message, answers });
+  const answer = { decision, message: message ?? null, answers: answers ?? {} };
+  return (await live?.answerPermission(permission, answer)) ?? false;
+}
+
+async function answerDialog(
+  { live }: LocatedSession,
+  { permissionId, choices = [] }: PendingPermission,
+  { choice, decision, message, answers }: AnswerPermissionInput,
+): Promise<boolean> {
+  const offered = choices.map(({ choiceId, label }) => `${choiceId} (${label})`).join(", ");
+  if (choice === undefined || decision !== undefined || message !== undefined || answers !== undefined) {
+    throw sessionError("invalid_request", `A dialog is answered with "choice" alone. It offers: ${offered}.`);
+  }
+  if (!choices.some(({ choiceId }) => choiceId === choice)) {
+    throw sessionError("invalid_request", `The dialog has no choice ${JSON.stringify(choice)}. It offers: ${offered}.`);
+  }
+  return (await live?.answerDialog(permissionId, choice)) ?? false;
+}
+
+function findOpen({ live, record }: LocatedSession, input: AnswerPermissionInput): PendingPermission {
+  const open = isOpen(live, input);
+  if (open !== null) return open;
+  throw gone(record.sessionId, input.permissionId);
+}
+
+function isOpen(live: LocatedSession["live"], { permissionId }: AnswerPermissionInput): PendingPermission | null {
+  if (live === null) return null;
+  const dialog = dialogAsked(live.state);
+  const open = [...live.state.permissions, ...(dialog === null ? [] : [dialog])];
+  return open.find((permission) => permission.permissionId === permissionId) ?? null;
+}
+
+function gone(sessionId: string, permissionId: string): Error {
+  return sessionError(
+    "permission_gone",
+    `Session ${sessionId} does not ask for permission ${permissionId} (any more): it was answered, or its turn was stopped.`,
+  );
+}
+
+function notTaken({ live, record }: LocatedSession, input: AnswerPermissionInput): Error {
+  const { permissionId } = input;
+  const open = isOpen(live, input);
+  if (open === null) return gone(record.sessionId, permissionId);
+  if (open.kind === "dialog") {
+    return sessionError(
+      "permission_pending",
+      `The dialog of session ${record.sessionId} did not take the choice. Try again, or answer it in its terminal.`,
+    );
+  }
+  return sessionError(
+    "permission_pending",
+    `Permission ${permissionId} of session ${record.sessionId} waits in the agent's own dialog by now, which takes no message from here. Answer it in its terminal, or interrupt the turn.`,
+  );
+}
+
+const questionsSchema = z.looseObject({ questions: z.array(z.looseObject({ question: z.string() })) });
+
+/** What would be dropped in silence, or leave the agent's dialog open, is refused. @throws PosternError `invalid_request` */
+function requireFitting(
+  { kind, input: asked }: PendingPermission,
+  input: Pick<AnswerPermissionInput, "decision" | "message" | "answers">,
+): void {
+  const { decision, message, answers } = input;
+  if (decision === "allow" && message !== undefined) {
+    throw sessionError("invalid_request", `"message" goes with a denial. To tell the agent more, ask it afterwards.`);
+  }
+  if (kind !== "question" || decision === "deny") {
+    if (answers !== undefined) {
+      throw sessionError("invalid_request", `"answers" goes with allowing a question of the agent. Leave it out.`);
+    }
+    return;
+  }
+  const questions = questionsSchema.safeParse(asked).data?.questions.map(({ question }) => question) ?? [];
+  const missing = questions.filter((question) => answers?.[question] === undefined);
+  const unknown = Object.keys(answers ?? {}).filter((question) => !questions.includes(question));
+  if (missing.length === 0 && unknown.length === 0) return;
+  const [first = ""] = missing.length > 0 ? missing : unknown;
+  const words = missing.length > 0 ? "has no answer" : "was not asked";
+  throw sessionError("invalid_request", `The question "${first}" ${words}. Give "answers" by the questions' texts.`);
+}

@@ -1,0 +1,304 @@
+import type { AgentTemplate } from "../agents/index.ts";
+import type { Clock } from "../core/clock.ts";
+import { newUuid } from "../core/ids.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
+import type { Transcripts } from "../transcripts/index.ts";
+import type { Caller } from "../wire/caller.ts";
+import type { AskInput, AskOutput, Started } from "../wire/coding.ts";
+import type { Turn } from "../wire/turn.ts";
+import type { FolderRule, Worktrees } from "../worktrees/index.ts";
+import { type AskRequest, allowedMode, requireSameSession, wantedWorktree } from "./ask-rules.ts";
+import { sessionError } from "./errors.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { LocatedSession, SessionLocator } from "./locate.ts";
+import { hashOf, once } from "./once.ts";
+import { refuseOutsideMentions } from "./prompt-mentions.ts";
+import type { PromptQueue } from "./prompt-queue.ts";
+import { toPromptText } from "./prompt-text.ts";
+import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
+import { untilTaken, untilTurnEnds, type WaitLimits } from "./wait.ts";
+
+/** What asking needs. */
+export interface AskDeps extends FolderRule {
+  readonly locator: SessionLocator;
+  readonly starter: Starter;
+  readonly queue: PromptQueue;
+  readonly transcripts: Transcripts;
+  readonly clock: Clock;
+  readonly worktrees: Worktrees;
+  /** The state folder. */
+  readonly home: string;
+  /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
+  readonly resolveAgent: (
+    name: string | undefined,
+  ) => Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
+}
+
+interface PromptTarget {
+  readonly template: AgentTemplate;
+  /** Where the agent works. */
+  readonly dir: string;
+}
+
+/** A prompt on its way. */
+interface Asked {
+  readonly sessionId: string;
+  readonly promptId: string;
+  readonly started: Started;
+  readonly ignored: readonly string[];
+}
+
+// The gateway's own queue while a turn runs; more is a caller that does not wait.
+const maxQueued = 20;
+
+/**
+ * `coding_ask`: sends a prompt, into a new session or an existing one.
+ * @see the seed, "coding_ask"
+ */
+export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, signal: AbortSignal) => Promise<AskOutput> {
+  const requests = createKeyedLock();
+
+  return async (input, caller, signal) => {
+    const began = deps.clock.now();
+    wantedWorktree(input);
+    const permissionMode = allowedMode(input, caller);
+    const place = await deps.resolveAllowedDir(input.dir, {
+      scope: permissionMode === "all" ? "exec" : "coding",
+      caller,
+    });
+    const deadline = began + (input.waitMs ?? Number.POSITIVE_INFINITY);
+    const request = { input, caller, permissionMode, place, signal, deadline };
+    const first = await once({ lock: requests, queue: deps.queue }, request, () =>
+      input.sessionId === undefined ? askNew(deps, request) : askExisting(deps, input.sessionId, request),
+    );
+    const asked = { ignored: [], ...first };
+    return answer(deps, asked, request);
+  };
+}
+
+/** `waitMs` bounds the whole call, the start of the agent included. */
+function limitsOf({ clock }: AskDeps, { deadline, signal }: AskRequest): WaitLimits {
+  return { timeoutMs: deadline - clock.now(), signal };
+}
+
+async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
+  const { input, caller, permissionMode } = request;
+  const rule = { scope: permissionMode === "all" ? "exec" : "coding", caller } as const;
+  const wanted = wantedWorktree(input);
+  const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
+  const agent = await deps.resolveAgent(input.agent);
+  const prompt = await promptOf(deps, request, { ...agent, dir: request.place.dir });
+  const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null, worktree };
+  const live = await deps.starter.start(agent, options, prompt);
+  await untilTaken(live, prompt.promptId, limitsOf(deps, request));
+  await refuseFailedStart(deps, live, prompt.promptId);
+  return { sessionId: live.record.sessionId, promptId: prompt.promptId, started: "new", ignored: [] };
+}
+
+async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest): Promise<Asked> {
+  const { input, caller } = request;
+  const ignored = input.systemPrompt === undefined ? [] : ["systemPrompt"];
+  const sent = await deps.locator.withSession(sessionId, caller, async (session) => {
+    await requireSameSession(session, request, await deps.worktrees.ofSession(session.record.sessionId));
+    const prompt = await promptOf(deps, request, { ...session, dir: session.record.dir });
+    if (session.live === null) {
+      const options = await resumeOptions(deps, session, request);
+      const live = await deps.starter.resume(session, options, prompt);
+      return { live, prompt, started: "resumed" as const, ignored };
+    }
+    await enqueue(deps, request, { live: session.live, prompt });
+    const moreIgnored = input.permissionMode === undefined ? [] : ["permissionMode"];
+    return { live: session.live, prompt, started: "reconnect" as const, ignored: [...ignored, ...moreIgnored] };
+  });
+  await untilTaken(sent.live, sent.prompt.promptId, limitsOf(deps, request));
+  if (sent.started === "resumed") await refuseFailedStart(deps, sent.live, sent.prompt.promptId);
+  const { sessionId: now } = sent.live.record;
+  const { promptId } = sent.prompt;
+  if (sent.live.exit !== null && (await deps.queue.stateOf(promptId)) === "queued") {
+    return resumeWaiting(deps, request, { sessionId: now, promptId, ignored: sent.ignored });
+  }
+  return { sessionId: now, promptId, started: sent.started, ignored: sent.ignored };
+}
+
+/** The process went before it could be given the prompt: the session goes on with it, unless it was closed. */
+async function resumeWaiting(
+  deps: AskDeps,
+  request: AskRequest,
+  { sessionId, promptId, ignored }: Omit<Asked, "started">,
+): Promise<Asked> {
+  const live = await deps.locator.withSession(sessionId, request.caller, async (session) => {
+    if (session.live !== null) return session.live; // another caller's prompt has resumed it already, with ours behind
+    if ((await deps.queue.stateOf(promptId)) !== "queued") return null; // the session was closed, and the prompt given up
+    // As freely as when the prompt was taken for it.
+    const { permissionMode } = session.record;
+    const options = await resumeOptions(deps, session, { ...request, permissionMode });
+    return deps.starter.resume(session, options, null);
+  });
+  if (live === null) return { sessionId, promptId, started: "reconnect", ignored };
+  await untilTaken(live, promptId, limitsOf(deps, request));
+  await refuseFailedStart(deps, live, promptId);
+  return { sessionId: live.record.sessionId, promptId, started: "resumed", ignored };
+}
+
+async function enqueue(
+  deps: AskDeps,
+  request: AskRequest,
+  { live, prompt }: { readonly live: LiveSession; readonly prompt: NewPrompt },
+): Promise<void> {
+  const { sessionId, permissionMode } = live.record;
+  if (permissionMode !== "ask" && !request.caller.scopes.has("coding:drive")) {
+    throw sessionError(
+      "insufficient_scope",
+      `Session ${sessionId} acts without asking (mode "${permissionMode}"): sending to it needs the scope coding:drive.`,
+      { details: { scope: "coding:drive" } },
+    );
+  }
+  if (request.input.model !== undefined) {
+    throw sessionError(
+      "model_not_supported",
+      `Session ${sessionId} is running; its model cannot be changed now. Leave "model" out, or close the session first.`,
+    );
+  }
+  if (live.state.permissions.length > 0) {
+    throw sessionError(
+      "permission_pending",
+      `Session ${sessionId} waits for an answer to a permission. Answer it first; a prompt sent now would be taken as the answer.`,
+    );
+  }
+  if (live.outbox.waitingCount >= maxQueued) {
+    throw sessionError(
+      "session_busy",
+      `Session ${sessionId} has ${maxQueued} prompts waiting already. Send this one later.`,
+    );
+  }
+  const { onDraft } = request.input;
+  if (onDraft === undefined) await refuseBehindDraft(live);
+  await addToQueue(deps.queue, live, prompt);
+  live.outbox.add({ promptId: prompt.promptId, prompt: prompt.text, state: "queued", sentAt: null, onDraft });
+}
+
+// Enough to recognize what was typed.
+const shownDraftLength = 200;
+
+/** Only while the agent rests: a prompt that waits for a turn finds the composer as it is by then. */
+async function refuseBehindDraft(live: LiveSession): Promise<void> {
+  const draft = await live.draft();
+  if (!draft) return;
+  throw sessionError(
+    "composer_not_empty",
+    `The composer of session ${live.record.sessionId} holds text that was typed in the terminal. Set onDraft to "clear" to remove it, or to "append" to send it with your prompt.`,
+    { details: { draft: draft.slice(0, shownDraftLength) } },
+  );
+}
+
+/** The agent may take its own id meanwhile; then the prompt goes under that one. */
+async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewPrompt): Promise<void> {
+  for (;;) {
+    const { sessionId } = live.record;
+    try {
+      const { promptId, text, idempotency } = prompt;
+      await queue.add({ promptId, sessionId, prompt: text, idempotency, state: "queued", started: "reconnect" });
+      return;
+    } catch (error) {
+      if (live.record.sessionId === sessionId) throw error;
+    }
+  }
+}
+
+/** A session goes on in its own directory, whichever of its names the caller used, and by the rule for that directory. */
+async function resumeOptions(deps: AskDeps, session: LocatedSession, request: AskRequest): Promise<RunOptions> {
+  const { permissionMode, caller } = request;
+  const place = await deps.resolveAllowedDir(session.record.dir, {
+    scope: permissionMode === "all" ? "exec" : "coding",
+    caller,
+  });
+  return { ...runOptions(request), permissionMode, place };
+}
+
+async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: PromptTarget): Promise<NewPrompt> {
+  const { template } = to;
+  const text = toPromptText(input.prompt, {
+    commandPrefixes: template.commandPrefixes,
+    commandWords: template.commandWords,
+    allowCommands: input.allowCommands ?? false,
+  });
+  const isFree = !template.readsMentions || caller.scopes.has("coding:drive");
+  const checkIn = async (dir: string): Promise<void> => {
+    if (!isFree) await refuseOutsideMentions(text, { dir, stateDir: deps.home });
+  };
+  await checkIn(to.dir);
+  return {
+    promptId: newUuid(),
+    text,
+    checkIn,
+    idempotency:
+      input.idempotencyKey === undefined
+        ? null
+        : { accountId: caller.accountId, key: input.idempotencyKey, requestHash: hashOf(input) },
+  };
+}
+
+function runOptions({ input, permissionMode, place }: AskRequest): RunOptions {
+  return { place, model: input.model ?? null, permissionMode, size: defaultSize };
+}
+
+/** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */
+async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: string): Promise<void> {
+  if (live.exit === null) return;
+  // Of one that an earlier gateway sent, or an earlier process took, only the store knows.
+  const state = live.outbox.progressOf(promptId)?.state ?? (await deps.queue.stateOf(promptId));
+  if (state === "delivered" || state === "unknown" || state === "received") return;
+  // The caller is told that it came to nothing: no later resume may send it.
+  if (state === "queued") await deps.queue.mark(promptId, "lost");
+  const { sessionId, exitCode, signal, lastScreen } = live.record;
+  const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : signal;
+  throw sessionError(
+    "agent_start_failed",
+    `${live.template.name} ended (${how}) before it took the prompt. ${lastWords(sessionId, lastScreen)}`,
+    { details: { sessionId, exitCode, signal, lastScreen: lastScreen ?? "" } },
+  );
+}
+
+function lastWords(sessionId: string, lastScreen: string | null): string {
+  if (lastScreen === "") return "It has shown nothing. Ask once more, or look after it in a terminal.";
+  return `Its last screen says why; \`postern coding read ${sessionId}\` shows it.`;
+}
+
+async function answer(deps: AskDeps, asked: Asked, request: AskRequest): Promise<AskOutput> {
+  const { caller, input } = request;
+  const found = await deps.locator.locate(asked.sessionId, caller);
+  const waiting = input.waitMs === undefined ? null : found.live;
+  if (waiting !== null) {
+    await untilTurnEnds(waiting, asked.promptId, { ...limitsOf(deps, request), clock: deps.clock });
+    if (asked.started !== "reconnect") await refuseFailedStart(deps, waiting, asked.promptId);
+  }
+  const session = waiting === null ? found : await deps.locator.locate(asked.sessionId, caller);
+  const progress = session.live?.outbox.progressOf(asked.promptId);
+  const state = progress?.state ?? (await deps.queue.stateOf(asked.promptId)) ?? "unknown";
+  return {
+    ...(await deps.locator.summaryOf(session)),
+    started: asked.started,
+    delivered: state === "delivered" ? true : state === "lost" ? false : null,
+    deliveryState: state,
+    ignored: [...asked.ignored],
+    ...(input.waitMs === undefined
+      ? {}
+      : { turns: await turnsSince(deps, session, { waited: waiting, promptId: asked.promptId }) }),
+  };
+}
+
+// One prompt's turns are two, and a few more when somebody types as well.
+const maxAnsweredTurns = 100;
+
+async function turnsSince(
+  deps: AskDeps,
+  session: LocatedSession,
+  { waited, promptId }: { readonly waited: LiveSession | null; readonly promptId: string },
+): Promise<Turn[]> {
+  const path = session.live?.record.transcriptPath ?? session.record.transcriptPath;
+  const progress = waited?.outbox.progressOf(promptId) ?? null;
+  const format = session.template.transcriptFormat;
+  if (path === null || format === null || progress === null || progress.state === "queued") return [];
+  const read = await deps.transcripts.read(path, format, { after: progress.turnsBefore - 1, limit: maxAnsweredTurns });
+  return [...(read?.turns ?? [])];
+}

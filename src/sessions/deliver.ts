@@ -1,0 +1,154 @@
+import { existsSync } from "node:fs";
+import { rm, unlink, writeFile } from "node:fs/promises";
+import type { AgentTemplate } from "../agents/index.ts";
+import type { Clock } from "../core/clock.ts";
+import { isErrno } from "../core/errors.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { OnDraft } from "../wire/coding.ts";
+import { composerText, emptyComposer, submit, untilShown } from "./submit.ts";
+
+/**
+ * How a delivery ended.
+ * - `typed`: the text is in the composer and Enter was pressed, or a dialog that opened in between kept Enter back.
+ * - `held`: every Enter became a new line, and the text stays in the composer.
+ * - `not_ready`: the terminal did not take input; `onTyping` was not called.
+ * - `draft`: the composer holds text that is not ours; `onTyping` was not called.
+ * - `not_typed`: `onTyping` was called, but then a dialog opened or text appeared in the composer, so nothing was typed.
+ * - `given_up`: `onTyping` said that the prompt is not to be sent.
+ * - `lost`: no editor came and the composer is gone, so nothing was typed. Not to be sent again.
+ */
+export type TypedPrompt = "typed" | "held" | "not_ready" | "draft" | "not_typed" | "given_up" | "lost";
+
+/** A prompt to be typed. */
+export interface PromptToType {
+  readonly text: string;
+  /** What to do with text that is in the composer already. */
+  readonly onDraft?: OnDraft | undefined;
+  readonly maySend: () => Promise<boolean>;
+  /**
+   * Called just before the first byte goes out, with the draft that is sent with it; from then on the prompt must never be sent again,
+   * unless the end is `not_typed`. False keeps it from being typed.
+   */
+  readonly onTyping: (draft: string) => Promise<boolean>;
+}
+
+const composerWaitMs = 15_000;
+const composerPollMs = 50;
+
+/**
+ * Types a prompt into a live TUI, byte for byte: waits for the painted composer, puts the text in, and presses Enter. A paste into a
+ * permission dialog would approve it, so `maySend` is asked, and the screen looked at, right before the text and again before Enter.
+ */
+export async function typePrompt(
+  deps: { readonly host: Pick<TerminalHostClient, "look" | "write">; readonly clock: Clock },
+  terminal: { readonly terminalId: string; readonly template: AgentTemplate; readonly promptPath: string },
+  prompt: PromptToType,
+): Promise<TypedPrompt> {
+  const { host, clock } = deps;
+  const { terminalId, template } = terminal;
+  const { maySend } = prompt;
+  if (!(await composerReady(deps, terminal, { maySend, timeoutMs: composerWaitMs }))) return "not_ready";
+  let draft = await composerText(deps, terminal);
+  if (draft && prompt.onDraft === "clear" && (await maySend()) && (await emptyComposer(deps, terminal))) draft = "";
+  if (draft && prompt.onDraft !== "append") return "draft";
+  if (!(await prompt.onTyping(draft ?? ""))) return "given_up";
+  /** The last look before something is typed. */
+  const mayType = async (): Promise<boolean> => {
+    if (!(await maySend())) return false;
+    const screen = await host.look(terminalId);
+    return template.composerPainted(screen.lines) && (draft === null || template.composer?.text(screen) === draft);
+  };
+  const { paste } = template;
+  const text = prompt.text + paste.suffix;
+  // The editor would replace the draft.
+  const editor =
+    paste.isExact(prompt.text) || draft ? "unused" : await throughEditor(deps, terminal, { text, mayType });
+  if (editor === "not_typed") return "not_typed";
+  // Whatever took the composer's place, another program perhaps, would take the text as keystrokes.
+  if (editor !== "done" && !(await mayType())) return editor === "absent" ? "lost" : "not_typed";
+  if (editor !== "done") await host.write(terminalId, paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text);
+  const before = template.composer?.mayHoldEnter === true ? draft : null;
+  const typed = { text, before, draft: draft ?? "", maySend };
+  await untilShown(deps, terminal, typed);
+  await clock.sleep(paste.enterDelayMs);
+  // A long text may fill the screen and hide the composer's frame: then its time has to do.
+  if (editor === "done") await composerReady(deps, terminal, { maySend, timeoutMs: redrawMs });
+  // A dialog that opened in between takes Enter for itself; the caller presses it once the dialog is gone.
+  return submit(deps, terminal, typed);
+}
+
+// After its editor an agent draws itself again within 0.1 s; 110 KB took one of them 1.5 s.
+const redrawMs = 2_000;
+
+// An agent starts its editor within 0.2 s, on a loaded machine in seconds; one whose key was bound to something else never does.
+const editorWaitMs = 10_000;
+
+/**
+ * Hands the text over as the result of the agent's own "open in editor". An editor that comes too late for the text finds the mark
+ * instead, takes it away and changes nothing, so that what is pasted meanwhile reaches the agent and not the user's editor.
+ *
+ * @returns `unused` when the agent has no key for an editor, `absent` when none came for the text, `not_typed` when its key was not pressed
+ */
+async function throughEditor(
+  { host, clock }: { readonly host: Pick<TerminalHostClient, "look" | "write">; readonly clock: Clock },
+  terminal: { readonly terminalId: string; readonly template: AgentTemplate; readonly promptPath: string },
+  { text, mayType }: { readonly text: string; readonly mayType: () => Promise<boolean> },
+): Promise<"done" | "unused" | "absent" | "not_typed"> {
+  const { editorKey } = terminal.template.paste;
+  if (editorKey === null) return "unused";
+  const { promptPath } = terminal;
+  const markPath = `${promptPath}.pending`;
+  const remove = () => Promise.all([rm(promptPath, { force: true }), rm(markPath, { force: true })]);
+  try {
+    await writeFile(markPath, "", { mode: 0o600 });
+    await writeFile(promptPath, text, { mode: 0o600 });
+    if (!(await mayType())) {
+      await remove();
+      return "not_typed";
+    }
+    await host.write(terminal.terminalId, editorKey);
+    const deadline = clock.now() + editorWaitMs;
+    while (clock.now() < deadline) {
+      await clock.sleep(composerPollMs);
+      if (!existsSync(promptPath)) return "done";
+    }
+    return (await takeBack(promptPath)) ? "absent" : "done";
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** @returns false when the editor was faster */
+async function takeBack(path: string): Promise<boolean> {
+  try {
+    await unlink(path);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return false;
+    throw error;
+  }
+}
+
+/** Whether the composer is on the screen now, as far as the template can tell. */
+export async function composerOnScreen(
+  host: Pick<TerminalHostClient, "look">,
+  { terminalId, template }: { readonly terminalId: string; readonly template: AgentTemplate },
+): Promise<boolean> {
+  const { lines } = await host.look(terminalId);
+  return template.composerPainted(lines);
+}
+
+async function composerReady(
+  { host, clock }: { readonly host: Pick<TerminalHostClient, "look" | "write">; readonly clock: Clock },
+  terminal: { readonly terminalId: string; readonly template: AgentTemplate },
+  { maySend, timeoutMs }: { readonly maySend: () => Promise<boolean>; readonly timeoutMs: number },
+): Promise<boolean> {
+  const deadline = clock.now() + timeoutMs;
+  while (clock.now() < deadline) {
+    if (!(await maySend())) return false;
+    if (await composerOnScreen(host, terminal)) return true;
+    await clock.sleep(composerPollMs);
+  }
+  return false;
+}

@@ -1,0 +1,101 @@
+import type { AgentTemplate } from "../agents/index.ts";
+import { dialogIdOf, type ScreenDialog } from "../agents/index.ts";
+import { type Clock, isoTime } from "../core/clock.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { PendingPermission } from "../wire/coding.ts";
+import type { ActivityState } from "./activity.ts";
+
+/** What a {@link DialogDesk} works with. */
+export interface DialogDeskDeps {
+  readonly host: Pick<TerminalHostClient, "look" | "write">;
+  readonly clock: Clock;
+  readonly terminalId: string;
+  readonly template: Pick<AgentTemplate, "readDialog">;
+}
+
+const pollMs = 50;
+// An agent drops keys for a second after it painted a dialog, so that nobody answers what they have not read (measured: Claude Code, Codex).
+const takenMs = 3_000;
+const maxDropped = 3;
+// To the choice, some of them twice, and Enter.
+const maxKeys = 30;
+const keys = { up: "\x1b[A", down: "\x1b[B", enter: "\r" } as const;
+
+/** The dialog that keeps a session from continuing, as something that can be answered; null when none is known. */
+export function dialogAsked({ standing }: Pick<ActivityState, "standing">): PendingPermission | null {
+  const dialog = standing?.dialog ?? null;
+  if (dialog === null) return null;
+  return {
+    permissionId: dialog.dialogId,
+    kind: "dialog",
+    tool: dialog.title,
+    input: { text: dialog.text },
+    askedAt: isoTime(dialog.seenAt),
+    answerable: true,
+    choices: dialog.choices.map(({ label }, index) => ({ choiceId: String(index + 1), label })),
+  };
+}
+
+/** Answers dialogs of an agent's own by the keys that a person would press. */
+export class DialogDesk {
+  readonly #deps: DialogDeskDeps;
+  #pressing: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: DialogDeskDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Moves to a choice and presses Enter, one caller after another. Before each key the screen must still show the same dialog, and before
+   * Enter with this choice selected: nothing is ever pressed into another one.
+   * @param choose the index of the wanted choice; null when this is not the dialog that is meant
+   * @returns whether the dialog took it
+   */
+  press(choose: (dialog: ScreenDialog) => number | null): Promise<boolean> {
+    const pressing = this.#pressing.then(
+      () => this.#press(choose),
+      () => this.#press(choose),
+    );
+    this.#pressing = pressing;
+    return pressing;
+  }
+
+  async #press(choose: (dialog: ScreenDialog) => number | null): Promise<boolean> {
+    const { host, terminalId } = this.#deps;
+    let dialogId: string | null = null;
+    let dropped = 0;
+    for (let pressed = 0; pressed < maxKeys; pressed += 1) {
+      const dialog = await this.#dialog();
+      if (dialog === null || (dialogId !== null && dialogIdOf(dialog) !== dialogId)) return false;
+      dialogId = dialogIdOf(dialog);
+      const wanted = choose(dialog);
+      if (wanted === null || dialog.choices[wanted] === undefined) return false;
+      const isThere = dialog.selected === wanted;
+      await host.write(terminalId, isThere ? keys.enter : dialog.selected < wanted ? keys.down : keys.up);
+      const after = await this.#afterKey(dialog);
+      if (isThere && after === "gone") return true;
+      dropped = after === "unmoved" ? dropped + 1 : 0;
+      if (dropped === maxDropped) return false;
+    }
+    return false;
+  }
+
+  async #dialog(): Promise<ScreenDialog | null> {
+    const { host, terminalId, template } = this.#deps;
+    return template.readDialog?.((await host.look(terminalId)).lines) ?? null;
+  }
+
+  /** Waits until the key has shown: a key that was dropped is pressed again. */
+  async #afterKey({ selected, ...before }: ScreenDialog): Promise<"gone" | "moved" | "unmoved"> {
+    const { clock } = this.#deps;
+    const dialogId = dialogIdOf({ selected, ...before });
+    const deadline = clock.now() + takenMs;
+    while (clock.now() < deadline) {
+      await clock.sleep(pollMs);
+      const now = await this.#dialog();
+      if (now === null || dialogIdOf(now) !== dialogId) return "gone";
+      if (now.selected !== selected) return "moved";
+    }
+    return "unmoved";
+  }
+}

@@ -1,0 +1,30 @@
+import { PosternError } from "../core/errors.ts";
+
+/** Every code that sessions and their terminals throw. */
+export type SessionErrorCode =
+  | "invalid_request"
+  | "prompt_not_text"
+  | "insufficient_scope"
+  | "dir_not_allowed"
+  | "session_not_found"
+  | "session_busy"
+  | "session_mismatch"
+  | "idempotency_conflict"
+  | "permission_pending"
+  | "composer_not_empty"
+  | "permission_gone"
+  | "agent_unknown"
+  | "model_not_supported"
+  | "rescue_not_found"
+  | "recording_not_found"
+  | "too_many_sessions"
+  | "agent_start_failed";
+
+/** An error of this room; `details` go into the answer. */
+export function sessionError(
+  code: SessionErrorCode,
+  message: string,
+  options: { readonly cause?: unknown; readonly details?: Readonly<Record<string, unknown>> } = {},
+): PosternError<SessionErrorCode> {
+  return new PosternError(code, message, options);
+}

@@ -1,0 +1,120 @@
+import { type FSWatcher, watch } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { dirname } from "node:path";
+import { StringDecoder } from "node:string_decoder";
+import type { Clock } from "../core/clock.ts";
+import { openRegularFile } from "../platform/regular-file.ts";
+
+/** Follows a session's inbox file from its beginning. */
+export interface HookInbox {
+  /** Resolves when every line that was in the file at the time of the call was handed over. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+}
+
+// File watching tells at once; the sweep is for file systems that do not tell.
+const sweepMs = 500;
+const chunkBytes = 256 * 1024;
+// The hook script cuts long strings; a longer line is none of its making.
+const maxLineLength = 4 * 1024 * 1024;
+// A line has a few KB, so that is a hundred thousand tool calls.
+const maxInboxBytes = 1024 ** 3;
+
+/**
+ * Hands every line of the file to `onLine`, one after another, as they are appended. The file may not exist yet; its folder
+ * must. The whole file is read again after a restart: state is folded from it, not kept beside it.
+ */
+export function createHookInbox(deps: {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly onLine: (line: string) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+  /** More is not read: the agent's children can write to the file too. */
+  readonly maxBytes?: number;
+}): HookInbox {
+  const { maxBytes = maxInboxBytes } = deps;
+  const decoder = new StringDecoder("utf8");
+  const buffer = Buffer.allocUnsafe(chunkBytes);
+  let file: FileHandle | null = null;
+  let offset = 0;
+  let rest = "";
+  let skipping = false;
+  let full = false;
+  let closed = false;
+  let reading: Promise<void> | null = null;
+  let again = false;
+  let cancelSweep = (): void => undefined;
+
+  async function readOn(): Promise<void> {
+    // None yet, or something else in its place: the agent's children can replace it.
+    file ??= await openRegularFile(deps.path, { followLinks: false });
+    if (file === null) return;
+    while (!closed && !full) {
+      const { bytesRead } = await file.read(buffer, 0, chunkBytes, offset);
+      if (bytesRead === 0) return;
+      offset += bytesRead;
+      if (offset > maxBytes) {
+        full = true;
+        deps.onError(new Error(`${deps.path} has more than ${maxBytes} bytes; the rest is not read.`));
+      }
+      const lines = (rest + decoder.write(buffer.subarray(0, bytesRead))).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        if (skipping) skipping = false;
+        else if (line !== "") await handOver(line);
+      }
+      if (rest.length > maxLineLength) {
+        rest = "";
+        skipping = true;
+      }
+    }
+  }
+
+  /** A line that cannot be taken must not keep those behind it from being read. */
+  async function handOver(line: string): Promise<void> {
+    try {
+      await deps.onLine(line);
+    } catch (error) {
+      deps.onError(error);
+    }
+  }
+
+  /** One reader at a time; a call during a read makes it look once more. */
+  function pump(): Promise<void> {
+    again = true;
+    reading ??= (async () => {
+      while (again && !closed) {
+        again = false;
+        await readOn().catch(deps.onError);
+      }
+    })().finally(() => {
+      reading = null;
+    });
+    return reading;
+  }
+
+  let watcher: FSWatcher | null = null;
+  try {
+    watcher = watch(dirname(deps.path), () => void pump());
+    watcher.on("error", deps.onError);
+  } catch (error) {
+    deps.onError(error); // the sweep below still finds every line
+  }
+  function sweep(): void {
+    void pump();
+    if (!closed) cancelSweep = deps.clock.after(sweepMs, sweep);
+  }
+  sweep();
+
+  return {
+    drain: pump,
+    async close() {
+      closed = true;
+      cancelSweep();
+      watcher?.close();
+      await reading;
+      await file?.close();
+      file = null;
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import type { AgentTemplate } from "../agents/index.ts";
+import type { Clock } from "../core/clock.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { Caller } from "../wire/caller.ts";
+import type { InterruptInput, InterruptOutput } from "../wire/coding.ts";
+import { sessionError } from "./errors.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { SessionLocator } from "./locate.ts";
+
+/** What interrupting needs. */
+export interface InterruptDeps {
+  readonly locator: SessionLocator;
+  readonly host: TerminalHostClient;
+  readonly clock: Clock;
+}
+
+// Both agents stop within half a second and tell it by their transcripts or state files, which are asked after 1.5 s of silence.
+const stopMs = 3_500;
+// Keys are dropped for a second after a dialog was painted. Never twice without a look: a second Esc in an idle Codex opens its history.
+const maxAttempts = 3;
+// A prompt on its way is taken within a second.
+const takenMs = 10_000;
+const repaintMs = 150;
+const comesBackMs = 4_000;
+// With the mark in the transcript nothing comes back, unless the mark is still the one of the turn before.
+const markedMs = 400;
+
+/**
+ * `coding_interrupt`: stops the running turn and keeps the session. An open permission is denied by it, as by Esc in the terminal;
+ * prompts that wait are sent next. Ours.
+ */
+export function createInterrupt(
+  deps: InterruptDeps,
+): (input: InterruptInput, caller: Caller, signal: AbortSignal) => Promise<InterruptOutput> {
+  const { locator } = deps;
+  return async (input, caller, signal) => {
+    const session = await locator.locate(input.sessionId, caller);
+    const holder = await locator.externalHolder(session);
+    if (holder !== null) {
+      throw sessionError(
+        "session_busy",
+        `Session ${session.record.sessionId} is running in process ${holder.pid}, outside this gateway. Stop its turn there.`,
+      );
+    }
+    const interrupted = session.live !== null && (await interruptLive(deps, session.live, signal));
+    return { ...(await locator.summaryOf(await locator.locate(input.sessionId, caller))), interrupted };
+  };
+}
+
+async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
+  // A turn that is stopped before its hook has told of the prompt would leave the prompt on its way.
+  const settled = (): boolean => live.outbox.unconfirmed === null || live.exit !== null;
+  await live.changes.until(settled, { timeoutMs: takenMs, signal });
+  if (live.exit !== null) return false;
+  if (isSilent(live.template)) return pressOnce(deps, live);
+  if (!live.state.turnRuns) return false;
+  // The next prompt is not typed before the composer is empty again.
+  return live.outbox.hold(() => stopTurn(deps, live, signal));
+}
+
+/** Of an agent that reports nothing and writes no transcript that we read, nobody knows whether a turn runs. */
+function isSilent({ hasHooks, transcriptFormat }: AgentTemplate): boolean {
+  return !hasHooks && transcriptFormat === null;
+}
+
+async function pressOnce({ host }: InterruptDeps, { terminalId, template }: LiveSession): Promise<boolean> {
+  await host.write(terminalId, template.interruptKeys);
+  return true;
+}
+
+async function stopTurn(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
+  const over = (): boolean => live.exit !== null || !live.state.turnRuns;
+  for (let attempt = 0; attempt < maxAttempts && !over() && !signal.aborted; attempt += 1) {
+    await deps.host.write(live.terminalId, live.template.interruptKeys);
+    await live.changes.until(over, { timeoutMs: stopMs, signal });
+    // What was taken for the end of the turn may turn out to be none meanwhile.
+    if (over() && live.exit === null) await clearComposer(deps, live);
+  }
+  return over();
+}
+
+/**
+ * An agent that had not answered yet puts the prompt back into its composer, a moment after it says that it is idle. One that had leaves
+ * a mark in its transcript.
+ */
+async function clearComposer({ host, clock }: InterruptDeps, live: LiveSession): Promise<void> {
+  const { composer } = live.template;
+  if (composer?.getsPromptBack !== true) return;
+  const began = clock.now();
+  for (let cleared = false; ; ) {
+    await clock.sleep(repaintMs);
+    const text = composer.text(await host.look(live.terminalId));
+    const waitedMs = clock.now() - began;
+    if (text) {
+      await host.write(live.terminalId, composer.clearKeys(text));
+      cleared = true;
+    } else if (cleared) return;
+    if (waitedMs > comesBackMs) return;
+    if (!cleared && waitedMs > markedMs && live.transcriptSummary?.lastTurn.kind === "aborted") return;
+  }
+}

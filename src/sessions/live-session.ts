@@ -1,0 +1,202 @@
+import type { AgentTemplate, PermissionAnswer } from "../agents/index.ts";
+import { type ChangeSignal, createChangeSignal } from "../core/change-signal.ts";
+import { hasCode } from "../core/errors.ts";
+import type { TerminalExit } from "../terminal-host/terminal-info.ts";
+import type { TranscriptSummary } from "../transcripts/index.ts";
+import type { PendingPermission } from "../wire/coding.ts";
+import { type ActivityState, isResting } from "./activity.ts";
+import { ActivityWatch, type WrittenLimits } from "./activity-watch.ts";
+import { Identity } from "./identity.ts";
+import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
+import type { Outbox } from "./outbox.ts";
+import type { SessionTeller } from "./session-events.ts";
+import type { SessionRecord } from "./session-store.ts";
+import { composerText } from "./submit.ts";
+
+// Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
+const tickMs = 250;
+// The host tells an exit when it has read the terminal's last output.
+const noticeMs = 10_000;
+
+/** A live agent: its process, its record, what it is doing, and the prompts on their way to it. */
+export class LiveSession {
+  readonly template: AgentTemplate;
+  readonly terminalId: string;
+  readonly pid: number;
+  readonly changes: ChangeSignal;
+  readonly #deps: LiveSessionDeps;
+  readonly #identity: Identity;
+  readonly #watch: ActivityWatch;
+  readonly #teller: SessionTeller;
+  #exit: TerminalExit | "unknown" | null = null;
+  #begun: Promise<void> | null = null;
+  #ending: Promise<void> | null = null;
+  #cancelTick = (): void => undefined;
+  #closed = false;
+  #warnings: readonly string[] = [];
+
+  constructor(deps: LiveSessionDeps, input: LiveSessionInput) {
+    this.#deps = deps;
+    this.template = input.template;
+    this.terminalId = input.terminalId;
+    this.pid = input.pid;
+    const changes = createChangeSignal(deps.clock);
+    const notify = (): void => {
+      this.#teller.look();
+      changes.notify();
+    };
+    this.changes = { ...changes, notify };
+    this.#identity = new Identity(deps, input, () => this.changes.notify());
+    this.#watch = new ActivityWatch(deps, {
+      ...input,
+      identity: this.#identity,
+      changes: this.changes,
+      isGone: () => this.#exit !== null,
+      onError: (error, message) => this.#report(error, message),
+      onMoved: (at) => this.#teller.moved(at),
+    });
+    this.#teller = deps.events.tell(this, input.origin);
+  }
+
+  get record(): SessionRecord {
+    return this.#identity.record;
+  }
+  get state(): ActivityState {
+    return this.#watch.state;
+  }
+  get outbox(): Outbox {
+    return this.#watch.outbox;
+  }
+  get transcriptSummary(): TranscriptSummary | null {
+    return this.#watch.transcript;
+  }
+  /** How the process ended, `unknown` when nobody saw it; null while it lives. */
+  get exit(): TerminalExit | "unknown" | null {
+    return this.#exit;
+  }
+  /** What does not work around the agent, in sentences. Not kept over a restart of the gateway. */
+  get warnings(): readonly string[] {
+    return this.#warnings;
+  }
+  warn(sentence: string): void {
+    this.#warnings = [...this.#warnings, sentence];
+    this.changes.notify();
+  }
+  /** Whether the id is a stand-in until the agent tells its own. */
+  get provisional(): boolean {
+    return this.#identity.provisional;
+  }
+
+  /** Whether the decision on this permission can be given from here. */
+  isAnswerable(permissionId: string): boolean {
+    return this.#watch.isAnswerable(permissionId);
+  }
+  /** @returns whether the agent was told */
+  answerPermission(permission: PendingPermission, answer: PermissionAnswer): Promise<boolean> {
+    return this.#watch.answerPermission(permission, answer);
+  }
+
+  /** @returns whether the dialog took the choice; not when it has gone, or another one stands there */
+  answerDialog(dialogId: string, choiceId: string): Promise<boolean> {
+    return this.#watch.answerDialog(dialogId, choiceId);
+  }
+
+  /**
+   * While on, permissions are asked in the agent's own terminal: hooks that wait for a decision are let go at once, later ones as they
+   * come. Counted: it goes off when all who turned it on have turned it off.
+   */
+  askInTerminal(on: boolean): void {
+    this.#watch.desk.askInTerminal(on);
+  }
+
+  /** What was typed into the composer of an agent that rests, and by nobody from here; "" for nothing, and where it cannot be read. */
+  async draft(): Promise<string> {
+    if (!isResting(this.state) || this.outbox.isSending) return "";
+    return (await composerText(this.#deps, this)) ?? "";
+  }
+
+  /** Begins to follow the agent. */
+  begin(): Promise<void> {
+    this.#begun ??= this.#begin();
+    return this.#begun;
+  }
+
+  async #begin(): Promise<void> {
+    await this.#teller.begin();
+    await this.#watch.begin();
+    this.#teller.caughtUp();
+    this.#tick();
+  }
+
+  #tick(): void {
+    if (this.#closed || this.#exit !== null) return;
+    const look = this.#watch.needsLook ? this.#watch.look() : Promise.resolve();
+    void look
+      .then(() => this.#teller.look())
+      .catch((error: unknown) => this.#report(error, "cannot look after a session"))
+      .finally(() => {
+        if (!this.#closed && this.#exit === null) this.#cancelTick = this.#deps.clock.after(tickMs, () => this.#tick());
+      });
+  }
+
+  /** Waits until the transcript has the end of a turn that has just ended: agents write their last lines a moment after their hook. */
+  untilWritten(limits: WrittenLimits): Promise<void> {
+    return this.#watch.untilWritten(limits);
+  }
+
+  /** The process has ended: the last hooks and lines are read, and the record says how. */
+  onExit(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
+    this.#ending ??= this.#settle(exit, lastScreen);
+    return this.#ending;
+  }
+
+  /** Resolves when the end of a session whose process is gone is written down. */
+  async ended(): Promise<void> {
+    await this.changes.until(() => this.#exit !== null, { timeoutMs: noticeMs });
+    await this.#ending?.catch((error: unknown) => this.#report(error, "cannot write down how a session ended"));
+  }
+
+  async #settle(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
+    this.#exit = exit ?? "unknown";
+    this.changes.notify();
+    this.#cancelTick();
+    try {
+      await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
+      await this.outbox.onEnded();
+      await this.#teller.ending();
+      await this.#identity.patch({
+        terminalId: null,
+        exitCode: exit?.exitCode ?? null,
+        signal: exit?.signal ?? null,
+        // Of an agent that did its work the transcript tells; of one that did not begin, only its screen.
+        lastScreen: this.transcriptSummary === null || this.state.promptsTaken === 0 ? lastScreen : null,
+        updatedAt: this.#deps.clock.now(),
+      });
+      this.#teller.ended();
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** The last hooks and lines. A process may end before we have begun to follow it. */
+  async #readLast(): Promise<void> {
+    await this.#begun?.catch((error: unknown) => this.#report(error, "a session ended that was not followed"));
+    await this.#watch.readLast();
+  }
+
+  /** Stops following; the agent lives on. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#teller.close();
+    this.#cancelTick();
+    await this.#watch.close();
+    this.changes.notify();
+  }
+
+  #report(error: unknown, message: string): void {
+    // A terminal that went while it was looked at tells its exit by itself.
+    if (hasCode(error, "terminal_gone")) return;
+    this.#deps.log.warn({ sessionId: this.record.sessionId, error }, message);
+  }
+}

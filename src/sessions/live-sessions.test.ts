@@ -1,0 +1,94 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { openSqliteTestStore } from "../../test/support/database.ts";
+import { sessionRecord } from "../../test/support/session-record.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { makeHostFixture, specOf } from "../../test/support/terminal-host.ts";
+import { setUpTold } from "../../test/support/told-session.ts";
+import { createCustomTemplate, customAgentSchema } from "../agents/custom/custom.ts";
+import { transcriptFormats } from "../agents/transcript-formats.ts";
+import { systemClock } from "../core/clock.ts";
+import { silentLog } from "../core/log.ts";
+import { createTranscripts } from "../transcripts/index.ts";
+import { AgentEndedUnfollowed, createLiveSessions, type LiveSessionsDeps } from "./live-sessions.ts";
+import { openPermissionHooks } from "./permission-hooks.ts";
+import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
+import { createSessionStore } from "./session-store.ts";
+
+/** Live sessions over real terminals and a real store; `change` alters what they are made of. */
+async function setUp(change: Partial<LiveSessionsDeps> = {}, queueOf = (queue: PromptQueue): PromptQueue => queue) {
+  const home = await makeTempFolder();
+  const host = await (await makeHostFixture()).connect();
+  const { db } = await openSqliteTestStore();
+  const [clock, log] = [systemClock, silentLog];
+  const hooks = await openPermissionHooks({ socketPath: join(home, "hooks.sock"), clock, log });
+  onTestFinished(() => hooks.close());
+  const store = createSessionStore(db, { nodeId: "local" });
+  const queue = queueOf(createPromptQueue(db, clock));
+  const live = createLiveSessions({
+    ...{ home, host, hooks, clock, log, store, queue },
+    transcripts: createTranscripts({ formats: transcriptFormats, clock, log }),
+    events: setUpTold().events,
+    permissionAnswerMs: 1_000,
+    hookCommand: "true",
+    maxSessions: 1,
+    templateOf: () => null,
+    environmentOf: () => ({}),
+    isOthers: () => false,
+    ...change,
+  });
+  onTestFinished(() => live.close());
+  return { home, host, store, live };
+}
+
+const agent = createCustomTemplate(
+  customAgentSchema.parse({ name: "cat", binary: "/bin/cat", startArgs: [], readyPattern: "never" }),
+);
+
+/** Starts an agent while the store fails so many times as it is about to be followed. */
+async function launchWhileFailing(failures: number) {
+  let left = failures;
+  const { home, host, store, live } = await setUp({ templateOf: () => agent }, (queue) => ({
+    ...queue,
+    async open(sessionId) {
+      left -= 1;
+      if (left >= 0) throw new Error("the store is busy");
+      return queue.open(sessionId);
+    },
+  }));
+  const record = sessionRecord({ sessionId: "s1", agent: agent.name, dir: home });
+  const launching = live.launch(
+    {
+      ...{ kind: "start", sessionId: "s1", template: agent, binary: "/bin/cat", env: {}, dir: home, trustDir: true },
+      ...{ prompt: null, model: null, systemPrompt: null, permissionMode: "ask", size: { cols: 80, rows: 24 } },
+    },
+    async (names) => {
+      const named = { ...record, ...names };
+      await store.insert(named);
+      return named;
+    },
+  );
+  return { host, live, launching };
+}
+
+test("an agent is followed even if the store failed as it started", async () => {
+  const { live, launching } = await launchWhileFailing(2);
+  const session = await launching;
+  expect(await live.findAlive("s1")).toBe(session);
+  await live.end(session);
+  expect(session.exit).not.toBeNull();
+});
+
+test("an agent that cannot be followed does not run on", async () => {
+  const { host, live, launching } = await launchWhileFailing(100);
+  await expect(launching).rejects.toBeInstanceOf(AgentEndedUnfollowed);
+  expect([live.all(), await host.list()]).toEqual([[], []]);
+});
+
+test("a terminal that no session knows is ended, one that is somebody else's is left alone", async () => {
+  const [stray, others] = [specOf(["/bin/cat"]), specOf(["/bin/cat"])];
+  const { host, live } = await setUp({ isOthers: (terminalId) => terminalId === others.terminalId });
+  for (const spec of [stray, others]) await host.spawn(spec);
+  await live.reconcile();
+  expect(await host.list()).toMatchObject([{ terminalId: others.terminalId, exit: null }]);
+});

@@ -1,0 +1,183 @@
+import { access } from "node:fs/promises";
+import type { AgentTemplate, Environment, ExternalHolder } from "../agents/index.ts";
+import type { Catalog } from "../catalog/index.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
+import type { TranscriptSummary, Transcripts } from "../transcripts/index.ts";
+import type { Caller } from "../wire/caller.ts";
+import type { SessionSummary } from "../wire/coding.ts";
+import type { FolderRule } from "../worktrees/index.ts";
+import { shownWorktree, type Worktrees } from "../worktrees/index.ts";
+import { sessionError } from "./errors.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { LiveSessions } from "./live-sessions.ts";
+import type { PromptQueue } from "./prompt-queue.ts";
+import { recordOnDisk } from "./record-on-disk.ts";
+import type { SessionRecord, SessionStore } from "./session-store.ts";
+import { summarize } from "./summary.ts";
+
+/** A session that the caller may see. */
+export interface LocatedSession {
+  readonly record: SessionRecord;
+  /** Whether the store knows it; else it was found by its id among an agent's transcripts. */
+  readonly stored: boolean;
+  readonly template: AgentTemplate;
+  readonly env: Environment;
+  readonly live: LiveSession | null;
+}
+
+/** Finds sessions by any id they ever had. */
+export interface SessionLocator {
+  /** @throws PosternError `session_not_found`, also for one that the caller may not see. */
+  locate(idOrAlias: string, caller: Caller): Promise<LocatedSession>;
+  /** Holds the session for `task`: no other ask, spawn or close of it runs meanwhile, whichever of its ids they name. */
+  withSession<T>(idOrAlias: string, caller: Caller, task: (session: LocatedSession) => Promise<T>): Promise<T>;
+  /** @returns null when there is no transcript (yet). */
+  transcriptOf(session: LocatedSession): Promise<TranscriptSummary | null>;
+  /**
+   * A process that runs or still holds a session which has no terminal of its own here, by the agent's own files. An agent that moved
+   * on to another session may hold the first one for as long as it lives (Codex, measured).
+   */
+  holderOf(session: LocatedSession): Promise<ExternalHolder | null>;
+  /** The same, unless it is a process of this gateway. */
+  externalHolder(session: LocatedSession): Promise<ExternalHolder | null>;
+  summaryOf(session: LocatedSession): Promise<SessionSummary>;
+}
+
+/** What {@link createLocator} needs. */
+export interface LocatorDeps {
+  readonly store: SessionStore;
+  readonly queue: PromptQueue;
+  readonly live: LiveSessions;
+  readonly transcripts: Transcripts;
+  readonly templates: readonly AgentTemplate[];
+  readonly environmentOf: (template: AgentTemplate) => Environment;
+  readonly isVisibleDir: FolderRule["isVisibleDir"];
+  readonly catalog: Pick<Catalog, "find">;
+  readonly worktrees: Pick<Worktrees, "ofSession">;
+}
+
+/** A locator over store, live sessions and the agents' transcripts. */
+export function createLocator(deps: LocatorDeps): SessionLocator {
+  const lock = createKeyedLock();
+
+  async function fromStore(record: SessionRecord): Promise<LocatedSession | null> {
+    const template = deps.templates.find((candidate) => candidate.name === record.agent);
+    if (template === undefined) return null; // its agent was taken out of the configuration
+    const env = deps.environmentOf(template);
+    const transcriptPath = record.transcriptPath ?? (await pathOf(record.sessionId, { template, env }));
+    return { record: { ...record, transcriptPath }, stored: true, template, env, live: null };
+  }
+
+  /** Found at once when it is indexed; a file of this moment is not yet. */
+  async function pathOf(
+    sessionId: string,
+    { template, env }: { readonly template: AgentTemplate; readonly env: Environment },
+  ): Promise<string | null> {
+    const indexed = await deps.catalog.find(sessionId, template.name);
+    if (indexed !== null && (await isThere(indexed))) return indexed;
+    return template.findTranscript(sessionId, env);
+  }
+
+  async function fromDisk(sessionId: string): Promise<LocatedSession | null> {
+    for (const template of deps.templates) {
+      const env = deps.environmentOf(template);
+      const path = await pathOf(sessionId, { template, env });
+      if (path === null || template.transcriptFormat === null) continue;
+      const summary = await deps.transcripts.summary(path, template.transcriptFormat);
+      if (summary?.cwd === null || summary === null) continue;
+      return { record: recordOf(sessionId, template, summary), stored: false, template, env, live: null };
+    }
+    return null;
+  }
+
+  async function find(idOrAlias: string): Promise<LocatedSession | null> {
+    const live = await deps.live.findAlive(idOrAlias);
+    const template = deps.templates.find(({ name }) => name === live?.record.agent);
+    if (live !== null && template !== undefined) {
+      return { record: live.record, stored: true, template, env: deps.environmentOf(template), live };
+    }
+    const record = await deps.store.find(idOrAlias);
+    return record === null ? fromDisk(idOrAlias) : fromStore(record);
+  }
+
+  async function locate(idOrAlias: string, caller: Caller): Promise<LocatedSession> {
+    const session = await find(idOrAlias);
+    if (session === null || !(await deps.isVisibleDir(session.record.dir, { scope: "coding", caller }))) {
+      throw sessionError("session_not_found", `There is no session ${idOrAlias}.`);
+    }
+    return session;
+  }
+
+  async function withSession<T>(
+    idOrAlias: string,
+    caller: Caller,
+    task: (session: LocatedSession) => Promise<T>,
+  ): Promise<T> {
+    const { sessionId } = (await locate(idOrAlias, caller)).record;
+    return lock.run(sessionId, async () => {
+      const session = await locate(idOrAlias, caller);
+      // It took its agent's own id while we waited: hold that name too.
+      if (session.record.sessionId === sessionId) return task(session);
+      return lock.run(session.record.sessionId, async () => task(await locate(idOrAlias, caller)));
+    });
+  }
+
+  async function transcriptOf({ record, template, live }: LocatedSession): Promise<TranscriptSummary | null> {
+    const path = live?.record.transcriptPath ?? record.transcriptPath;
+    if (path === null || template.transcriptFormat === null) return null;
+    return deps.transcripts.summary(path, template.transcriptFormat);
+  }
+
+  async function holderOf({ record, template, env, live }: LocatedSession): Promise<ExternalHolder | null> {
+    return live === null ? template.externalHolder(record.sessionId, env) : null;
+  }
+
+  async function externalHolder(session: LocatedSession): Promise<ExternalHolder | null> {
+    const holder = await holderOf(session);
+    return holder !== null && deps.live.all().some(({ pid }) => pid === holder.pid) ? null : holder;
+  }
+
+  return {
+    locate,
+    withSession,
+    transcriptOf,
+    holderOf,
+    externalHolder,
+    async summaryOf(session) {
+      const { record } = session.live ?? session;
+      return summarize({
+        record,
+        live: session.live,
+        transcript: await transcriptOf(session),
+        external: await externalHolder(session),
+        queuedPrompts: session.live?.outbox.waitingCount ?? (await waiting(deps.queue, record.sessionId)),
+        worktree: shownWorktree(await deps.worktrees.ofSession(record.sessionId)),
+      });
+    },
+  };
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch {
+    return false; // moved or removed since, or not ours to read: looked for by its name
+  }
+}
+
+async function waiting(queue: PromptQueue, sessionId: string): Promise<number> {
+  return (await queue.open(sessionId)).filter(({ state }) => state === "queued").length;
+}
+
+function recordOf(sessionId: string, template: AgentTemplate, summary: TranscriptSummary): SessionRecord {
+  const at = (time: string | null): number => (time === null ? 0 : Date.parse(time));
+  return recordOnDisk({
+    sessionId,
+    agent: template.name,
+    dir: summary.cwd ?? "",
+    transcriptPath: summary.path,
+    createdAt: at(summary.createdAt),
+    updatedAt: at(summary.updatedAt),
+  });
+}

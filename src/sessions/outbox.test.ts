@@ -1,0 +1,204 @@
+import { expect, test } from "vitest";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { createScriptedComposer } from "../../test/support/scripted-composer.ts";
+import { claudeCode } from "../agents/claude-code/claude-code.ts";
+import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
+import type { AgentTemplate } from "../agents/template.ts";
+import { Outbox } from "./outbox.ts";
+import type { OutboxPrompt } from "./outbox-view.ts";
+import type { PromptState } from "./prompt-queue.ts";
+
+const prompt: OutboxPrompt = { promptId: "p", prompt: "fix the build", state: "queued", sentAt: null };
+const inArgv: OutboxPrompt = { ...prompt, state: "sent" };
+
+/** An outbox over a scripted terminal; the test says what the agent reports and writes. */
+function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } = {}) {
+  const clock = createFakeClock();
+  const composer = createScriptedComposer();
+  const marks: string[] = [];
+  const agent = { resting: true, starting: false, hooksReport: true, written: new Set<string>() };
+  const hooks = { beforeMark: async (_state: string): Promise<void> => undefined, mayMark: true };
+  const queue = {
+    mark: async (_promptId: string, state: PromptState) => {
+      await hooks.beforeMark(state);
+      marks.push(state);
+      return hooks.mayMark;
+    },
+    putBack: async () => void marks.push("put back"),
+  };
+  const outbox: Outbox = new Outbox(
+    { host: composer.host, clock, queue },
+    { terminalId: "t", template, promptPath: "/nowhere/prompt" },
+    {
+      maySend: () => agent.resting,
+      maySendNow: async () => agent.resting,
+      starting: () => agent.starting,
+      hooksReport: () => agent.hooksReport,
+      turnCount: () => 0,
+      turnsBeforeNext: async () => 0,
+      wasTaken: async (text) => outbox.unconfirmed === text && agent.written.has(text),
+      isWritten: async ({ text }) => agent.written.has(text),
+      changed: () => undefined,
+      failed: (error) => {
+        throw error;
+      },
+    },
+  );
+  /** Lets the time pass as a live session does, which looks four times a second. */
+  let looking = false;
+  async function look(): Promise<void> {
+    if (looking) return;
+    looking = true;
+    await outbox.tick();
+    outbox.pump();
+    looking = false;
+  }
+  async function pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 50) {
+      await clock.advance(50);
+      if (passed % 250 === 0) void look();
+    }
+  }
+  const stateOf = () => outbox.progressOf("p")?.state;
+  return { outbox, composer, agent, hooks, marks, pass, stateOf };
+}
+
+test("a prompt of which the hook told is delivered once it is in the transcript, and not before", async () => {
+  const { outbox, agent, marks, pass, stateOf } = setUp();
+  outbox.resume([inArgv], "argv");
+  await outbox.onPromptTaken("fix the build", "hook");
+  expect([stateOf(), marks]).toEqual(["received", []]);
+  agent.resting = false;
+  await pass(1_000);
+  expect(stateOf()).toBe("received");
+  agent.written.add("fix the build");
+  await pass(250);
+  expect([stateOf(), marks]).toEqual(["delivered", ["delivered"]]);
+  outbox.onTurnOver();
+  expect(outbox.progressOf("p")).toMatchObject({ state: "delivered", turnOver: true });
+});
+
+test("a prompt that an agent took and was killed before it wrote it down is unknown", async () => {
+  const { outbox, marks, stateOf } = setUp();
+  outbox.resume([inArgv], "argv");
+  await outbox.onPromptTaken("fix the build", "hook");
+  await outbox.onEnded();
+  expect([stateOf(), marks]).toEqual(["unknown", ["unknown"]]);
+});
+
+test("a prompt that a user's own hook refused becomes unknown, and its turn is over", async () => {
+  const { outbox, pass, stateOf } = setUp();
+  outbox.resume([inArgv], "argv");
+  await outbox.onPromptTaken("fix the build", "hook");
+  await pass(21_000);
+  expect([stateOf(), outbox.progressOf("p")?.turnOver]).toEqual(["unknown", true]);
+});
+
+test("a first prompt that the agent reports in a form that we do not know is unknown when its turn has ended", async () => {
+  const { outbox, pass } = setUp();
+  outbox.resume([inArgv], "argv");
+  await outbox.onPromptTaken("FIX THE BUILD", "hook");
+  outbox.onTurnOver();
+  await pass(250);
+  expect(outbox.progressOf("p")).toMatchObject({ state: "unknown", turnOver: true });
+  expect(outbox.unconfirmed).toBeNull();
+});
+
+test("when a process ends, a prompt is lost only if the agent cannot have taken it", async () => {
+  const ended = async (change: (parts: ReturnType<typeof setUp>) => unknown, template?: AgentTemplate) => {
+    const parts = setUp(template === undefined ? {} : { template });
+    parts.outbox.resume([inArgv], "argv");
+    await change(parts);
+    await parts.outbox.onEnded();
+    return parts.stateOf();
+  };
+  expect(await ended(() => undefined)).toBe("lost");
+  expect(await ended(({ agent }) => (agent.starting = true), geminiCli)).toBe("lost");
+  expect(await ended(({ agent }) => (agent.hooksReport = false))).toBe("unknown");
+  expect(await ended(() => undefined, geminiCli)).toBe("unknown");
+  expect(await ended(({ outbox }) => outbox.onPromptTaken("another form", "hook"))).toBe("unknown");
+  expect(await ended(({ agent }) => agent.written.add("fix the build"))).toBe("delivered");
+});
+
+test("a typed prompt that is never confirmed is lost only if it was still in the composer, and delivered if the agent takes it late", async () => {
+  const left = setUp();
+  left.composer.deaf = true;
+  left.outbox.add(prompt);
+  await left.pass(30_000);
+  expect([left.stateOf(), left.composer.text, left.composer.submitted]).toEqual(["lost", "", []]);
+
+  const gone = setUp();
+  gone.outbox.add(prompt);
+  await gone.pass(30_000);
+  expect([gone.stateOf(), gone.composer.submitted]).toEqual(["unknown", ["fix the build "]]);
+  gone.agent.written.add("fix the build");
+  await gone.outbox.onPromptTaken("fix the build", "hook");
+  await gone.pass(250);
+  expect(gone.stateOf()).toBe("delivered");
+});
+
+test("Enter is pressed again while the composer holds the prompt, and never on text that is not ours", async () => {
+  const swallowed = setUp();
+  swallowed.composer.deaf = true;
+  swallowed.outbox.add(prompt);
+  await swallowed.pass(2_000);
+  swallowed.composer.deaf = false;
+  await swallowed.pass(3_000);
+  expect(swallowed.composer.submitted).toEqual(["fix the build "]);
+
+  const others = setUp();
+  others.outbox.add(prompt);
+  await others.pass(2_000);
+  others.composer.text = "half typed ";
+  await others.pass(15_000);
+  expect([others.composer.submitted, others.composer.text]).toEqual([["fix the build "], "half typed "]);
+});
+
+test("a prompt waits while the composer holds text that is not ours, and says so; a hint is no such text", async () => {
+  const { outbox, composer, pass, stateOf, marks } = setUp();
+  composer.text = "half typed";
+  outbox.add(prompt);
+  await pass(2_000);
+  expect([outbox.draft, stateOf(), composer.text, marks]).toEqual([true, "queued", "half typed", []]);
+  composer.text = "";
+  composer.hint = 'Try "fix the lint errors"';
+  await pass(2_000);
+  expect([outbox.draft, composer.submitted]).toEqual([false, ["fix the build "]]);
+});
+
+test("a draft is cleared, or sent with the prompt, as the caller says", async () => {
+  const cleared = setUp();
+  cleared.composer.text = "half typed";
+  cleared.outbox.add({ ...prompt, onDraft: "clear" });
+  await cleared.pass(2_000);
+  expect(cleared.composer.submitted).toEqual(["fix the build "]);
+
+  const joined = setUp();
+  joined.composer.text = "half typed ";
+  joined.outbox.add({ ...prompt, onDraft: "append" });
+  await joined.pass(2_000);
+  expect(joined.composer.submitted).toEqual(["half typed fix the build "]);
+  await joined.outbox.onPromptTaken("half typed fix the build", "hook");
+  expect(joined.stateOf()).toBe("received");
+});
+
+test("a dialog that opens while the store writes gets nothing, and the prompt is sent once it has gone", async () => {
+  const { outbox, composer, hooks, pass, stateOf, marks } = setUp();
+  hooks.beforeMark = async (state) => {
+    if (state === "sent" && marks.length === 0) composer.dialog = true;
+  };
+  outbox.add(prompt);
+  await pass(2_000);
+  expect([stateOf(), composer.intoDialog, marks]).toEqual(["queued", [], ["sent", "put back"]]);
+  composer.dialog = false;
+  await pass(2_000);
+  expect(composer.submitted).toEqual(["fix the build "]);
+});
+
+test("a prompt that was given up while it waited is not typed", async () => {
+  const { outbox, composer, hooks, pass } = setUp();
+  hooks.mayMark = false;
+  outbox.add(prompt);
+  await pass(2_000);
+  expect([composer.text, composer.submitted, outbox.waitingCount]).toEqual(["", [], 0]);
+});

@@ -1,0 +1,207 @@
+import { once } from "node:events";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { dirname } from "node:path";
+import { type HookDecision, parseTaken, parseWanted } from "../agents/index.ts";
+import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import { watchSocket } from "../core/socket-watch.ts";
+
+/**
+ * The hooks of live agents that wait for the decision on a permission, at the other end of a Unix socket.
+ *
+ * Everything that arrives there is a claim of a process that runs as the same user, an agent's own children among them. So the socket
+ * only tells: a hook names what it asked, by the hash of its line in the inbox, and waits. Nothing that can be sent decides anything,
+ * and the hash binds a decision to the very bytes that were shown to whoever decided.
+ */
+export interface PermissionHooks {
+  /** Where hooks ask. */
+  readonly socketPath: string;
+  /** A permission is open: hooks that ask for it wait. `onChange` is called whenever the first has come or the last has gone. */
+  expect(permissionId: string, onChange: () => void): void;
+  isWaiting(permissionId: string): boolean;
+  /** Tells the hooks that wait for it. Resolves with whether one of them said that it passed the decision on. */
+  decide(permissionId: string, decision: HookDecision): Promise<boolean>;
+  /** Nothing will be decided here any more: hooks that wait, or still come, say nothing, and the agent's own dialog stands. */
+  forget(permissionId: string): void;
+  /** Hooks that wait try again for a while: another gateway may come. */
+  close(): Promise<void>;
+}
+
+const maxConnections = 256;
+// One hook for each question; a few more may only listen.
+const maxForOne = 4;
+// A question shows up in the inbox before its hook asks, and is read within a second.
+const unexpectedMs = 10_000;
+const maxUnexpected = 64;
+const sayWithinMs = 2_000;
+const takenWithinMs = 3_000;
+const maxForgotten = 1_000;
+
+/** Listens for hooks. @throws the system's error when the socket cannot be made */
+export async function openPermissionHooks(deps: {
+  readonly socketPath: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}): Promise<PermissionHooks> {
+  const { socketPath, clock, log } = deps;
+  const expected = new Map<string, () => void>();
+  const waiting = new Map<string, Set<Socket>>();
+  /** Connections for what nobody expects yet, oldest first, with what ends their wait. */
+  const unexpected = new Map<Socket, () => void>();
+  const forgotten = new Set<string>();
+  const all = new Set<Socket>();
+
+  async function open(): Promise<Server> {
+    const opened = createServer((socket) => serve(socket));
+    opened.maxConnections = maxConnections;
+    opened.on("error", (error) => log.warn({ error: messageOf(error) }, "the socket of the permission hooks failed"));
+    await listen(opened, socketPath);
+    return opened;
+  }
+  // The folder's lock is ours: what lies there is of a gateway that is gone.
+  rmSync(socketPath, { force: true });
+  let server = await open();
+  const stopWatching = watchSocket(socketPath, {
+    clock,
+    log,
+    async listen() {
+      server.close(); // now: it would remove the new socket, which has the same path. Hooks that wait stay connected.
+      server = await open();
+    },
+  });
+
+  function serve(socket: Socket): void {
+    all.add(socket);
+    const cancelSilence = clock.after(sayWithinMs, () => socket.destroy());
+    let permissionId: string | null = null;
+    socket.on("error", () => socket.destroy()); // the hook is gone; `close` follows
+    socket.once("close", () => {
+      cancelSilence();
+      all.delete(socket);
+      unexpected.get(socket)?.();
+      unexpected.delete(socket);
+      if (permissionId !== null) leave(permissionId, socket);
+    });
+    readFirstLine(socket, (line) => {
+      cancelSilence();
+      permissionId = parseWanted(line);
+      if (permissionId === null) socket.destroy();
+      else enter(permissionId, socket);
+    });
+  }
+
+  function enter(permissionId: string, socket: Socket): void {
+    const others = waiting.get(permissionId) ?? new Set();
+    if (forgotten.has(permissionId)) return dismiss(socket);
+    if (others.size >= maxForOne) return void socket.destroy();
+    waiting.set(permissionId, others.add(socket));
+    if (expected.has(permissionId)) return expected.get(permissionId)?.();
+    for (const oldest of unexpected.keys()) {
+      if (unexpected.size < maxUnexpected) break;
+      dismiss(oldest);
+      unexpected.get(oldest)?.();
+      unexpected.delete(oldest);
+    }
+    unexpected.set(
+      socket,
+      clock.after(unexpectedMs, () => dismiss(socket)),
+    );
+  }
+
+  function leave(permissionId: string, socket: Socket): void {
+    const others = waiting.get(permissionId);
+    if (others?.delete(socket) !== true || others.size > 0) return;
+    waiting.delete(permissionId);
+    expected.get(permissionId)?.();
+  }
+
+  return {
+    socketPath,
+    expect(permissionId, onChange) {
+      expected.set(permissionId, onChange);
+      const there = waiting.get(permissionId);
+      if (there === undefined) return;
+      for (const socket of there) {
+        unexpected.get(socket)?.();
+        unexpected.delete(socket);
+      }
+      onChange();
+    },
+    isWaiting: (permissionId) => waiting.has(permissionId),
+    decide: (permissionId, decision) =>
+      firstTrue([...(waiting.get(permissionId) ?? [])].map((socket) => tell(socket, decision, clock))),
+    forget(permissionId) {
+      expected.delete(permissionId);
+      forgotten.add(permissionId);
+      for (const oldest of forgotten) {
+        if (forgotten.size <= maxForgotten) break;
+        forgotten.delete(oldest);
+      }
+      for (const socket of waiting.get(permissionId) ?? []) dismiss(socket);
+    },
+    async close() {
+      await stopWatching();
+      const closed = server.listening ? once(server, "close") : Promise.resolve();
+      server.close();
+      for (const socket of all) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+async function listen(server: Server, socketPath: string): Promise<void> {
+  mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 });
+  const umaskBefore = process.umask(0o177); // from its first moment nobody else may connect
+  server.listen(socketPath); // binds before it returns
+  process.umask(umaskBefore);
+  await once(server, "listening");
+  chmodSync(socketPath, 0o600);
+}
+
+const maxLineLength = 4_096;
+
+/** Hands over the first line. What follows it is dropped; a connection that sends no end of it is cut off. */
+function readFirstLine(socket: Socket, onLine: (line: string) => void): void {
+  let text = "";
+  socket.setEncoding("utf8");
+  const onData = (chunk: string): void => {
+    text += chunk;
+    const end = text.indexOf("\n");
+    if (end === -1 && text.length <= maxLineLength) return;
+    socket.off("data", onData);
+    if (end === -1) socket.destroy();
+    else onLine(text.slice(0, end));
+    socket.resume(); // to be told when it closes
+  };
+  socket.on("data", onData);
+}
+
+/** The hook says nothing. */
+function dismiss(socket: Socket): void {
+  socket.end(`${JSON.stringify({ decision: null })}\n`);
+}
+
+/** Resolves with true as soon as one does, else with false. */
+function firstTrue(answers: readonly Promise<boolean>[]): Promise<boolean> {
+  const trueOnes = answers.map((answer) =>
+    answer.then((yes) => (yes ? true : Promise.reject(new Error("not this one")))),
+  );
+  return Promise.any(trueOnes).catch(() => false); // none of them
+}
+
+/** @returns whether the hook said that it passed the decision on */
+function tell(socket: Socket, decision: HookDecision, clock: Clock): Promise<boolean> {
+  return new Promise((resolve) => {
+    const finish = (taken: boolean): void => {
+      cancel();
+      resolve(taken);
+      socket.destroy();
+    };
+    const cancel = clock.after(takenWithinMs, () => finish(false));
+    socket.once("close", () => finish(false));
+    readFirstLine(socket, (line) => finish(parseTaken(line)));
+    socket.write(`${JSON.stringify(decision)}\n`);
+  });
+}

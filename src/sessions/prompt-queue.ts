@@ -1,0 +1,262 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { Started } from "../wire/coding.ts";
+
+/**
+ * The life of a prompt, as the store keeps it: `queued` until the agent can take it, `sent` from just before it is put on the agent's
+ * command line or into its terminal, then `delivered` once it is in the agent's transcript, `lost` when it is certain that the agent did
+ * not take it and will not, and `unknown` otherwise. A prompt is never sent twice.
+ */
+export type PromptState = "queued" | "sent" | "delivered" | "lost" | "unknown";
+
+/** A prompt that has not come to its end. */
+export interface OpenPrompt {
+  readonly promptId: string;
+  readonly prompt: string;
+  readonly state: "queued" | "sent";
+  readonly sentAt: number | null;
+}
+
+/** A caller's name for a request, so that a repeat of it has no second effect. */
+export interface IdempotencyClaim {
+  readonly accountId: string;
+  readonly key: string;
+  /** Of everything in the request but the key. */
+  readonly requestHash: string;
+}
+
+/** What a request did when it was first made. */
+export interface RememberedRequest {
+  readonly requestHash: string;
+  readonly sessionId: string;
+  readonly promptId: string;
+  readonly started: Started;
+}
+
+/** A prompt to put into a queue. */
+export interface QueueEntry {
+  readonly promptId: string;
+  readonly sessionId: string;
+  readonly prompt: string;
+  readonly state: "queued" | "sent";
+  readonly started: Started;
+  readonly idempotency: IdempotencyClaim | null;
+}
+
+/** Prompts on their way to agents, in the store, so that a restart loses none. */
+export interface PromptQueue {
+  /** Puts a prompt at the end of its session's queue, and remembers the request, in one transaction or as part of one. */
+  add(entry: QueueEntry, transaction?: Kysely<Tables>): Promise<void>;
+  /** Not yet ended prompts, oldest first. */
+  open(sessionId: string): Promise<readonly OpenPrompt[]>;
+  /** How many prompts wait in each of these sessions; none where nothing waits. */
+  waitingIn(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /**
+   * Moves a prompt forward, and keeps the text of an open one only. A queued prompt can be sent, an open one can end, and one that ended
+   * can only turn out to be delivered.
+   * @returns whether it moved
+   */
+  mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown"): Promise<boolean>;
+  /** Takes back that a prompt was sent: nothing of it reached a process. */
+  putBack(promptId: string): Promise<void>;
+  /** Gives up everything that is still open in a session: what was queued is lost, what was sent is unknown. */
+  loseAll(sessionId: string): Promise<void>;
+  /** Hands what waits in a session to its successor, behind what waits there. */
+  moveAll(sessionId: string, toSessionId: string, transaction?: Kysely<Tables>): Promise<void>;
+  stateOf(promptId: string): Promise<PromptState | null>;
+  remembered(accountId: string, key: string): Promise<RememberedRequest | null>;
+  /** Forgets a request that came to nothing, so that it can be made again. */
+  forgetRequest(accountId: string, key: string): Promise<void>;
+  /** Drops what nobody will ask for again. */
+  prune(): Promise<void>;
+}
+
+// A client that repeats a request does it within minutes; a day is generous and bounds the table.
+const rememberForMs = 24 * 3_600_000;
+// A gateway that runs for months forgets as well.
+const pruneEvery = 200;
+
+const cameBefore = {
+  sent: ["queued"],
+  lost: ["queued", "sent"],
+  unknown: ["queued", "sent"],
+  delivered: ["queued", "sent", "lost", "unknown"],
+} as const satisfies Record<string, readonly PromptState[]>;
+
+/** A queue over the tables `queued_prompts` and `idempotency_keys`. */
+export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue {
+  async function put(
+    on: Kysely<Tables>,
+    { promptId, sessionId, prompt, state, started, idempotency }: QueueEntry,
+  ): Promise<void> {
+    const now = clock.now();
+    await on
+      .insertInto("queued_prompts")
+      .values((eb) => ({
+        prompt_id: promptId,
+        session_id: sessionId,
+        position: eb
+          .selectFrom("queued_prompts")
+          .select((inner) => inner(inner.fn.coalesce(inner.fn.max("position"), inner.lit(0)), "+", 1).as("next"))
+          .where("session_id", "=", sessionId),
+        prompt,
+        state,
+        created_at: now,
+        sent_at: state === "sent" ? now : null,
+      }))
+      .execute();
+    if (idempotency === null) return;
+    await on
+      .insertInto("idempotency_keys")
+      .values({
+        account_id: idempotency.accountId,
+        idempotency_key: idempotency.key,
+        request_hash: idempotency.requestHash,
+        session_id: sessionId,
+        prompt_id: promptId,
+        started,
+        created_at: now,
+      })
+      // A key that is older than what is remembered is as good as new.
+      .onConflict((conflict) =>
+        conflict.columns(["account_id", "idempotency_key"]).doUpdateSet({
+          request_hash: idempotency.requestHash,
+          session_id: sessionId,
+          prompt_id: promptId,
+          started,
+          created_at: now,
+        }),
+      )
+      .execute();
+  }
+
+  let added = 0;
+  return {
+    async add(entry, transaction) {
+      added += 1;
+      if (transaction === undefined && added % pruneEvery === 0) await this.prune();
+      if (transaction === undefined) await db.transaction().execute((trx) => put(trx, entry));
+      else await put(transaction, entry);
+    },
+
+    async waitingIn(sessionIds) {
+      if (sessionIds.length === 0) return new Map();
+      const rows = await db
+        .selectFrom("queued_prompts")
+        .select(({ fn }) => ["session_id", fn.countAll<number>().as("waiting")])
+        .where("session_id", "in", [...sessionIds])
+        .where("state", "=", "queued")
+        .groupBy("session_id")
+        .execute();
+      return new Map(rows.map(({ session_id, waiting }) => [session_id, waiting]));
+    },
+
+    async open(sessionId) {
+      const rows = await db
+        .selectFrom("queued_prompts")
+        .select(["prompt_id", "prompt", "state", "sent_at"])
+        .where("session_id", "=", sessionId)
+        .where("state", "in", ["queued", "sent"])
+        .orderBy("position")
+        .execute();
+      return rows.map((row) => ({
+        promptId: row.prompt_id,
+        prompt: row.prompt,
+        state: row.state === "sent" ? "sent" : "queued",
+        sentAt: row.sent_at,
+      }));
+    },
+
+    async prune() {
+      const before = clock.now() - rememberForMs;
+      await db.deleteFrom("idempotency_keys").where("created_at", "<", before).execute();
+      await db
+        .deleteFrom("queued_prompts")
+        .where("created_at", "<", before)
+        .where("state", "in", ["delivered", "lost", "unknown"])
+        .execute();
+    },
+
+    async putBack(promptId) {
+      await db
+        .updateTable("queued_prompts")
+        .set({ state: "queued", sent_at: null })
+        .where("prompt_id", "=", promptId)
+        .where("state", "=", "sent")
+        .execute();
+    },
+
+    async forgetRequest(accountId, key) {
+      await db
+        .deleteFrom("idempotency_keys")
+        .where("account_id", "=", accountId)
+        .where("idempotency_key", "=", key)
+        .execute();
+    },
+
+    async mark(promptId, state) {
+      const change = state === "sent" ? { state, sent_at: clock.now() } : { state, prompt: "" };
+      const { numUpdatedRows } = await db
+        .updateTable("queued_prompts")
+        .set(change)
+        .where("prompt_id", "=", promptId)
+        .where("state", "in", [...cameBefore[state]])
+        .executeTakeFirstOrThrow();
+      return numUpdatedRows > 0n;
+    },
+
+    async loseAll(sessionId) {
+      for (const [from, to] of [
+        ["queued", "lost"],
+        ["sent", "unknown"],
+      ] as const) {
+        await db
+          .updateTable("queued_prompts")
+          .set({ state: to, prompt: "" })
+          .where("session_id", "=", sessionId)
+          .where("state", "=", from)
+          .execute();
+      }
+    },
+
+    async moveAll(sessionId, toSessionId, transaction = db) {
+      const { last } = await transaction
+        .selectFrom("queued_prompts")
+        .select((eb) => eb.fn.coalesce(eb.fn.max("position"), eb.lit(0)).as("last"))
+        .where("session_id", "=", toSessionId)
+        .executeTakeFirstOrThrow();
+      await transaction
+        .updateTable("queued_prompts")
+        .set((eb) => ({ session_id: toSessionId, position: eb("position", "+", last) }))
+        .where("session_id", "=", sessionId)
+        .where("state", "in", ["queued", "sent"])
+        .execute();
+    },
+
+    async stateOf(promptId) {
+      const row = await db
+        .selectFrom("queued_prompts")
+        .select("state")
+        .where("prompt_id", "=", promptId)
+        .executeTakeFirst();
+      return row === undefined ? null : row.state;
+    },
+
+    async remembered(accountId, key) {
+      const row = await db
+        .selectFrom("idempotency_keys")
+        .selectAll()
+        .where("account_id", "=", accountId)
+        .where("idempotency_key", "=", key)
+        .executeTakeFirst();
+      if (row === undefined || row.created_at < clock.now() - rememberForMs) return null;
+      return {
+        requestHash: row.request_hash,
+        sessionId: row.session_id,
+        promptId: row.prompt_id,
+        started: row.started,
+      };
+    },
+  };
+}

@@ -1,0 +1,200 @@
+import { describe, expect, test } from "vitest";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import type { ScreenDialog } from "../agents/screen-dialog.ts";
+import { silentLog } from "../core/log.ts";
+import { type ActivityState, initialActivity, nextActivity } from "./activity.ts";
+import { type ScreenLook, ScreenWatch } from "./screen-watch.ts";
+
+const trust: ScreenDialog = {
+  title: "Trust this folder?",
+  text: "Trust this folder?",
+  choices: [{ label: "Yes" }],
+  selected: 0,
+};
+
+/** An agent whose composer is a line that says `ready`, and whose only known dialog is `trust`. */
+function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "session_start" } = {}) {
+  const { hasHung, readyBy = "composer" } = options;
+  const clock = createFakeClock();
+  const screen: { lines: string[]; title: string | null } = { lines: ["", "  "], title: null };
+  const process = { computes: false };
+  const ended: string[] = [];
+  const host = {
+    look: async () => ({ cols: 80, rows: 2, bright: null, offset: 0, ...screen }),
+    end: async (terminalId: string) => {
+      ended.push(terminalId);
+      return { exitCode: 129, signal: "SIGHUP", at: clock.now() };
+    },
+  };
+  const template = {
+    name: "agent",
+    readyBy,
+    composerPainted: (lines: readonly string[]) => lines.includes("ready"),
+    readDialog: (lines: readonly string[]) => (lines.includes(trust.title) ? trust : null),
+    ...(hasHung === undefined ? {} : { hasHung }),
+  };
+  const isComputing = () => process.computes;
+  const found = { terminalId: "t", pid: 1, env: {}, origin: "launched" } as const;
+  const watched = new ScreenWatch({ host, clock, log: silentLog, template, isComputing, ...found });
+  /** As many looks as the gateway takes in this time. */
+  const lookFor = async (ms: number, change: () => void = () => undefined): Promise<readonly ScreenLook["kind"][]> => {
+    const kinds: ScreenLook["kind"][] = [];
+    for (let passed = 0; passed < ms; passed += 250) {
+      await clock.advance(250);
+      change();
+      kinds.push((await watched.look({ booting: true })).kind);
+    }
+    return kinds;
+  };
+  /** The same, with what follows from it for the session. */
+  const follow = async (ms: number, before: ActivityState, pending = true): Promise<ActivityState> => {
+    let state = before;
+    for (let passed = 0; passed < ms; passed += 250) {
+      await clock.advance(250);
+      for (const event of await watched.news(state, { pending })) {
+        state = nextActivity(state, event, { at: clock.now(), permissionId: "" });
+      }
+    }
+    return state;
+  };
+  return { clock, screen, process, ended, watched, lookFor, follow };
+}
+
+describe("an agent that hangs", () => {
+  const minute = 60_000;
+  test("that has painted nothing for a minute and a half is ended where no slow start would stand", async () => {
+    const { ended, lookFor } = watch({ hasHung: () => true });
+    await lookFor(1.49 * minute);
+    expect(ended).toEqual([]);
+    await lookFor(1_000);
+    expect(ended).toContain("t");
+  });
+
+  test("and may be slow is given five minutes", async () => {
+    const { ended, lookFor } = watch({ hasHung: () => false });
+    await lookFor(4.99 * minute);
+    expect(ended).toEqual([]);
+    await lookFor(1_000);
+    expect(ended).toContain("t");
+  });
+
+  test("is not counted the time in which the machine slept", async () => {
+    const { clock, ended, lookFor } = watch({ hasHung: () => true });
+    await clock.advance(3_600_000);
+    await lookFor(79_000);
+    expect(ended).toEqual([]);
+  });
+
+  test("is left alone when it shows something, or was never seen to hang", async () => {
+    const dialog = watch({ hasHung: () => true });
+    dialog.screen.lines = ["Something else"];
+    for (const { ended, lookFor } of [dialog, watch()]) {
+      await lookFor(6 * minute);
+      expect(ended).toEqual([]);
+    }
+  });
+});
+
+describe("a screen without a composer", () => {
+  test("that the template knows stands after two looks, with its choices", async () => {
+    const { screen, follow } = watch();
+    screen.lines = [trust.title, "1. Yes"];
+    expect(await follow(750, initialActivity)).toMatchObject({
+      activity: "needs_attention",
+      standing: {
+        screen: "Trust this folder?\n1. Yes",
+        dialog: { ...trust, dialogId: expect.stringMatching(/^\w{32}$/) },
+      },
+    });
+  });
+
+  test("that the template knows stands on while another choice is selected", async () => {
+    const { screen, follow } = watch();
+    screen.lines = [trust.title, "> Yes", "  No"];
+    const stood = await follow(750, initialActivity);
+    screen.lines = [trust.title, "  Yes", "> No"];
+    expect(await follow(250, stood)).toMatchObject({
+      activity: "needs_attention",
+      standing: { screen: expect.stringContaining("> No"), dialog: { dialogId: stood.standing?.dialog?.dialogId } },
+    });
+  });
+
+  test("that is unknown stands after three seconds, with its text without control characters", async () => {
+    const { screen, follow } = watch();
+    screen.lines = ["", "Hooks\u0007 need \u202ereview  ", "", "", "", "Enter to go on", ""];
+    expect((await follow(2_750, initialActivity)).activity).toBe("starting");
+    expect(await follow(500, initialActivity)).toMatchObject({
+      activity: "needs_attention",
+      standing: { screen: "Hooks need review\n\nEnter to go on", dialog: null },
+    });
+  });
+
+  test("never stands while it is empty, changes, or says that something is loading", async () => {
+    const { screen, lookFor } = watch();
+    expect(new Set(await lookFor(60_000))).toEqual(new Set(["moving"]));
+    let turn = 0;
+    const spin = () => {
+      turn += 1;
+      screen.lines = ["Please wait", "|/-\\"[Math.floor(turn / 4) % 4] ?? ""];
+    };
+    expect(new Set(await lookFor(60_000, spin))).toEqual(new Set(["moving"]));
+    screen.lines = ["Agent 1.0", "Resuming session…", ""];
+    expect(new Set(await lookFor(60_000))).toEqual(new Set(["moving"]));
+    screen.lines = ["Agent 1.0"];
+    const retitle = () => {
+      turn += 1;
+      screen.title = `${turn}`;
+    };
+    expect(new Set(await lookFor(60_000, retitle))).toEqual(new Set(["moving"]));
+  });
+
+  test("does not stand while its process computes, as on a slow machine", async () => {
+    const { screen, process, lookFor, follow } = watch();
+    screen.lines = ["Agent 1.0"];
+    process.computes = true;
+    expect(new Set(await lookFor(60_000))).toEqual(new Set(["moving"]));
+    process.computes = false;
+    const stood = await follow(3_500, initialActivity);
+    expect(stood.activity).toBe("needs_attention");
+    process.computes = true;
+    expect((await follow(5_000, stood)).activity, "it stands until it changes").toBe("needs_attention");
+  });
+
+  test("is over once the composer shows, or something else", async () => {
+    const { screen, follow } = watch();
+    screen.lines = ["Trust me?"];
+    const stood = await follow(5_000, initialActivity);
+    expect(stood.activity).toBe("needs_attention");
+    screen.lines = ["Trusted."];
+    const moved = await follow(250, stood);
+    expect(moved).toMatchObject({ activity: "starting", standing: null });
+    screen.lines = ["ready"];
+    expect(await follow(250, moved)).toMatchObject({ activity: "idle", started: true });
+    expect(await follow(250, stood)).toMatchObject({ activity: "idle", standing: null });
+  });
+
+  test("keeps a session from its start, whatever its hook said, until it is gone", async () => {
+    const { screen, follow } = watch({ readyBy: "session_start" });
+    screen.lines = ["Allow imports?"];
+    const begun = nextActivity(
+      initialActivity,
+      { kind: "session_start", reason: "startup" },
+      { at: 0, permissionId: "" },
+    );
+    const stood = await follow(5_000, begun, false);
+    expect(stood.activity).toBe("needs_attention");
+    screen.lines = ["ready"];
+    expect((await follow(250, stood, false)).activity).toBe("idle");
+    // A menu that is opened later is its user's own, unless a prompt waits behind it.
+    screen.lines = ["Which model?"];
+    expect((await follow(10_000, begun, false)).activity).toBe("idle");
+    expect((await follow(10_000, begun, true)).activity).toBe("needs_attention");
+  });
+
+  test("says nothing while a turn runs", async () => {
+    const { screen, follow } = watch();
+    screen.lines = ["a long command's output"];
+    const working = nextActivity(initialActivity, { kind: "turn_seen" }, { at: 0, permissionId: "" });
+    expect((await follow(30_000, working)).activity).toBe("working");
+  });
+});

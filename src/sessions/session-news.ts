@@ -1,0 +1,181 @@
+import { z } from "zod";
+import { isoTime } from "../core/clock.ts";
+import type { TranscriptSummary } from "../transcripts/index.ts";
+import {
+  type Activity,
+  activitySchema,
+  type PendingPermission,
+  type SessionStatus,
+  sessionStatusSchema,
+} from "../wire/coding.ts";
+import type { NewSessionEvent } from "../wire/events.ts";
+import { type ActivityState, isBooting } from "./activity.ts";
+import { dialogAsked } from "./dialog-desk.ts";
+import type { SessionRecord } from "./session-store.ts";
+import { activityOf, statusOf } from "./status.ts";
+
+/** A session whose events are told. */
+export interface ToldSession {
+  readonly record: SessionRecord;
+  readonly state: ActivityState;
+  readonly outbox: { readonly unconfirmed: string | null };
+  readonly transcriptSummary: TranscriptSummary | null;
+  /** Whether the id is a stand-in until the agent tells its own. */
+  readonly provisional: boolean;
+}
+
+/** What was told of a session. */
+const memoSchema = z.object({
+  status: sessionStatusSchema.nullable(),
+  activity: activitySchema.nullable(),
+  turnRuns: z.boolean(),
+  /** The open permissions, by ids that stay the same when the reports are read again. */
+  asked: z.array(z.string()),
+  /** Whether its process ended, or went on with another session. */
+  over: z.boolean(),
+  /** The time of the newest report of the agent that is in it. */
+  through: z.number(),
+});
+/** @see memoSchema */
+export type Memo = z.infer<typeof memoSchema>;
+
+// A name; what is longer comes from no agent that we know.
+const maxToolLength = 200;
+
+/** A session of which nothing was told. */
+export const nothingTold: Memo = { status: null, activity: null, turnRuns: false, asked: [], over: false, through: -1 };
+
+/** How a process ended, as far as anybody saw. */
+export interface Exit {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+}
+
+export interface Facts {
+  readonly status: SessionStatus;
+  readonly activity: Activity | null;
+  readonly turnRuns: boolean;
+  /** Whether the transcript's last turn has no end. */
+  readonly turnOpen: boolean;
+  readonly permissions: readonly Pick<PendingPermission, "permissionId" | "kind" | "tool">[];
+  readonly exit: Exit | null;
+}
+
+export function factsOf(session: ToldSession, exit: Exit | null): Facts {
+  const { state, transcriptSummary } = session;
+  const dialog = dialogAsked(state);
+  return {
+    status: statusOf({
+      alive: exit === null,
+      ready: !isBooting(state),
+      hasTranscript: transcriptSummary !== null,
+    }),
+    activity: exit === null ? activityOf(session) : null,
+    turnRuns: state.turnRuns,
+    turnOpen: transcriptSummary?.lastTurn.kind === "open",
+    permissions: exit === null ? [...state.permissions, ...(dialog === null ? [] : [dialog])] : [],
+    exit,
+  };
+}
+
+/** What has to be told, and what is then told. Pure. */
+export function newsOf(
+  memo: Memo,
+  facts: Facts,
+  context: {
+    readonly record: SessionRecord;
+    readonly at: number;
+    readonly created: { readonly replaces: string | null } | null;
+    /** Turns whose end was observed since the last look. */
+    readonly turnsEnded: number;
+    readonly catchingUp: boolean;
+  },
+): { readonly events: readonly NewSessionEvent[]; readonly memo: Memo } {
+  const { record, at, created } = context;
+  const head = headOf(record, at);
+  const { status, activity } = facts;
+  const events: NewSessionEvent[] = [];
+  // Of a turn that was told to run and does not: its end, though nobody saw it, unless the transcript says that it still goes on.
+  const unseen = memo.turnRuns && !facts.turnRuns && (context.turnsEnded > 0 || !facts.turnOpen) ? 1 : 0;
+  const ended = context.catchingUp ? unseen : Math.max(context.turnsEnded, unseen);
+  if (created !== null) {
+    const made = headOf(record, record.createdAt);
+    events.push({ kind: "session.created", ...made, status, activity, replaces: created.replaces });
+  }
+  const alive = created === null && facts.exit === null;
+  if (alive && memo.status !== status) events.push(statusEvent(record, { previous: memo.status, status, at }));
+  for (let turn = 0; turn < ended; turn += 1) {
+    events.push({ kind: "session.turn_ended", ...head });
+  }
+  for (const { permissionId, kind, tool } of facts.permissions) {
+    if (memo.asked.includes(permissionId)) continue;
+    events.push({
+      kind: "session.permission_asked",
+      ...head,
+      permissionId,
+      permission: kind,
+      tool: tool.slice(0, maxToolLength),
+    });
+  }
+  if (created === null && activity !== null && memo.activity !== activity) {
+    events.push({ kind: "session.activity", ...head, activity, previous: memo.activity });
+  }
+  if (facts.exit !== null) {
+    events.push({ kind: "session.exited", ...head, status, ...facts.exit });
+    if (memo.status !== status) events.push(statusEvent(record, { previous: memo.status, status, at }));
+  }
+  const turnRuns = facts.exit === null && (facts.turnRuns || (memo.turnRuns && unseen === 0 && ended === 0));
+  return {
+    events,
+    memo: {
+      ...memo,
+      status,
+      activity,
+      turnRuns,
+      asked: facts.permissions.map(({ permissionId }) => permissionId),
+      over: facts.exit !== null,
+    },
+  };
+}
+
+function headOf({ sessionId, agent, dir }: SessionRecord, at: number) {
+  return { at: isoTime(at), sessionId, agent, dir };
+}
+
+export function statusEvent(
+  record: SessionRecord,
+  change: { readonly previous: SessionStatus | null; readonly status: SessionStatus; readonly at: number },
+): NewSessionEvent {
+  const { previous, status, at } = change;
+  return { kind: "session.status", ...headOf(record, at), status, previous, continuedBy: record.continuedBy };
+}
+
+/** How a session ended, by its record alone, as far as that was not told. */
+export function endNews(
+  record: SessionRecord,
+  memo: Memo | null,
+): { readonly events: readonly NewSessionEvent[]; readonly memo: Memo | null } {
+  const { closedAt } = record;
+  const closed: readonly NewSessionEvent[] =
+    closedAt === null ? [] : [{ kind: "session.closed", ...headOf(record, closedAt) }];
+  if (memo === null || memo.over) return { events: closed, memo: closedAt === null ? memo : null };
+  const { updatedAt, exitCode, signal, continuedBy, transcriptPath } = record;
+  const status = continuedBy !== null || transcriptPath !== null ? "completed" : "failed";
+  const told = statusEvent(record, { previous: memo.status, status, at: updatedAt });
+  const exited = { kind: "session.exited", ...headOf(record, updatedAt), status, exitCode, signal } as const;
+  return {
+    events: [...(continuedBy === null ? [exited] : []), told, ...closed],
+    memo: closedAt === null ? { ...memo, status, activity: null, turnRuns: false, over: true } : null,
+  };
+}
+
+/** Null also for what another version wrote and this one cannot read: then nothing was told. */
+export function parseMemo(text: string | null): Memo | null {
+  if (text === null) return null;
+  try {
+    return memoSchema.safeParse(JSON.parse(text)).data ?? null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}

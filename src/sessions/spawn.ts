@@ -1,0 +1,102 @@
+import type { Caller } from "../wire/caller.ts";
+import type { SpawnInput, SpawnOutput, Started } from "../wire/coding.ts";
+import type { AskDeps } from "./ask.ts";
+import { requireSameWorktree, wantedWorktree } from "./ask-rules.ts";
+import { sessionError } from "./errors.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { LocatedSession } from "./locate.ts";
+import { defaultSize } from "./start.ts";
+import { untilNamed } from "./wait.ts";
+
+/**
+ * `POST /api/coding/spawn`: allocates or resumes a terminal without sending a prompt.
+ * @see the seed, "Webapp terminal routes"
+ */
+export function createSpawn(
+  deps: AskDeps,
+): (input: SpawnInput, caller: Caller, signal: AbortSignal) => Promise<SpawnOutput> {
+  return async (input, caller, signal) => {
+    wantedWorktree(input);
+    const { live, status } =
+      input.sessionId === undefined
+        ? { live: await spawnNew(deps, input, caller), status: "new" as const }
+        : await spawnExisting(deps, { ...input, sessionId: input.sessionId }, caller);
+    await untilNamed(live, signal);
+    if (live.exit !== null) {
+      const { sessionId, exitCode, lastScreen } = live.record;
+      throw sessionError(
+        "agent_start_failed",
+        `${live.template.name} ended at its start (exit code ${exitCode ?? "unknown"}).`,
+        {
+          details: { sessionId, exitCode, signal: live.record.signal, lastScreen: lastScreen ?? "" },
+        },
+      );
+    }
+    return { sessionId: live.record.sessionId, pid: live.pid, status };
+  };
+}
+
+function sizeOf({ cols, rows }: SpawnInput) {
+  return { cols: clamp(cols ?? defaultSize.cols, 2, 1000), rows: clamp(rows ?? defaultSize.rows, 1, 500) };
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most);
+}
+
+async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promise<LiveSession> {
+  if (input.dir === undefined) {
+    throw sessionError("invalid_request", `Name the "dir" to work in, or the "sessionId" to go on with.`);
+  }
+  const rule = { scope: "coding", caller } as const;
+  const place = await deps.resolveAllowedDir(input.dir, rule);
+  const agent = await deps.resolveAgent(input.agent);
+  const wanted = wantedWorktree(input);
+  const options = {
+    place,
+    model: input.model ?? null,
+    systemPrompt: input.systemPrompt ?? null,
+    permissionMode: "ask",
+    size: sizeOf(input),
+    worktree: wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) },
+  } as const;
+  return deps.starter.start(agent, options, null);
+}
+
+/** What an existing session cannot be given is refused, not dropped. */
+function requireSpawnable(
+  { sessionId, agent, model, systemPrompt }: SpawnInput,
+  { template, live }: LocatedSession,
+): void {
+  if (agent !== undefined && agent !== template.name && !template.aliases.includes(agent)) {
+    throw sessionError("session_mismatch", `Session ${sessionId} is one of ${template.name}, not of ${agent}.`);
+  }
+  if (model !== undefined && live !== null) {
+    throw sessionError("model_not_supported", `Session ${sessionId} is running; its model cannot be changed now.`);
+  }
+  if (systemPrompt !== undefined) {
+    throw sessionError("model_not_supported", `"systemPrompt" is for new sessions. Leave it out.`);
+  }
+}
+
+async function spawnExisting(
+  deps: AskDeps,
+  input: SpawnInput & { readonly sessionId: string },
+  caller: Caller,
+): Promise<{ readonly live: LiveSession; readonly status: Started }> {
+  const { sessionId } = input;
+  return deps.locator.withSession(sessionId, caller, async (session) => {
+    const place = await deps.resolveAllowedDir(input.dir ?? session.record.dir, { scope: "coding", caller });
+    if (place.dir !== session.record.dir) {
+      throw sessionError(
+        "session_mismatch",
+        `Session ${sessionId} works in ${session.record.dir}, not in ${place.dir}.`,
+      );
+    }
+    requireSpawnable(input, session);
+    requireSameWorktree(sessionId, wantedWorktree(input), await deps.worktrees.ofSession(session.record.sessionId));
+    if (session.live !== null) return { live: session.live, status: "reconnect" };
+    const options = { place, model: input.model ?? null, permissionMode: "ask", size: sizeOf(input) } as const;
+    return { live: await deps.starter.resume(session, options, null), status: "resumed" };
+  });
+}

@@ -1,0 +1,155 @@
+import type { AgentTemplate } from "../agents/index.ts";
+import type { Clock } from "../core/clock.ts";
+import { hasCode } from "../core/errors.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import { asReported } from "./same-prompt.ts";
+
+/** What typing works with. */
+export interface TypingDeps {
+  readonly host: Pick<TerminalHostClient, "look" | "write">;
+  readonly clock: Clock;
+}
+
+/** The terminal that is typed into. */
+export interface TypingTerminal {
+  readonly terminalId: string;
+  readonly template: AgentTemplate;
+}
+
+/** A text in a composer, behind the draft that was there before it. */
+export interface ComposedText {
+  readonly text: string;
+  readonly draft?: string | undefined;
+}
+
+/** What was put into a composer. */
+export interface TypedText extends ComposedText {
+  /** What the composer showed before; null for a composer that cannot be read. */
+  readonly before: string | null;
+  readonly maySend: () => Promise<boolean>;
+}
+
+const pollMs = 50;
+// A busy machine lets an agent read what was typed after seconds; a prompt that it shows only later is submitted all the same.
+const shownMs = 10_000;
+// An agent that has not shown what Enter did by then shows nothing.
+const goneMs = 10_000;
+// Each one more that became a new line was seen to have done so.
+const maxEnters = 5;
+// An agent repaints an emptied composer within 0.1 s; one with more lines than the screen shows takes several rounds.
+const emptiedMs = 1_500;
+const maxClearings = 3;
+
+/** What the composer of this terminal holds, without hints; null where it cannot be read, and where there is none. */
+export async function composerText(
+  { host }: Pick<TypingDeps, "host">,
+  { terminalId, template }: TypingTerminal,
+): Promise<string | null> {
+  if (template.composer === undefined) return null;
+  return template.composer.text(await host.look(terminalId));
+}
+
+/**
+ * Waits until the composer shows what was typed: Enter that an agent reads together with a paste is a part of it. A composer that is not
+ * there is waited for as well.
+ */
+export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { before }: TypedText): Promise<void> {
+  const deadline = deps.clock.now() + shownMs;
+  while (before !== null && deps.clock.now() < deadline) {
+    const now = await composerText(deps, terminal);
+    if (now !== null && now !== before) return;
+    await deps.clock.sleep(pollMs);
+  }
+}
+
+/**
+ * Presses Enter, and once more for each one that shows as a new line. A dialog that opened in between, in the composer's place perhaps,
+ * takes Enter for itself: then it is not pressed.
+ *
+ * @returns `held` when every one became a new line; `typed` also when the agent showed nothing, which may take Enter later
+ */
+export async function submit(deps: TypingDeps, terminal: TypingTerminal, typed: TypedText): Promise<"typed" | "held"> {
+  const { terminalId, template } = terminal;
+  for (let enters = 1; await typed.maySend(); enters += 1) {
+    const shown = typed.before === null ? null : await composerText(deps, terminal);
+    if (typed.before !== null && shown === null) return "typed";
+    await deps.host.write(terminalId, "\r");
+    if (shown === null || (await afterEnter(deps, terminal, { ...typed, shown })) !== "new_line") return "typed";
+    if (enters === maxEnters) return "held";
+    await deps.clock.sleep(template.paste.enterDelayMs);
+  }
+  return "typed";
+}
+
+async function afterEnter(
+  deps: TypingDeps,
+  terminal: TypingTerminal,
+  typed: TypedText & { readonly shown: string },
+): Promise<"gone" | "new_line" | "unmoved"> {
+  const deadline = deps.clock.now() + goneMs;
+  while (deps.clock.now() < deadline) {
+    await deps.clock.sleep(pollMs);
+    try {
+      const now = await composerText(deps, terminal);
+      if (now === null || now === typed.before || !isOf(now, typed, terminal)) return "gone";
+      if (!(await typed.maySend())) return "gone";
+      if (now !== typed.shown && compact(now) === compact(typed.shown)) return "new_line";
+    } catch (error) {
+      if (hasCode(error, "terminal_gone")) return "gone"; // as by a command that ends the agent
+      throw error;
+    }
+  }
+  return "unmoved";
+}
+
+/** Whether the composer holds this text; null when it cannot be read. */
+export async function composerHolds(
+  deps: Pick<TypingDeps, "host">,
+  terminal: TypingTerminal,
+  composed: ComposedText,
+): Promise<boolean | null> {
+  const now = await composerText(deps, terminal);
+  return now === null ? null : isOf(now, composed, terminal);
+}
+
+/**
+ * Empties a composer in which this text was left, so that the next one is not typed behind it.
+ * @returns whether it was there and has gone
+ */
+export async function takeOut(deps: TypingDeps, terminal: TypingTerminal, composed: ComposedText): Promise<boolean> {
+  return (await composerHolds(deps, terminal, composed)) === true && (await emptyComposer(deps, terminal));
+}
+
+/** @returns whether it is empty now */
+export async function emptyComposer(deps: TypingDeps, terminal: TypingTerminal): Promise<boolean> {
+  const { composer } = terminal.template;
+  for (let clearing = 0; composer !== undefined && clearing < maxClearings; clearing += 1) {
+    const now = await composerText(deps, terminal);
+    if (now === null) return false;
+    if (now === "") return true;
+    await deps.host.write(terminal.terminalId, composer.clearKeys(now));
+    const deadline = deps.clock.now() + emptiedMs;
+    while (deps.clock.now() < deadline) {
+      await deps.clock.sleep(pollMs);
+      if ((await composerText(deps, terminal)) === "") return true;
+    }
+  }
+  return false;
+}
+
+/** Whether a composer shows this text or a part of it, with what the agent may have put behind it. */
+function isOf(shown: string, { text, draft = "" }: ComposedText, { template }: TypingTerminal): boolean {
+  const [all, before, whole] = [compact(shown), compact(draft), compact(text)];
+  if (all === before) return false;
+  const part = all.startsWith(before) ? all.slice(before.length) : all;
+  const word = template.composer?.pastedWord.exec(shown.slice(-pastedWordLength)) ?? null;
+  return part !== "" && (whole.includes(part) || part.startsWith(whole) || word !== null);
+}
+
+// `[Pasted text #12 +3400 lines]`, in all of them.
+const pastedWordLength = 80;
+
+/** The agent folds lines, composes accents and drops invisible characters, and Enter may have added a line. */
+function compact(text: string): string {
+  return asReported(text).replaceAll(/\s+/g, "");
+}

@@ -1,0 +1,99 @@
+import type { ExternalHolder } from "../agents/index.ts";
+import { isoTime } from "../core/clock.ts";
+import type { TranscriptSummary } from "../transcripts/index.ts";
+import type { PendingPermission, SessionSummary } from "../wire/coding.ts";
+import { isBooting, type OpenPermission } from "./activity.ts";
+import { dialogAsked } from "./dialog-desk.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { SessionRecord } from "./session-store.ts";
+import { activityOf, externalActivity, limitEnd, statusOf } from "./status.ts";
+
+/** What a summary shows of a transcript: as it is on disk, or as the catalog has it. */
+export type TranscriptFacts = Pick<
+  TranscriptSummary,
+  "title" | "updatedAt" | "turnCount" | "model" | "branch" | "sizeBytes"
+>;
+
+/** Everything that a session's summary is made of. */
+export interface SessionFacts {
+  readonly record: SessionRecord;
+  /** The session's process, when it lives under this gateway. */
+  readonly live: LiveSession | null;
+  readonly transcript: (TranscriptFacts & Partial<Pick<TranscriptSummary, "lastTurn">>) | null;
+  /** A process outside this gateway that runs the session. */
+  readonly external: ExternalHolder | null;
+  readonly queuedPrompts: number;
+  readonly worktree: SessionSummary["worktree"];
+}
+
+/** The summary that every answer shows. Pure but for the live session's present state. */
+export function summarize({
+  record,
+  live,
+  transcript,
+  external,
+  queuedPrompts,
+  worktree,
+}: SessionFacts): SessionSummary {
+  const alive = live?.exit === null;
+  const running = alive || external !== null;
+  const status = statusOf({
+    alive: running,
+    ready: external !== null || (live !== null && !isBooting(live.state)),
+    hasTranscript: transcript !== null,
+  });
+  const title = transcript?.title ?? record.title;
+  return {
+    sessionId: record.sessionId,
+    sessionAliases: [...record.aliases],
+    agent: record.agent,
+    dir: record.dir,
+    title,
+    status,
+    activity: alive ? activityOf(live) : external === null ? null : externalActivity(external, transcript),
+    owner: alive ? "gateway" : external !== null ? "external" : null,
+    pid: alive ? live.pid : (external?.pid ?? null),
+    createdAt: isoTime(record.createdAt),
+    updatedAt: transcript?.updatedAt ?? isoTime(record.updatedAt),
+    turnCount: transcript?.turnCount ?? 0,
+    queuedPrompts,
+    draft: alive && live.outbox.draft,
+    model: transcript?.model ?? record.model,
+    branch: transcript?.branch ?? null,
+    worktree,
+    permissions: alive ? askedBy(live) : [],
+    screen: alive ? (live.state.standing?.screen ?? null) : null,
+    resetsAt: alive ? limitEnd(live.state, live.transcriptSummary) : null,
+    sizeBytes: transcript?.sizeBytes ?? 0,
+    exitCode: running ? null : record.exitCode,
+    signal: running ? null : record.signal,
+    failure:
+      status === "failed"
+        ? { exitCode: record.exitCode, signal: record.signal, lastScreen: record.lastScreen ?? "" }
+        : null,
+    turnFailure: turnFailureOf(transcript),
+    warnings: alive ? [...live.warnings] : [],
+    continuedBy: record.continuedBy,
+    closedAt: record.closedAt === null ? null : isoTime(record.closedAt),
+  };
+}
+
+/** A longer one is a body that a server sent in place of its reason. */
+const maxFailureCharacters = 1000;
+
+/** Null as well where nobody looked: the catalog knows no last turn. */
+function turnFailureOf(transcript: SessionFacts["transcript"]): string | null {
+  const lastTurn = transcript?.lastTurn;
+  return lastTurn?.kind === "failed" ? lastTurn.message.slice(0, maxFailureCharacters) : null;
+}
+
+function askedBy(live: LiveSession): PendingPermission[] {
+  const dialog = dialogAsked(live.state);
+  const permissions = live.state.permissions.map((permission) => toPending(live, permission));
+  return dialog === null ? permissions : [...permissions, dialog];
+}
+
+function toPending(live: LiveSession, permission: OpenPermission): PendingPermission {
+  const { permissionId, kind, tool, input, askedAt } = permission;
+  return { permissionId, kind, tool, input, askedAt, answerable: live.isAnswerable(permissionId) };
+}

@@ -1,0 +1,209 @@
+import type { Kysely } from "kysely";
+import type { Catalog } from "../catalog/index.ts";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import type {
+  EventPublisher,
+  ForgetInChats,
+  LocatedSession,
+  PromptQueue,
+  SessionLocator,
+  SessionStore,
+} from "../sessions/index.ts";
+import { dropRecordings, recordingsOf, removeLaunchDir, sessionError, terminalsOfOnly } from "../sessions/index.ts";
+import type { Erasure } from "../storage/erasure.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { TerminalHostClient, TerminalRecording } from "../terminal-host/terminal-info.ts";
+import type { Caller } from "../wire/caller.ts";
+import type { ForgottenTraces, RecordingInfo } from "../wire/terminal.ts";
+import { type CastPart, castLines } from "./asciicast.ts";
+
+/** What Postern itself keeps of a session: what its terminals showed, and what its hooks told. */
+export interface Recordings {
+  /** @throws PosternError `session_not_found` */
+  info(sessionId: string, caller: Caller): Promise<RecordingInfo>;
+  /**
+   * The lines of an asciicast (version 2), each with its newline, read as they are taken.
+   * @param from a date-time, or seconds since the first moment that is recorded; the screen of that moment comes first
+   * @throws PosternError `session_not_found` | `recording_not_found` | `rate_limited` before the first line
+   */
+  play(
+    sessionId: string,
+    options: { readonly from: string | number | undefined; readonly signal: AbortSignal },
+    caller: Caller,
+  ): Promise<AsyncGenerator<string, void>>;
+  /**
+   * Removes it all, with the session's title, its prompts, what waits of it in chats and the catalog's text of it, so that on the embedded store nothing that was said in it
+   * is in any file of the state folder, but for what the memory recorded: that stays. So does the transcript, which is the agent's: the catalog
+   * reads it without what was said until now. An agent that goes on with the session shows it again in a terminal, which is recorded.
+   * @throws PosternError `session_not_found` | `session_busy` while its agent runs
+   */
+  forget(sessionId: string, caller: Caller): Promise<ForgottenTraces>;
+}
+
+/** What {@link createRecordings} needs. */
+export interface RecordingsDeps {
+  readonly db: Kysely<Tables>;
+  readonly host: Pick<TerminalHostClient, "recording" | "forget">;
+  readonly locator: Pick<SessionLocator, "locate" | "withSession">;
+  readonly store: Pick<SessionStore, "update" | "launchIds">;
+  readonly queue: Pick<PromptQueue, "loseAll">;
+  readonly publisher: Pick<EventPublisher, "publish" | "flush">;
+  readonly catalog: Pick<Catalog, "forget">;
+  readonly forgetInChats: ForgetInChats;
+  /** Of the store's files. */
+  readonly erasure: Pick<Erasure, "finish">;
+  readonly clock: Clock;
+  readonly home: string;
+  readonly log: Log;
+}
+
+/** Of files, on a slow disk. */
+const removalMs = 5_000;
+const removalPauseMs = 10;
+
+/** The recordings of all sessions. */
+export function createRecordings(deps: RecordingsDeps): Recordings {
+  const { db, host, locator, clock } = deps;
+
+  /** Of each terminal, the part that is the session's, oldest first; those of which nothing is left are left out. */
+  async function partsOf(sessionId: string, caller: Caller): Promise<readonly CastPart[]> {
+    const { record } = await locator.locate(sessionId, caller);
+    const times = await recordingsOf(db, record.sessionId);
+    const found = new Map<string, TerminalRecording | null>();
+    for (const { terminalId } of times) {
+      if (!found.has(terminalId)) found.set(terminalId, await host.recording(terminalId));
+    }
+    return times.flatMap(({ terminalId, startedAt, endedAt }) => {
+      const recording = found.get(terminalId) ?? null;
+      if (recording === null) return [];
+      const beginsAt = Math.max(startedAt, recording.beginsAt);
+      const endsAt = Math.min(endedAt ?? recording.endsAt, recording.endsAt);
+      return endsAt < beginsAt ? [] : [{ recording, beginsAt, endsAt, isLast: endedAt === null }];
+    });
+  }
+
+  return {
+    async info(sessionId, caller) {
+      const parts = await partsOf(sessionId, caller);
+      return {
+        terminals: parts.map(({ recording, beginsAt, endsAt, isLast }) => ({
+          terminalId: recording.terminalId,
+          startedAt: isoTime(recording.startedAt),
+          beginsAt: isoTime(beginsAt),
+          endsAt: isoTime(endsAt),
+          live: recording.live && isLast,
+          sizeBytes: recording.sizeBytes,
+        })),
+      };
+    },
+
+    async play(sessionId, { from, signal }, caller) {
+      const parts = await partsOf(sessionId, caller);
+      const [first] = parts;
+      if (first === undefined) {
+        throw sessionError("recording_not_found", `Nothing is recorded of session ${sessionId}, or not any more.`);
+      }
+      const zeroAt = first.beginsAt;
+      const fromAt = typeof from === "string" ? Date.parse(from) : zeroAt + (from ?? 0) * 1_000;
+      return castLines(parts, { zeroAt, fromAt, signal });
+    },
+
+    forget: (sessionId, caller) =>
+      locator.withSession(sessionId, caller, async (session) => {
+        const { record, live } = session;
+        if (live !== null) {
+          throw sessionError(
+            "session_busy",
+            `The agent of session ${record.sessionId} is running and goes on being recorded. Close the session first.`,
+          );
+        }
+        // Noted first: what is broken off in between does not come back, and is erased by the next gateway.
+        const catalog = session.template.transcriptFormat === null ? null : await deps.catalog.forget(record);
+        const shown = await removeRecordings(record.sessionId);
+        const inboxes = await removeInbox(session);
+        if (session.stored) await deps.queue.loseAll(record.sessionId);
+        const chatMessages = await deps.forgetInChats([record.sessionId, ...record.aliases]);
+        deps.publisher.publish({ events: [], memos: new Map([[record.sessionId, null]]) });
+        await deps.publisher.flush();
+        const inFiles = await Promise.all([catalog?.finished ?? "done", deps.erasure.finish()]);
+        const gone = {
+          sessionId: record.sessionId,
+          recordings: shown.sizes.length,
+          recordingBytes: shown.sizes.reduce((sum, size) => sum + size, 0),
+          hookInboxes: inboxes.removed,
+          chatMessages,
+          kept: shown.kept + inboxes.kept,
+          transcript: record.transcriptPath,
+          pending: inFiles.includes("pending"),
+        };
+        return { ...gone, message: messageOf(gone) };
+      }),
+  };
+
+  /** @returns the sizes of what is gone, and how many stay: a terminal that showed another session too stays, for that one. */
+  async function removeRecordings(
+    sessionId: string,
+  ): Promise<{ readonly sizes: readonly number[]; readonly kept: number }> {
+    const sizes: number[] = [];
+    const all = new Set((await recordingsOf(db, sessionId)).map(({ terminalId }) => terminalId));
+    // The files first: broken off in between, the store still says which are to go.
+    for (const terminalId of await terminalsOfOnly(db, sessionId)) {
+      all.delete(terminalId);
+      const recording = await host.recording(terminalId);
+      await host.forget(terminalId);
+      if (recording !== null) sizes.push(recording.sizeBytes);
+      await untilGone(terminalId);
+    }
+    await dropRecordings(db, sessionId);
+    const others = await Promise.all([...all].map((terminalId) => host.recording(terminalId)));
+    return { sizes, kept: others.filter((recording) => recording !== null).length };
+  }
+
+  /** The host answers before it has removed the files. */
+  async function untilGone(terminalId: string): Promise<void> {
+    const until = clock.now() + removalMs;
+    while ((await host.recording(terminalId)) !== null) {
+      if (clock.now() >= until) {
+        throw new PosternError("internal_error", `The terminal host did not remove the recording ${terminalId}.`);
+      }
+      await clock.sleep(removalPauseMs);
+    }
+  }
+
+  /** The folder of its newest launch, unless the session that it goes on with is told of there. */
+  async function removeInbox({
+    record,
+    stored,
+  }: LocatedSession): Promise<{ readonly removed: number; readonly kept: number }> {
+    if (!stored) return { removed: 0, kept: 0 };
+    const { sessionId, launchId } = record;
+    await deps.store.update(sessionId, { launchId: null, lastScreen: null, title: null });
+    if (launchId === null) return { removed: 0, kept: 0 };
+    if ((await deps.store.launchIds()).has(launchId)) {
+      await deps.store.update(sessionId, { launchId });
+      return { removed: 0, kept: 1 };
+    }
+    await removeLaunchDir(deps, launchId);
+    return { removed: 1, kept: 0 };
+  }
+}
+
+function messageOf({ sessionId, kept, chatMessages, transcript, pending }: Omit<ForgottenTraces, "message">): string {
+  const said = [
+    pending
+      ? "What was kept of the session is removed, and being erased from the files of the state folder: a reader is in the way, the catalog is large, or there is no room. It is done by itself, at the latest after the next start."
+      : "What was kept of the session is gone.",
+  ];
+  if (kept > 0) {
+    said.push(
+      `Where its terminal went on with another session, that is kept until that one is forgotten too (${kept} recordings and hook inboxes).`,
+    );
+  }
+  if (chatMessages > 0)
+    said.push(`What waited in chats is not sent any more (${chatMessages}); what was sent stays there.`);
+  if (transcript !== null) said.push(`The agent's transcript stays at ${transcript}; delete it there.`);
+  said.push(`What the memory recorded of it stays too: \`postern logs purge --session ${sessionId}\` deletes that.`);
+  return said.join(" ");
+}

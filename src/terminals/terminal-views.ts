@@ -1,0 +1,214 @@
+import type { Clock } from "../core/clock.ts";
+import { hasCode, isPosternError, messageOf, PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import { createYoungMemory } from "../platform/young-memory.ts";
+import type { TerminalHostClient, TerminalSize, TerminalSnapshot } from "../terminal-host/terminal-info.ts";
+import type { Caller } from "../wire/caller.ts";
+import { type TerminalCloseCode, type TerminalMode, terminalCloseCodes } from "../wire/terminal.ts";
+import { Attachment } from "./attachment.ts";
+import { createFrameWriter } from "./frame-writer.ts";
+import type { Viewer, ViewerLink, ViewRequest } from "./viewer.ts";
+import { clampSize } from "./viewers.ts";
+
+/** How somebody looks at a terminal. */
+export interface Watching {
+  readonly mode: TerminalMode;
+  /** A driver that wants to be asked for permissions in the terminal. */
+  readonly permissionsInTerminal: boolean;
+}
+
+/** A terminal that somebody may look at. */
+export interface FoundTerminal {
+  readonly terminalId: string;
+  /** Told of each viewer that has come; what it returns is called when that one has left. */
+  readonly watch: (viewer: Watching) => () => void;
+}
+
+/** What is left of a terminal whose program is gone. */
+export interface LeftTerminal {
+  readonly terminalId: string;
+  readonly screen: Omit<TerminalSnapshot, "lines" | "title">;
+  readonly exitCode: number;
+  readonly signal: string | null;
+}
+
+/** @returns null when there is no live terminal of that name here; of what the caller may not see, there is none */
+export type FindTerminal = (sessionId: string, caller: Caller) => FoundTerminal | null | Promise<FoundTerminal | null>;
+
+/** What can be done for a name of which no live terminal is. */
+export interface GoneTerminals {
+  /** Starts its program again. @throws PosternError for whatever is in the way */
+  resume(
+    sessionId: string,
+    caller: Caller,
+    options: { readonly size: TerminalSize | undefined; readonly signal: AbortSignal },
+  ): Promise<FoundTerminal>;
+  /** @throws PosternError `session_not_found` | `session_busy` */
+  remains(sessionId: string, caller: Caller, signal: AbortSignal): Promise<LeftTerminal>;
+}
+
+/** What {@link createTerminalViews} needs. */
+export interface TerminalViewsDeps {
+  readonly host: TerminalHostClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Asked in turn. */
+  readonly sources: readonly FindTerminal[];
+  readonly gone: GoneTerminals;
+}
+
+/** Everybody who looks at a terminal. */
+export interface TerminalViews {
+  view(request: ViewRequest, caller: Caller, link: ViewerLink): Viewer;
+  /** Lets go of all viewers, who may come back. */
+  close(): void;
+}
+
+/** Viewers of one terminal, and of all. Ours: far more than people have windows. */
+const maxViewersOfOne = 64;
+const maxViewers = 512;
+/** Frames that come before the terminal is ready. */
+const maxEarlyBytes = 1024 * 1024;
+
+/** @see TerminalViews */
+export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
+  const attachments = new Map<string, Attachment>();
+  const open = new Set<{ close(code: TerminalCloseCode, reason: string): void }>();
+  const memory = createYoungMemory();
+  let closed = false;
+
+  function attachmentOf(terminalId: string): Attachment {
+    const known = attachments.get(terminalId);
+    if (known !== undefined) return known;
+    const made = new Attachment({ ...deps, memory }, terminalId, () => attachments.delete(terminalId));
+    attachments.set(terminalId, made);
+    return made;
+  }
+
+  async function find(sessionId: string, caller: Caller): Promise<FoundTerminal | null> {
+    for (const source of deps.sources) {
+      const found = await source(sessionId, caller);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  return {
+    view(request, caller, link) {
+      const early: { readonly data: Buffer; readonly isBinary: boolean }[] = [];
+      let earlyBytes = 0;
+      let viewer: Viewer | null = null;
+      let unwatch = (): void => undefined;
+      const leaving = new AbortController();
+      const me = {
+        close(code: TerminalCloseCode, reason: string): void {
+          link.close(code, reason);
+          leave();
+        },
+      };
+
+      function leave(): void {
+        if (!open.delete(me)) return;
+        leaving.abort(new PosternError("client_gone", "The viewer left."));
+        early.length = 0;
+        viewer?.leave();
+        unwatch();
+      }
+
+      async function enter(): Promise<void> {
+        const wanted = request.mode ?? (caller.scopes.has("coding:drive") ? "drive" : "observe");
+        const size = request.size === undefined ? undefined : clampSize(request.size);
+        const { sessionId } = request;
+        let found = await find(sessionId, caller);
+        const begins = wanted === "drive" && request.continueAt === undefined;
+        if (found === null && begins && !leaving.signal.aborted) {
+          found = await resume(sessionId, size);
+        }
+        if (leaving.signal.aborted) return;
+        if (found === null) return showRemains(await deps.gone.remains(sessionId, caller, leaving.signal));
+        sit(found, wanted, size);
+      }
+
+      async function resume(sessionId: string, size: TerminalSize | undefined): Promise<FoundTerminal | null> {
+        try {
+          return await deps.gone.resume(sessionId, caller, { size, signal: leaving.signal });
+        } catch (error) {
+          // Nothing to go on from, or it ended at once: what is left of it says more.
+          if (hasCode(error, "session_not_found") || hasCode(error, "agent_start_failed")) return null;
+          throw error;
+        }
+      }
+
+      function sit(found: FoundTerminal, mode: TerminalMode, size: TerminalSize | undefined): void {
+        const attachment = attachmentOf(found.terminalId);
+        if (attachment.size >= maxViewersOfOne) {
+          return me.close(terminalCloseCodes.tooMany, `${maxViewersOfOne} viewers look at this terminal already.`);
+        }
+        unwatch = found.watch({ mode, permissionsInTerminal: request.permissionsInTerminal && mode === "drive" });
+        viewer = attachment.join({ ...request, size }, link, mode);
+        for (const { data, isBinary } of early.splice(0)) viewer.receive(data, isBinary);
+      }
+
+      function showRemains({ terminalId, screen, exitCode, signal }: LeftTerminal): void {
+        if (leaving.signal.aborted) return;
+        const writer = createFrameWriter(link, request.protocol);
+        writer.hello({ terminalId, mode: "observe", size: screen, offset: screen.offset, continued: false });
+        writer.screen(screen);
+        writer.exit({ exitCode, signal });
+        me.close(terminalCloseCodes.ended, "The program has ended.");
+      }
+
+      if (closed) {
+        link.close(terminalCloseCodes.restarting, "The gateway is stopping.");
+      } else if (open.size >= maxViewers) {
+        link.close(terminalCloseCodes.tooMany, `${maxViewers} viewers are connected, the most allowed.`);
+      } else {
+        open.add(me);
+        enter().catch((error: unknown) => {
+          if (leaving.signal.aborted) return;
+          const { code, reason } = refusalOf(error);
+          if (code === terminalCloseCodes.restarting) {
+            deps.log.warn({ reason: messageOf(error) }, "a viewer could not be attached");
+          }
+          me.close(code, reason);
+        });
+      }
+      return {
+        receive(data, isBinary) {
+          if (viewer !== null) return viewer.receive(data, isBinary);
+          if (!open.has(me)) return;
+          earlyBytes += data.byteLength;
+          if (earlyBytes > maxEarlyBytes) {
+            return me.close(terminalCloseCodes.badRequest, "Too much input before the terminal was ready.");
+          }
+          early.push({ data, isBinary });
+        },
+        drained: () => viewer?.drained(),
+        leave,
+      };
+    },
+
+    close() {
+      closed = true;
+      for (const { close } of open) close(terminalCloseCodes.restarting, "The gateway is stopping.");
+    },
+  };
+}
+
+const refusals: Readonly<Record<string, TerminalCloseCode>> = {
+  session_not_found: terminalCloseCodes.noSuchSession,
+  session_busy: terminalCloseCodes.busyElsewhere,
+  session_mismatch: terminalCloseCodes.busyElsewhere,
+  dir_not_allowed: terminalCloseCodes.notAllowed,
+  insufficient_scope: terminalCloseCodes.notAllowed,
+  unauthenticated: terminalCloseCodes.notSignedIn,
+  too_many_sessions: terminalCloseCodes.tooMany,
+  gateway_stopping: terminalCloseCodes.restarting,
+  terminal_host_unavailable: terminalCloseCodes.restarting,
+  terminal_gone: terminalCloseCodes.restarting,
+};
+
+function refusalOf(error: unknown): { readonly code: TerminalCloseCode; readonly reason: string } {
+  if (!isPosternError(error)) return { code: terminalCloseCodes.restarting, reason: "Something went wrong inside." };
+  return { code: refusals[error.code] ?? terminalCloseCodes.badRequest, reason: `${error.code}: ${error.message}` };
+}

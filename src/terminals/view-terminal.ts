@@ -1,0 +1,87 @@
+import type { Kysely } from "kysely";
+import { hasCode } from "../core/errors.ts";
+import type { LocatedSession, SessionLocator } from "../sessions/index.ts";
+import { defaultSize, recordingsOf, sessionError } from "../sessions/index.ts";
+import type { Tables } from "../storage/schema.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { Caller } from "../wire/caller.ts";
+import type { SpawnInput, SpawnOutput } from "../wire/coding.ts";
+import type { FindTerminal, FoundTerminal, GoneTerminals, LeftTerminal } from "./terminal-views.ts";
+
+/** What the terminals of sessions are found with. */
+export interface SessionTerminalsDeps {
+  readonly db: Kysely<Tables>;
+  readonly locator: SessionLocator;
+  readonly host: Pick<TerminalHostClient, "recording">;
+  readonly spawn: (input: SpawnInput, caller: Caller, signal: AbortSignal) => Promise<SpawnOutput>;
+}
+
+// Nobody saw how the program ended, or it never ran under this gateway.
+const unknownExitCode = -1;
+
+/**
+ * The terminals of sessions: `find` where the agent lives, `gone` where it does not.
+ * @see the seed, "WebSocket"
+ */
+export function createSessionTerminals(deps: SessionTerminalsDeps): {
+  readonly find: FindTerminal;
+  readonly gone: GoneTerminals;
+} {
+  const { db, locator, host, spawn } = deps;
+
+  async function find(sessionId: string, caller: Caller): Promise<FoundTerminal | null> {
+    try {
+      const { live } = await locator.locate(sessionId, caller);
+      if (live === null || live.exit !== null) return null;
+      return {
+        terminalId: live.terminalId,
+        watch({ permissionsInTerminal }) {
+          if (!permissionsInTerminal) return () => undefined;
+          live.askInTerminal(true);
+          return () => live.askInTerminal(false);
+        },
+      };
+    } catch (error) {
+      if (hasCode(error, "session_not_found")) return null; // another source may know it
+      throw error;
+    }
+  }
+
+  /** The last that its terminal showed, as far as that is kept. */
+  async function leftOf(
+    record: LocatedSession["record"],
+    signal: AbortSignal,
+  ): Promise<Pick<LeftTerminal, "terminalId" | "screen">> {
+    const last = (await recordingsOf(db, record.sessionId)).at(-1);
+    const terminalId = last?.terminalId ?? "";
+    const recording = last === undefined ? null : await host.recording(last.terminalId);
+    if (recording !== null) {
+      const at = Math.min(last?.endedAt ?? recording.endsAt, recording.endsAt);
+      return { terminalId, screen: await recording.screenAt(at, { signal }) };
+    }
+    const ansi = (record.lastScreen ?? "").replaceAll("\n", "\r\n");
+    return { terminalId, screen: { ...defaultSize, ansi, offset: 0 } };
+  }
+
+  return {
+    find,
+    gone: {
+      async resume(sessionId, caller, { size, signal }) {
+        await spawn({ sessionId, ...size }, caller, signal);
+        const found = await find(sessionId, caller);
+        if (found !== null) return found;
+        throw sessionError("agent_start_failed", `The agent of session ${sessionId} ended at its start.`);
+      },
+
+      async remains(sessionId, caller, leaving) {
+        const session = await locator.locate(sessionId, caller);
+        const holder = await locator.externalHolder(session);
+        if (holder !== null) {
+          throw sessionError("session_busy", `Session ${sessionId} runs elsewhere, in process ${holder.pid}.`);
+        }
+        const { exitCode, signal } = session.record;
+        return { ...(await leftOf(session.record, leaving)), exitCode: exitCode ?? unknownExitCode, signal };
+      },
+    },
+  };
+}

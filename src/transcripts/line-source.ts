@@ -1,0 +1,131 @@
+import { constants, createReadStream } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { pipeline } from "node:stream";
+import { createZstdDecompress } from "node:zlib";
+import { isErrno, PosternError } from "../core/errors.ts";
+import { createLineSplitter, type LineSink, type ScanPosition } from "./line-splitter.ts";
+
+/** Large enough that the calls cost nothing, small enough to stay in the cache and to keep the event loop free. */
+const chunkBytes = 256 * 1024;
+/** A compressed transcript is read no further than this. */
+const maxDecompressedBytes = 1024 * 1024 * 1024;
+
+/** Which file it was, to know it again. */
+export interface FileStamp {
+  readonly dev: number;
+  readonly ino: number;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+}
+
+/** An open transcript. Offsets count decompressed bytes. */
+export interface LineSource {
+  readonly stamp: FileStamp;
+  /** Whether lines can be read from any offset at no more than their own cost. */
+  readonly seekable: boolean;
+  /** Hands over the complete lines from `from` to offset `to`, or to the end; what comes after the last newline is no line yet. */
+  lines(from: ScanPosition, to: number | null, sink: LineSink): Promise<ScanPosition>;
+  /** The bytes of a range, for comparisons; shorter at the end of the file. */
+  bytes(start: number, length: number): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a transcript, plain or compressed by zstd (`.zst`).
+ * @returns null when there is no such regular file, and, after `onForbidden`, when there is one that may not be read.
+ * @throws PosternError `transcript_unreadable` when it cannot be read for another reason, such as too many open files.
+ */
+export async function openLineSource(path: string, onForbidden: () => void): Promise<LineSource | null> {
+  let file: FileHandle;
+  try {
+    // Without O_NONBLOCK a named pipe in the place of a transcript would hold a thread for ever.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    return notOpened(error, path, onForbidden);
+  }
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile()) {
+      await file.close();
+      return null;
+    }
+    const stamp = { dev: stat.dev, ino: stat.ino, sizeBytes: stat.size, modifiedMs: stat.mtimeMs };
+    return path.endsWith(".zst") ? compressedSource(file, stamp, path) : plainSource(file, stamp);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** What opening comes to that failed. @see openLineSource */
+export function notOpened(error: unknown, path: string, onForbidden: () => void): null {
+  if (isErrno(error, "ENOENT", "ENOTDIR", "ENXIO", "ELOOP", "ENAMETOOLONG")) return null;
+  if (!isErrno(error, "EACCES", "EPERM")) {
+    throw new PosternError("transcript_unreadable", `Cannot read the transcript ${path}.`, { cause: error });
+  }
+  onForbidden();
+  return null;
+}
+
+function plainSource(file: FileHandle, stamp: FileStamp): LineSource {
+  return {
+    stamp,
+    seekable: true,
+    async lines(from, to, sink) {
+      const end = Math.min(to ?? stamp.sizeBytes, stamp.sizeBytes);
+      const splitter = createLineSplitter(sink, from);
+      const size = Math.max(1, Math.min(chunkBytes, end - from.offset));
+      // One chunk is read while the other is looked at.
+      let [filling, spare] = [Buffer.allocUnsafe(size), Buffer.alloc(0)];
+      const fill = (chunk: Buffer, at: number) => file.read(chunk, 0, Math.min(size, end - at), at);
+      let at = from.offset;
+      let next = at < end ? fill(filling, at) : null;
+      while (next !== null) {
+        const { bytesRead } = await next;
+        const filled = filling.subarray(0, bytesRead);
+        at += bytesRead;
+        [filling, spare] = [spare.length > 0 || at >= end ? spare : Buffer.allocUnsafe(size), filling];
+        next = bytesRead > 0 && at < end ? fill(filling, at) : null;
+        splitter.push(filled);
+      }
+      return splitter.position();
+    },
+    async bytes(start, length) {
+      const buffer = Buffer.alloc(length);
+      const { bytesRead } = await file.read(buffer, 0, length, start);
+      return buffer.subarray(0, bytesRead);
+    },
+    close: () => file.close(),
+  };
+}
+
+function compressedSource(file: FileHandle, stamp: FileStamp, path: string): LineSource {
+  return {
+    stamp,
+    seekable: false,
+    async lines(from, to, sink) {
+      const end = Math.min(to ?? maxDecompressedBytes, maxDecompressedBytes);
+      const splitter = createLineSplitter(sink, from);
+      let at = 0;
+      const packed = createReadStream(path, { highWaterMark: chunkBytes });
+      const plain = pipeline(packed, createZstdDecompress({ chunkSize: chunkBytes }), () => undefined);
+      try {
+        for await (const piece of plain) {
+          if (!Buffer.isBuffer(piece)) break;
+          const wanted = piece.subarray(Math.max(0, from.offset - at), Math.max(0, end - at));
+          if (wanted.length > 0) splitter.push(wanted);
+          at += piece.length;
+          if (at >= end) break;
+        }
+        if (at >= maxDecompressedBytes) sink.skipped(splitter.position().offset);
+      } catch {
+        sink.skipped(splitter.position().offset); // damaged or cut: what came before is the transcript
+      } finally {
+        plain.destroy();
+      }
+      return splitter.position();
+    },
+    bytes: async () => Buffer.alloc(0),
+    close: () => file.close(),
+  };
+}

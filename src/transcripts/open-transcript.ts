@@ -1,0 +1,213 @@
+import { setImmediate } from "node:timers/promises";
+import type { Turn } from "../wire/turn.ts";
+import { createAnswerBudget } from "./answer-budget.ts";
+import { looksLikeObject } from "./json-peek.ts";
+import type { FileStamp, LineSource } from "./line-source.ts";
+import type { ScanPosition } from "./line-splitter.ts";
+import type { TranscriptSummary, TurnRange } from "./transcript.ts";
+import { sizeOfTurn, type TurnCache } from "./turn-cache.ts";
+import type { TranscriptReader, TurnBuilder, TurnIndexer, TurnMark } from "./turn-index.ts";
+import { createSkippedLines, feedJobs, type Job, type SkippedLines } from "./turn-jobs.ts";
+import { titleFrom } from "./turn-parts.ts";
+
+/** How many bytes at the head and before the scanned end are compared to know a file again. */
+const fingerprintBytes = 256;
+/** Turns are put together in portions of so many bytes of the file, so that however many are asked for, few are in memory uncut. */
+const portionBytes = 32 * 1024 * 1024;
+/** Of a compressed file more, since each portion unpacks it from its beginning. */
+const packedPortionBytes = 128 * 1024 * 1024;
+
+/** A last turn that is larger, and not running any more, is put together anew when it is asked for again. */
+const maxKeptCharacters = 2_000_000;
+
+/** One transcript, indexed as far as it was read. Calls must not overlap. */
+export interface OpenTranscript {
+  /** Reads what was added; a file that shrank or was replaced is read anew. Returns how many bytes were scanned. */
+  refresh(source: LineSource): Promise<number>;
+  summary(): TranscriptSummary;
+  turns(source: LineSource, range: TurnRange): Promise<readonly Turn[]>;
+}
+
+/** What was read so far. Another file in the same place gets a new one. */
+interface Reading {
+  readonly id: number;
+  readonly indexer: TurnIndexer;
+  readonly skipped: SkippedLines;
+  position: ScanPosition;
+  stamp: FileStamp;
+  head: Buffer;
+  tail: Buffer;
+  /** The last turn, built as far as it went. */
+  lastTurn: { readonly mark: TurnMark; readonly builder: TurnBuilder; readonly fedTo: number } | null;
+}
+
+const start: ScanPosition = { offset: 0, insideTooLong: false };
+let readings = 0;
+
+/** Nothing is read before the first `refresh`. */
+export function createOpenTranscript(
+  path: string,
+  options: { reader: TranscriptReader; cache: TurnCache },
+): OpenTranscript {
+  const { reader, cache } = options;
+  let reading: Reading | null = null;
+
+  async function continues(source: LineSource, known: Reading): Promise<boolean> {
+    const { stamp } = source;
+    if (!source.seekable || stamp.dev !== known.stamp.dev || stamp.ino !== known.stamp.ino) return false;
+    if (stamp.sizeBytes < known.position.offset) return false;
+    const { head, tail } = await fingerprint(source, known.position.offset);
+    return head.equals(known.head) && tail.equals(known.tail);
+  }
+
+  function begin(stamp: FileStamp): Reading {
+    const none = Buffer.alloc(0);
+    return {
+      id: ++readings,
+      indexer: reader.createIndexer(),
+      skipped: createSkippedLines(),
+      position: start,
+      stamp,
+      head: none,
+      tail: none,
+      lastTurn: null,
+    };
+  }
+
+  /** The turn as it was built before, or what it takes to build it. */
+  function plan(known: Reading, index: number): { readonly turn: Turn } | { readonly job: Job } | null {
+    const { marks } = known.indexer;
+    const mark = marks[index];
+    if (mark === undefined) return null;
+    const end =
+      mark.role === "user" ? mark.start + mark.firstLineBytes + 1 : (marks[index + 1]?.start ?? known.position.offset);
+    const turn = cache.get(cacheKey(known, { mark, end }));
+    if (turn !== undefined) return { turn };
+    // A line that was taken for part of this turn may since have begun the next one: then the turn is put together anew.
+    const begun = known.lastTurn?.mark === mark && known.lastTurn.fedTo <= end ? known.lastTurn : null;
+    const builder = begun?.builder ?? reader.createTurnBuilder(mark);
+    return { job: { index, mark, builder, start: begun?.fedTo ?? mark.start, end } };
+  }
+
+  /** Puts the turns before `to` together, as many as one portion holds; the newest comes first. */
+  async function portion(source: LineSource, known: Reading, range: { readonly first: number; readonly to: number }) {
+    const { indexer } = known;
+    const turns = new Map<number, Turn>();
+    const jobs: Job[] = [];
+    const most = source.seekable ? portionBytes : packedPortionBytes;
+    let bytes = 0;
+    let next = range.to;
+    while (next > range.first && bytes < most) {
+      next--;
+      const planned = plan(known, next);
+      if (planned === null) continue;
+      if ("turn" in planned) turns.set(next, planned.turn);
+      else {
+        jobs.unshift(planned.job);
+        bytes += planned.job.end - planned.job.start;
+      }
+    }
+    // A read that fails half-way leaves a builder that must not be fed again.
+    if (jobs.some(({ builder }) => builder === known.lastTurn?.builder)) known.lastTurn = null;
+    await feedJobs(source, jobs, known.skipped);
+    for (const { index, mark, builder, end } of jobs) {
+      await setImmediate(); // a turn can be long to build, and the caller is not alone in this process
+      const turn = builder.turn(index);
+      turns.set(index, turn);
+      const isLast = index === indexer.marks.length - 1;
+      if (!isLast || mark.role === "user") cache.put(cacheKey(known, { mark, end }), turn);
+      else if (indexer.facts.lastTurn.kind === "open" || sizeOfTurn(turn) <= maxKeptCharacters) {
+        known.lastTurn = { mark, builder, fedTo: end };
+      }
+    }
+    return { turns: [...turns.entries()].toSorted(([a], [b]) => b - a).map(([, turn]) => turn), next };
+  }
+
+  return {
+    async refresh(source) {
+      const { stamp } = source;
+      if (reading !== null && sameStamp(reading.stamp, stamp)) return 0;
+      if (reading === null || !(await continues(source, reading))) reading = begin(stamp);
+      const current = reading;
+      const { indexer, skipped, position } = current;
+      reading = null; // a scan that fails half-way is begun anew
+      current.position = await source.lines(position, null, {
+        line(bytes, offset) {
+          if (bytes.length <= 1) return; // an empty line hides nothing
+          if (!looksLikeObject(bytes) || !indexer.line(bytes, offset)) skipped.add(offset);
+        },
+        skipped: (offset) => skipped.add(offset),
+        pause: () => indexer.pause(),
+      });
+      current.stamp = stamp;
+      Object.assign(current, await fingerprint(source, current.position.offset));
+      reading = current;
+      return current.position.offset - position.offset;
+    },
+    summary() {
+      if (reading === null) throw new Error("summary before refresh");
+      const { indexer, stamp, skipped } = reading;
+      const { facts, marks } = indexer;
+      return {
+        path,
+        agentSessionId: facts.agentSessionId,
+        cwd: facts.cwd,
+        branch: facts.branch,
+        model: facts.model,
+        title: titleFrom(facts.ownTitle ?? "") ?? titleFrom(facts.firstPrompt ?? ""),
+        createdAt: facts.createdAt,
+        updatedAt: facts.updatedAt ?? new Date(stamp.modifiedMs).toISOString(),
+        turnCount: marks.length,
+        lastTurn: marks.length === 0 ? { kind: "none" } : facts.lastTurn,
+        turnLines: facts.turnLines,
+        sizeBytes: stamp.sizeBytes,
+        skippedLines: skipped.count(),
+      };
+    },
+    async turns(source, range) {
+      if (reading === null) throw new Error("turns before refresh");
+      const known = reading;
+      const count = known.indexer.marks.length;
+      const end = Math.min(count, range.before ?? count);
+      const first = Math.max(0, (range.after ?? -1) + 1, end - Math.max(0, range.limit));
+      const budget = createAnswerBudget();
+      const newestFirst: Turn[] = [];
+      for (let to = end; to > first; ) {
+        const { turns, next } = await portion(source, known, { first, to });
+        for (const turn of turns) {
+          const shown = asItEnded(turn, known.indexer.marks[turn.index]);
+          newestFirst.push(budget.fit(range.images === true ? shown : withoutImages(shown)));
+        }
+        to = next;
+      }
+      return newestFirst.toReversed();
+    },
+  };
+}
+
+/** What came after a turn says whether it was interrupted, so the turn that is kept does not hold it. */
+function asItEnded(turn: Turn, mark: TurnMark | undefined): Turn {
+  return mark?.interrupted === true ? { ...turn, interrupted: true } : turn;
+}
+
+function withoutImages(turn: Turn): Turn {
+  const { images, ...rest } = turn;
+  return images === undefined ? turn : rest;
+}
+
+/** The end belongs to it: the mark of a turn that was only guessed can go again, and then the turn before it goes on. */
+function cacheKey({ id }: Reading, { mark, end }: { readonly mark: TurnMark; readonly end: number }): string {
+  return `${id}:${mark.start}-${end}`;
+}
+
+async function fingerprint(
+  source: LineSource,
+  offset: number,
+): Promise<{ readonly head: Buffer; readonly tail: Buffer }> {
+  const length = Math.min(fingerprintBytes, offset);
+  return { head: await source.bytes(0, length), tail: await source.bytes(offset - length, length) };
+}
+
+function sameStamp(a: FileStamp, b: FileStamp): boolean {
+  return a.dev === b.dev && a.ino === b.ino && a.sizeBytes === b.sizeBytes && a.modifiedMs === b.modifiedMs;
+}

@@ -1,0 +1,182 @@
+import type { Block, ToolResult, Turn, TurnImage, Usage } from "../wire/turn.ts";
+
+/** A tool's result is cut here: enough to read on, not enough to flood an answer. */
+export const maxResultCharacters = 30_000;
+/** Strings in a tool's input are cut here: as long as a result. */
+const maxInputCharacters = 30_000;
+/** Deeper input is not shown: nobody reads it, and it could overflow the stack of who writes it as JSON. */
+const maxInputDepth = 32;
+/** Members of one object or array of an input that are shown. */
+const maxInputMembers = 2_000;
+/** A turn over this is not returned in full: about what a very long day of an agent writes. */
+const maxTurnCharacters = 8_000_000;
+/** What a result in a very long turn is cut to. */
+const lateResultCharacters = 1_000;
+/** A text is not cut shorter than this: it is left out then. */
+const minCutCharacters = 1_000;
+const titleCharacters = 200;
+
+/** The first `limit` characters of `text`, never half of a surrogate pair. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const last = text.charCodeAt(limit - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit);
+}
+
+/** A first message as a title: one line, no control characters, cut to 200 characters. */
+export function titleFrom(text: string): string | null {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  const line = cut(text, 4 * titleCharacters)
+    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ")
+    .trim();
+  return line === "" ? null : cut(line, titleCharacters);
+}
+
+/** A tool's result with its text cut to {@link maxResultCharacters}. */
+export function toolResult(ok: boolean, text: string): ToolResult {
+  const shown = cut(text, maxResultCharacters);
+  return { ok, text: shown, truncated: shown.length < text.length };
+}
+
+/** A tool's input with long strings cut, so that one call cannot fill an answer. The cut is visible in the string. */
+export function toolInput(value: unknown, { depth = 0, maxCharacters = maxInputCharacters } = {}): unknown {
+  if (typeof value === "string") {
+    const shown = cut(value, maxCharacters);
+    return shown.length < value.length ? `${shown}… (${value.length - shown.length} characters cut)` : value;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= maxInputDepth) return "… (nested too deep)";
+  const inside = (member: unknown): unknown => toolInput(member, { depth: depth + 1, maxCharacters });
+  if (Array.isArray(value)) return value.slice(0, maxInputMembers).map(inside);
+  const members = Object.entries(value).slice(0, maxInputMembers);
+  return Object.fromEntries(members.map(([key, member]) => [key, inside(member)]));
+}
+
+type ToolCall = Extract<Block, { readonly type: "tool_call" }>;
+
+/** A turn under construction. Calls are known by id, so that a result finds its call and a call that is told twice is one block. */
+export interface TurnDraft {
+  at: string | null;
+  endedAt: string | null;
+  model: string | null;
+  /** Pictures that belong to it. */
+  images: readonly TurnImage[];
+  add(block: Block): void;
+  /** Adds the call, or puts it in the place of the one with the same id, whose result it keeps when it has none. */
+  putCall(call: Omit<ToolCall, "type">): void;
+  hasCall(id: string): boolean;
+  /** Gives the call its result; without such a call nothing happens. The first result stays. */
+  resolve(id: string, result: ToolResult): void;
+  /** Takes a call out again. */
+  dropCall(id: string): void;
+  /** Takes texts and thinking out again; calls stay. */
+  dropTexts(): void;
+  /** The timestamp of a line that belongs to the turn. */
+  touch(timestamp: string | null): void;
+  build(index: number, role: Turn["role"], usage: Usage | null): Turn;
+}
+
+function sizeOfCall(call: ToolCall): number {
+  return (JSON.stringify(call.input)?.length ?? 0) + (call.result?.text.length ?? 0);
+}
+
+/** An empty {@link TurnDraft}. */
+export function createTurnDraft(): TurnDraft {
+  const blocks: (Block | null)[] = [];
+  const positionOfCall = new Map<string, number>();
+  let characters = 0;
+  let leftOut = 0;
+
+  function callAt(id: string): { readonly position: number; readonly call: ToolCall } | null {
+    const position = positionOfCall.get(id);
+    const block = position === undefined ? null : blocks[position];
+    return position !== undefined && block?.type === "tool_call" ? { position, call: block } : null;
+  }
+
+  /** A turn may hold thousands of results: past half of the limit each keeps only its beginning. */
+  function fitted<Result extends ToolResult | null>(result: Result): Result | ToolResult {
+    if (result === null || characters <= maxTurnCharacters / 2 || result.text.length <= lateResultCharacters)
+      return result;
+    return { ok: result.ok, text: cut(result.text, lateResultCharacters), truncated: true };
+  }
+
+  const draft: TurnDraft = {
+    at: null,
+    endedAt: null,
+    model: null,
+    images: [],
+    add(block) {
+      const size = block.type === "tool_call" ? sizeOfCall(block) : block.text.length;
+      const room = maxTurnCharacters - characters;
+      if (size <= room) {
+        characters += size;
+        blocks.push(block);
+      } else if (block.type !== "tool_call" && room >= minCutCharacters) {
+        const shown = cut(block.text, room);
+        characters += shown.length;
+        blocks.push({ ...block, text: `${shown}… (${block.text.length - shown.length} characters cut)` });
+      } else leftOut++;
+    },
+    putCall(call) {
+      const known = callAt(call.id);
+      if (known === null) {
+        const before = blocks.length;
+        draft.add({ type: "tool_call", ...call });
+        if (blocks.length > before) positionOfCall.set(call.id, before);
+        return;
+      }
+      const fuller: ToolCall = { type: "tool_call", ...call, result: fitted(call.result) ?? known.call.result };
+      const growth = sizeOfCall(fuller) - sizeOfCall(known.call);
+      if (characters + growth > maxTurnCharacters) return;
+      characters += growth;
+      blocks[known.position] = fuller;
+    },
+    hasCall: (id) => callAt(id) !== null,
+    resolve(id, result) {
+      const known = callAt(id);
+      if (known === null || known.call.result !== null) return;
+      const shown = fitted(result);
+      characters += shown.text.length;
+      blocks[known.position] = { ...known.call, result: shown };
+    },
+    dropCall(id) {
+      const known = callAt(id);
+      if (known === null) return;
+      blocks[known.position] = null;
+      positionOfCall.delete(id);
+    },
+    dropTexts() {
+      for (const [position, block] of blocks.entries()) {
+        if (block !== null && block.type !== "tool_call") blocks[position] = null;
+      }
+    },
+    touch(timestamp) {
+      if (timestamp === null) return;
+      draft.at ??= timestamp;
+      draft.endedAt = timestamp;
+    },
+    build(index, role, usage) {
+      const shown = blocks.filter((block) => block !== null);
+      if (leftOut > 0)
+        shown.push({ type: "text", text: `(${leftOut} more blocks: this turn is too long to be shown in full)` });
+      const text = shown.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
+      const { at, endedAt, model, images } = draft;
+      const turn = { index, role, at, endedAt, text, blocks: shown, model, usage };
+      return images.length === 0 ? turn : { ...turn, images: [...images] };
+    },
+  };
+  return draft;
+}
+
+/** The sum of usages, or null when there is none. */
+export function sumOfUsages(usages: Iterable<Usage>): Usage | null {
+  const all = [...usages];
+  if (all.length === 0) return null;
+  const sum = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+  for (const usage of all) {
+    sum.inputTokens = Math.min(sum.inputTokens + usage.inputTokens, Number.MAX_SAFE_INTEGER);
+    sum.outputTokens = Math.min(sum.outputTokens + usage.outputTokens, Number.MAX_SAFE_INTEGER);
+    sum.cacheReadTokens = Math.min(sum.cacheReadTokens + usage.cacheReadTokens, Number.MAX_SAFE_INTEGER);
+  }
+  return sum;
+}

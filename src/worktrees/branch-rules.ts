@@ -1,0 +1,113 @@
+import { lstat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { isErrno } from "../core/errors.ts";
+import type { Git, GitPlace } from "../platform/git-command.ts";
+import type { RepositoryPlace } from "../platform/git-repository.ts";
+import { worktreeError } from "./errors.ts";
+import { commitOf } from "./git-trees.ts";
+
+/** A file name's length on the usual file systems. */
+const maxFileNameBytes = 255;
+const commitId = /^[0-9a-f]{7,64}$/;
+
+/** @throws PosternError `invalid_request` for a name that git would not take, or that could be read as an option */
+export async function requireBranchName(git: Git, at: GitPlace, branch: string): Promise<void> {
+  // `@` is short for HEAD: git lets it pass here, and refuses it as the name of a new branch.
+  const plain = branch !== "@" && !branch.startsWith("-") && !branch.includes("\0") && branch.isWellFormed();
+  // With `--branch` git also resolves `@{-1}`: a name must come back as it went.
+  const { exitCode, stdout } = plain
+    ? await git.run(["check-ref-format", "--branch", branch], { at })
+    : { exitCode: 1, stdout: Buffer.alloc(0) };
+  if (exitCode === 0 && stdout.toString("utf8") === `${branch}\n`) return;
+  throw worktreeError("invalid_request", `${JSON.stringify(branch)} is no name for a branch. Choose another "branch".`);
+}
+
+/** Where the worktree of a branch stands: beside the repository, named after the branch. @throws PosternError `invalid_request` */
+export function worktreePathOf(repositoryRoot: string, branch: string): string {
+  const name = branch.replaceAll("/", "-");
+  if (Buffer.byteLength(name) > maxFileNameBytes) {
+    throw worktreeError("invalid_request", "The name of the branch is too long for a directory. Choose a shorter one.");
+  }
+  return join(dirname(repositoryRoot), name);
+}
+
+/**
+ * The commit that a base names: a local branch, a remote branch, a tag, `HEAD` of the checkout, or a commit's id, in this order.
+ * @throws PosternError `base_branch_not_found`
+ */
+export async function baseCommitOf(git: Git, { commonDir, checkout }: RepositoryPlace, base: string): Promise<string> {
+  const at = { gitDir: commonDir };
+  const places = ["refs/heads/", "refs/remotes/", "refs/tags/", ...(base.startsWith("refs/") ? [""] : [])];
+  for (const place of places) {
+    if ((await git.run(["check-ref-format", `${place}${base}`], { at })).exitCode !== 0) continue;
+    const commit = await commitOf(git, at, `${place}${base}`);
+    if (commit !== null) return commit;
+  }
+  const head = base === "HEAD" ? await commitOf(git, headPlace(commonDir, checkout), "HEAD") : null;
+  const commit = head ?? (commitId.test(base) ? await commitOf(git, at, base) : null);
+  if (commit !== null) return commit;
+  throw worktreeError(
+    "base_branch_not_found",
+    `There is no branch, remote branch, tag or commit ${JSON.stringify(base)} in this repository. Choose another "baseBranch".`,
+  );
+}
+
+function headPlace(commonDir: string, checkout: RepositoryPlace["checkout"]): GitPlace {
+  return checkout === null || checkout.gitDir === commonDir
+    ? { gitDir: commonDir }
+    : { gitDir: checkout.gitDir, commonDir };
+}
+
+/** The commit of a local branch; null when there is none. */
+export function branchCommit(git: Git, commonDir: string, branch: string): Promise<string | null> {
+  return commitOf(git, { gitDir: commonDir }, `refs/heads/${branch}`);
+}
+
+/** Whether some checkout of the repository has the branch. */
+export async function isCheckedOut(git: Git, commonDir: string, branch: string): Promise<boolean> {
+  const listed = await git.must(["worktree", "list", "--porcelain"], { at: { gitDir: commonDir } });
+  return listed.toString("utf8").split("\n").includes(`branch refs/heads/${branch}`);
+}
+
+/** @throws PosternError `branch_exists` | `branch_checked_out` */
+export async function requireNewBranch(git: Git, commonDir: string, branch: string): Promise<void> {
+  if (await isCheckedOut(git, commonDir, branch)) throw checkedOutElsewhere(branch);
+  const { exitCode } = await git.run(["show-ref", "--verify", "--quiet", `refs/heads/${branch}`], {
+    at: { gitDir: commonDir },
+  });
+  if (exitCode === 0) throw branchExists(branch);
+}
+
+export function branchExists(branch: string) {
+  return worktreeError(
+    "branch_exists",
+    `The branch ${branch} (or one whose name collides with it) exists already. Choose a new name for "branch".`,
+  );
+}
+
+export function checkedOutElsewhere(branch: string) {
+  return worktreeError(
+    "branch_checked_out",
+    `The branch ${branch} is checked out in another place. Choose another name, or leave that branch there first.`,
+  );
+}
+
+/** @throws PosternError `worktree_exists` when anything is there */
+export async function requireFreePath(path: string): Promise<void> {
+  try {
+    await lstat(path);
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return;
+    if (isErrno(error, "ENOTDIR")) throw worktreeExists(path, error);
+    throw error;
+  }
+  throw worktreeExists(path);
+}
+
+export function worktreeExists(path: string, cause?: unknown) {
+  return worktreeError(
+    "worktree_exists",
+    `${path} is taken: a worktree stands in a new directory beside its repository, named after its branch. Choose another name for "branch", or move what is there.`,
+    { cause },
+  );
+}

@@ -1,0 +1,124 @@
+import { randomInt } from "node:crypto";
+import { lstat } from "node:fs/promises";
+import { hasCode, isErrno } from "../core/errors.ts";
+import { type Git, GitError } from "../platform/git-command.ts";
+import { findRepository, type RepositoryPlace, readPointer } from "../platform/git-repository.ts";
+import type { Caller } from "../wire/caller.ts";
+import type { Branches } from "../wire/changes.ts";
+import { worktreePathOf } from "./branch-rules.ts";
+import { worktreeError } from "./errors.ts";
+import { countedDirs } from "./make-worktree.ts";
+import type { FolderRule } from "./worktree-scope.ts";
+
+/** What {@link createBranches} needs. */
+export interface BranchesDeps extends FolderRule {
+  readonly git: Git;
+}
+
+const maxBranches = 500;
+const timeoutMs = 10_000;
+
+/**
+ * `GET /api/coding/branches?dir=`: what a new session's worktree can be made from, and a name for its branch.
+ * @throws PosternError `dir_not_allowed` | `dir_not_found` | `worktree_failed` (what git says)
+ */
+export function createBranches(deps: BranchesDeps): (dir: string, caller: Caller) => Promise<Branches> {
+  const { git } = deps;
+  return async (given, caller) => {
+    const rule = { scope: "coding", caller } as const;
+    const { dir } = await deps.resolveAllowedDir(given, rule);
+    const place = await findRepository(dir);
+    const usable = place !== null && (await mayUse(place));
+    if (!usable) return { repository: null, current: null, branches: [], suggested: randomName() };
+    try {
+      const branches = await localBranches(git, place);
+      return {
+        repository: place.root,
+        current: await currentBranch(place),
+        branches: [...branches],
+        suggested: await freeName(git, place),
+      };
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+      throw worktreeError("worktree_failed", `The branches of ${place.root} cannot be told: ${error.message}.`, {
+        cause: error,
+      });
+    }
+
+    async function mayUse(found: RepositoryPlace): Promise<boolean> {
+      for (const each of countedDirs(found, dir)) if (!(await deps.isVisibleDir(each, rule))) return false;
+      return true;
+    }
+  };
+}
+
+async function localBranches(git: Git, { commonDir }: RepositoryPlace): Promise<readonly string[]> {
+  const listed = await git.must(
+    ["for-each-ref", "--sort=-committerdate", `--count=${maxBranches}`, "--format=%(refname:lstrip=2)", "refs/heads"],
+    { at: { gitDir: commonDir }, timeoutMs },
+  );
+  // A name that is no UTF-8 could not be asked for.
+  const names = listed.toString("utf8").split("\n");
+  return names.filter((name) => name !== "" && !name.includes("\ufffd"));
+}
+
+async function currentBranch({ checkout, commonDir }: RepositoryPlace): Promise<string | null> {
+  const head = await readPointer(`${checkout?.gitDir ?? commonDir}/HEAD`);
+  return /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? null;
+}
+
+/** A name that no branch has or stands in the way of, and whose worktree's directory is free. */
+async function freeName(git: Git, place: RepositoryPlace): Promise<string> {
+  for (let attempt = 0; attempt < 30; attempt += 1) {
+    // Others soon for a repository in which many are taken; and a branch `postern` leaves no room for names below it.
+    const name = randomName({ prefix: attempt < 20 ? "postern/" : "postern-", numbered: attempt >= 10 });
+    if (await isFree(git, place, name)) return name;
+  }
+  return `postern-${randomInt(2 ** 40).toString(36)}`;
+}
+
+async function isFree(git: Git, { root, commonDir }: RepositoryPlace, name: string): Promise<boolean> {
+  const taken = ["refs/heads/postern", `refs/heads/${name}`].filter((ref) =>
+    `refs/heads/${name}/`.startsWith(`${ref}/`),
+  );
+  for (const ref of taken) {
+    const { exitCode } = await git.run(["show-ref", "--verify", "--quiet", ref], {
+      at: { gitDir: commonDir },
+      timeoutMs,
+    });
+    if (exitCode === 0) return false;
+  }
+  try {
+    await lstat(worktreePathOf(root, name));
+    return false;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return true;
+    if (hasCode(error, "invalid_request") || isErrno(error, "EACCES")) return false;
+    throw error;
+  }
+}
+
+function randomName({
+  prefix = "postern/",
+  numbered = false,
+}: {
+  readonly prefix?: string;
+  readonly numbered?: boolean;
+} = {}) {
+  const pick = (words: string): string => {
+    const list = words.split(" ");
+    return list[randomInt(list.length)] ?? "";
+  };
+  return `${prefix}${pick(manners)}-${pick(animals)}${numbered ? `-${randomInt(2, 1000)}` : ""}`;
+}
+
+const manners =
+  "amber brave bright brisk calm candid clever copper cosy crisp curious deft eager early fair fond gentle glad golden happy " +
+  "hardy honest humble jolly keen kind lively lucid lucky mellow merry mild neat nimble noble patient plain polite proud quick " +
+  "quiet rapid ready rosy round sharp shiny silent silver sleek smooth snowy solid spry steady sturdy subtle sunny swift tidy " +
+  "vivid warm wise witty young zesty";
+const animals =
+  "badger beaver bee bison bobcat crane cricket crow deer dove duck eagle falcon ferret finch fox gecko goose gull hare hawk " +
+  "hedgehog heron ibex jackdaw jay kestrel kite lark lemur lynx magpie marmot marten mole moose mouse newt nuthatch orca osprey " +
+  "otter owl panda pelican penguin pigeon plover puffin rabbit raven robin salmon seal sparrow squirrel stoat stork swan swift " +
+  "tern thrush toad trout turtle vole weasel whale wren";

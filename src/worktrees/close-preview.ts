@@ -1,0 +1,107 @@
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Gate } from "../core/gate.ts";
+import { createGitScratch } from "../platform/git-scratch.ts";
+import type { ClosePreview } from "../wire/changes.ts";
+import { obstacleTo } from "./close-worktree.ts";
+import { type DeadlineGit, gitUntil } from "./deadline-git.ts";
+import { differingInWorkTree } from "./differing.ts";
+import { commitOf } from "./git-trees.ts";
+import type { GitWorkshop } from "./git-workshop.ts";
+import { ownObjects } from "./own-objects.ts";
+import { takeSnapshot } from "./snapshot.ts";
+import { TreeTooLarge } from "./tree-walk.ts";
+import { removeTree } from "./worktree-files.ts";
+import type { WorktreeRecord } from "./worktree-store.ts";
+
+/** What {@link createClosePreview} needs. */
+export interface ClosePreviewDeps {
+  readonly workshop: GitWorkshop;
+  readonly clock: Clock;
+  readonly gate: Gate;
+}
+
+type Preview = NonNullable<ClosePreview["worktree"]>;
+
+/** A question that a person waits for. */
+const withinMs = 10_000;
+/** A work tree with its dependencies; the walk takes a second or two. */
+const mostFiles = 200_000;
+const nothing = { count: 0, bytes: 0 };
+
+/**
+ * What a close would do to a worktree, by the same rules, without doing any of it: nothing is written into the repository. Its processes
+ * may still run, so it is a moment's view. Null for one that does not stand.
+ * @throws PosternError `rate_limited`
+ */
+export function createClosePreview({
+  workshop,
+  clock,
+  gate,
+}: ClosePreviewDeps): (record: WorktreeRecord) => Promise<Preview | null> {
+  return async (record) => {
+    const { path, branch, gitDir, state } = record;
+    if (state === "removed" || state === "removing") return null;
+    const shown = { path, branch, files: 0, ignored: nothing, complete: true };
+    const obstacle = await obstacleTo(record);
+    if (obstacle !== null) return { ...shown, keepsBecause: obstacle };
+    if (gitDir === null) return null;
+    return gate.run(async () => {
+      const git = gitUntil(workshop.git, { clock, withinMs });
+      try {
+        return { ...shown, ...(await look({ git, workshop, record, gitDir })) };
+      } catch (error) {
+        if (git.isOver()) return { ...shown, complete: false, keepsBecause: null };
+        // The same would keep the worktree from being removed.
+        const why = messageOf(error)
+          .replace(/\p{Cc}+/gu, " ")
+          .trim();
+        return { ...shown, complete: false, keepsBecause: `What is in it could not be kept: ${why}` };
+      }
+    });
+  };
+}
+
+interface Looking {
+  readonly git: DeadlineGit;
+  readonly workshop: GitWorkshop;
+  readonly record: WorktreeRecord;
+  readonly gitDir: string;
+}
+
+async function look(looking: Looking): Promise<Pick<Preview, "files" | "ignored" | "complete" | "keepsBecause">> {
+  const { git, workshop, record, gitDir } = looking;
+  const { path, commonDir, included } = record;
+  const head = await commitOf(git, { gitDir, commonDir }, "HEAD");
+  const scratchFolder = workshop.scratchFolder();
+  try {
+    const request = { git, scratchFolder, path, commonDir, gitDir, head, included, listOnly: true, mostFiles } as const;
+    const taken = await takeSnapshot(request).catch((error: unknown) => {
+      if (error instanceof TreeTooLarge) return null;
+      throw error;
+    });
+    if (taken?.kind === "kept") return { files: 0, ignored: nothing, complete: true, keepsBecause: taken.reason };
+    const files = await changedCount(looking, head);
+    const ignored = taken === null ? nothing : { count: taken.ignored.count, bytes: taken.ignored.bytes };
+    return { files, ignored, complete: taken !== null, keepsBecause: null };
+  } finally {
+    await removeTree(scratchFolder);
+  }
+}
+
+/** Files that differ from the commit. What was brought in by `.worktreeinclude` is never rescued. */
+async function changedCount({ git, workshop, record, gitDir }: Looking, head: string | null): Promise<number> {
+  const { commonDir, path, included } = record;
+  const scratch = await createGitScratch(git, { commonDir, folder: workshop.scratchFolder() });
+  try {
+    const own = ownObjects(git, commonDir);
+    const at = { ...scratch.at(path), objectDir: join(scratch.folder, "objects") };
+    const base = head ?? (await own.emptyTree(at));
+    const brought = new Set(included);
+    const differing = await differingInWorkTree(own, at, { base, head, gitDir });
+    return differing.filter(({ name, untracked }) => !(untracked && brought.has(name))).length;
+  } finally {
+    await scratch.close();
+  }
+}

@@ -1,0 +1,119 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type Git, GitError, type GitPlace } from "../platform/git-command.ts";
+import type { TreeEntry } from "./git-trees.ts";
+import { copyIndex } from "./index-copy.ts";
+import type { TreeName } from "./tree-walk.ts";
+
+/** A path where a work tree, or another tree, differs from the base. */
+export interface Differing {
+  readonly name: TreeName;
+  /** What the base has there. */
+  readonly base: TreeEntry | null;
+  /** What the other tree has there; `unknown` in a work tree: it has to be looked at. */
+  readonly other: TreeEntry | null | "unknown";
+  /** Whether git does not know it. */
+  readonly untracked: boolean;
+}
+
+/** Larger files are compared without being held in memory. */
+const streamed = ["-c", "core.bigFileThreshold=1m", "-c", "core.safecrlf=false"] as const;
+const noEntry = "000000";
+
+/** Whether it is a repository of its own, of which only the commit is known. */
+export function isSubmodule(entry: Differing["other"]): boolean {
+  return typeof entry === "object" && entry?.mode === "160000";
+}
+
+/**
+ * The paths of a work tree that differ from `base` (a commit or a tree), untracked files included. What `checkout` has in its index is
+ * only copied.
+ * @param at a git dir of ours, whose index is filled
+ */
+export async function differingInWorkTree(
+  git: Git,
+  at: GitPlace,
+  { base, head, gitDir }: { readonly base: string; readonly head: string | null; readonly gitDir: string },
+): Promise<readonly Differing[]> {
+  await fillIndex(git, at, { head, gitDir });
+  const listed = await git.must(
+    [
+      ...streamed,
+      "diff-index",
+      "--raw",
+      "-z",
+      "--no-renames",
+      "--ignore-submodules=dirty",
+      "--no-ext-diff",
+      base,
+      "--",
+    ],
+    { at },
+  );
+  const found = new Map<TreeName, Differing>(
+    entriesIn(listed).map((entry) => {
+      const told = isSubmodule(entry.base) || isSubmodule(entry.other);
+      return [entry.name, told ? entry : { ...entry, other: "unknown" }];
+    }),
+  );
+  const others = await git.must(["ls-files", "--others", "--exclude-standard", "-z"], { at });
+  for (const name of partsOf(others)) {
+    found.set(name, { name, base: found.get(name)?.base ?? null, other: "unknown", untracked: true });
+  }
+  return [...found.values()];
+}
+
+/** The paths where two trees differ. */
+export async function differingInTrees(
+  git: Git,
+  at: GitPlace,
+  { base, other }: { readonly base: string; readonly other: string },
+): Promise<readonly Differing[]> {
+  const args = ["diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-ext-diff", base, other, "--"];
+  return entriesIn(await git.must(args, { at }));
+}
+
+/** The index says which paths git knows; one that cannot be read is made anew from the commit that is checked out. */
+async function fillIndex(
+  git: Git,
+  at: GitPlace,
+  { head, gitDir }: { readonly head: string | null; readonly gitDir: string },
+): Promise<void> {
+  if (await copyIndex(gitDir, at.gitDir)) {
+    const refreshed = await refresh(git, at);
+    if (refreshed) return;
+    await rm(join(at.gitDir, "index"));
+  }
+  await git.must(["read-tree", ...(head === null ? ["--empty"] : ["--reset", head])], { at });
+  if (!(await refresh(git, at))) throw new Error("git made an index that it cannot read.");
+}
+
+/** Compares files whose times have changed. @returns false when the index is broken */
+async function refresh(git: Git, at: GitPlace): Promise<boolean> {
+  const args = [...streamed, "update-index", "-q", "--refresh"];
+  const result = await git.run(args, { at });
+  if (result.exitCode === null) throw new GitError(args, result);
+  return result.exitCode <= 1; // 1: some files differ
+}
+
+/** What `--raw -z` lists; of a conflict, whatever knows the base. */
+function entriesIn(listed: Buffer): readonly Differing[] {
+  const parts = partsOf(listed);
+  const found = new Map<TreeName, Differing>();
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const name = parts[at + 1] ?? "";
+    const [, oldMode = noEntry, newMode = noEntry, oldId = "", newId = ""] =
+      /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) /.exec(parts[at] ?? "") ?? [];
+    const base = oldMode === noEntry ? (found.get(name)?.base ?? null) : { mode: oldMode, oid: oldId };
+    const other = newMode === noEntry ? null : { mode: newMode, oid: newId };
+    found.set(name, { name, base, other, untracked: false });
+  }
+  return [...found.values()];
+}
+
+function partsOf(listed: Buffer): readonly string[] {
+  return listed
+    .toString("latin1")
+    .split("\0")
+    .filter((part) => part !== "");
+}

@@ -1,0 +1,257 @@
+import { mkdir } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { isErrno, isPosternError, messageOf, type PosternError } from "../core/errors.ts";
+import { newUuid } from "../core/ids.ts";
+import { GitError } from "../platform/git-command.ts";
+import { findRepository, type RepositoryPlace } from "../platform/git-repository.ts";
+import { createGitScratch } from "../platform/git-scratch.ts";
+import {
+  baseCommitOf,
+  branchCommit,
+  branchExists,
+  checkedOutElsewhere,
+  isCheckedOut,
+  requireBranchName,
+  requireFreePath,
+  requireNewBranch,
+  worktreeExists,
+  worktreePathOf,
+} from "./branch-rules.ts";
+import { worktreeError } from "./errors.ts";
+import { copyIncluded, type IncludeRequest, listIncluded } from "./include-files.ts";
+import type { NewWorktree, WorktreeDeps } from "./worktree-deps.ts";
+import {
+  checkOut,
+  folderWithin,
+  makeFolder,
+  registerWorktree,
+  removeGitDir,
+  removeOwnFolder,
+} from "./worktree-files.ts";
+import type { WorktreeRecord } from "./worktree-store.ts";
+
+/** Where the folder rule must let the caller in for a worktree of the repository that holds `dir`. */
+export function countedDirs(place: RepositoryPlace, dir: string): readonly string[] {
+  const { root, commonDir } = place;
+  const counted = join(root, subFolderOf(place, dir));
+  // A `.git` file may point to a repository anywhere.
+  return commonDir === root || commonDir.startsWith(`${root}/`) ? [counted] : [counted, commonDir];
+}
+
+function subFolderOf({ checkout }: RepositoryPlace, dir: string): string {
+  return checkout === null ? "" : relative(checkout.root, dir);
+}
+
+/** The repository of a directory. @throws PosternError `not_a_git_repository` */
+export async function requireRepository(dir: string): Promise<RepositoryPlace> {
+  const place = await findRepository(dir);
+  if (place !== null) return place;
+  throw worktreeError(
+    "not_a_git_repository",
+    `${dir} lies in no git repository. Leave "worktree" out, or name another.`,
+  );
+}
+
+/**
+ * Makes a worktree; each step is written down before or with it. What a failure leaves is undone at once, what a crash leaves by
+ * {@link undoCreation} at the next start.
+ */
+export async function makeWorktree(
+  deps: WorktreeDeps,
+  place: RepositoryPlace,
+  { sessionId, dir, baseBranch, branch }: NewWorktree,
+): Promise<WorktreeRecord> {
+  const { git, store, clock } = deps;
+  const { root, commonDir } = place;
+  await withNameRules(deps, place, branch);
+  const baseCommit = await baseCommitOf(git, place, baseBranch);
+  await requireNewBranch(git, commonDir, branch);
+  const path = worktreePathOf(root, branch);
+  await requireFreePath(path);
+  const include = await toInclude(deps, place, path);
+  const record: WorktreeRecord = {
+    worktreeId: newUuid(),
+    sessionId,
+    state: "creating",
+    repository: root,
+    commonDir,
+    path,
+    subFolder: subFolderOf(place, dir),
+    branch,
+    baseBranch,
+    baseCommit,
+    gitDir: null,
+    inode: null,
+    included: include?.names ?? [],
+    closing: null,
+    rescueRef: null,
+    rescueCommit: null,
+    rescueBase: null,
+    rescueFiles: null,
+    rescuedAt: null,
+    ignoredLost: null,
+    createdAt: clock.now(),
+  };
+  if (!(await store.insert(record))) throw worktreeExists(path);
+  const made = { record, branch: false };
+  try {
+    await deps.onStep("intent");
+    await makeBranch(deps, record);
+    made.branch = true;
+    await deps.onStep("branch");
+    made.record = await fill(deps, record, { commit: baseCommit, onRecord: (now) => void (made.record = now) });
+    if ((await folderWithin(path, record.subFolder)) === null) {
+      throw worktreeError("dir_not_found", `There is no directory ${record.subFolder} in ${baseBranch}.`);
+    }
+    const included = include === null ? [] : await copyIncluded(include.request, include.names);
+    await deps.onStep("included");
+    return await store.update(made.record, { state: "ready", included });
+  } catch (error) {
+    await undoCreation(deps, made.record, { branch: made.branch });
+    throw explained(error, path);
+  }
+}
+
+/** The branch's name is checked in a git dir of our own, where no `@{-1}` leads anywhere. */
+async function withNameRules(deps: WorktreeDeps, { commonDir }: RepositoryPlace, branch: string): Promise<void> {
+  const folder = deps.scratchFolder();
+  const scratch = await createGitScratch(deps.git, { commonDir, folder });
+  try {
+    await requireBranchName(deps.git, { gitDir: scratch.folder }, branch);
+  } finally {
+    await scratch.close();
+  }
+}
+
+async function toInclude(deps: WorktreeDeps, { checkout, commonDir }: RepositoryPlace, target: string) {
+  if (checkout === null) return null;
+  const request: IncludeRequest = {
+    git: deps.git,
+    source: checkout,
+    commonDir,
+    target,
+    scratchFolder: deps.scratchFolder(),
+  };
+  return { request, names: await listIncluded(request) };
+}
+
+async function makeBranch({ git }: WorktreeDeps, { commonDir, branch, baseCommit }: WorktreeRecord): Promise<void> {
+  const none = "0".repeat(baseCommit.length);
+  const args = ["update-ref", "-m", "postern: worktree", "--create-reflog", `refs/heads/${branch}`, baseCommit, none];
+  const made = await git.run(args, { at: { gitDir: commonDir } });
+  if (made.exitCode === 0) return;
+  if (/exists|cannot lock ref/i.test(made.stderr) && !/No space|Permission denied/i.test(made.stderr)) {
+    throw branchExists(branch);
+  }
+  throw new GitError(args, made);
+}
+
+/** Folder, git's entry, files: the part that a first making and a later one share. */
+async function fill(
+  deps: WorktreeDeps,
+  record: WorktreeRecord,
+  { commit, onRecord }: { readonly commit: string; readonly onRecord: (record: WorktreeRecord) => void },
+): Promise<WorktreeRecord> {
+  const { git, store } = deps;
+  const inode = await makeFolder(record.path);
+  await deps.onStep("folder");
+  let now = await store.update(record, { inode });
+  onRecord(now);
+  const gitDir = await registerWorktree(git, now);
+  await deps.onStep("registered");
+  now = await store.update(now, { gitDir });
+  onRecord(now);
+  const { path, commonDir } = record;
+  await checkOut(git, { commonDir, gitDir, path, commit, scratchFolder: deps.scratchFolder() });
+  await deps.onStep("checked out");
+  return now;
+}
+
+/** Takes back a worktree in which no agent ever ran. */
+export async function undoCreation(
+  deps: WorktreeDeps,
+  record: WorktreeRecord,
+  made: { readonly branch: boolean } = { branch: true },
+): Promise<void> {
+  const { git, store, log } = deps;
+  const { path, inode, commonDir, branch, baseCommit, worktreeId } = record;
+  try {
+    await removeOwnFolder(path, inode);
+    await removeGitDir(record);
+    if (made.branch && (await branchCommit(git, commonDir, branch)) === baseCommit) {
+      await git.must(["update-ref", "-d", `refs/heads/${branch}`, baseCommit], { at: { gitDir: commonDir } });
+    }
+    await store.delete(worktreeId);
+  } catch (error) {
+    log.error({ path, error }, "cannot undo a worktree; trying again at the next start");
+  }
+}
+
+/**
+ * Makes a removed worktree anew from its branch, at the same path.
+ * @throws PosternError `branch_not_found` | `branch_checked_out` | `worktree_exists` | `worktree_failed`
+ */
+export async function remakeWorktree(deps: WorktreeDeps, removed: WorktreeRecord): Promise<WorktreeRecord> {
+  const { git, store } = deps;
+  const { commonDir, branch, path, repository, sessionId } = removed;
+  if ((await findRepository(repository))?.commonDir !== commonDir) {
+    throw worktreeError("not_a_git_repository", `The repository ${repository} of session ${sessionId} is gone.`);
+  }
+  const commit = await branchCommit(git, commonDir, branch);
+  if (commit === null) {
+    throw worktreeError(
+      "branch_not_found",
+      `The branch ${branch} of session ${sessionId} is gone; its worktree cannot be made anew.`,
+    );
+  }
+  if (await isCheckedOut(git, commonDir, branch)) throw checkedOutElsewhere(branch);
+  await requireFreePath(path);
+  const include = await toInclude(deps, await requireRepository(repository), path).catch((error: unknown) => {
+    deps.log.warn({ path, error }, "cannot include files in a worktree that is made anew");
+    return null;
+  });
+  const state = { state: "recreating", gitDir: null, inode: null, included: include?.names ?? [] } as const;
+  const made = { record: await taking(path, store.update(removed, state)) };
+  try {
+    await deps.onStep("intent");
+    made.record = await fill(deps, made.record, { commit, onRecord: (now) => void (made.record = now) });
+    if (removed.subFolder !== "" && (await folderWithin(path, removed.subFolder)) === null) {
+      await mkdir(join(path, removed.subFolder), { recursive: true }); // it went from the branch: the agent still starts there
+    }
+    const included = include === null ? [] : await copyIncluded(include.request, include.names);
+    return await store.update(made.record, { state: "ready", included, closing: null, ignoredLost: null });
+  } catch (error) {
+    await undoRemaking(deps, made.record);
+    throw explained(error, path);
+  }
+}
+
+/** A removed worktree stays removed. */
+export async function undoRemaking({ store, log }: WorktreeDeps, record: WorktreeRecord): Promise<void> {
+  try {
+    await removeOwnFolder(record.path, record.inode);
+    await removeGitDir(record);
+    await store.update(record, { state: "removed", gitDir: null, inode: null });
+  } catch (error) {
+    log.error({ path: record.path, error }, "cannot undo a worktree; trying again at the next start");
+  }
+}
+
+/** Another worktree may have come to the path since this one went: the store knows one at each. */
+async function taking(path: string, update: Promise<WorktreeRecord>): Promise<WorktreeRecord> {
+  try {
+    return await update;
+  } catch (error) {
+    throw worktreeExists(path, error);
+  }
+}
+
+function explained(error: unknown, path: string): unknown {
+  if (isPosternError(error)) return error;
+  if (isErrno(error, "EEXIST")) return worktreeExists(path, error);
+  return failed(`Cannot make the worktree ${path}: ${messageOf(error)}. Nothing of it was left.`, error);
+}
+
+function failed(message: string, cause: unknown): PosternError {
+  return worktreeError("worktree_failed", message, { cause });
+}

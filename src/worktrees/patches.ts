@@ -1,0 +1,171 @@
+import type { Git, GitPlace } from "../platform/git-command.ts";
+import type { ChangedFile } from "../wire/changes.ts";
+import type { TreeEntry } from "./git-trees.ts";
+import { shownName, type TreeName } from "./tree-walk.ts";
+
+/** Two sides of a comparison, whose objects git can read. `other` of a work tree is put into the index from its files. */
+export interface Compared {
+  readonly name: TreeName;
+  readonly base: TreeEntry | null;
+  readonly other: TreeEntry | null | "in work tree";
+}
+
+/** A file that differs, as git tells; `patch` is null of a binary file and of one with a longer patch than is shown. */
+export interface PatchedFile extends Pick<ChangedFile, "additions" | "deletions" | "patch" | "previousPath"> {
+  readonly name: TreeName;
+  readonly change: "added" | "modified" | "deleted" | "renamed";
+  /** Whether a patch was left out for its size. */
+  readonly cut: boolean;
+}
+
+/** Text that is shown of one file; nobody reads more of it in a page. */
+const maxPatchBytes = 256 * 1024;
+/** The input is at most a quarter of it; a patch of empty lines is twice as large as they are. */
+const maxOutputBytes = 64 * 1024 * 1024;
+/** Files with other text are compared each with each for being moved: so many of both. */
+const renames = ["-M", "-l200"] as const;
+
+/**
+ * Compares files by their content alone: nothing but objects and the attributes of the work tree is read.
+ * @param places each with an index file that is not there yet
+ */
+export async function patchesOf(
+  git: Git,
+  places: { readonly base: GitPlace; readonly other: GitPlace },
+  files: readonly Compared[],
+): Promise<readonly PatchedFile[]> {
+  if (files.length === 0) return [];
+  const { base, other } = places;
+  await putEntries(
+    git,
+    base,
+    files.map(({ name, base: side }) => ({ name, side })),
+  );
+  const tree = (await git.must(["write-tree", "--missing-ok"], { at: base })).toString("latin1").trim();
+  await putEntries(
+    git,
+    other,
+    files.map(({ name, other: side }) => ({ name, side })),
+  );
+  await putWorkFiles(git, other, files);
+  const compare = (form: readonly string[]): Promise<Buffer> =>
+    git.must([...settings, "diff-index", "--cached", ...form, ...renames, ...plain, tree, "--"], {
+      at: other,
+      maxOutputBytes,
+    });
+  const changes = readRaw(await compare(["--raw", "-z"]));
+  const counts = readCounts(await compare(["--numstat", "-z"]));
+  const sections = sectionsOf(await compare(["-p"]));
+  let next = 0;
+  return changes.map((change, index) => {
+    // A file that became a link, say, is taken away and made anew.
+    const first = next;
+    next += change.letter === "T" ? 2 : 1;
+    return toFile(change, counts[index], sections.slice(first, next));
+  });
+}
+
+const settings = ["-c", "core.quotePath=false", "-c", "core.bigFileThreshold=8m", "-c", "core.safecrlf=false"] as const;
+const plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"] as const;
+
+async function putEntries(
+  git: Git,
+  at: GitPlace,
+  sides: readonly { readonly name: TreeName; readonly side: Compared["other"] }[],
+): Promise<void> {
+  const lines = sides.flatMap(({ name, side }) =>
+    side === null || side === "in work tree" ? [] : [`${side.mode} ${side.oid}\t${name}\0`],
+  );
+  if (lines.length === 0) return;
+  await git.must(["update-index", "-z", "--index-info"], { at, input: Buffer.from(lines.join(""), "latin1") });
+}
+
+/** A file that went meanwhile is gone. */
+async function putWorkFiles(git: Git, at: GitPlace, files: readonly Compared[]): Promise<void> {
+  const names = files.filter(({ other }) => other === "in work tree").map(({ name }) => `${name}\0`);
+  if (names.length === 0) return;
+  const args = [
+    ...settings,
+    "-c",
+    "core.looseCompression=0",
+    "update-index",
+    "--add",
+    "--remove",
+    "--replace",
+    "-z",
+    "--stdin",
+  ];
+  await git.must(args, { at, input: Buffer.from(names.join(""), "latin1") });
+}
+
+interface RawChange {
+  readonly letter: string;
+  readonly name: TreeName;
+  readonly previous: TreeName | null;
+}
+
+function readRaw(listed: Buffer): readonly RawChange[] {
+  const parts = listed.toString("latin1").split("\0");
+  const changes: RawChange[] = [];
+  for (let at = 0; at + 1 < parts.length; ) {
+    const letter = /^:.* ([A-Z])\d*$/.exec(parts[at] ?? "")?.[1] ?? "";
+    const moved = letter === "R";
+    changes.push({ letter, name: parts[at + (moved ? 2 : 1)] ?? "", previous: moved ? (parts[at + 1] ?? "") : null });
+    at += moved ? 3 : 2;
+  }
+  return changes;
+}
+
+interface Counts {
+  readonly additions: number | null;
+  readonly deletions: number | null;
+}
+
+/** `additions deletions path`; of a renamed file the path is empty and two parts follow. */
+function readCounts(listed: Buffer): readonly Counts[] {
+  const parts = listed.toString("latin1").split("\0");
+  const counts: Counts[] = [];
+  for (let at = 0; at + 1 < parts.length; ) {
+    const [, additions = "", deletions = "", path = ""] = /^(\S+)\t(\S+)\t(.*)$/s.exec(parts[at] ?? "") ?? [];
+    const numberOf = (text: string): number | null => (/^\d+$/.test(text) ? Number(text) : null);
+    counts.push({ additions: numberOf(additions), deletions: numberOf(deletions) });
+    at += path === "" ? 3 : 1;
+  }
+  return counts;
+}
+
+const head = Buffer.from("diff --git ");
+const nextHead = Buffer.from("\ndiff --git ");
+
+/** One for each file: a line of a file's text never begins as their first line does. */
+function sectionsOf(patches: Buffer): readonly Buffer[] {
+  const sections: Buffer[] = [];
+  for (let at = patches.indexOf(head); at !== -1 && at < patches.length; ) {
+    const end = patches.indexOf(nextHead, at);
+    sections.push(patches.subarray(at, end === -1 ? patches.length : end + 1));
+    if (end === -1) break;
+    at = end + 1;
+  }
+  return sections;
+}
+
+const changeOf = { A: "added", D: "deleted", R: "renamed" } as const;
+
+function toFile(
+  { letter, name, previous }: RawChange,
+  counts: Counts | undefined,
+  sections: readonly Buffer[],
+): PatchedFile {
+  const binary = counts === undefined || counts.additions === null;
+  const sizeBytes = sections.reduce((sum, { length }) => sum + length, 0);
+  const cut = !binary && sizeBytes > maxPatchBytes;
+  return {
+    name,
+    change: letter === "A" || letter === "D" || letter === "R" ? changeOf[letter] : "modified",
+    previousPath: previous === null ? null : shownName(previous),
+    additions: counts?.additions ?? null,
+    deletions: counts?.deletions ?? null,
+    patch: binary || cut ? null : Buffer.concat(sections).toString("utf8"),
+    cut,
+  };
+}

@@ -1,0 +1,157 @@
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { hasCode } from "../core/errors.ts";
+import type { Gate } from "../core/gate.ts";
+import { type Git, GitError } from "../platform/git-command.ts";
+import { findRepository, readPointer } from "../platform/git-repository.ts";
+import type { SessionDiff } from "../wire/changes.ts";
+import { baseCommitOf, branchCommit } from "./branch-rules.ts";
+import { type Comparison, compare, type OtherSide } from "./compare.ts";
+import { type DeadlineGit, gitUntil } from "./deadline-git.ts";
+import { worktreeError } from "./errors.ts";
+import { commitOf } from "./git-trees.ts";
+import type { GitWorkshop } from "./git-workshop.ts";
+import { shownName, type TreeName } from "./tree-walk.ts";
+import { visibleFiles } from "./visible-files.ts";
+import { inodeOf, isSameFolder } from "./worktree-files.ts";
+import type { WorktreeRecord } from "./worktree-store.ts";
+
+/** What is compared for a session. */
+export interface DiffOf {
+  /** The directory that the session works in; a real path. */
+  readonly dir: string;
+  /** The worktree that was made for it. */
+  readonly worktree: WorktreeRecord | null;
+  /** Those of these directories in which the caller may see files. A worktree counts as its repository. */
+  readonly visibleAmong: (dirs: readonly string[]) => Promise<ReadonlySet<string>>;
+}
+
+/** What {@link createSessionDiff} needs. */
+export interface SessionDiffDeps {
+  readonly workshop: GitWorkshop;
+  readonly clock: Clock;
+  readonly gate: Gate;
+}
+
+/** All of it; a large work tree whose files were all touched takes some seconds. */
+const withinMs = 20_000;
+
+interface Sides {
+  readonly root: string;
+  /** As which the root counts for the folder rule. */
+  readonly counted: string;
+  readonly commonDir: string;
+  readonly base: { readonly name: string; readonly commit: string | null };
+  readonly other: OtherSide;
+}
+
+/**
+ * What a session changed: its worktree against where its branch left the base branch, a removed one's branch against the same, and in
+ * any other repository the work tree against HEAD. Runs nobody's code and changes nothing in the repository.
+ * @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `branch_not_found` | `worktree_failed` (what git says) | `rate_limited`
+ */
+export function createSessionDiff({ workshop, clock, gate }: SessionDiffDeps): (of: DiffOf) => Promise<SessionDiff> {
+  return (of) =>
+    gate.run(async () => {
+      const git = gitUntil(workshop.git, { clock, withinMs });
+      try {
+        const sides = of.worktree === null ? await inRepository(git, of) : await ofWorktree(git, of.worktree);
+        const { files, truncated } = await compared({ git, workshop, sides, of });
+        const { root, base } = sides;
+        return { root, base: { name: base.name, commit: base.commit ?? "" }, files: [...files], truncated };
+      } catch (error) {
+        if (!(error instanceof GitError)) throw error;
+        throw worktreeError("worktree_failed", `The changes cannot be told: ${plain(error.message)}.`, {
+          cause: error,
+        });
+      }
+    });
+}
+
+interface Comparing {
+  readonly git: DeadlineGit;
+  readonly workshop: GitWorkshop;
+  readonly sides: Sides;
+  readonly of: DiffOf;
+}
+
+async function compared({ git, workshop, sides, of }: Comparing): Promise<Comparison> {
+  const { commonDir, other, base, counted } = sides;
+  const inSight = visibleFiles(counted, of.visibleAmong);
+  const visible = (names: readonly TreeName[]): Promise<readonly TreeName[]> => inSight(names, shownName);
+  const attempt = (raw: boolean): Promise<Comparison> =>
+    compare({ git, scratchFolder: workshop.scratchFolder(), commonDir, base: base.commit, other, visible, raw });
+  try {
+    // What a repository asks for in its attributes may be nonsense, and its files change while they are read: then once more, plainly.
+    return await attempt(false).catch((error: unknown) => {
+      if (error instanceof GitError && !git.isOver()) return attempt(true);
+      throw error;
+    });
+  } catch (error) {
+    if (error instanceof GitError && git.isOver()) return { files: [], truncated: true };
+    throw error;
+  }
+}
+
+async function inRepository(git: Git, { dir, visibleAmong }: DiffOf): Promise<Sides> {
+  const place = await findRepository(dir);
+  if (place === null) throw worktreeError("not_a_git_repository", `${dir} lies in no git repository.`);
+  const { commonDir, checkout } = place;
+  if (checkout === null) throw worktreeError("not_a_git_repository", `${place.root} is a repository without files.`);
+  const { root, gitDir } = checkout;
+  // A `.git` file may point to a repository anywhere; one that points back to a linked worktree is believed.
+  const apart = gitDir === commonDir && !gitDir.startsWith(`${root}/`);
+  if (apart && !(await visibleAmong([commonDir])).has(commonDir)) {
+    throw worktreeError(
+      "dir_not_allowed",
+      `The repository of ${dir} lies at ${commonDir}, which the caller may not use.`,
+    );
+  }
+  const head = await commitOf(git, { gitDir, commonDir }, "HEAD");
+  const other = { kind: "work tree", path: root, gitDir, head } as const;
+  return { root, counted: root, commonDir, base: { name: "HEAD", commit: head }, other };
+}
+
+async function ofWorktree(git: Git, record: WorktreeRecord): Promise<Sides> {
+  const { commonDir, path, repository, branch, baseBranch } = record;
+  if ((await findRepository(repository))?.commonDir !== commonDir) {
+    throw worktreeError("not_a_git_repository", `The repository ${repository} is gone, or not where it was.`);
+  }
+  const standing = await standingSide(git, record);
+  const tip = standing === null ? await branchCommit(git, commonDir, branch) : standing.head;
+  if (standing === null && tip === null) {
+    throw worktreeError("branch_not_found", `The worktree is removed, and its branch ${branch} is gone.`);
+  }
+  const commit = await mergeBase(git, record, tip);
+  const other = standing ?? { kind: "commit" as const, commit: tip ?? "" };
+  return { root: path, counted: repository, commonDir, base: { name: baseBranch, commit }, other };
+}
+
+/** The worktree while it stands as it was made; what it says of itself is not looked at. */
+async function standingSide(git: Git, { path, inode, gitDir, commonDir, state }: WorktreeRecord) {
+  if (gitDir === null || state === "removed" || !isSameFolder(await inodeOf(path), inode)) return null;
+  if ((await readPointer(join(gitDir, "HEAD"))) === null) return null;
+  return { kind: "work tree" as const, path, gitDir, head: await commitOf(git, { gitDir, commonDir }, "HEAD") };
+}
+
+/** Where the branch left its base; where it began, when the base is gone or names no branch. */
+async function mergeBase(
+  git: Git,
+  { commonDir, repository, baseBranch, baseCommit }: WorktreeRecord,
+  tip: string | null,
+): Promise<string> {
+  if (tip === null || baseBranch === "HEAD") return baseCommit;
+  const place = { root: repository, commonDir, checkout: null };
+  const base = await baseCommitOf(git, place, baseBranch).catch((error: unknown) => {
+    if (hasCode(error, "base_branch_not_found")) return baseCommit; // gone since
+    throw error;
+  });
+  const result = await git.run(["merge-base", base, tip], { at: { gitDir: commonDir } });
+  const found = result.stdout.toString("latin1").trim();
+  return result.exitCode === 0 && /^[0-9a-f]{40,64}$/.test(found) ? found : baseCommit;
+}
+
+/** What git says is text of others. */
+function plain(text: string): string {
+  return text.replace(/\p{Cc}+/gu, " ").trim();
+}

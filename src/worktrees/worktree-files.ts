@@ -1,0 +1,166 @@
+import type { BigIntStats } from "node:fs";
+import { chmod, lstat, mkdir, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { isErrno } from "../core/errors.ts";
+import type { Git } from "../platform/git-command.ts";
+import { readPointer } from "../platform/git-repository.ts";
+import { createGitScratch } from "../platform/git-scratch.ts";
+import { bytesOf } from "./tree-walk.ts";
+import type { WorktreeRecord } from "./worktree-store.ts";
+
+// Long enough for a large repository on a slow disk.
+const checkoutMs = 600_000;
+
+const noFolder = "no folder";
+
+/** All that is known of which folder stands there, for {@link isSameFolder}; null when nothing does. */
+export async function inodeOf(path: string): Promise<string | null> {
+  const stats = await statsOf(path);
+  if (stats === null) return null;
+  return stats.isDirectory() ? `${stats.ino}:d${stats.dev}:b${stats.birthtimeNs}` : noFolder;
+}
+
+async function statsOf(path: string): Promise<BigIntStats | null> {
+  try {
+    return await lstat(path, { bigint: true });
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return null;
+    throw error;
+  }
+}
+
+/** Whether what stands there ({@link inodeOf}) is the folder that was made ({@link makeFolder}), and not a later one in its place. */
+export function isSameFolder(present: string | null, made: string | null): boolean {
+  if (present === null || present === noFolder || made === null) return false;
+  const parts = new Set(present.split(":"));
+  return made.split(":").every((part) => parts.has(part));
+}
+
+/**
+ * Makes the folder of a worktree, which must not be there.
+ * @returns what tells it from a later one: an inode is used again soon, so with it the time of birth, or where the system tells none
+ *   the device, which may have another number after a restart
+ * @throws the operating system's error
+ */
+export async function makeFolder(path: string): Promise<string> {
+  await mkdir(path);
+  const stats = await statsOf(path);
+  if (stats === null) return "";
+  const parent = await statsOf(dirname(path));
+  // Where Node knows no time of birth it gives 0, or the time of the last change: the parent's is now.
+  const isBorn = stats.birthtimeNs > 0n && parent !== null && parent.birthtimeNs !== parent.ctimeNs;
+  return isBorn ? `${stats.ino}:b${stats.birthtimeNs}` : `${stats.ino}:d${stats.dev}`;
+}
+
+/**
+ * Makes the folder a worktree of the repository with the branch checked out.
+ * @returns its git dir
+ */
+export async function registerWorktree(git: Git, { commonDir, path, branch }: WorktreeRecord): Promise<string> {
+  const args = ["worktree", "add", "--no-checkout", "--", path, branch];
+  await git.must(args, { at: { gitDir: commonDir } });
+  const gitDir = await gitDirOf(commonDir, path);
+  if (gitDir === null) throw new Error("git made no worktree.");
+  return gitDir;
+}
+
+/** The git dir that the repository has for a worktree at this path, found in the repository and not by what the worktree says. */
+export async function gitDirOf(commonDir: string, path: string): Promise<string | null> {
+  const folder = join(commonDir, "worktrees");
+  for (const name of await namesIn(folder)) {
+    const gitDir = join(folder, name);
+    if ((await readPointer(join(gitDir, "gitdir"))) === join(path, ".git")) return gitDir;
+  }
+  return null;
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return [];
+    throw error;
+  }
+}
+
+/** Fills a worktree with its commit's files, and its index. Runs no filter: files of Git LFS stay pointers. */
+export async function checkOut(
+  git: Git,
+  { commonDir, gitDir, path, commit, scratchFolder }: CheckOutRequest,
+): Promise<void> {
+  const scratch = await createGitScratch(git, { commonDir, folder: scratchFolder });
+  try {
+    const at = { ...scratch.at(path), indexFile: join(gitDir, "index") };
+    await git.must(["read-tree", "--reset", "-u", commit], { at, timeoutMs: checkoutMs });
+  } finally {
+    await scratch.close();
+  }
+}
+
+export interface CheckOutRequest {
+  readonly commonDir: string;
+  readonly gitDir: string;
+  readonly path: string;
+  readonly commit: string;
+  readonly scratchFolder: string;
+}
+
+/** The real path of a folder inside a worktree; null when there is none, or a link leads out. */
+export async function folderWithin(path: string, subFolder: string): Promise<string | null> {
+  if (subFolder === "") return path;
+  try {
+    const real = await realpath(join(path, subFolder));
+    return real.startsWith(`${path}/`) && (await lstat(real)).isDirectory() ? real : null;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES")) return null;
+    throw error;
+  }
+}
+
+/** Why a worktree is locked; null when it is not. */
+export async function lockReason(gitDir: string): Promise<string | null> {
+  try {
+    return (await readFile(join(gitDir, "locked"), "utf8")).trim().slice(0, 200);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return null;
+    throw error;
+  }
+}
+
+/** Removes a folder with all that is in it, also where a folder may not be written (a cache of modules, say). Follows no link. */
+export async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    if (!isErrno(error, "EACCES", "EPERM", "ENOTEMPTY")) throw error;
+    await openFolders(path, "");
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function openFolders(root: string, name: string): Promise<void> {
+  await chmod(bytesOf(root, name), 0o700);
+  for (const entry of await readdir(bytesOf(root, name), { withFileTypes: true, encoding: "buffer" })) {
+    const base = entry.name.toString("latin1");
+    if (entry.isDirectory()) await openFolders(root, name === "" ? base : `${name}/${base}`);
+  }
+}
+
+/** Removes a folder that is ours: the one that was made, or one that is empty. */
+export async function removeOwnFolder(path: string, made: string | null): Promise<void> {
+  const present = await inodeOf(path);
+  if (present === null) return;
+  if (isSameFolder(present, made)) return removeTree(path);
+  try {
+    await rmdir(path);
+  } catch (error) {
+    if (!isErrno(error, "ENOTEMPTY", "EEXIST", "ENOTDIR", "ENOENT")) throw error; // somebody else's: it stays
+  }
+}
+
+/** Takes a worktree off the repository's list. */
+export async function removeGitDir({ commonDir, path, gitDir }: WorktreeRecord): Promise<void> {
+  const known = gitDir ?? (await gitDirOf(commonDir, path));
+  if (known === null || dirname(known) !== join(commonDir, "worktrees")) return;
+  await removeTree(known);
+}

@@ -1,0 +1,78 @@
+import { stat } from "node:fs/promises";
+import { dirname, isAbsolute } from "node:path";
+import { hasCode, isErrno } from "../core/errors.ts";
+import type { FolderScope } from "../wire/access.ts";
+import type { AllowedDir, Caller, IsVisibleDir, ResolveAllowedDir } from "../wire/caller.ts";
+import { worktreeError } from "./errors.ts";
+import type { Worktrees } from "./worktrees.ts";
+
+/** What the folder rule is asked: the scope that is needed, and who needs it. */
+export interface FolderWish {
+  readonly scope: FolderScope;
+  readonly caller: Pick<Caller, "folders" | "allowed">;
+}
+
+/** The folder rule for a caller, whom it notes what it allows. */
+export interface FolderRule {
+  /** @throws PosternError `dir_not_allowed` | `dir_not_found` | `invalid_request` */
+  resolveAllowedDir(dir: string, wish: FolderWish): Promise<AllowedDir>;
+  /** Whether sessions of this directory (which may be gone) may be seen. */
+  isVisibleDir(dir: string, wish: FolderWish): Promise<boolean>;
+}
+
+/** The folder rule in which a gateway-made worktree counts as its repository, also when it is gone and could be made anew. */
+export function countWorktrees(
+  worktrees: Worktrees,
+  rule: { readonly resolveAllowedDir: ResolveAllowedDir; readonly isVisibleDir: IsVisibleDir },
+): FolderRule {
+  const { resolveAllowedDir, isVisibleDir } = rule;
+
+  async function resolve(given: string, wanted: Parameters<ResolveAllowedDir>[1]): Promise<AllowedDir> {
+    if (!isAbsolute(given) || given.includes("\0")) return resolveAllowedDir(given, wanted);
+    const { dir, counted, place } = await worktrees.countedAs(given);
+    if (place === "elsewhere" || place === "replaced") return resolveAllowedDir(given, wanted);
+    if (!(await isVisibleDir(counted, wanted))) {
+      throw worktreeError("dir_not_allowed", `${given} belongs to a repository that the caller may not use.`);
+    }
+    if (place === "standing" && !(await isDirectory(dir))) {
+      throw worktreeError("dir_not_found", `There is no directory ${given}, or it cannot be entered.`);
+    }
+    return { dir, trusted: await isTrusted(counted, wanted) };
+  }
+
+  return {
+    async resolveAllowedDir(given, { scope, caller }) {
+      const allowed = await resolve(given, { scope, within: caller.folders });
+      caller.allowed?.note({ dir: allowed.dir, scope });
+      return allowed;
+    },
+
+    async isVisibleDir(dir, { scope, caller }) {
+      const counted = isAbsolute(dir) ? (await worktrees.countedAs(dir)).counted : dir;
+      const visible = await isVisibleDir(counted, { scope, within: caller.folders });
+      if (visible) caller.allowed?.note({ dir, scope });
+      return visible;
+    },
+  };
+
+  /** As the repository's own folder is, or the nearest above it that the main checkout has. */
+  async function isTrusted(counted: string, wanted: Parameters<ResolveAllowedDir>[1]): Promise<boolean> {
+    for (let dir = counted; ; dir = dirname(dir)) {
+      try {
+        return (await resolveAllowedDir(dir, wanted)).trusted;
+      } catch (error) {
+        if (hasCode(error, "dir_not_allowed") || dir === dirname(dir)) return false;
+        if (!hasCode(error, "dir_not_found")) throw error;
+      }
+    }
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,278 @@
+import { mkdir, realpath } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import { isErrno } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
+import { GitError } from "../platform/git-command.ts";
+import { endGroup } from "../platform/processes.ts";
+import type { Tables } from "../storage/schema.ts";
+import { type ClosedWorktree, closeWorktree } from "./close-worktree.ts";
+import { worktreeError } from "./errors.ts";
+import { createGitWorkshop } from "./git-workshop.ts";
+import {
+  countedDirs,
+  makeWorktree,
+  remakeWorktree,
+  requireRepository,
+  undoCreation,
+  undoRemaking,
+} from "./make-worktree.ts";
+import { type Rescue, type RestoreOptions, readRescue, restoreRescue } from "./restore.ts";
+import type { TreeName } from "./tree-walk.ts";
+import type { NewWorktree, WorktreeDeps, WorktreeStep } from "./worktree-deps.ts";
+import { inodeOf, isSameFolder, removeTree } from "./worktree-files.ts";
+import { createWorktreeStore, type WorktreeRecord } from "./worktree-store.ts";
+
+/** The worktrees that the gateway makes for sessions, and what becomes of them. */
+export interface Worktrees {
+  /**
+   * Makes a worktree for a session that is about to start.
+   *
+   * @param mayUse the folder rule, for directories that need not exist
+   * @returns the real path in which the agent starts
+   * @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `dir_not_found` | `base_branch_not_found` | `branch_exists`
+   *   | `branch_checked_out` | `worktree_exists` | `worktree_failed` | `too_large` | `invalid_request`
+   */
+  make(wanted: NewWorktree, mayUse: (dir: string) => Promise<boolean>): Promise<string>;
+  /** Takes back the worktree of a session of which no process ever ran. */
+  takeBack(sessionId: string): Promise<void>;
+  /**
+   * Makes the worktree of a session stand again before its agent is resumed; a session without one is left alone.
+   * @throws PosternError `branch_not_found` | `branch_checked_out` | `worktree_exists` | `worktree_failed` | `not_a_git_repository`
+   */
+  revive(sessionId: string): Promise<void>;
+  /** Rescues and removes; null for a session without a worktree. Never throws for what is in it: then it stays. */
+  close(sessionId: string, options: { readonly discard: boolean }): Promise<ClosedWorktree | null>;
+  ofSession(sessionId: string): Promise<WorktreeRecord | null>;
+  /** Refuses a directory in another session's worktree. @throws PosternError `session_busy` | `dir_not_found` when that one is removed */
+  requireNotAnothers(dir: string, sessionId: string | null): Promise<void>;
+  /** For the folder rule: a directory in a worktree, also in one that is gone, counts as the same one of its repository. */
+  countedAs(dir: string): Promise<CountedDir>;
+  /** Every worktree there ever was, and the repository as which it counts. */
+  worktreeRoots(): Promise<readonly { readonly path: string; readonly repository: string }[]>;
+  /** The sessions that have a rescue, latest first. */
+  rescued(): Promise<readonly WorktreeRecord[]>;
+  /** @throws PosternError `rescue_not_found` */
+  rescueOf(record: WorktreeRecord): Promise<Rescue>;
+  /** Puts a rescue into the worktree, which is made anew if it is gone. @throws PosternError `worktree_conflict`, and those of `revive` */
+  restore(record: WorktreeRecord, options: RestoreOptions): Promise<readonly TreeName[]>;
+  /** Forgets a rescue for good. */
+  drop(record: WorktreeRecord): Promise<void>;
+  /** At the start: finishes or undoes what a crash left. */
+  reconcile(sessionExists: (sessionId: string) => Promise<boolean>): Promise<void>;
+}
+
+/** A directory as the folder rule sees it. */
+export interface CountedDir {
+  /** Its real path. */
+  readonly dir: string;
+  /** What it counts as. */
+  readonly counted: string;
+  /** `replaced` is a directory that somebody put where a worktree was. */
+  readonly place: "elsewhere" | "standing" | "gone" | "replaced";
+}
+
+/** What {@link createWorktrees} needs. */
+export interface WorktreesOptions {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: string;
+  /** The state folder. */
+  readonly home: string;
+  /** Where git is looked for. */
+  readonly pathVariable: string;
+  /** For tests: told after each step. */
+  readonly onStep?: (step: WorktreeStep) => Promise<void>;
+}
+
+/** The worktrees of this gateway's sessions. */
+export function createWorktrees(options: WorktreesOptions): Worktrees {
+  const { db, clock, log, nodeId } = options;
+  const { git, root: scratchRoot, marker: gitMarker, scratchFolder } = createGitWorkshop(options);
+  const store = createWorktreeStore(db, { nodeId, clock });
+  const lock = createKeyedLock();
+  const deps: WorktreeDeps = {
+    git,
+    store,
+    clock,
+    log,
+    scratchFolder,
+    onStep: options.onStep ?? (() => Promise.resolve()),
+  };
+
+  async function revive(record: WorktreeRecord): Promise<WorktreeRecord> {
+    return lock.run(record.commonDir, async () => {
+      const now = await finished(record);
+      if (now.state === "removed") return remakeWorktree(deps, now);
+      if (now.state !== "ready") throw unfinished(now);
+      if ((await inodeOf(now.path)) !== null) return now;
+      // Somebody removed the directory: as if we had.
+      await closeWorktree(deps, now, { discard: false });
+      const gone = await store.ofSession(now.sessionId);
+      return gone?.state === "removed" ? remakeWorktree(deps, gone) : now;
+    });
+  }
+
+  /** A close that could not be ended is gone on with, and a making that could not be undone is undone. */
+  async function finished(record: WorktreeRecord): Promise<WorktreeRecord> {
+    const { state, closing } = record;
+    if (state === "recreating") await undoRemaking(deps, record);
+    else if (state === "removing" || state === "closing") {
+      await closeWorktree(deps, record, { discard: closing === "discard" });
+    } else return record;
+    return (await store.ofSession(record.sessionId)) ?? record;
+  }
+
+  async function rescueOf(record: WorktreeRecord): Promise<Rescue> {
+    const rescue = await readRescue(deps, record);
+    if (rescue !== null) return rescue;
+    if (record.rescueRef !== null) await store.update(record, { rescueRef: null, rescueCommit: null });
+    throw worktreeError("rescue_not_found", `Session ${record.sessionId} has no rescue.`);
+  }
+
+  /** Of a session that did not come to be. What is in it all the same is kept, as at a close. */
+  async function withdraw(record: WorktreeRecord): Promise<void> {
+    const { removed, rescue } = await closeWorktree(deps, record, { discard: false });
+    const left = await store.ofSession(record.sessionId);
+    if (removed && rescue === null && left !== null) await undoCreation(deps, left);
+  }
+
+  async function reconcileOne(record: WorktreeRecord, exists: (sessionId: string) => Promise<boolean>): Promise<void> {
+    const { state, path } = record;
+    if (state === "creating") await undoCreation(deps, record);
+    else if (state === "ready" && !(await exists(record.sessionId))) await withdraw(record);
+    else if (state !== "ready") await finished(record);
+    else return;
+    log.info({ path, state }, "finished or undid what was left of a worktree");
+  }
+
+  return {
+    async make(wanted, mayUse) {
+      const place = await requireRepository(wanted.dir);
+      for (const dir of countedDirs(place, wanted.dir)) {
+        if (await mayUse(dir)) continue;
+        throw worktreeError(
+          "dir_not_allowed",
+          `The repository of ${wanted.dir} lies at ${place.root}, which the caller may not use.`,
+        );
+      }
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      const { path, subFolder } = await lock.run(place.commonDir, () => told(makeWorktree(deps, place, wanted)));
+      return realpath(join(path, subFolder));
+    },
+
+    async takeBack(sessionId) {
+      const record = await store.ofSession(sessionId);
+      if (record === null) return;
+      await lock
+        .run(record.commonDir, () => withdraw(record))
+        .catch((error: unknown) =>
+          log.error({ path: record.path, error }, "cannot take a worktree back; its session has it until it is closed"),
+        );
+    },
+
+    async revive(sessionId) {
+      const record = await store.ofSession(sessionId);
+      if (record === null) return;
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      await told(revive(record));
+    },
+
+    async close(sessionId, { discard }) {
+      const record = await store.ofSession(sessionId);
+      if (record === null) return null;
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      return lock.run(record.path, () => closeWorktree(deps, record, { discard }));
+    },
+
+    ofSession: (sessionId) => store.ofSession(sessionId),
+
+    async requireNotAnothers(dir, sessionId) {
+      const held = await store.holding(dir);
+      const other = held.find((record) => record.state !== "removed" && record.sessionId !== sessionId);
+      if (other === undefined) {
+        if (held.some((record) => record.sessionId === sessionId)) return; // made anew when it goes on
+        return requireThere(dir, held[0]);
+      }
+      throw worktreeError(
+        "session_busy",
+        `${dir} is the worktree of session ${other.sessionId}, and two sessions never share one. Go on with that session, or ask for a worktree of your own.`,
+      );
+    },
+
+    async countedAs(given) {
+      const dir = await realPath(given);
+      const [record] = await store.holding(dir);
+      if (record === undefined) return { dir, counted: given, place: "elsewhere" };
+      const counted = join(record.repository, relative(record.path, dir));
+      const present = await inodeOf(record.path);
+      const standing = isSameFolder(present, record.inode);
+      return { dir, counted, place: present === null ? "gone" : standing ? "standing" : "replaced" };
+    },
+
+    worktreeRoots: () => store.roots(),
+    rescued: () => store.withRescue(),
+    rescueOf: (record) => told(rescueOf(record)),
+
+    async restore(record, how) {
+      const rescue = await told(rescueOf(record));
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      return told(revive(record).then((standing) => restoreRescue(deps, standing, { ...how, rescue })));
+    },
+
+    async drop(record) {
+      const { commit } = await told(rescueOf(record));
+      if (record.rescueRef === null) return;
+      await told(deps.git.must(["update-ref", "-d", record.rescueRef, commit], { at: { gitDir: record.commonDir } }));
+      await store.update(record, { rescueRef: null, rescueCommit: null });
+    },
+
+    async reconcile(sessionExists) {
+      // Git of a gateway that was killed may still be at work on what is looked at now.
+      await endGroup({ leader: null, marker: gitMarker }, { graceMs: 2_000, clock });
+      await removeTree(scratchRoot);
+      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+      for (const record of await store.list(["creating", "recreating", "ready", "closing", "removing"])) {
+        await reconcileOne(record, sessionExists).catch((error: unknown) =>
+          log.error({ path: record.path, error }, "cannot finish or undo what was left of a worktree"),
+        );
+      }
+    },
+  };
+}
+
+/** What git said is for the caller: it is their repository. @throws PosternError `worktree_failed` */
+async function told<T>(task: Promise<T>): Promise<T> {
+  return task.catch((error: unknown) => {
+    throw error instanceof GitError ? worktreeError("worktree_failed", `${error.message}.`, { cause: error }) : error;
+  });
+}
+
+async function requireThere(dir: string, gone: WorktreeRecord | undefined): Promise<void> {
+  if (gone === undefined || (await inodeOf(dir)) !== null) return;
+  throw worktreeError(
+    "dir_not_found",
+    `${dir} was the worktree of session ${gone.sessionId} and is removed. Go on with that session, or name another directory.`,
+  );
+}
+
+/** What is written into such a one would go with it, unrescued, when its removal is gone on with. */
+function unfinished({ path }: WorktreeRecord): Error {
+  return worktreeError(
+    "worktree_failed",
+    `What is left of the worktree ${path} cannot be removed, so it cannot be made anew. Remove it, then go on.`,
+  );
+}
+
+/** Links resolved; what is not there is taken by its name. */
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG")) return resolve(path);
+    throw error;
+  }
+}
