@@ -10,7 +10,7 @@ import { performance } from "node:perf_hooks";
 import { sql } from "kysely";
 import { systemClock } from "../src/core/clock.ts";
 import { createDeletion } from "../src/logs/deletion.ts";
-import { everythingOf } from "../src/logs/sight.ts";
+import { everythingOf } from "../src/logs/visibility-filter.ts";
 import { auditDeletions, tester } from "../test/support/logs.ts";
 import { quantile, sizeOf } from "./measure.ts";
 import { type BenchLogs, seedEntries, withLogs, word } from "./rig/logs.ts";

@@ -9,7 +9,7 @@ import { newUuid } from "../src/core/ids.ts";
 import { silentLog } from "../src/core/log.ts";
 import { connectTerminalHost } from "../src/terminal-host/client.ts";
 import { startPty } from "../src/terminal-host/pty.ts";
-import { createReadTurns } from "../src/terminal-host/read-turns.ts";
+import { createReadScheduler } from "../src/terminal-host/read-scheduler.ts";
 import { makeTestFolder } from "../test/support/test-folder.ts";
 import { quantile, sizeOf } from "./measure.ts";
 
@@ -31,7 +31,7 @@ let echoed: () => void = () => undefined;
 
 const bare = startPty(
   { argv: ["/bin/cat"], cwd: "/", env: { TERM: "xterm" }, ...size },
-  { clock: systemClock, turns: createReadTurns(systemClock), onOutput: () => echoed(), onEnd: () => undefined },
+  { clock: systemClock, turns: createReadScheduler(systemClock), onOutput: () => echoed(), onEnd: () => undefined },
 );
 const terminalId = newUuid();
 await client.spawn({ terminalId, leaseKey: terminalId, argv: ["/bin/cat"], cwd: "/", env: { TERM: "xterm" }, ...size });

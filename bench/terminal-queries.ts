@@ -11,7 +11,7 @@ import { newUuid } from "../src/core/ids.ts";
 import { silentLog } from "../src/core/log.ts";
 import { connectTerminalHost } from "../src/terminal-host/client.ts";
 import { startPty } from "../src/terminal-host/pty.ts";
-import { createReadTurns } from "../src/terminal-host/read-turns.ts";
+import { createReadScheduler } from "../src/terminal-host/read-scheduler.ts";
 import type { TerminalHostClient } from "../src/terminal-host/terminal-info.ts";
 import { quantile, sizeOf } from "./measure.ts";
 
@@ -86,7 +86,7 @@ function askBare(count: number): Promise<readonly number[]> {
       { argv: argvOf(count, path), cwd: "/", env, ...size },
       {
         clock: systemClock,
-        turns: createReadTurns(systemClock),
+        turns: createReadScheduler(systemClock),
         onOutput: (data) => void pty.write(Buffer.from(answers.get(data.toString("latin1").slice(-1)) ?? "")),
         onEnd: () => resolve(readTimes(path, count)),
       },

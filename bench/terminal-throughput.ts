@@ -9,7 +9,7 @@ import { newUuid } from "../src/core/ids.ts";
 import { silentLog } from "../src/core/log.ts";
 import { connectTerminalHost } from "../src/terminal-host/client.ts";
 import { startPty } from "../src/terminal-host/pty.ts";
-import { createReadTurns } from "../src/terminal-host/read-turns.ts";
+import { createReadScheduler } from "../src/terminal-host/read-scheduler.ts";
 import type { TerminalHostClient } from "../src/terminal-host/terminal-info.ts";
 import { makeTestFolder } from "../test/support/test-folder.ts";
 import { median, sizeOf } from "./measure.ts";
@@ -42,7 +42,7 @@ function bareRun(path: string): Promise<{ bytes: number; seconds: number }> {
       { argv: ["/bin/cat", path], cwd: "/", env: { TERM: "xterm" }, ...size },
       {
         clock: systemClock,
-        turns: createReadTurns(systemClock),
+        turns: createReadScheduler(systemClock),
         onOutput: (data) => {
           bytes += data.byteLength;
         },

@@ -1,6 +1,6 @@
 import { systemClock } from "../../src/core/clock.ts";
 import { type Pty, startPty } from "../../src/terminal-host/pty.ts";
-import { createReadTurns } from "../../src/terminal-host/read-turns.ts";
+import { createReadScheduler } from "../../src/terminal-host/read-scheduler.ts";
 import { size } from "./gateway.ts";
 
 /** The same script in a pseudo-terminal of this process, with nothing between. */
@@ -19,7 +19,7 @@ export function startBare(script: string): BareTerminal {
     { argv: ["/bin/sh", "-c", script], cwd: "/", env: { PATH: "/usr/bin:/bin", TERM: "xterm-256color" }, ...size },
     {
       clock: systemClock,
-      turns: createReadTurns(systemClock),
+      turns: createReadScheduler(systemClock),
       onOutput(data) {
         bytes += data.byteLength;
         for (const resolve of waiting) resolve();

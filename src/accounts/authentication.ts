@@ -10,12 +10,12 @@ import type { Credentials, Principal, Resource } from "./principal.ts";
 import { clockToleranceMs, type IssuerToken, type TrustedIssuers } from "./trusted-issuers.ts";
 
 /** Where a caller wants in: the API and its sockets, or `/mcp`. */
-export type Door = "api" | "mcp";
+export type Audience = "api" | "mcp";
 
 /** Who is calling. */
 export interface Authentication {
   /** @throws PosternError `unauthenticated` */
-  authenticate(credentials: Credentials, door?: Door): Promise<Principal>;
+  authenticate(credentials: Credentials, audience?: Audience): Promise<Principal>;
   /** @throws PosternError `unauthenticated` */
   refresh(principal: Principal): Promise<Principal>;
   /** A signed-in browser may what its account may. @throws PosternError `unauthenticated` */
@@ -99,9 +99,9 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
 
   return {
     inBrowser,
-    async authenticate(credentials, door = "api") {
+    async authenticate(credentials, audience = "api") {
       if (credentials.kind === "header") {
-        return goodAt(door, await withBearer(bearerOf(credentials.authorization)));
+        return goodAt(audience, await withBearer(bearerOf(credentials.authorization)));
       }
       if (credentials.kind === "browser") return inBrowser(await browsers.find(bothOf(credentials)));
       return ownerAs(credentials.kind);
@@ -125,8 +125,8 @@ function forApps(scopes: ReadonlySet<Scope>, { held }: Holder): ReadonlySet<Scop
 }
 
 /** A token that was given for `/mcp` opens nothing else. @see RFC 8707 section 2, RFC 9068 section 4 (`aud`) */
-function goodAt(door: Door, principal: Principal): Principal {
-  const good: Record<Resource, boolean> = { all: true, mcp: door === "mcp" };
+function goodAt(audience: Audience, principal: Principal): Principal {
+  const good: Record<Resource, boolean> = { all: true, mcp: audience === "mcp" };
   if (good[principal.resource]) return principal;
   throw new PosternError("unauthenticated", "The token was given for /mcp only.", {
     details: { error: "invalid_token" },

@@ -5,7 +5,7 @@ import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
 import { type Account, type AccountStore, createAccountStore, type RemoveWithAll } from "./account-store.ts";
 import { type Audit, createAudit } from "./audit.ts";
-import { createAuthentication, type Door } from "./authentication.ts";
+import { type Audience, createAuthentication } from "./authentication.ts";
 import { type BrowserSessions, createBrowserSessionStore } from "./browser-sessions.ts";
 import { createHolders } from "./held-scopes.ts";
 import { createPasskeyStore } from "./passkey-store.ts";
@@ -20,7 +20,7 @@ import type { TrustedIssuers } from "./trusted-issuers.ts";
 export type { Account, AccountStore, RemoveWithAll } from "./account-store.ts";
 export { AllowedFolders } from "./allowed-folders.ts";
 export type { Audit, AuditNote, AuditOrigin } from "./audit.ts";
-export type { Door } from "./authentication.ts";
+export type { Audience } from "./authentication.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";
 export type { PasskeyOwner, PasskeyPage, Passkeys } from "./passkeys.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
@@ -48,7 +48,7 @@ export interface Accounts {
    * @param door `api` when left out: a token that was given for `/mcp` is then refused
    * @throws PosternError `unauthenticated`
    */
-  authenticate(credentials: Credentials, door?: Door): Promise<Principal>;
+  authenticate(credentials: Credentials, audience?: Audience): Promise<Principal>;
   /**
    * Whose browser sends these cookies, without the key: to render a page for them, and for a decision of a page on https. On http any
    * port of the host can read and show the cookie, so there it decides nothing.

@@ -1,13 +1,13 @@
-export { type AgentErrands, createAgentErrands } from "./agent-errands.ts";
 export { changeAgent } from "./change-agent.ts";
 export { customAgentSchema } from "./custom/custom.ts";
 export { hookCommand } from "./hook-command.ts";
 export { createKnownAgents, installEnvironment, loginArguments } from "./known-agents.ts";
 export { type PermissionAnswer, toHookDecision } from "./permission-answer.ts";
 export { type HookDecision, parseTaken, parseWanted } from "./permission-messages.ts";
-export type { NoteErrand } from "./ports.ts";
+export type { RecordSetupJob } from "./ports.ts";
 export { type AgentRegistry, createRegistry } from "./registry.ts";
 export { dialogIdOf, isAbout, type ScreenDialog } from "./screen-dialog.ts";
+export { type AgentSetupJobs, createAgentErrands } from "./setup-jobs.ts";
 export type {
   AgentTemplate,
   Environment,
@@ -15,8 +15,8 @@ export type {
   HookClaim,
   HookEvent,
   LaunchPlan,
-  ToldActivity,
-  ToldState,
+  ObservedActivity,
+  ObservedState,
   ToolCall,
 } from "./template.ts";
 export { createTemplates } from "./templates.ts";

@@ -122,11 +122,11 @@ export interface Composer {
 export type LoginState = "logged_in" | "logged_out" | "key_variable" | "unknown";
 
 /** What an agent says of itself; `needs_…` is a dialog that is open. */
-export type ToldActivity = Extract<Activity, "working" | "idle" | "needs_permission" | "needs_answer">;
+export type ObservedActivity = Extract<Activity, "working" | "idle" | "needs_permission" | "needs_answer">;
 
 /** What an agent's state file says. */
-export interface ToldState {
-  readonly activity: ToldActivity;
+export interface ObservedState {
+  readonly activity: ObservedActivity;
   /** When it became so, epoch milliseconds; null where the file does not tell. */
   readonly since: number | null;
   /** Whether a hook tells the same at about this time, and more. */
@@ -137,7 +137,7 @@ export interface ToldState {
 export interface ExternalHolder {
   readonly pid: number;
   /** Null where the agent keeps no file that tells. */
-  readonly activity: ToldActivity | null;
+  readonly activity: ObservedActivity | null;
 }
 
 /** Where transcripts lie, as data that can be sent to a process. */
@@ -219,7 +219,7 @@ export interface AgentTemplate {
    * For an agent that tells its state in the window title: what this title says, null for words of another kind. An agent that has this
    * is typed into only while its title says that it is idle. Missing where the title tells nothing.
    */
-  readonly readTitle?: (title: string) => ToldActivity | null;
+  readonly readTitle?: (title: string) => ObservedActivity | null;
   /** For an agent without hooks that tell when its process goes on with another session. Missing where hooks do, or nothing does. */
   readonly moves?: {
     /** The file that changes whenever it may have, by the session's transcript. */
@@ -249,7 +249,7 @@ export interface AgentTemplate {
   liveState(
     agentSessionId: string,
     process: { readonly pid: number; readonly env: Environment },
-  ): Promise<ToldState | null>;
+  ): Promise<ObservedState | null>;
   /** The file that {@link liveState} reads, to be watched; null for an agent that keeps none. Then its transcript tells when turns begin and end. */
   liveStatePath(process: { readonly pid: number; readonly env: Environment }): string | null;
   loginState(binary: string, env: Environment): Promise<LoginState>;

@@ -134,7 +134,7 @@ async function start(
     pathVariable: config.env["PATH"] ?? "",
     publisher: events.publisher,
     forgetInChats: async (names) => (await import("../chats/index.ts")).forgetSessionInChats(db, names),
-    noteErrand: (note) => accounts.audit.note(note),
+    recordSetupJob: (note) => accounts.audit.note(note),
   });
   disposer.add(() => coding.stop());
   seen.resolve(coding.isVisibleDir);

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import type { AgentTemplate, Environment, NoteErrand } from "../agents/index.ts";
-import { type AgentErrands, createAgentErrands } from "../agents/index.ts";
+import type { AgentTemplate, Environment, RecordSetupJob } from "../agents/index.ts";
+import { type AgentSetupJobs, createAgentErrands } from "../agents/index.ts";
 import { transcriptFormats } from "../agents/transcript-formats.ts";
 import type { CatalogPlace, CatalogSource } from "../catalog/index.ts";
 import { createCatalog, createForgottenSessions } from "../catalog/index.ts";
@@ -101,7 +101,7 @@ export interface Coding {
   /** Where the sessions that the caller may see have worked. */
   dirs(caller: Caller): Promise<SessionDirs>;
   /** Agents' own log-ins and their installation, in terminals. */
-  readonly errands: AgentErrands;
+  readonly errands: AgentSetupJobs;
   /** Whether the folder rule allows this directory, a worktree perhaps, which may be gone. */
   readonly isVisibleDir: IsVisibleDir;
   /** @see placeOf */
@@ -152,7 +152,7 @@ export interface CodingDeps {
   readonly privatePrompts: boolean;
   /** Where events of sessions go. */
   readonly publisher: EventPublisher;
-  readonly noteErrand: NoteErrand;
+  readonly recordSetupJob: RecordSetupJob;
   readonly forgetInChats: ForgetInChats;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
@@ -187,7 +187,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
-  const errands = createAgentErrands({ host: deps.host, agents, note: deps.noteErrand, clock, log });
+  const errands = createAgentErrands({ host: deps.host, agents, note: deps.recordSetupJob, clock, log });
   const live = createLiveSessions({
     ...deps,
     hooks,
@@ -231,7 +231,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const terminals = createSessionTerminals({ ...deps, locator, spawn });
   const views = createTerminalViews({
     ...deps,
-    sources: [errandTerminals(errands), terminals.find],
+    sources: [setupJobTerminals(errands), terminals.find],
     gone: terminals.gone,
   });
   const workshop = createGitWorkshop(deps);
@@ -287,8 +287,8 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
 }
 
 /** The terminals of agents' log-ins and installations, by their own ids. */
-function errandTerminals(errands: AgentErrands): FindTerminal {
-  return (errandId, caller) => errands.find(errandId, caller);
+function setupJobTerminals(errands: AgentSetupJobs): FindTerminal {
+  return (setupJobId, caller) => errands.find(setupJobId, caller);
 }
 
 /** All that an agent wrote, whether it is configured or not: what `read` finds is listed too. */

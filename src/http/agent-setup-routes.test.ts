@@ -3,7 +3,7 @@ import { looseSchema } from "../../test/support/echo-server.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
 import { signInBrowser } from "../../test/support/signed-in-browser.ts";
 import { PosternError } from "../core/errors.ts";
-import type { AgentErrand } from "../wire/agent-setup.ts";
+import type { AgentSetupJob } from "../wire/agent-setup.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 import { agentRoutes, agentSetupRoutes, signInRoutes } from "./index.ts";
 
@@ -27,7 +27,7 @@ const known = {
 async function setUp() {
   const done: string[] = [];
   const origins: unknown[] = [];
-  const errands: AgentErrand[] = [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1, ahead: 0 }];
+  const errands: AgentSetupJob[] = [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1, ahead: 0 }];
   const refuseUnknown = (name: string): void => {
     if (name !== "codex") throw new PosternError("agent_unknown", `There is no agent "${name}".`);
   };

@@ -1,13 +1,13 @@
 import { z } from "zod";
-import type { AgentErrands } from "../agents/index.ts";
+import type { AgentSetupJobs } from "../agents/index.ts";
 import {
-  type AgentErrandKind,
   type AgentSetup,
-  agentErrandKindSchema,
+  type AgentSetupJobKind,
   agentLoginInputSchema,
+  agentSetupJobKindSchema,
   agentSetupSchema,
   agentTerminalSchema,
-  cancelErrandQuerySchema,
+  cancelSetupJobQuerySchema,
 } from "../wire/agent-setup.ts";
 import { textSchema } from "../wire/text.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
@@ -20,7 +20,7 @@ const params = z.strictObject({ name: textSchema(100).describe("Agent name or al
 export interface AgentSetupRoutesDeps {
   /** Every agent that Postern knows, found or not. */
   readonly known: () => Promise<readonly KnownAgent[]>;
-  readonly errands: Pick<AgentErrands, "logIn" | "install" | "cancel" | "ofAgent">;
+  readonly errands: Pick<AgentSetupJobs, "logIn" | "install" | "cancel" | "ofAgent">;
 }
 
 /** As the registry tells it. */
@@ -34,7 +34,7 @@ export function agentSetupRoutes(deps: AgentSetupRoutesDeps): RouteModule {
     addSetup(server, deps);
     addLogin(server, deps);
     addInstall(server, deps);
-    for (const kind of agentErrandKindSchema.options) addCancel(server, deps, kind);
+    for (const kind of agentSetupJobKindSchema.options) addCancel(server, deps, kind);
   };
 }
 
@@ -111,7 +111,7 @@ function addInstall({ app, principalOf, originOf }: RouteServer, { errands }: Ag
 function addCancel(
   { app, principalOf, originOf }: RouteServer,
   { errands }: AgentSetupRoutesDeps,
-  kind: AgentErrandKind,
+  kind: AgentSetupJobKind,
 ): void {
   app.route({
     method: "DELETE",
@@ -125,7 +125,7 @@ function addCancel(
           ? "Ends the agent's log-in, if one runs."
           : "Ends the agent's installation, if one runs; npm takes back what it has done by half.",
       params,
-      querystring: cancelErrandQuerySchema,
+      querystring: cancelSetupJobQuerySchema,
       response: { 204: z.undefined().describe("It does not run, or not any more") },
     },
     handler: async (request, reply) => {

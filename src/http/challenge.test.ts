@@ -75,7 +75,7 @@ describe("RFC 9728 section 5.1: who is turned away learns where to go", () => {
     const { port } = await setUp();
     const answer = await fetch(`http://localhost:${port}/mcp`);
     expect(answer.headers.get("www-authenticate")).toContain(`"http://localhost:${port}${wellKnown}/mcp"`);
-    const socket = { origin: null, door: "api", showedToken: false } as const;
+    const socket = { origin: null, audience: "api", showedToken: false } as const;
     expect(challenge(socket, {})).toBe('Bearer realm="postern"');
     expect(challenge(socket, { error: "insufficient_scope", scope: "admin" })).toBe(
       'Bearer realm="postern", scope="admin"',

@@ -1,4 +1,4 @@
-import type { Door } from "../accounts/index.ts";
+import type { Audience } from "../accounts/index.ts";
 import { defaultAppScopes } from "../wire/access.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 
@@ -6,7 +6,7 @@ import { oauthPaths } from "../wire/oauth.ts";
 export interface ChallengedRequest {
   /** The gateway's own origin, as the request names it; null where there is none, as on the owner's socket. */
   readonly origin: string | null;
-  readonly door: Door;
+  readonly audience: Audience;
   /** Without one, the challenge names no error. */
   readonly showedToken: boolean;
 }
@@ -19,18 +19,18 @@ export interface ChallengedRequest {
  * @see RFC 6750 section 3, RFC 9728 section 5.1
  */
 export function challenge(
-  { origin, door, showedToken }: ChallengedRequest,
+  { origin, audience, showedToken }: ChallengedRequest,
   refusal: { readonly error?: unknown; readonly scope?: unknown },
 ): string {
-  const { error, scope = door === "mcp" ? defaultAppScopes.join(" ") : undefined } = refusal;
+  const { error, scope = audience === "mcp" ? defaultAppScopes.join(" ") : undefined } = refusal;
   const parts = ['Bearer realm="postern"'];
   if (typeof error === "string" && showedToken) parts.push(`error="${error}"`);
   if (typeof scope === "string") parts.push(`scope="${scope}"`);
-  if (origin !== null) parts.push(`resource_metadata="${metadataUrl(origin, door)}"`);
+  if (origin !== null) parts.push(`resource_metadata="${metadataUrl(origin, audience)}"`);
   return parts.join(", ");
 }
 
 /** @see RFC 9728 section 3.1: the path of the resource follows the well-known one */
-function metadataUrl(origin: string, door: Door): string {
-  return `${origin}${oauthPaths.protectedResource}${door === "mcp" ? oauthPaths.mcp : ""}`;
+function metadataUrl(origin: string, audience: Audience): string {
+  return `${origin}${oauthPaths.protectedResource}${audience === "mcp" ? oauthPaths.mcp : ""}`;
 }

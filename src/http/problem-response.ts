@@ -102,7 +102,7 @@ export function isProblemCode(code: string): code is ProblemCode {
 export function toProblem(
   error: unknown,
   requestId: string,
-  request: ChallengedRequest = { origin: null, door: "api", showedToken: true },
+  request: ChallengedRequest = { origin: null, audience: "api", showedToken: true },
 ): ProblemResponse {
   if (hasZodFastifySchemaValidationErrors(error)) return invalidBody(error.validation);
   const code = codeOf(error);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifySchema } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
-import type { AuditOrigin, Door, Principal } from "../accounts/index.ts";
+import type { Audience, AuditOrigin, Principal } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
 import type { ToolEffects } from "../wire/tool.ts";
 import type { AttackedThing, LimitName } from "./route-limits.ts";
@@ -50,7 +50,7 @@ export interface KnownRoute {
   /** With `:name` for a parameter. */
   readonly url: string;
   readonly access: Access;
-  readonly door: Door;
+  readonly audience: Audience;
   readonly schema: FastifySchema;
 }
 

@@ -116,8 +116,8 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   app.addHook("onRoute", (route) => {
     const access = route.config?.access;
     if (access === undefined) throw new Error(`The route ${route.url} does not say who may call it.`);
-    const door = route.config?.resource ?? "api";
-    knownRoutes.push({ methods: [route.method].flat(), url: route.url, access, door, schema: route.schema ?? {} });
+    const audience = route.config?.resource ?? "api";
+    knownRoutes.push({ methods: [route.method].flat(), url: route.url, access, audience, schema: route.schema ?? {} });
   });
 
   app.addHook("onRequest", async (request, reply) => {
@@ -181,7 +181,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
 
   function challenged({ raw, routeOptions }: FastifyRequest): ChallengedRequest {
     const showedToken = raw.headers.authorization !== undefined;
-    return { origin: ownOriginOf(raw), door: routeOptions.config.resource ?? "api", showedToken };
+    return { origin: ownOriginOf(raw), audience: routeOptions.config.resource ?? "api", showedToken };
   }
 
   function addressOf(request: FastifyRequest): string {
@@ -200,9 +200,9 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   }
 
   async function admit({ raw, routeOptions }: FastifyRequest): Promise<Principal> {
-    const { access, resource: door = "api" } = routeOptions.config;
+    const { access, resource: audience = "api" } = routeOptions.config;
     const credentials = credentialsOf(raw, { auth: config.auth, ownOrigin: ownOriginOf(raw) });
-    const principal = await accounts.authenticate(credentials, door);
+    const principal = await accounts.authenticate(credentials, audience);
     requireAccess(principal, access);
     return principal;
   }

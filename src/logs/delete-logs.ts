@@ -66,7 +66,7 @@ const deleteFacts = logsQuery<Some & { readonly first: number; readonly end: num
   ) => sql`delete from facts where ${isOf(slot("accountId"))} and log_id in ${textsIn(dialect, slot("ids"))}
     and position >= ${slot("first")} and position < ${slot("end")} returning statement_id`,
 );
-const deleteUnsaid = logsQuery<Some, { subject_id: string; object_id: string | null }>(
+const deleteOrphanStatements = logsQuery<Some, { subject_id: string; object_id: string | null }>(
   (dialect, slot) => sql`delete from statements
     where ${isOf(slot("accountId"))} and statement_id in ${textsIn(dialect, slot("ids"))}
       and not exists (select 1 from facts where facts.statement_id = statements.statement_id)
@@ -107,7 +107,7 @@ export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<Re
     const of = { accountId, ids: JSON.stringify(some) };
     episodes += (await deleteEpisodes(on, of)).length;
     await suppressRecorded(on, { ...removal, logIds: some });
-    await buryLogs(on, { ...removal, logIds: some });
+    await writeTombstones(on, { ...removal, logIds: some });
     logs += (await deleteEntries(on, of)).length;
   });
   return { logs, episodes, ...derived };
@@ -141,7 +141,7 @@ async function inPieces<T>(
 }
 
 /** Notes that they are deleted, for a store that is restored from a time when they were not. */
-async function buryLogs(on: LogsDatabase, { logIds, at }: Pick<Removal, "logIds" | "at">): Promise<void> {
+async function writeTombstones(on: LogsDatabase, { logIds, at }: Pick<Removal, "logIds" | "at">): Promise<void> {
   await insertTombstones(on, { rows: JSON.stringify(logIds.map((logId) => [sha256(logId), at])) });
 }
 
@@ -164,7 +164,7 @@ async function removeFacts(
   });
   const named = new Set<string>();
   await inPieces([...said], rowsAtOnce, async (some) => {
-    const statements = await deleteUnsaid(on, { accountId, ids: JSON.stringify(some) });
+    const statements = await deleteOrphanStatements(on, { accountId, ids: JSON.stringify(some) });
     for (const { subject_id, object_id } of statements) {
       named.add(subject_id);
       if (object_id !== null) named.add(object_id);

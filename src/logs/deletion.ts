@@ -10,16 +10,16 @@ import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import { logsQuery } from "./logs-query.ts";
 import type { DeletionNote, DeletionOrigin, NamesOf, NoteDeletion } from "./ports.ts";
 import { shareOf } from "./preview.ts";
-import { isSeen, type Sight } from "./sight.ts";
+import { isVisible, type VisibilityFilter } from "./visibility-filter.ts";
 
 /** Deletes for good, and says what went. */
 export interface Deletion {
-  one(sight: Sight, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
-  session(sight: Sight, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
+  one(visibility: VisibilityFilter, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
+  session(visibility: VisibilityFilter, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
 }
 
 interface Asked extends Pick<DeletionNote, "action"> {
-  readonly sight: Sight;
+  readonly visibility: VisibilityFilter;
   readonly by: DeletionOrigin;
   /** The id of what is deleted. */
   readonly subject: string;
@@ -43,15 +43,15 @@ export function createDeletion(
   const { clock, erasure, extraction, noteDeletion } = deps;
 
   async function remove(
-    { sight, by, subject, action }: Asked,
+    { visibility, by, subject, action }: Asked,
     find: (tx: LogsDatabase) => Promise<readonly string[]>,
   ): Promise<RemovedRows & { readonly isErased: boolean }> {
     const at = clock.now();
-    const { accountId } = sight;
+    const { accountId } = visibility;
     const { logIds, removed } = await writeFor(deps, accountId, async (tx) => {
       const found = await find(tx);
       if (found.length === 0) throw logNotFound();
-      const share = sight.dirs === null ? null : await shareOf(tx, sight, found);
+      const share = visibility.dirs === null ? null : await shareOf(tx, visibility, found);
       const rows = await removeLogs(tx, { accountId, logIds: found, at });
       const { actor, ...from } = by;
       await noteDeletion(
@@ -66,18 +66,18 @@ export function createDeletion(
   }
 
   return {
-    async one(sight, logId, by) {
-      const removed = await remove({ sight, by, subject: logId, action: "log_deleted" }, async (tx) => {
-        if (sight.dirs === null) {
-          const rows = await findOne(tx, { logId, accountId: sight.accountId });
+    async one(visibility, logId, by) {
+      const removed = await remove({ visibility, by, subject: logId, action: "log_deleted" }, async (tx) => {
+        if (visibility.dirs === null) {
+          const rows = await findOne(tx, { logId, accountId: visibility.accountId });
           return rows.map(({ log_id }) => log_id);
         }
         const row = await tx.db
           .selectFrom("log_entries")
           .select("log_id")
           .where("log_id", "=", logId)
-          .where("account_id", "=", sight.accountId)
-          .where(isSeen(tx, sight))
+          .where("account_id", "=", visibility.accountId)
+          .where(isVisible(tx, visibility))
           .executeTakeFirst();
         return row === undefined ? [] : [row.log_id];
       });
@@ -89,15 +89,15 @@ export function createDeletion(
         deleted: { episode: episodes > 0, statements, entities, facts },
       };
     },
-    async session(sight, sessionId, by) {
+    async session(visibility, sessionId, by) {
       const names = await deps.namesOf(sessionId);
       const subject = names[0] ?? sessionId;
-      const removed = await remove({ sight, by, subject, action: "session_logs_deleted" }, async (tx) => {
+      const removed = await remove({ visibility, by, subject, action: "session_logs_deleted" }, async (tx) => {
         const rows = await tx.db
           .selectFrom("log_entries")
           .select("log_id")
-          .where("account_id", "=", sight.accountId)
-          .where(isSeen(tx, sight))
+          .where("account_id", "=", visibility.accountId)
+          .where(isVisible(tx, visibility))
           .where("session_id", "in", names)
           .execute();
         return rows.map(({ log_id }) => log_id);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type EntitiesInput, type EntityPage, entityTypeSchema, type LogEntity } from "../wire/logs.ts";
 import { cursorOf, cursorText, readCursor } from "./cursor.ts";
 import type { LogsDatabase } from "./logs-database.ts";
-import { isOfSeen, type Sight } from "./sight.ts";
+import { isOfVisible, type VisibilityFilter } from "./visibility-filter.ts";
 
 const defaultLimit = 50;
 /** Key and id of the last entity. */
@@ -15,14 +15,18 @@ export function toEntity(row: { readonly entity_id: string; readonly type: strin
 }
 
 /** Entities that what is seen speaks of, by their names. @throws PosternError `invalid_request` for a cursor that is none */
-export async function findEntities(on: LogsDatabase, sight: Sight, input: EntitiesInput): Promise<EntityPage> {
+export async function findEntities(
+  on: LogsDatabase,
+  visibility: VisibilityFilter,
+  input: EntitiesInput,
+): Promise<EntityPage> {
   const { type, q, limit = defaultLimit, cursor } = input;
   const after = cursor === undefined ? undefined : readCursor(cursor, placeSchema);
   const rows = await on.db
     .selectFrom("entities")
     .select(["entity_id", "type", "key"])
-    .where("account_id", "=", sight.accountId)
-    .where(isNamedInSeen(on, sight))
+    .where("account_id", "=", visibility.accountId)
+    .where(isNamedInVisible(on, visibility))
     .$if(type !== undefined, (query) => query.where("type", "=", type ?? ""))
     .$if(q !== undefined, (query) => query.where(holds(on, q ?? "")))
     .$if(after !== undefined, (query) => query.where(sql<boolean>`(key, entity_id) > (${after?.[0]}, ${after?.[1]})`))
@@ -55,9 +59,9 @@ function casesOf(character: string): readonly string[] {
 }
 
 /** That something which is seen speaks of an entity. */
-function isNamedInSeen(on: LogsDatabase, sight: Sight): RawBuilder<SqlBool> {
-  if (sight.dirs === null) return sql`true`;
-  const isSaid = isOfSeen(on, sight, "f.log_id");
+function isNamedInVisible(on: LogsDatabase, visibility: VisibilityFilter): RawBuilder<SqlBool> {
+  if (visibility.dirs === null) return sql`true`;
+  const isSaid = isOfVisible(on, visibility, "f.log_id");
   return sql`(exists (select 1 from facts as f where f.subject_id = entities.entity_id and ${isSaid})
     or exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id
       where s.object_id = entities.entity_id and ${isSaid}))`;

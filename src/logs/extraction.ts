@@ -1,5 +1,5 @@
-import { oneAtATime } from "../core/again.ts";
 import type { Clock } from "../core/clock.ts";
+import { oneAtATime } from "../core/coalesce.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { allowedAssertions } from "./allowed-assertions.ts";
@@ -11,7 +11,7 @@ import { maskedText } from "./log-body.ts";
 import { bodyOfRow, contextOfRow, findRow } from "./log-rows.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import type { Extractor, SearchText } from "./ports.ts";
-import { everythingOf } from "./sight.ts";
+import { everythingOf } from "./visibility-filter.ts";
 
 /** For all of an entry. A model that takes longer keeps the others waiting. */
 const extractionTimeoutMs = 600_000;

@@ -14,7 +14,7 @@ import { cursorOf, cursorText, readCursor } from "./cursor.ts";
 import { toEntity } from "./entities.ts";
 import type { LogsErrorCode } from "./errors.ts";
 import { isOf, type LogsDatabase } from "./logs-database.ts";
-import { isOfSeen, type Sight } from "./sight.ts";
+import { isOfVisible, type VisibilityFilter } from "./visibility-filter.ts";
 
 const defaultLimit = 100;
 /** An extractor may bring its own; of so many the rest is not shown. */
@@ -61,7 +61,7 @@ const newestFirst = sql`valid_from desc, log_id desc, position desc`;
 /** What is asked of every fact that is looked at. */
 interface Question {
   readonly on: LogsDatabase;
-  readonly sight: Sight;
+  readonly visibility: VisibilityFilter;
   readonly filter: FactFilter;
   readonly before: z.infer<typeof placeSchema> | null;
   /** One more than a page has. */
@@ -73,10 +73,10 @@ interface Question {
  * begins, for what has one value at a time. First the page is found, along an index for each predicate, then what it shows.
  * @throws PosternError `invalid_request` for a cursor that is none
  */
-export async function findFacts(on: LogsDatabase, sight: Sight, filter: FactFilter): Promise<FactPage> {
+export async function findFacts(on: LogsDatabase, visibility: VisibilityFilter, filter: FactFilter): Promise<FactPage> {
   const { limit = defaultLimit, cursor } = filter;
   const before = cursor === undefined ? null : readCursor(cursor, placeSchema);
-  const question: Question = { on, sight, filter, before, limit: limit + 1 };
+  const question: Question = { on, visibility, filter, before, limit: limit + 1 };
   const parts = await partsOf(question);
   if (parts.length === 0) return { facts: [], nextCursor: null };
   const { rows } = await sql<FactRow>`
@@ -126,8 +126,8 @@ function ofObject(question: Question, object: string): RawBuilder<unknown> {
 
 /** Of a subject, or of the account: each predicate has its facts in the order of time. */
 async function ofPredicates(question: Question, subject: string | undefined): Promise<readonly RawBuilder<unknown>[]> {
-  const { sight, filter } = question;
-  const owner = subject === undefined ? sql`f.account_id = ${sight.accountId}` : sql`f.subject_id = ${subject}`;
+  const { visibility, filter } = question;
+  const owner = subject === undefined ? sql`f.account_id = ${visibility.accountId}` : sql`f.subject_id = ${subject}`;
   const known = filter.predicate === undefined ? await predicatesOf(question, owner) : [filter.predicate];
   return known.map((predicate) => {
     const isOne = sql`${owner} and f.predicate = ${predicate}`;
@@ -174,12 +174,12 @@ function latestOf(question: Question, where: RawBuilder<unknown>): RawBuilder<un
     where ${isBefore(question, "part") ?? sql`true`}`;
 }
 
-function isAsked({ on, sight, filter }: Question): RawBuilder<SqlBool> {
+function isAsked({ on, visibility, filter }: Question): RawBuilder<SqlBool> {
   return all([
     when(filter.asOf, (time) => sql`f.valid_from <= ${time}`),
     when(filter.knownAt, (time) => sql`f.recorded_at <= ${time}`),
-    isOf(sight.accountId, "f.account_id"),
-    isOfSeen(on, sight, "f.log_id"),
+    isOf(visibility.accountId, "f.account_id"),
+    isOfVisible(on, visibility, "f.log_id"),
   ]);
 }
 
@@ -192,12 +192,12 @@ function isBefore({ before }: Question, table: "f" | "part"): RawBuilder<unknown
 }
 
 /** When the next fact of the same subject and predicate begins that is seen and was known; an entity is one account's. */
-function nextOf({ on, sight, filter }: Question): RawBuilder<unknown> {
+function nextOf({ on, visibility, filter }: Question): RawBuilder<unknown> {
   return sql`(select n.valid_from from facts as n where ${all([
     sql`n.subject_id = f.subject_id and n.predicate = f.predicate`,
     sql`(n.valid_from, n.log_id, n.position) > (f.valid_from, f.log_id, f.position)`,
     when(filter.knownAt, (time) => sql`n.recorded_at <= ${time}`),
-    isOfSeen(on, sight, "n.log_id"),
+    isOfVisible(on, visibility, "n.log_id"),
   ])} order by n.valid_from, n.log_id, n.position limit 1)`;
 }
 

@@ -40,7 +40,7 @@ import type {
 import { previewDeletion } from "./preview.ts";
 import { searchLogs } from "./search.ts";
 import { createSharedWrites } from "./shared-writes.ts";
-import { sightOf } from "./sight.ts";
+import { visibilityFilterOf } from "./visibility-filter.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
 export { type RemovedRows, removeAllLogs, removeLogs } from "./delete-logs.ts";
@@ -141,7 +141,7 @@ export async function openLogs(deps: {
   await erasure.start();
   const extraction = createExtraction({ ...all, extractor });
   const deletion = createDeletion({ ...all, extraction });
-  const see = (caller: LogsCaller) => sightOf(all, caller);
+  const see = (caller: LogsCaller) => visibilityFilterOf(all, caller);
   /** Its failures are the entries' own, or the store's, which the next call meets too. */
   const wake = (): void => {
     extraction

@@ -3,7 +3,7 @@ import { logNotFound } from "./errors.ts";
 import { findFacts } from "./facts.ts";
 import { bodyOfRow, findRow, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
-import type { Sight } from "./sight.ts";
+import type { VisibilityFilter } from "./visibility-filter.ts";
 
 const maxFacts = 1_000;
 
@@ -11,8 +11,8 @@ const maxFacts = 1_000;
  * An entry with what was derived from it.
  * @throws PosternError `log_not_found`
  */
-export async function readLog(on: LogsDatabase, sight: Sight, logId: string): Promise<LogDetail> {
-  const row = await findRow(on, sight, logId);
+export async function readLog(on: LogsDatabase, visibility: VisibilityFilter, logId: string): Promise<LogDetail> {
+  const row = await findRow(on, visibility, logId);
   if (row === null) throw logNotFound();
   const episode = await on.db
     .selectFrom("episodes")
@@ -24,9 +24,9 @@ export async function readLog(on: LogsDatabase, sight: Sight, logId: string): Pr
         .as("chunks"),
     ])
     .where("log_id", "=", logId)
-    .where("account_id", "=", sight.accountId)
+    .where("account_id", "=", visibility.accountId)
     .executeTakeFirst();
-  const { facts } = await findFacts(on, sight, { logId, limit: maxFacts });
+  const { facts } = await findFacts(on, visibility, { logId, limit: maxFacts });
   const entities = new Map<string, LogEntity>();
   for (const { subject, object } of facts) {
     for (const entity of object === null ? [subject] : [subject, object]) entities.set(entity.entityId, entity);

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
 import { z } from "zod";
 import type { ListLogsInput, LogPage } from "../wire/logs.ts";
-import { amongOf, isAmong } from "./among.ts";
 import { cursorOf, cursorText, readCursor } from "./cursor.ts";
+import { entryFilterFor, matchesEntry } from "./entry-filter.ts";
 import { entryColumns, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
 import type { NamesOf } from "./ports.ts";
-import type { Sight } from "./sight.ts";
+import type { VisibilityFilter } from "./visibility-filter.ts";
 
 const defaultLimit = 50;
 /** When the last entry was, and its id. */
@@ -18,16 +18,16 @@ const placeSchema = z.tuple([z.int(), cursorText]);
  */
 export async function listLogs(
   on: LogsDatabase & { readonly namesOf: NamesOf },
-  sight: Sight,
+  visibility: VisibilityFilter,
   { limit = defaultLimit, cursor, ...filter }: ListLogsInput,
 ): Promise<LogPage> {
-  const among = await amongOf(on, sight, filter);
+  const entries = await entryFilterFor(on, visibility, filter);
   const before = cursor === undefined ? null : readCursor(cursor, placeSchema);
   const rows = await on.db
     .selectFrom("log_entries")
     .select(entryColumns)
-    .where("account_id", "=", sight.accountId)
-    .where(isAmong(on, among))
+    .where("account_id", "=", visibility.accountId)
+    .where(matchesEntry(on, entries))
     .$if(before !== null, (query) =>
       query.where(sql<boolean>`(observed_at, log_id) < (cast(${before?.[0]} as bigint), ${before?.[1]})`),
     )

@@ -8,7 +8,7 @@ import { turnSchema } from "../wire/turn.ts";
 import { type LogsDatabase, numbersIn } from "./logs-database.ts";
 import { logsQuery } from "./logs-query.ts";
 import type { LogBody, LogContext } from "./rules.ts";
-import { isSeen, type Sight } from "./sight.ts";
+import { isVisible, type VisibilityFilter } from "./visibility-filter.ts";
 
 /** A row of `log_entries`. */
 export type LogRow = Selectable<Tables["log_entries"]>;
@@ -92,13 +92,13 @@ export async function insertEntry(on: LogsDatabase, row: LogRow, turns: readonly
 }
 
 /** An entry that is seen; null when there is none, it is another's or it is hidden: the store is asked the same in all three. */
-export async function findRow(on: LogsDatabase, sight: Sight, logId: string): Promise<LogRow | null> {
+export async function findRow(on: LogsDatabase, visibility: VisibilityFilter, logId: string): Promise<LogRow | null> {
   const row = await on.db
     .selectFrom("log_entries")
     .selectAll()
     .where("log_id", "=", logId)
-    .where("account_id", "=", sight.accountId)
-    .where(isSeen(on, sight))
+    .where("account_id", "=", visibility.accountId)
+    .where(isVisible(on, visibility))
     .executeTakeFirst();
   return row ?? null;
 }

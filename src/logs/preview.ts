@@ -3,7 +3,7 @@ import type { DeletionPreview } from "../wire/logs.ts";
 import { logNotFound } from "./errors.ts";
 import { findRow } from "./log-rows.ts";
 import { isOf, type LogsDatabase, textsOf } from "./logs-database.ts";
-import { isOfSeen, type Sight } from "./sight.ts";
+import { isOfVisible, type VisibilityFilter } from "./visibility-filter.ts";
 
 /** What goes with entries, as far as it is seen, and what of theirs stays. */
 export interface Share {
@@ -21,9 +21,13 @@ export interface Share {
  * What a deletion would remove now, and what would stay.
  * @throws PosternError `log_not_found`
  */
-export async function previewDeletion(on: LogsDatabase, sight: Sight, logId: string): Promise<DeletionPreview> {
-  if ((await findRow(on, sight, logId)) === null) throw logNotFound();
-  const { episodes, facts, statements, entities, said, named } = await shareOf(on, sight, [logId]);
+export async function previewDeletion(
+  on: LogsDatabase,
+  visibility: VisibilityFilter,
+  logId: string,
+): Promise<DeletionPreview> {
+  if ((await findRow(on, visibility, logId)) === null) throw logNotFound();
+  const { episodes, facts, statements, entities, said, named } = await shareOf(on, visibility, [logId]);
   return {
     logId,
     removed: { episode: episodes > 0, statements, entities, facts },
@@ -32,10 +36,14 @@ export async function previewDeletion(on: LogsDatabase, sight: Sight, logId: str
 }
 
 /** Counts what entries say, and what no other entry that is seen says: what is hidden is as if it were not there. */
-export async function shareOf(on: LogsDatabase, sight: Sight, logIds: readonly string[]): Promise<Share> {
-  const { accountId } = sight;
+export async function shareOf(
+  on: LogsDatabase,
+  visibility: VisibilityFilter,
+  logIds: readonly string[],
+): Promise<Share> {
+  const { accountId } = visibility;
   const ids = textsOf(on.dialect, logIds);
-  const others = sql`f.log_id not in (select log_id from ids) and ${isOfSeen(on, sight, "f.log_id")}`;
+  const others = sql`f.log_id not in (select log_id from ids) and ${isOfVisible(on, visibility, "f.log_id")}`;
   const { rows } = await sql<Share>`
     with ids(log_id) as ${ids},
     said as (select distinct statement_id from facts where log_id in (select log_id from ids) and ${isOf(accountId)}),

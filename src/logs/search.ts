@@ -1,10 +1,10 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LogHit, LogSearch, SearchLogsInput } from "../wire/logs.ts";
-import { type Among, amongOf, isAll, isAmong, isPieceAmong } from "./among.ts";
+import { type EntryFilter, entryFilterFor, isAll, matchesEntry, matchesPosting } from "./entry-filter.ts";
 import { type EntryRow, entryColumns, toEntry } from "./log-rows.ts";
 import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import type { NamesOf, SearchTerm, SearchText } from "./ports.ts";
-import type { Sight } from "./sight.ts";
+import type { VisibilityFilter } from "./visibility-filter.ts";
 
 const defaultLimit = 20;
 /** Of a word that occurs in more pieces than this only the newest are looked at: it says little, and they are likely what is meant. */
@@ -42,14 +42,14 @@ interface Found {
  */
 export async function searchLogs(
   on: LogsDatabase & { readonly searchText: SearchText; readonly namesOf: NamesOf },
-  sight: Sight,
+  visibility: VisibilityFilter,
   { q, limit = defaultLimit, ...filter }: SearchLogsInput,
 ): Promise<LogSearch> {
-  const among = await amongOf(on, sight, filter);
+  const entries = await entryFilterFor(on, visibility, filter);
   const terms = on.searchText.terms(q).slice(0, maxTerms);
   const found: Found[] = [];
   for (const term of terms) {
-    const one = await findTerm(on, among, term);
+    const one = await findTerm(on, entries, term);
     if (one === null) return { hits: [], hasMore: false, partial: false };
     found.push(one);
   }
@@ -61,18 +61,18 @@ export async function searchLogs(
   const ranked = [...candidates.values()].toSorted(
     (one, other) => other.score - one.score || other.newest - one.newest,
   );
-  return showHits(on, { among, terms, ranked, limit, cut: first.cut });
+  return showHits(on, { entries, terms, ranked, limit, cut: first.cut });
 }
 
 /** The pieces of a term's rarest word; null when one of its words occurs nowhere. */
-async function findTerm(on: LogsDatabase, among: Among, term: SearchTerm): Promise<Found | null> {
+async function findTerm(on: LogsDatabase, entries: EntryFilter, term: SearchTerm): Promise<Found | null> {
   const words: (readonly number[])[] = [];
   let best: Pick<Found, "pieces" | "cut"> | null = null;
   for (const [at, word] of term.words.entries()) {
-    const ids = await wordIds(on, among, { word, prefix: term.prefix && at === term.words.length - 1 });
+    const ids = await wordIds(on, entries, { word, prefix: term.prefix && at === term.words.length - 1 });
     if (ids.length === 0) return null;
     words.push(ids);
-    const pieces = await piecesOf(on, among, ids);
+    const pieces = await piecesOf(on, entries, ids);
     if (best === null || pieces.pieces.size < best.pieces.size) best = pieces;
   }
   return best === null ? null : { term, words, ...best };
@@ -80,16 +80,16 @@ async function findTerm(on: LogsDatabase, among: Among, term: SearchTerm): Promi
 
 async function wordIds(
   on: LogsDatabase,
-  among: Among,
+  entries: EntryFilter,
   { word, prefix }: { readonly word: string; readonly prefix: boolean },
 ): Promise<readonly number[]> {
   const rows = await on.db
     .selectFrom("log_words")
     .select("word_id")
-    .where("account_id", "=", among.accountId)
-    .$if(prefix && !isAll(among), (query) =>
+    .where("account_id", "=", entries.accountId)
+    .$if(prefix && !isAll(entries), (query) =>
       query.where(sql<boolean>`exists (select 1 from log_postings as p where p.word_id = log_words.word_id
-        and ${isPieceAmong(on, among)})`),
+        and ${matchesPosting(on, entries)})`),
     )
     .$if(!prefix, (query) => query.where("word", "=", word))
     .$if(prefix, (query) => query.where("word", ">=", word).where("word", "<", `${word}\u{10ffff}`))
@@ -101,7 +101,7 @@ async function wordIds(
 
 async function piecesOf(
   on: LogsDatabase,
-  among: Among,
+  entries: EntryFilter,
   ids: readonly number[],
 ): Promise<Pick<Found, "pieces" | "cut">> {
   const pieces = new Map<number, number>();
@@ -110,7 +110,7 @@ async function piecesOf(
       .selectFrom("log_postings as p")
       .select(["chunk_id", "occurrences"])
       .where("word_id", "=", id)
-      .$if(!isAll(among), (query) => query.where(isPieceAmong(on, among)))
+      .$if(!isAll(entries), (query) => query.where(matchesPosting(on, entries)))
       .orderBy("chunk_id", "desc")
       .limit(maxPieces + 1)
       .execute();
@@ -175,14 +175,14 @@ function wordList(ids: readonly number[]): RawBuilder<unknown> {
 async function showHits(
   on: LogsDatabase & { readonly searchText: SearchText },
   asked: {
-    readonly among: Among;
+    readonly entries: EntryFilter;
     readonly terms: readonly SearchTerm[];
     readonly ranked: readonly Candidate[];
     readonly limit: number;
     readonly cut: boolean;
   },
 ): Promise<LogSearch> {
-  const { among, terms, ranked, limit } = asked;
+  const { entries, terms, ranked, limit } = asked;
   const hasPhrase = terms.some(({ words }) => words.length > 1);
   const hits: LogHit[] = [];
   let read = 0;
@@ -190,7 +190,7 @@ async function showHits(
   while (at < ranked.length && hits.length <= limit && read < maxReadCharacters) {
     const some = ranked.slice(at, at + limit + 1);
     at += some.length;
-    const shown = await readEntries(on, among, some);
+    const shown = await readEntries(on, entries, some);
     for (const { row, text } of shown) {
       read += text.length;
       const places = on.searchText.places(text, terms);
@@ -206,7 +206,7 @@ async function showHits(
 /** Entries with their text, in the order in which they are given. */
 async function readEntries(
   on: LogsDatabase,
-  among: Among,
+  entries: EntryFilter,
   some: readonly Candidate[],
 ): Promise<readonly { readonly row: EntryRow; readonly text: string }[]> {
   const { db, dialect } = on;
@@ -214,8 +214,8 @@ async function readEntries(
   const rows = await db
     .selectFrom("log_entries")
     .select(entryColumns)
-    .where(isOf(among.accountId))
-    .where(isAmong(on, among))
+    .where(isOf(entries.accountId))
+    .where(matchesEntry(on, entries))
     .where("log_id", "in", textsOf(dialect, ids))
     .execute();
   const chunks = await db

@@ -7,7 +7,7 @@ import { checkSight, corpora, createWorld } from "../../test/support/log-oracle.
 import { addAccount, callOf, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
 import { suiteSeed } from "../../test/support/suite-seed.ts";
 import type { LogsCaller } from "./index.ts";
-import { sightOf } from "./sight.ts";
+import { visibilityFilterOf } from "./visibility-filter.ts";
 
 describeOnBothStores("who is limited to folders", (openStore) => {
   test("is told what a store tells that has only what is of them, whatever else there is", {
@@ -109,15 +109,18 @@ describeOnBothStores("of very many directories", (openStore) => {
       select item.value->>0, ${me}, 'api', item.value->>0, 'text', '', '{}', 1, 1, 'ready' from ${rows}`.execute(
       store.db,
     );
-    const sight = (visible: (dir: string) => boolean, folders: readonly string[] | null = null) =>
-      sightOf({ ...store, visibleAmong: async (some) => new Set(some.filter(visible)) }, { accountId: me, folders });
-    expect(await sight(() => true)).toEqual({ accountId: me, dirs: null, placeless: true });
-    expect((await sight((dir) => dir !== "/code/020002")).dirs).toHaveLength(10_000);
-    expect((await sight((dir) => dir >= "/code/020000")).dirs).toEqual([
+    const visibility = (visible: (dir: string) => boolean, folders: readonly string[] | null = null) =>
+      visibilityFilterOf(
+        { ...store, visibleAmong: async (some) => new Set(some.filter(visible)) },
+        { accountId: me, folders },
+      );
+    expect(await visibility(() => true)).toEqual({ accountId: me, dirs: null, placeless: true });
+    expect((await visibility((dir) => dir !== "/code/020002")).dirs).toHaveLength(10_000);
+    expect((await visibility((dir) => dir >= "/code/020000")).dirs).toEqual([
       "/code/020000",
       "/code/020001",
       "/code/020002",
     ]);
-    expect((await sight((dir) => dir >= "/code/020000", ["/code"])).placeless).toBe(false);
+    expect((await visibility((dir) => dir >= "/code/020000", ["/code"])).placeless).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import type { HookClaim } from "../agents/index.ts";
 import { dialogIdOf, isAbout, type PermissionAnswer, toHookDecision } from "../agents/index.ts";
-import { oneAtATime } from "../core/again.ts";
 import type { ChangeSignal } from "../core/change-signal.ts";
+import { oneAtATime } from "../core/coalesce.ts";
 import type { TranscriptSummary } from "../transcripts/index.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import {
@@ -13,19 +13,19 @@ import {
   type Observation,
   type OpenPermission,
 } from "./activity.ts";
-import { AgentWord } from "./agent-word.ts";
+import { AgentStateReader } from "./agent-state-reader.ts";
 import { catchUp } from "./catch-up.ts";
 import { DialogDesk } from "./dialog-desk.ts";
 import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
-import { MoveWatch } from "./move-watch.ts";
 import { Outbox } from "./outbox.ts";
 import type { OutboxView } from "./outbox-view.ts";
-import { PermissionDesk } from "./permission-desk.ts";
+import { PendingPermissions } from "./pending-permissions.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
 import { ScreenWatch } from "./screen-watch.ts";
+import { SessionSwitchDetector } from "./session-switch-detector.ts";
 import { limitIsOver } from "./status.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { transcriptNews } from "./transcript-news.ts";
@@ -57,15 +57,15 @@ const dialogLagMs = 2_000;
 export class ActivityWatch {
   readonly outbox: Outbox;
   /** Which permissions can be answered from here. */
-  readonly desk: PermissionDesk;
+  readonly pendingPermissions: PendingPermissions;
   /** Asks what tells nothing by itself: the agent's own files, and its screen. */
   readonly look = oneAtATime(() => this.#look());
   readonly #deps: LiveSessionDeps;
   readonly #input: ActivityWatchInput;
-  readonly #agent: AgentWord;
+  readonly #agent: AgentStateReader;
   readonly #transcript: TranscriptFollower;
   readonly #reports: HookReports;
-  readonly #moves: MoveWatch;
+  readonly #moves: SessionSwitchDetector;
   readonly #dialogs: DialogDesk;
   readonly #screen: ScreenWatch;
   #unwatchState = (): void => undefined;
@@ -90,9 +90,13 @@ export class ActivityWatch {
       onChange: () => this.#onTranscript(),
       onError: (error) => onError(error, "cannot follow a transcript"),
     });
-    this.desk = new PermissionDesk({ ...deps, changes: input.changes, limitMs: deps.permissionAnswerMs });
-    this.#agent = new AgentWord({ ...deps, ...input, transcript: this.#transcript });
-    this.#moves = new MoveWatch({ ...deps, ...input, onDue: () => this.#lookSoon() });
+    this.pendingPermissions = new PendingPermissions({
+      ...deps,
+      changes: input.changes,
+      limitMs: deps.permissionAnswerMs,
+    });
+    this.#agent = new AgentStateReader({ ...deps, ...input, transcript: this.#transcript });
+    this.#moves = new SessionSwitchDetector({ ...deps, ...input, onDue: () => this.#lookSoon() });
     this.#dialogs = new DialogDesk({ ...deps, ...input });
     this.#screen = new ScreenWatch({ ...deps, ...input });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
@@ -137,8 +141,8 @@ export class ActivityWatch {
     const dialogIsDue = this.#deps.clock.now() - Date.parse(askedAt) > dialogLagMs;
     const dialogIsOpen = told?.activity === "needs_permission" || told?.activity === "needs_answer";
     if (told !== null && !dialogIsOpen && dialogIsDue) return false;
-    const taken = this.desk.isAnswerable(permissionId)
-      ? await this.desk.decide(permissionId, toHookDecision(kind, answer))
+    const taken = this.pendingPermissions.isAnswerable(permissionId)
+      ? await this.pendingPermissions.decide(permissionId, toHookDecision(kind, answer))
       : await this.#decideOnScreen(permissionId, answer);
     if (taken) await this.#observe({ kind: "permission_answered", permissionId, decision: answer.decision });
     return taken;
@@ -146,13 +150,13 @@ export class ActivityWatch {
 
   /** Whether the decision can be given: to the hook that waits for it, or in the dialog on the screen. */
   isAnswerable(permissionId: string): boolean {
-    return this.desk.isAnswerable(permissionId) || this.#onScreen(permissionId) !== null;
+    return this.pendingPermissions.isAnswerable(permissionId) || this.#onScreen(permissionId) !== null;
   }
 
   /** The permission, when its hook has gone and its dialog stands on the screen; of several that may be meant, none. */
   #onScreen(permissionId: string): OpenPermission | null {
-    if (this.desk.isLeftToViewers) return null;
-    const left = this.#state.permissions.filter((open) => !this.desk.isAnswerable(open.permissionId));
+    if (this.pendingPermissions.isLeftToViewers) return null;
+    const left = this.#state.permissions.filter((open) => !this.pendingPermissions.isAnswerable(open.permissionId));
     const only = this.#screen.askedAmong(left);
     return only?.permissionId === permissionId ? only : null;
   }
@@ -258,7 +262,7 @@ export class ActivityWatch {
     this.#state = nextActivity(before, event, line ?? { at: this.#deps.clock.now(), permissionId: "" });
     if (event.kind === "prompt_submitted") this.#transcript.markPrompt(line?.at ?? 0);
     this.#input.onMoved(line?.at ?? null);
-    this.desk.update(this.#state.permissions);
+    this.pendingPermissions.update(this.#state.permissions);
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
     if (taken !== null) {
       this.#turnsBefore = this.#transcript.turnsWhenIdle;
@@ -329,7 +333,7 @@ export class ActivityWatch {
       await this.#transcript.refresh();
       await this.#onTranscript();
     }
-    const held = this.#state.permissions.some(({ permissionId }) => this.desk.isAnswerable(permissionId));
+    const held = this.#state.permissions.some(({ permissionId }) => this.pendingPermissions.isAnswerable(permissionId));
     const asked = { restingMs: this.#restingMs, held };
     for (const event of await this.#agent.news(this.#state, asked)) await this.#observe(event);
     if (this.outbox.unsettled) await this.#transcript.refresh();
@@ -339,7 +343,9 @@ export class ActivityWatch {
   }
 
   async #lookAtScreen(): Promise<void> {
-    const left = this.#state.permissions.some(({ permissionId }) => !this.desk.isAnswerable(permissionId));
+    const left = this.#state.permissions.some(
+      ({ permissionId }) => !this.pendingPermissions.isAnswerable(permissionId),
+    );
     if (left && (await this.#screen.hasNewDialog())) this.#input.changes.notify();
     const pending = this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
     for (const event of await this.#screen.news(this.#state, { pending })) await this.#observe(event);
@@ -361,7 +367,7 @@ export class ActivityWatch {
   /** The last hooks and lines of a process that has ended. */
   async readLast(): Promise<void> {
     await this.#reports.drain();
-    this.desk.dismissAll();
+    this.pendingPermissions.dismissAll();
     await this.#findTranscript();
     await this.#transcript.refresh();
   }
@@ -369,7 +375,7 @@ export class ActivityWatch {
   async close(): Promise<void> {
     this.#unwatchState();
     this.#moves.close();
-    this.desk.close();
+    this.pendingPermissions.close();
     this.#transcript.close();
     await this.#reports.close();
   }

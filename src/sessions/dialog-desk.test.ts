@@ -22,7 +22,7 @@ function terminal(dialogs: readonly (readonly string[])[], { drops = 0 } = {}) {
     sleep: async (ms: number) => void (now += ms),
     after: () => () => undefined,
   };
-  const desk = new DialogDesk({
+  const pendingPermissions = new DialogDesk({
     terminalId: "t",
     clock,
     host: {
@@ -43,7 +43,8 @@ function terminal(dialogs: readonly (readonly string[])[], { drops = 0 } = {}) {
     },
     template: { readDialog: () => current() },
   });
-  const choose = (title: string, index: number) => desk.press((dialog) => (dialog.title === title ? index : null));
+  const choose = (title: string, index: number) =>
+    pendingPermissions.press((dialog) => (dialog.title === title ? index : null));
   return { choose, taken, keys, next: () => void (at += 1), onWrite: (task: () => void) => void (beforeWrite = task) };
 }
 

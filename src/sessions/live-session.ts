@@ -9,7 +9,7 @@ import { ActivityWatch, type WrittenLimits } from "./activity-watch.ts";
 import { Identity } from "./identity.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import type { Outbox } from "./outbox.ts";
-import type { SessionTeller } from "./session-events.ts";
+import type { SessionPublisher } from "./session-events.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { composerText } from "./submit.ts";
 
@@ -27,7 +27,7 @@ export class LiveSession {
   readonly #deps: LiveSessionDeps;
   readonly #identity: Identity;
   readonly #watch: ActivityWatch;
-  readonly #teller: SessionTeller;
+  readonly #publisher: SessionPublisher;
   #exit: TerminalExit | "unknown" | null = null;
   #begun: Promise<void> | null = null;
   #ending: Promise<void> | null = null;
@@ -42,7 +42,7 @@ export class LiveSession {
     this.pid = input.pid;
     const changes = createChangeSignal(deps.clock);
     const notify = (): void => {
-      this.#teller.look();
+      this.#publisher.look();
       changes.notify();
     };
     this.changes = { ...changes, notify };
@@ -53,9 +53,9 @@ export class LiveSession {
       changes: this.changes,
       isGone: () => this.#exit !== null,
       onError: (error, message) => this.#report(error, message),
-      onMoved: (at) => this.#teller.moved(at),
+      onMoved: (at) => this.#publisher.moved(at),
     });
-    this.#teller = deps.events.tell(this, input.origin);
+    this.#publisher = deps.events.tell(this, input.origin);
   }
 
   get record(): SessionRecord {
@@ -106,7 +106,7 @@ export class LiveSession {
    * come. Counted: it goes off when all who turned it on have turned it off.
    */
   askInTerminal(on: boolean): void {
-    this.#watch.desk.askInTerminal(on);
+    this.#watch.pendingPermissions.askInTerminal(on);
   }
 
   /** What was typed into the composer of an agent that rests, and by nobody from here; "" for nothing, and where it cannot be read. */
@@ -122,9 +122,9 @@ export class LiveSession {
   }
 
   async #begin(): Promise<void> {
-    await this.#teller.begin();
+    await this.#publisher.begin();
     await this.#watch.begin();
-    this.#teller.caughtUp();
+    this.#publisher.caughtUp();
     this.#tick();
   }
 
@@ -132,7 +132,7 @@ export class LiveSession {
     if (this.#closed || this.#exit !== null) return;
     const look = this.#watch.needsLook ? this.#watch.look() : Promise.resolve();
     void look
-      .then(() => this.#teller.look())
+      .then(() => this.#publisher.look())
       .catch((error: unknown) => this.#report(error, "cannot look after a session"))
       .finally(() => {
         if (!this.#closed && this.#exit === null) this.#cancelTick = this.#deps.clock.after(tickMs, () => this.#tick());
@@ -163,7 +163,7 @@ export class LiveSession {
     try {
       await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
       await this.outbox.onEnded();
-      await this.#teller.ending();
+      await this.#publisher.ending();
       await this.#identity.patch({
         terminalId: null,
         exitCode: exit?.exitCode ?? null,
@@ -172,7 +172,7 @@ export class LiveSession {
         lastScreen: this.transcriptSummary === null || this.state.promptsTaken === 0 ? lastScreen : null,
         updatedAt: this.#deps.clock.now(),
       });
-      this.#teller.ended();
+      this.#publisher.ended();
     } finally {
       await this.close();
     }
@@ -188,7 +188,7 @@ export class LiveSession {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#teller.close();
+    this.#publisher.close();
     this.#cancelTick();
     await this.#watch.close();
     this.changes.notify();

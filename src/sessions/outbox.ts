@@ -5,7 +5,7 @@ import type { OutboxPrompt, OutboxTerminal, OutboxView, PromptProgress, SentProm
 import type { PromptQueue } from "./prompt-queue.ts";
 import { commandIn } from "./prompt-text.ts";
 import { containsPrompt, samePrompt } from "./same-prompt.ts";
-import { composerHolds, takeOut } from "./submit.ts";
+import { clearComposer, composerHolds } from "./submit.ts";
 
 // Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated for a TUI that swallowed it.
 const enterAgainMs = 3_000;
@@ -164,7 +164,7 @@ export class Outbox {
     // Of a prompt, its turn in the transcript has the last word.
     if ((typed !== "lost" && typed !== "held") || this.#canConfirm(text)) return;
     // It stays in the composer, where the next one would be typed behind it.
-    const certain = typed === "lost" || (await takeOut(this.#deps, this.#terminal, { text }));
+    const certain = typed === "lost" || (await clearComposer(this.#deps, this.#terminal, { text }));
     await this.#settle(promptId, certain ? "lost" : "unknown");
   }
 
@@ -289,7 +289,8 @@ export class Outbox {
       return;
     }
     if (age > typedLostMs) {
-      const takenOut = !(await this.#view.wasTaken(sent.text)) && (await takeOut(this.#deps, this.#terminal, sent));
+      const takenOut =
+        !(await this.#view.wasTaken(sent.text)) && (await clearComposer(this.#deps, this.#terminal, sent));
       return this.#giveUp(sent, takenOut ? "lost" : "unknown");
     }
     const held = await composerHolds(this.#deps, this.#terminal, sent);

@@ -13,30 +13,30 @@ import { initialActivity } from "./activity.ts";
 
 test("a session's life is told step by step, and nothing twice", async () => {
   const all = setUpTold();
-  const teller = all.events.tell(all.session, "launched");
-  await teller.begin();
+  const publisher = all.events.tell(all.session, "launched");
+  await publisher.begin();
   expect(all.news()).toMatchObject([
     { kind: "session.created", sessionId: "s1", status: "initializing", activity: "starting", replaces: null },
   ]);
   const at = clock.now();
-  all.move(teller, working, at);
+  all.move(publisher, working, at);
   expect(all.kinds()).toEqual(["session.status", "session.activity working"]);
-  teller.look();
+  publisher.look();
   expect(all.kinds()).toEqual([]);
   const permissions = [permission("p1")];
-  all.move(teller, { activity: "needs_permission", permissions }, at + 1);
+  all.move(publisher, { activity: "needs_permission", permissions }, at + 1);
   const asked = all.news();
   expect(asked).toMatchObject([
     { kind: "session.permission_asked", permissionId: "p1", tool: "Bash" },
     { kind: "session.activity", activity: "needs_permission", previous: "working" },
   ]);
   expect(JSON.stringify(asked)).not.toContain("secret");
-  all.move(teller, { ...idle, permissions: [] }, at + 2);
+  all.move(publisher, { ...idle, permissions: [] }, at + 2);
   expect(all.kinds()).toEqual(["session.turn_ended", "session.activity idle"]);
-  await teller.ending();
+  await publisher.ending();
   all.session.record = recordOf({ exitCode: 0, transcriptPath: "/t", terminalId: null });
   all.session.transcriptSummary = transcriptOf("ended");
-  teller.ended();
+  publisher.ended();
   expect(all.news()).toMatchObject([
     { kind: "session.exited", exitCode: 0, status: "completed" },
     { kind: "session.status", status: "completed", previous: "running" },
@@ -49,29 +49,29 @@ test("a session's life is told step by step, and nothing twice", async () => {
 
 test("two turns that ended between two looks are two", async () => {
   const all = setUpTold();
-  const teller = all.events.tell(all.session, "launched");
-  await teller.begin();
+  const publisher = all.events.tell(all.session, "launched");
+  await publisher.begin();
   all.kinds();
-  all.move(teller, { ...working, turnRuns: false, activity: "idle", turnsEnded: 2 }, clock.now());
+  all.move(publisher, { ...working, turnRuns: false, activity: "idle", turnsEnded: 2 }, clock.now());
   expect(all.kinds().filter((kind) => kind === "session.turn_ended")).toHaveLength(2);
 });
 
 test("after a restart, reports that were told already are passed over, and what came meanwhile is told", async () => {
   const { memos, at } = await inTurn();
   const all = setUpTold(memos);
-  const teller = all.events.tell(all.session, "found");
-  await teller.begin();
-  all.move(teller, { started: true, activity: "idle" }, at - 1);
-  all.move(teller, working, at);
+  const publisher = all.events.tell(all.session, "found");
+  await publisher.begin();
+  all.move(publisher, { started: true, activity: "idle" }, at - 1);
+  all.move(publisher, working, at);
   expect(all.kinds()).toEqual([]);
-  all.move(teller, idle, at + 1_000);
+  all.move(publisher, idle, at + 1_000);
   expect(all.news()).toMatchObject([
     { kind: "session.turn_ended", at: new Date(at + 1_000).toISOString() },
     { kind: "session.activity", activity: "idle" },
   ]);
-  all.move(teller, { ...working, promptsTaken: 2 }, at + 2_000);
-  all.move(teller, { ...idle, turnsEnded: 2 }, at + 3_000);
-  teller.caughtUp();
+  all.move(publisher, { ...working, promptsTaken: 2 }, at + 2_000);
+  all.move(publisher, { ...idle, turnsEnded: 2 }, at + 3_000);
+  publisher.caughtUp();
   expect(all.kinds()).toEqual(["session.activity working", "session.turn_ended", "session.activity idle"]);
 });
 
@@ -79,13 +79,13 @@ test("a second restart tells nothing of what the first has told", async () => {
   const { memos, at } = await inTurn();
   for (const expected of [["session.turn_ended", "session.activity idle"], []]) {
     const all = setUpTold(memos);
-    const teller = all.events.tell(all.session, "found");
-    await teller.begin();
-    all.move(teller, working, at);
-    all.move(teller, idle, at + 1_000);
-    teller.caughtUp();
+    const publisher = all.events.tell(all.session, "found");
+    await publisher.begin();
+    all.move(publisher, working, at);
+    all.move(publisher, idle, at + 1_000);
+    publisher.caughtUp();
     expect(all.kinds()).toEqual(expected);
-    teller.close();
+    publisher.close();
   }
 });
 
@@ -93,18 +93,18 @@ test("an end that the transcript told first is not told again by the report that
   const { memos, at } = await inTurn();
   for (const late of [false, true]) {
     const all = setUpTold(memos);
-    const teller = all.events.tell(all.session, "found");
-    await teller.begin();
-    all.move(teller, working, at);
-    if (late) all.move(teller, idle, at + 1);
-    teller.caughtUp();
+    const publisher = all.events.tell(all.session, "found");
+    await publisher.begin();
+    all.move(publisher, working, at);
+    if (late) all.move(publisher, idle, at + 1);
+    publisher.caughtUp();
     if (!late) {
       all.session.state = { ...all.session.state, ...idle };
-      teller.moved(null);
-      teller.look();
+      publisher.moved(null);
+      publisher.look();
     }
     expect(all.kinds()).toEqual(late ? [] : ["session.turn_ended", "session.activity idle"]);
-    teller.close();
+    publisher.close();
   }
 });
 
@@ -117,12 +117,12 @@ test("a turn that was told to run and was ended by no report is told as ended, u
     const all = setUpTold(memos);
     all.session.state = { ...initialActivity, activity: "idle", started: true };
     all.session.transcriptSummary = transcriptOf(kind);
-    const teller = all.events.tell(all.session, "found");
-    await teller.begin();
-    teller.caughtUp();
+    const publisher = all.events.tell(all.session, "found");
+    await publisher.begin();
+    publisher.caughtUp();
     expect(all.kinds()).toEqual(expected);
     all.session.transcriptSummary = transcriptOf("ended");
-    teller.look();
+    publisher.look();
     expect(all.kinds(), "told when the transcript has its end").toEqual(kind === "open" ? ["session.turn_ended"] : []);
   }
 });
@@ -134,33 +134,33 @@ test("a permission that is still open after a restart is not told again, a new o
   const at = clock.now();
   before.move(first, { ...working, activity: "needs_permission", permissions: [permission("p1")] }, at);
   const all = setUpTold(before.memos);
-  const teller = all.events.tell(all.session, "found");
-  await teller.begin();
+  const publisher = all.events.tell(all.session, "found");
+  await publisher.begin();
   const permissions = [permission("p1"), permission("p2")];
-  all.move(teller, { ...working, activity: "needs_permission", permissions }, at + 1);
-  teller.caughtUp();
+  all.move(publisher, { ...working, activity: "needs_permission", permissions }, at + 1);
+  publisher.caughtUp();
   expect(all.news()).toMatchObject([{ kind: "session.permission_asked", permissionId: "p2" }]);
 });
 
 test("an agent that chooses its own id is told of under it, with the stand-in named", async () => {
   const all = setUpTold();
   all.session.provisional = true;
-  const teller = all.events.tell(all.session, "launched");
-  await teller.begin();
+  const publisher = all.events.tell(all.session, "launched");
+  await publisher.begin();
   expect(all.kinds()).toEqual([]);
   all.session.record = recordOf({ sessionId: "own", aliases: ["s1"] });
   all.session.provisional = false;
-  teller.look();
+  publisher.look();
   expect(all.news()).toMatchObject([{ kind: "session.created", sessionId: "own", replaces: "s1" }]);
 });
 
 test("an agent that never tells its id is told of all the same, after a while or at its end", async () => {
   const waiting = setUpTold();
   waiting.session.provisional = true;
-  const teller = waiting.events.tell(waiting.session, "launched");
-  await teller.begin();
+  const publisher = waiting.events.tell(waiting.session, "launched");
+  await publisher.begin();
   await clock.advance(15_000);
-  teller.look();
+  publisher.look();
   expect(waiting.news()).toMatchObject([{ kind: "session.created", sessionId: "s1" }]);
   const ending = setUpTold();
   ending.session.provisional = true;
@@ -174,12 +174,12 @@ test("an agent that never tells its id is told of all the same, after a while or
 
 test("a session that goes on with another ends, and the other begins where it was", async () => {
   const all = setUpTold();
-  const teller = all.events.tell(all.session, "launched");
-  await teller.begin();
-  all.move(teller, { ...working, ...idle }, clock.now());
+  const publisher = all.events.tell(all.session, "launched");
+  await publisher.begin();
+  all.move(publisher, { ...working, ...idle }, clock.now());
   all.news();
   all.session.record = recordOf({ sessionId: "s2" });
-  teller.look();
+  publisher.look();
   expect(all.news()).toMatchObject([
     { kind: "session.status", sessionId: "s1", status: "completed", continuedBy: "s2" },
     { kind: "session.created", sessionId: "s2", replaces: "s1", activity: "idle" },
@@ -191,8 +191,8 @@ test("a session that is resumed runs again; it is not created again", async () =
   const all = setUpTold();
   all.session.record = recordOf({ transcriptPath: "/t" });
   all.session.transcriptSummary = transcriptOf("ended");
-  const teller = all.events.tell(all.session, "launched");
-  await teller.begin();
+  const publisher = all.events.tell(all.session, "launched");
+  await publisher.begin();
   expect(all.news()).toMatchObject([
     { kind: "session.status", status: "running", previous: null },
     { kind: "session.activity", activity: "starting", previous: null },
@@ -233,9 +233,9 @@ test.each(["", "{", "null", "[]", '{"status":"dreaming"}', '{"status":"running",
     expect(all.kinds()).toEqual(["session.closed"]);
     expect(all.memos.size).toBe(0);
     all.memos.set("s1", memo);
-    const teller = all.events.tell(all.session, "found");
-    await teller.begin();
-    teller.caughtUp();
+    const publisher = all.events.tell(all.session, "found");
+    await publisher.begin();
+    publisher.caughtUp();
     expect(all.kinds()).toEqual(["session.created"]);
     expect(all.memos.get("s1")).toContain('"through"');
   },

@@ -8,15 +8,15 @@ import {
   type Memo,
   newsOf,
   nothingTold,
+  type PublishedSession,
   parseMemo,
   statusEvent,
-  type ToldSession,
 } from "./session-news.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 
 /** Turns changes of sessions into events, each once, across restarts: what was told is remembered beside the events. */
 export interface SessionEvents {
-  tell(session: ToldSession, origin: "launched" | "found"): SessionTeller;
+  tell(session: PublishedSession, origin: "launched" | "found"): SessionPublisher;
   /** A session was closed; its record says so already. */
   closed(record: SessionRecord): Promise<void>;
   /** Tells how sessions ended that have no process any more, where the last gateway did not come to it. */
@@ -24,10 +24,10 @@ export interface SessionEvents {
 }
 
 /** Tells the events of one live session. */
-export interface SessionTeller {
+export interface SessionPublisher {
   /** Before anything is observed. */
   begin(): Promise<void>;
-  /** The state moved, by a report of the agent at that time or (null) by what was just seen; {@link SessionTeller.look} follows. */
+  /** The state moved, by a report of the agent at that time or (null) by what was just seen; {@link SessionPublisher.look} follows. */
   moved(at: number | null): void;
   /** Something changed: tells what was not told. */
   look(): void;
@@ -79,10 +79,10 @@ export function createSessionEvents(deps: {
   };
 }
 
-class Teller implements SessionTeller {
+class Teller implements SessionPublisher {
   readonly #publisher: EventPublisher;
   readonly #clock: Clock;
-  readonly #session: ToldSession;
+  readonly #session: PublishedSession;
   readonly #since: number;
   /** The record under which was told. */
   #told: SessionRecord;
@@ -101,7 +101,7 @@ class Teller implements SessionTeller {
   constructor(deps: {
     readonly publisher: EventPublisher;
     readonly clock: Clock;
-    readonly session: ToldSession;
+    readonly session: PublishedSession;
     readonly origin: "launched" | "found";
   }) {
     this.#publisher = deps.publisher;

@@ -15,7 +15,7 @@ import type { SessionRecord } from "./session-store.ts";
 import { activityOf, statusOf } from "./status.ts";
 
 /** A session whose events are told. */
-export interface ToldSession {
+export interface PublishedSession {
   readonly record: SessionRecord;
   readonly state: ActivityState;
   readonly outbox: { readonly unconfirmed: string | null };
@@ -61,7 +61,7 @@ export interface Facts {
   readonly exit: Exit | null;
 }
 
-export function factsOf(session: ToldSession, exit: Exit | null): Facts {
+export function factsOf(session: PublishedSession, exit: Exit | null): Facts {
   const { state, transcriptSummary } = session;
   const dialog = dialogAsked(state);
   return {

@@ -9,7 +9,7 @@ import { useTerminalHost } from "../../test/support/use-terminal-host.ts";
 import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { typePrompt } from "./deliver.ts";
-import { composerText, takeOut } from "./submit.ts";
+import { clearComposer, composerText } from "./submit.ts";
 
 /**
  * A composer like Gemini CLI's. Enter within 40 ms of a paste is a new line in it, by its own clock, and so are the first `newLines`;
@@ -82,9 +82,9 @@ test("Enter that shows as a new line is pressed once more, until what was typed 
 test("what stays in the composer is told, and taken out of it", async () => {
   const { end, taken, deps, terminal } = await deliver("two\nlines", { newLines: 100, clock: createFastClock() });
   expect(end).toBe("held");
-  await takeOut(deps, terminal, { text: "something else" });
+  await clearComposer(deps, terminal, { text: "something else" });
   expect(await composerText(deps, terminal)).toMatch(/^two\nlines/);
-  await takeOut(deps, terminal, { text: "two\nlines" });
+  await clearComposer(deps, terminal, { text: "two\nlines" });
   await expect.poll(() => composerText(deps, terminal)).toBe("");
   expect(await taken()).toEqual([]);
 });

@@ -116,7 +116,11 @@ export async function composerHolds(
  * Empties a composer in which this text was left, so that the next one is not typed behind it.
  * @returns whether it was there and has gone
  */
-export async function takeOut(deps: TypingDeps, terminal: TypingTerminal, composed: ComposedText): Promise<boolean> {
+export async function clearComposer(
+  deps: TypingDeps,
+  terminal: TypingTerminal,
+  composed: ComposedText,
+): Promise<boolean> {
   return (await composerHolds(deps, terminal, composed)) === true && (await emptyComposer(deps, terminal));
 }
 

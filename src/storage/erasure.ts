@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
-import { oneAtATime } from "../core/again.ts";
 import type { Clock } from "../core/clock.ts";
+import { oneAtATime } from "../core/coalesce.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { createJournal, type Journal } from "./journal.ts";

@@ -5,7 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { createRawLog, type RawLog } from "./raw-log.ts";
-import { createReadTurns } from "./read-turns.ts";
+import { createReadScheduler } from "./read-scheduler.ts";
 import type { Recordings } from "./recordings.ts";
 import type { Screens } from "./screens.ts";
 import { type Continued, goneError, startTerminal, type Terminal } from "./terminal.ts";
@@ -73,7 +73,7 @@ const CLOSE_GRACE_MS = 2_000;
 export function createHost(deps: HostDeps): Host {
   const { stateDir, rawLogMaxBytes, clock, screens, recordings } = deps;
   const terminals = new Map<string, Terminal>();
-  const turns = createReadTurns(clock);
+  const turns = createReadScheduler(clock);
   const listeners: ((terminalId: string, exit: TerminalExit) => void)[] = [];
   let life: "serves" | "retires" | "retired" = "serves";
   let onRetired = (): void => undefined;

@@ -1,5 +1,5 @@
 import type { CellStyle, Pen } from "./pen.ts";
-import { BG, COLOR, type InnerBuffer, type InnerLine } from "./terminal-insides.ts";
+import { BG, COLOR, type InnerBuffer, type InnerLine } from "./xterm-internals.ts";
 
 /** A blank of two columns, to be overwritten: it leaves behind what erasing cannot. */
 const WIDE = "\u3000";

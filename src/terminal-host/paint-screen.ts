@@ -1,14 +1,20 @@
 import type { Terminal } from "@xterm/headless";
+import type { HiddenModes } from "./hidden-modes.ts";
 import { characterBefore, paintRows } from "./paint-rows.ts";
 import { type CellStyle, createPen, type Pen } from "./pen.ts";
-import { BG, type InnerAttributes, type InnerBuffer, type Insides, readCharsetNames } from "./terminal-insides.ts";
-import type { UntoldModes } from "./untold-modes.ts";
+import {
+  BG,
+  type InnerAttributes,
+  type InnerBuffer,
+  readCharsetNames,
+  type XtermInternals,
+} from "./xterm-internals.ts";
 
 /** What a picture is made of. */
 export interface ScreenParts {
   readonly terminal: Terminal;
-  readonly insides: Insides;
-  readonly untold: UntoldModes;
+  readonly internals: XtermInternals;
+  readonly untold: HiddenModes;
 }
 
 interface At {
@@ -32,10 +38,10 @@ let charsetNames: ReadonlyMap<unknown, string> | undefined;
  * serializer of xterm.js leaves out much of it, so that what a program does next would look otherwise to who attached in between.
  */
 export function paintScreen(parts: ScreenParts, { scrollback }: { readonly scrollback: boolean }): string {
-  const { terminal, insides } = parts;
-  const { normal, alt: alternate } = insides.buffers;
-  const pen = createPen(insides.links);
-  const at = { pen, columns: terminal.cols, writing: insides.input["_curAttrData"] };
+  const { terminal, internals } = parts;
+  const { normal, alt: alternate } = internals.buffers;
+  const pen = createPen(internals.links);
+  const at = { pen, columns: terminal.cols, writing: internals.input["_curAttrData"] };
   const onAlternate = terminal.buffer.active.type === "alternate";
   paintRows(normal, { first: scrollback ? 0 : normal.ybase, ...at });
   paintTabs(normal, { pen, columns: terminal.cols });
@@ -53,15 +59,15 @@ export function paintScreen(parts: ScreenParts, { scrollback }: { readonly scrol
 }
 
 /** Cursor, style and modes, in the order in which none undoes another. */
-function paintModes({ terminal, insides, untold }: ScreenParts, at: { pen: Pen; buffer: InnerBuffer }): void {
+function paintModes({ terminal, internals, untold }: ScreenParts, at: { pen: Pen; buffer: InnerBuffer }): void {
   const { pen, buffer } = at;
   const { modes, cols } = terminal;
   if (modes.originMode) pen.put("\x1b[?6h"); // the cursor is at home then, and places count from the region's first row
   const corner = { x: buffer.x, y: modes.originMode ? buffer.y - buffer.scrollTop : buffer.y };
   place(corner, { pen, columns: cols, line: lineAt(buffer, buffer.y) });
-  const style = writingStyle(insides.input["_curAttrData"]);
+  const style = writingStyle(internals.input["_curAttrData"]);
   pen.style(style);
-  if (insides.input["_parser"].precedingJoinState === 0) pen.stop();
+  if (internals.input["_parser"].precedingJoinState === 0) pen.stop();
   for (const [set, sequence] of [
     [modes.applicationCursorKeysMode, "\x1b[?1h"],
     [modes.applicationKeypadMode, "\x1b="],
@@ -71,14 +77,14 @@ function paintModes({ terminal, insides, untold }: ScreenParts, at: { pen: Pen; 
     [!modes.wraparoundMode, "\x1b[?7l"],
     [terminal.options.convertEol === true, "\x1b[20h"],
     [modes.insertMode, "\x1b[4h"],
-    [insides.service.isCursorHidden, "\x1b[?25l"],
+    [internals.service.isCursorHidden, "\x1b[?25l"],
   ] as const) {
     if (set) pen.put(sequence);
   }
-  pen.put(MOUSE_TRACKING[modes.mouseTrackingMode] + (MOUSE_ENCODING.get(insides.mouse.activeEncoding) ?? ""));
+  pen.put(MOUSE_TRACKING[modes.mouseTrackingMode] + (MOUSE_ENCODING.get(internals.mouse.activeEncoding) ?? ""));
   pen.put(untold.serialize());
-  paintCharsets(insides.charsets, pen);
-  rejoin({ insides, buffer, corner }, { pen, style, inserts: modes.insertMode });
+  paintCharsets(internals.charsets, pen);
+  rejoin({ internals, buffer, corner }, { pen, style, inserts: modes.insertMode });
 }
 
 const MOUSE_TRACKING = {
@@ -96,10 +102,14 @@ const MOUSE_ENCODING = new Map([
 
 /** A character that the last output ended with is written last, so that what comes can join with it, or repeat it. */
 function rejoin(
-  { insides, buffer, corner }: { readonly insides: Insides; readonly buffer: InnerBuffer; readonly corner: Corner },
+  {
+    internals,
+    buffer,
+    corner,
+  }: { readonly internals: XtermInternals; readonly buffer: InnerBuffer; readonly corner: Corner },
   { pen, style, inserts }: { readonly pen: Pen; readonly style: CellStyle; readonly inserts: boolean },
 ): void {
-  if (insides.input["_parser"].precedingJoinState === 0) return;
+  if (internals.input["_parser"].precedingJoinState === 0) return;
   const before = characterBefore(lineAt(buffer, buffer.y), corner.x);
   if (before === undefined || before.style.fg !== style.fg || before.style.bg !== style.bg) return;
   if (inserts && before.characters.length > 1) return; // inserted in parts, it would push out more than it takes
@@ -181,7 +191,7 @@ function paintTabs({ tabs }: InnerBuffer, { pen, columns }: { readonly pen: Pen;
   for (const x of stops) pen.put(`\x1b[${x + 1}G\x1bH`);
 }
 
-function paintCharsets(sets: Insides["charsets"], pen: Pen): void {
+function paintCharsets(sets: XtermInternals["charsets"], pen: Pen): void {
   const { glevel } = sets;
   for (const [level, designate] of ["(", ")", "*", "+"].entries()) {
     const name = nameOf(level === glevel ? sets.charset : sets["_charsets"][level]);

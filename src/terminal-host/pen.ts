@@ -1,4 +1,4 @@
-import { BG, COLOR, FG, type InnerExtended, type Insides, UNDERLINE_STYLE } from "./terminal-insides.ts";
+import { BG, COLOR, FG, type InnerExtended, UNDERLINE_STYLE, type XtermInternals } from "./xterm-internals.ts";
 
 /** Colours and flags of a cell. */
 export interface CellStyle {
@@ -48,7 +48,7 @@ const FLAGS: readonly (readonly ["fg" | "bg", number, number])[] = [
 ];
 
 /** A pen at a terminal that was just started. */
-export function createPen(links: Insides["links"]): Pen {
+export function createPen(links: XtermInternals["links"]): Pen {
   let text = "";
   let now: CellStyle = PLAIN;
   let link = 0;

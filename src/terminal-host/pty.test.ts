@@ -5,7 +5,7 @@ import { waitUntil } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
 import { isAlive, sendSignal, startTimeOf } from "../platform/processes.ts";
 import { type Pty, type PtyExit, startPty } from "./pty.ts";
-import { createReadTurns } from "./read-turns.ts";
+import { createReadScheduler } from "./read-scheduler.ts";
 
 interface Running {
   readonly pty: Pty;
@@ -13,7 +13,7 @@ interface Running {
   readonly ended: Promise<PtyExit>;
 }
 
-const sharedTurns = createReadTurns(systemClock);
+const sharedTurns = createReadScheduler(systemClock);
 
 function run(
   argv: readonly [string, ...string[]],
@@ -76,7 +76,7 @@ test("a program that was paused in the middle of much output goes on where it st
 });
 
 test("a flood that rests for who types elsewhere loses nothing, also when it is paused meanwhile", async () => {
-  const turns = createReadTurns(systemClock);
+  const turns = createReadScheduler(systemClock);
   let rests = 0;
   const resting = {
     ...turns,

@@ -4,7 +4,7 @@ import { ReadStream } from "node:tty";
 import type { Clock } from "../core/clock.ts";
 import { createInputQueue } from "./input-queue.ts";
 import { loadNativePty } from "./native-pty.ts";
-import type { ReadTurns } from "./read-turns.ts";
+import type { ReadScheduler } from "./read-scheduler.ts";
 import { openWorkingDir } from "./working-dir.ts";
 
 /** How a program ended. */
@@ -26,7 +26,7 @@ export interface PtySpec {
 /** What a pseudo-terminal needs around it. */
 export interface PtyDeps {
   readonly clock: Clock;
-  readonly turns: ReadTurns;
+  readonly turns: ReadScheduler;
   /** The bytes are valid only during the call. */
   onOutput(data: Buffer): void;
   /** Called once, after the last output. */

@@ -1,10 +1,10 @@
 import headlessModule, { type IBuffer } from "@xterm/headless";
 import { unpooled } from "../core/unpooled.ts";
+import { watchHiddenModes } from "./hidden-modes.ts";
 import { incompleteCharacterBytes, watchIncompleteOutput } from "./incomplete-output.ts";
 import { paintScreen } from "./paint-screen.ts";
 import { answerQueries } from "./query-answers.ts";
-import { type Insides, insidesOf } from "./terminal-insides.ts";
-import { watchUntoldModes } from "./untold-modes.ts";
+import { insidesOf, type XtermInternals } from "./xterm-internals.ts";
 
 // It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
@@ -43,7 +43,7 @@ const TITLE_CHARACTERS = 200;
 const ANSI_LIMIT = 8 * 1024 * 1024;
 
 /** Erasing up to the cursor (`CSI 1 J`) in the last cell of a screen without scrollback makes xterm.js fail; it is the whole screen. */
-function eraseToLastCell(terminal: InstanceType<typeof Terminal>, { buffers, input }: Insides): void {
+function eraseToLastCell(terminal: InstanceType<typeof Terminal>, { buffers, input }: XtermInternals): void {
   terminal.parser.registerCsiHandler({ final: "J" }, ([kind]) => {
     const { x, y, lines } = terminal.buffer.active.type === "alternate" ? buffers.alt : buffers.normal;
     if (kind !== 1 || x + 1 < terminal.cols || lines.get(y + 1) !== undefined) return false;
@@ -70,8 +70,8 @@ export function createScreenModel(
   terminal.onTitleChange((told) => {
     title = told.slice(0, TITLE_CHARACTERS);
   });
-  const parts = { terminal, insides: insidesOf(terminal), untold: watchUntoldModes(terminal) };
-  eraseToLastCell(terminal, parts.insides);
+  const parts = { terminal, internals: insidesOf(terminal), untold: watchHiddenModes(terminal) };
+  eraseToLastCell(terminal, parts.internals);
   answerQueries(terminal, answer);
   terminal.onData((data) => {
     if (data !== "") answer(data);

@@ -6,7 +6,7 @@ import { scriptSpec } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createRawLog } from "./raw-log.ts";
-import { createReadTurns } from "./read-turns.ts";
+import { createReadScheduler } from "./read-scheduler.ts";
 import { createScreens } from "./screens.ts";
 import { startTerminal } from "./terminal.ts";
 
@@ -16,7 +16,7 @@ test("who asks for the screen waits neither for a pause in the output nor for th
   const clock = createFakeClock(); // it stands: by itself the model is never told
   const log = createRawLog(join(await makeTempFolder(), "log"), { maxBytes: rawLogMaxBytes, clock, size: spec });
   const screens = createScreens({ clock: systemClock, log: silentLog });
-  const turns = createReadTurns(clock);
+  const turns = createReadScheduler(clock);
   const terminal = startTerminal(spec, { clock, turns, screens, log, rawLogMaxBytes, onExit: () => undefined });
   onTestFinished(async () => {
     process.kill(terminal.info().pid, "SIGKILL");

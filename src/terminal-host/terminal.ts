@@ -8,7 +8,7 @@ import { outputFrame } from "./protocol.ts";
 import { type PtyExit, startPty } from "./pty.ts";
 import { watchQueries } from "./query-watch.ts";
 import type { RawLog } from "./raw-log.ts";
-import type { ReadTurns } from "./read-turns.ts";
+import type { ReadScheduler } from "./read-scheduler.ts";
 import type { Screens } from "./screens.ts";
 import { createSizeHistory } from "./size-history.ts";
 import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
@@ -18,7 +18,7 @@ import { createViewer, type Viewer, type ViewerPlace } from "./viewer.ts";
 /** What a terminal needs from its host. */
 export interface TerminalDeps {
   readonly clock: Clock;
-  readonly turns: ReadTurns;
+  readonly turns: ReadScheduler;
   readonly screens: Screens;
   readonly log: RawLog;
   readonly rawLogMaxBytes: number;

@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { YoungMemory } from "../platform/young-memory.ts";
+import type { MinorGc } from "../platform/minor-gc.ts";
 import type {
   TerminalExit,
   TerminalHostClient,
@@ -15,14 +15,14 @@ import { Feed } from "./feed.ts";
 import { createFrameWriter, type FrameWriter } from "./frame-writer.ts";
 import { SharedOutput, type StreamEnd } from "./shared-output.ts";
 import type { Viewer, ViewerLink, ViewRequest } from "./viewer.ts";
-import { nextOnlookers, type OnlookerEvent, type Onlookers, sizerOf } from "./viewers.ts";
+import { nextViewerStates, sizeOwner, type ViewerEvent, type ViewerStates } from "./viewers.ts";
 
 /** What an {@link Attachment} needs. */
 export interface AttachmentDeps {
   readonly host: TerminalHostClient;
   readonly clock: Clock;
   readonly log: Log;
-  readonly memory: YoungMemory;
+  readonly memory: MinorGc;
 }
 
 /** A terminal's answer that comes in pieces comes in one breath; what has not become one by then was typed. */
@@ -32,7 +32,7 @@ const answerGapMs = 50;
 const maxTypingBytes = 4 * 1024 * 1024;
 
 /** A viewer, as the attachment keeps it. */
-interface Seat {
+interface AttachedViewer {
   readonly id: number;
   readonly mode: TerminalMode;
   readonly link: ViewerLink;
@@ -53,8 +53,8 @@ export class Attachment {
   readonly #deps: AttachmentDeps;
   readonly #onEmpty: () => void;
   readonly #shared: SharedOutput;
-  readonly #seats = new Map<number, Seat>();
-  #onlookers: Onlookers = [];
+  readonly #viewers = new Map<number, AttachedViewer>();
+  #viewerStates: ViewerStates = [];
   #applied: TerminalSize | null = null;
   #nextId = 1;
   /** Who typed last, when nothing else happened since: of the next key nobody need hear. */
@@ -77,7 +77,7 @@ export class Attachment {
   }
 
   get size(): number {
-    return this.#seats.size;
+    return this.#viewers.size;
   }
 
   /** Lets a viewer in. */
@@ -96,14 +96,14 @@ export class Attachment {
       shared: this.#shared,
       attach: (at) => host.attach(terminalId, at === undefined ? {} : { from: at }),
       onBegin: ({ offset, size, snapshot }) => {
-        seat.begun = true;
+        viewer.begun = true;
         writer.hello({ terminalId, mode, size, offset, continued: snapshot === null });
-        this.#tellViewers(seat);
+        this.#tellViewers(viewer);
       },
-      onEnd: (end) => this.#onFeedEnd(seat, end),
+      onEnd: (end) => this.#onFeedEnd(viewer, end),
     });
     const filter = new AnswerFilter();
-    const seat: Seat = {
+    const viewer: AttachedViewer = {
       id,
       mode,
       link,
@@ -115,50 +115,51 @@ export class Attachment {
       begun: false,
       seen: "",
     };
-    this.#seats.set(id, seat);
+    this.#viewers.set(id, viewer);
     this.#happened({ kind: "came", id, mode, size: request.size ?? null });
     feed.start(from);
     return {
-      receive: (data, isBinary) => this.#receive(seat, data, isBinary),
+      receive: (data, isBinary) => this.#receive(viewer, data, isBinary),
       drained: () => feed.drained(),
-      leave: () => this.#leave(seat),
+      leave: () => this.#leave(viewer),
     };
   }
 
   /** Lets go of everybody. */
   close(): void {
-    for (const seat of this.#seats.values()) {
-      seat.link.close(terminalCloseCodes.restarting, "The gateway is restarting.");
-      this.#leave(seat);
+    for (const viewer of this.#viewers.values()) {
+      viewer.link.close(terminalCloseCodes.restarting, "The gateway is restarting.");
+      this.#leave(viewer);
     }
   }
 
-  #receive(seat: Seat, data: Buffer, isBinary: boolean): void {
-    const { id, mode, filter } = seat;
-    if (mode === "observe" || this.#exit !== null || !this.#seats.has(id)) return;
+  #receive(viewer: AttachedViewer, data: Buffer, isBinary: boolean): void {
+    const { id, mode, filter } = viewer;
+    if (mode === "observe" || this.#exit !== null || !this.#viewers.has(id)) return;
     const word = readClientFrame(data, isBinary);
     if (word.kind === "resize") {
       this.#happened({ kind: "resized", id, size: word.size });
       return;
     }
-    seat.cancelFlush();
-    this.#type(seat, filter.push(word.data));
+    viewer.cancelFlush();
+    this.#type(viewer, filter.push(word.data));
     if (filter.holds) {
-      seat.cancelFlush = this.#deps.clock.after(answerGapMs, () => this.#type(seat, filter.flush()));
+      viewer.cancelFlush = this.#deps.clock.after(answerGapMs, () => this.#type(viewer, filter.flush()));
     }
   }
 
-  #type(seat: Seat, data: Buffer): void {
+  #type(viewer: AttachedViewer, data: Buffer): void {
     if (data.byteLength === 0) return;
-    if (this.#typing !== seat.id) this.#happened({ kind: "typed", id: seat.id });
-    this.#typing = seat.id;
-    if (seat.typingBytes > 0 && seat.typingBytes + data.byteLength > maxTypingBytes) return this.#notTaken("too much");
-    seat.typingBytes += data.byteLength;
+    if (this.#typing !== viewer.id) this.#happened({ kind: "typed", id: viewer.id });
+    this.#typing = viewer.id;
+    if (viewer.typingBytes > 0 && viewer.typingBytes + data.byteLength > maxTypingBytes)
+      return this.#notTaken("too much");
+    viewer.typingBytes += data.byteLength;
     this.#deps.host
       .write(this.terminalId, data)
       .catch((error: unknown) => this.#notTaken(messageOf(error)))
       .finally(() => {
-        seat.typingBytes -= data.byteLength;
+        viewer.typingBytes -= data.byteLength;
       });
   }
 
@@ -167,25 +168,25 @@ export class Attachment {
     this.#deps.log.debug({ terminalId: this.terminalId, reason }, "input was not taken");
   }
 
-  #leave(seat: Seat): void {
-    if (!this.#seats.delete(seat.id)) return;
-    seat.feed.close();
-    seat.cancelFlush();
-    this.#happened({ kind: "left", id: seat.id });
-    if (this.#seats.size > 0) return;
+  #leave(viewer: AttachedViewer): void {
+    if (!this.#viewers.delete(viewer.id)) return;
+    viewer.feed.close();
+    viewer.cancelFlush();
+    this.#happened({ kind: "left", id: viewer.id });
+    if (this.#viewers.size > 0) return;
     this.#stopListening();
     this.#onEmpty();
   }
 
-  #happened(event: OnlookerEvent): void {
+  #happened(event: ViewerEvent): void {
     this.#typing = null;
-    this.#onlookers = nextOnlookers(this.#onlookers, event);
+    this.#viewerStates = nextViewerStates(this.#viewerStates, event);
     this.#applySize();
-    for (const seat of this.#seats.values()) this.#tellViewers(seat);
+    for (const viewer of this.#viewers.values()) this.#tellViewers(viewer);
   }
 
   #applySize(): void {
-    const size = sizerOf(this.#onlookers)?.size;
+    const size = sizeOwner(this.#viewerStates)?.size;
     if (size === undefined || (size.cols === this.#applied?.cols && size.rows === this.#applied.rows)) return;
     this.#applied = size;
     this.#deps.host.resize(this.terminalId, size).catch((error: unknown) => {
@@ -195,45 +196,45 @@ export class Attachment {
     });
   }
 
-  #tellViewers(seat: Seat): void {
-    if (!seat.begun) return;
-    const drivers = this.#onlookers.filter(({ mode }) => mode === "drive").length;
+  #tellViewers(viewer: AttachedViewer): void {
+    if (!viewer.begun) return;
+    const drivers = this.#viewerStates.filter(({ mode }) => mode === "drive").length;
     const seen = {
       drivers,
-      observers: this.#onlookers.length - drivers,
-      sizer: sizerOf(this.#onlookers)?.id === seat.id,
+      observers: this.#viewerStates.length - drivers,
+      sizer: sizeOwner(this.#viewerStates)?.id === viewer.id,
     };
     const text = JSON.stringify(seen);
-    if (text === seat.seen) return;
-    seat.seen = text;
-    seat.writer.viewers(seen);
+    if (text === viewer.seen) return;
+    viewer.seen = text;
+    viewer.writer.viewers(seen);
   }
 
-  #onFeedEnd(seat: Seat, end: StreamEnd): void {
+  #onFeedEnd(viewer: AttachedViewer, end: StreamEnd): void {
     if (end.kind === "exit") this.#exit ??= end.exit;
     const exit = this.#exit;
     if (exit === null) {
-      seat.link.close(terminalCloseCodes.restarting, "The terminal cannot be followed at the moment.");
-      this.#leave(seat);
+      viewer.link.close(terminalCloseCodes.restarting, "The terminal cannot be followed at the moment.");
+      this.#leave(viewer);
       return;
     }
     if (end.kind === "exit") {
-      this.#sayExit(seat, exit);
+      this.#sayExit(viewer, exit);
       return;
     }
     // The terminal was forgotten before this one had seen its end.
     this.#leftScreen ??= this.#lastScreen();
     void this.#leftScreen.then((left) => {
-      if (!this.#seats.has(seat.id)) return;
-      if (left !== null) seat.writer.screen(left);
-      this.#sayExit(seat, exit);
+      if (!this.#viewers.has(viewer.id)) return;
+      if (left !== null) viewer.writer.screen(left);
+      this.#sayExit(viewer, exit);
     });
   }
 
-  #sayExit(seat: Seat, exit: TerminalExit): void {
-    seat.writer.exit(exit);
-    seat.link.close(terminalCloseCodes.ended, "The program has ended.");
-    this.#leave(seat);
+  #sayExit(viewer: AttachedViewer, exit: TerminalExit): void {
+    viewer.writer.exit(exit);
+    viewer.link.close(terminalCloseCodes.ended, "The program has ended.");
+    this.#leave(viewer);
   }
 
   async #lastScreen(): Promise<TerminalSnapshot | null> {

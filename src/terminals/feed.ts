@@ -1,16 +1,16 @@
 import type { Clock } from "../core/clock.ts";
 import { hasCode } from "../core/errors.ts";
-import type { YoungMemory } from "../platform/young-memory.ts";
+import type { MinorGc } from "../platform/minor-gc.ts";
 import type { TerminalSize, TerminalStream } from "../terminal-host/terminal-info.ts";
 import type { FrameWriter } from "./frame-writer.ts";
 import { OutputChunk } from "./output-chunk.ts";
-import { holdBytes, holdMs, type OutputTaker, type SharedOutput, type StreamEnd } from "./shared-output.ts";
+import { holdBytes, holdMs, type OutputSubscriber, type SharedOutput, type StreamEnd } from "./shared-output.ts";
 import type { ViewerLink } from "./viewer.ts";
 
 /** What a {@link Feed} needs. */
 export interface FeedDeps {
   readonly clock: Clock;
-  readonly memory: YoungMemory;
+  readonly memory: MinorGc;
   readonly link: ViewerLink;
   readonly writer: FrameWriter;
   readonly shared: SharedOutput;
@@ -25,7 +25,7 @@ export interface FeedDeps {
  * Feeds one viewer with a terminal's output. It begins with a stream of its own, until it is where the shared one is. One that is too
  * slow is skipped: it gets nothing until its link has sent all, and then begins anew with the screen as it is by then.
  */
-export class Feed implements OutputTaker {
+export class Feed implements OutputSubscriber {
   readonly #deps: FeedDeps;
   #state: "catching_up" | "joined" | "skipped" | "over" = "catching_up";
   #offset = 0;

@@ -4,7 +4,7 @@ import { frameOf, noBytes, type OutputChunk, toTextFrames } from "./output-chunk
 import type { ViewerLink } from "./viewer.ts";
 
 /** Where a viewer begins. */
-export interface FirstWords {
+export interface HelloFrame {
   readonly terminalId: string;
   readonly mode: TerminalMode;
   readonly size: TerminalSize;
@@ -21,7 +21,7 @@ export interface ViewersSeen {
 
 /** Says what happens in a terminal in the form that its viewer understands. */
 export interface FrameWriter {
-  hello(words: FirstWords): void;
+  hello(words: HelloFrame): void;
   /** The whole screen anew; what was there before goes. */
   screen(snapshot: Pick<TerminalSnapshot, "ansi" | "offset">): void;
   output(chunk: OutputChunk): void;

@@ -1,10 +1,10 @@
 import type { Clock } from "../core/clock.ts";
-import type { YoungMemory } from "../platform/young-memory.ts";
+import type { MinorGc } from "../platform/minor-gc.ts";
 import type { TerminalExit, TerminalSize, TerminalStream } from "../terminal-host/terminal-info.ts";
 import { OutputChunk } from "./output-chunk.ts";
 
 /** One who takes part in the shared output. */
-export interface OutputTaker {
+export interface OutputSubscriber {
   /** Bytes of output that it has been given. */
   readonly offset: number;
   unsentBytes(): number;
@@ -31,20 +31,20 @@ export const skipBytes = 1024 * 1024;
 /** One stream of a terminal's output for all who are up to date with it. It is there while it has takers. */
 export class SharedOutput {
   readonly #clock: Clock;
-  readonly #memory: YoungMemory;
-  readonly #takers = new Set<OutputTaker>();
+  readonly #memory: MinorGc;
+  readonly #takers = new Set<OutputSubscriber>();
   #stream: TerminalStream | null = null;
   #offset = 0;
   #size: TerminalSize = { cols: 0, rows: 0 };
   #onProgress = (): void => undefined;
 
-  constructor({ clock, memory }: { readonly clock: Clock; readonly memory: YoungMemory }) {
+  constructor({ clock, memory }: { readonly clock: Clock; readonly memory: MinorGc }) {
     this.#clock = clock;
     this.#memory = memory;
   }
 
   /** Lets `taker` in when it has no less than what was sent on so far, and no stream of its own is needed any more. */
-  join(taker: OutputTaker, size: TerminalSize): boolean {
+  join(taker: OutputSubscriber, size: TerminalSize): boolean {
     if (this.#stream === null || taker.offset < this.#offset) return false;
     this.#takers.add(taker);
     const { cols, rows } = this.#size;
@@ -54,7 +54,7 @@ export class SharedOutput {
   }
 
   /** Makes the stream of `taker` the shared one when there is none. */
-  adopt(stream: TerminalStream, taker: OutputTaker, size: TerminalSize): boolean {
+  adopt(stream: TerminalStream, taker: OutputSubscriber, size: TerminalSize): boolean {
     if (this.#stream !== null) return false;
     this.#stream = stream;
     this.#offset = taker.offset;
@@ -64,7 +64,7 @@ export class SharedOutput {
     return true;
   }
 
-  leave(taker: OutputTaker): void {
+  leave(taker: OutputSubscriber): void {
     if (!this.#takers.delete(taker)) return;
     this.#onProgress();
     if (this.#takers.size === 0) this.#close();
@@ -136,7 +136,7 @@ export class SharedOutput {
     for (const taker of this.#takers) this.#skip(taker);
   }
 
-  #skip(taker: OutputTaker): void {
+  #skip(taker: OutputSubscriber): void {
     this.leave(taker);
     taker.onSkipped();
   }

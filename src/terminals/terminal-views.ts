@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { hasCode, isPosternError, messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import { createYoungMemory } from "../platform/young-memory.ts";
+import { createMinorGc } from "../platform/minor-gc.ts";
 import type { TerminalHostClient, TerminalSize, TerminalSnapshot } from "../terminal-host/terminal-info.ts";
 import type { Caller } from "../wire/caller.ts";
 import { type TerminalCloseCode, type TerminalMode, terminalCloseCodes } from "../wire/terminal.ts";
@@ -25,7 +25,7 @@ export interface FoundTerminal {
 }
 
 /** What is left of a terminal whose program is gone. */
-export interface LeftTerminal {
+export interface EndedTerminal {
   readonly terminalId: string;
   readonly screen: Omit<TerminalSnapshot, "lines" | "title">;
   readonly exitCode: number;
@@ -36,7 +36,7 @@ export interface LeftTerminal {
 export type FindTerminal = (sessionId: string, caller: Caller) => FoundTerminal | null | Promise<FoundTerminal | null>;
 
 /** What can be done for a name of which no live terminal is. */
-export interface GoneTerminals {
+export interface EndedTerminals {
   /** Starts its program again. @throws PosternError for whatever is in the way */
   resume(
     sessionId: string,
@@ -44,7 +44,7 @@ export interface GoneTerminals {
     options: { readonly size: TerminalSize | undefined; readonly signal: AbortSignal },
   ): Promise<FoundTerminal>;
   /** @throws PosternError `session_not_found` | `session_busy` */
-  remains(sessionId: string, caller: Caller, signal: AbortSignal): Promise<LeftTerminal>;
+  remains(sessionId: string, caller: Caller, signal: AbortSignal): Promise<EndedTerminal>;
 }
 
 /** What {@link createTerminalViews} needs. */
@@ -54,7 +54,7 @@ export interface TerminalViewsDeps {
   readonly log: Log;
   /** Asked in turn. */
   readonly sources: readonly FindTerminal[];
-  readonly gone: GoneTerminals;
+  readonly gone: EndedTerminals;
 }
 
 /** Everybody who looks at a terminal. */
@@ -74,7 +74,7 @@ const maxEarlyBytes = 1024 * 1024;
 export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
   const attachments = new Map<string, Attachment>();
   const open = new Set<{ close(code: TerminalCloseCode, reason: string): void }>();
-  const memory = createYoungMemory();
+  const memory = createMinorGc();
   let closed = false;
 
   function attachmentOf(terminalId: string): Attachment {
@@ -149,7 +149,7 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         for (const { data, isBinary } of early.splice(0)) viewer.receive(data, isBinary);
       }
 
-      function showRemains({ terminalId, screen, exitCode, signal }: LeftTerminal): void {
+      function showRemains({ terminalId, screen, exitCode, signal }: EndedTerminal): void {
         if (leaving.signal.aborted) return;
         const writer = createFrameWriter(link, request.protocol);
         writer.hello({ terminalId, mode: "observe", size: screen, offset: screen.offset, continued: false });

@@ -6,7 +6,7 @@ import type { Tables } from "../storage/schema.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { SpawnInput, SpawnOutput } from "../wire/coding.ts";
-import type { FindTerminal, FoundTerminal, GoneTerminals, LeftTerminal } from "./terminal-views.ts";
+import type { EndedTerminal, EndedTerminals, FindTerminal, FoundTerminal } from "./terminal-views.ts";
 
 /** What the terminals of sessions are found with. */
 export interface SessionTerminalsDeps {
@@ -25,7 +25,7 @@ const unknownExitCode = -1;
  */
 export function createSessionTerminals(deps: SessionTerminalsDeps): {
   readonly find: FindTerminal;
-  readonly gone: GoneTerminals;
+  readonly gone: EndedTerminals;
 } {
   const { db, locator, host, spawn } = deps;
 
@@ -51,7 +51,7 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
   async function leftOf(
     record: LocatedSession["record"],
     signal: AbortSignal,
-  ): Promise<Pick<LeftTerminal, "terminalId" | "screen">> {
+  ): Promise<Pick<EndedTerminal, "terminalId" | "screen">> {
     const last = (await recordingsOf(db, record.sessionId)).at(-1);
     const terminalId = last?.terminalId ?? "";
     const recording = last === undefined ? null : await host.recording(last.terminalId);

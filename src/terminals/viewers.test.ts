@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { clampSize, nextOnlookers, type OnlookerEvent, type Onlookers, sizerOf } from "./viewers.ts";
+import { clampSize, nextViewerStates, sizeOwner, type ViewerEvent, type ViewerStates } from "./viewers.ts";
 
 const wide = { cols: 200, rows: 50 };
 const narrow = { cols: 40, rows: 20 };
 
-function after(...events: readonly OnlookerEvent[]): Onlookers {
-  return events.reduce<Onlookers>(nextOnlookers, []);
+function after(...events: readonly ViewerEvent[]): ViewerStates {
+  return events.reduce<ViewerStates>(nextViewerStates, []);
 }
 
 const desktop = { kind: "came", id: 1, mode: "drive", size: wide } as const;
@@ -14,41 +14,41 @@ const phone = { kind: "came", id: 2, mode: "drive", size: narrow } as const;
 
 describe("the size of a terminal with several viewers", () => {
   test("is that of the only driver", () => {
-    expect(sizerOf(after(desktop))?.size).toEqual(wide);
+    expect(sizeOwner(after(desktop))?.size).toEqual(wide);
   });
 
   test("is not changed by a driver that only comes and looks", () => {
-    expect(sizerOf(after(desktop, phone))?.id).toBe(1);
-    expect(sizerOf(after({ ...desktop, size: null }, { kind: "typed", id: 1 }, phone))?.id).toBe(2);
+    expect(sizeOwner(after(desktop, phone))?.id).toBe(1);
+    expect(sizeOwner(after({ ...desktop, size: null }, { kind: "typed", id: 1 }, phone))?.id).toBe(2);
   });
 
   test("goes to the driver who types or is resized", () => {
-    expect(sizerOf(after(desktop, phone, { kind: "typed", id: 2 }))?.id).toBe(2);
+    expect(sizeOwner(after(desktop, phone, { kind: "typed", id: 2 }))?.id).toBe(2);
     const resized = { cols: 41, rows: 21 };
-    expect(sizerOf(after(desktop, phone, { kind: "resized", id: 2, size: resized }))?.size).toEqual(resized);
-    expect(sizerOf(after(desktop, phone, { kind: "typed", id: 2 }, { kind: "typed", id: 1 }))?.id).toBe(1);
+    expect(sizeOwner(after(desktop, phone, { kind: "resized", id: 2, size: resized }))?.size).toEqual(resized);
+    expect(sizeOwner(after(desktop, phone, { kind: "typed", id: 2 }, { kind: "typed", id: 1 }))?.id).toBe(1);
   });
 
   test("goes back to the one before when that one leaves", () => {
     const third = { kind: "came", id: 3, mode: "drive", size: { cols: 90, rows: 30 } } as const;
     const typed = [1, 3, 2].map((id) => ({ kind: "typed", id }) as const);
     const all = [desktop, phone, third, ...typed];
-    expect(sizerOf(after(...all, { kind: "left", id: 2 }))?.id).toBe(3);
-    expect(sizerOf(after(...all, { kind: "left", id: 2 }, { kind: "left", id: 3 }))?.id).toBe(1);
-    expect(sizerOf(after(desktop, phone, third, { kind: "left", id: 1 }))?.id, "nobody else did anything").toBe(2);
-    expect(sizerOf(after(desktop, { kind: "left", id: 1 }))).toBeNull();
+    expect(sizeOwner(after(...all, { kind: "left", id: 2 }))?.id).toBe(3);
+    expect(sizeOwner(after(...all, { kind: "left", id: 2 }, { kind: "left", id: 3 }))?.id).toBe(1);
+    expect(sizeOwner(after(desktop, phone, third, { kind: "left", id: 1 }))?.id, "nobody else did anything").toBe(2);
+    expect(sizeOwner(after(desktop, { kind: "left", id: 1 }))).toBeNull();
   });
 
   test("is never that of an observer", () => {
     const watching = { kind: "came", id: 5, mode: "observe", size: narrow } as const;
     const events = [watching, { kind: "resized", id: 5, size: narrow }, { kind: "typed", id: 5 }] as const;
-    expect(sizerOf(after(...events))).toBeNull();
-    expect(sizerOf(after(...events, desktop))?.id).toBe(1);
-    expect(sizerOf(after(desktop, ...events))?.id).toBe(1);
+    expect(sizeOwner(after(...events))).toBeNull();
+    expect(sizeOwner(after(...events, desktop))?.id).toBe(1);
+    expect(sizeOwner(after(desktop, ...events))?.id).toBe(1);
   });
 
   test("belongs to a driver that is there, whatever happens", () => {
-    const event: fc.Arbitrary<OnlookerEvent> = fc.oneof(
+    const event: fc.Arbitrary<ViewerEvent> = fc.oneof(
       fc.record({
         kind: fc.constant("came" as const),
         id: fc.nat(5),
@@ -61,17 +61,17 @@ describe("the size of a terminal with several viewers", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
         const there = new Set<number>();
-        let all: Onlookers = [];
+        let all: ViewerStates = [];
         for (const one of events) {
           if (one.kind === "came" && there.has(one.id)) continue;
           if (one.kind === "came") there.add(one.id);
           if (one.kind === "left") there.delete(one.id);
-          const before = sizerOf(all);
-          all = nextOnlookers(all, one);
-          const sizer = sizerOf(all);
+          const before = sizeOwner(all);
+          all = nextViewerStates(all, one);
+          const owner = sizeOwner(all);
           expect(new Set(all.map(({ id }) => id))).toEqual(there);
-          expect(sizer === null).toBe(!all.some(({ mode, size }) => mode === "drive" && size !== null));
-          if (one.kind === "came" && before !== null) expect(sizer?.id).toBe(before.id);
+          expect(owner === null).toBe(!all.some(({ mode, size }) => mode === "drive" && size !== null));
+          if (one.kind === "came" && before !== null) expect(owner?.id).toBe(before.id);
         }
       }),
     );

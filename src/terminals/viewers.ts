@@ -2,7 +2,7 @@ import type { TerminalSize } from "../terminal-host/terminal-info.ts";
 import type { TerminalMode } from "../wire/terminal.ts";
 
 /** One who looks at a terminal. */
-export interface Onlooker {
+export interface ViewerState {
   readonly id: number;
   readonly mode: TerminalMode;
   /** Null until it says. */
@@ -12,10 +12,10 @@ export interface Onlooker {
 }
 
 /** All who look at one terminal, in the order in which they came. */
-export type Onlookers = readonly Onlooker[];
+export type ViewerStates = readonly ViewerState[];
 
 /** What happens among them. */
-export type OnlookerEvent =
+export type ViewerEvent =
   | { readonly kind: "came"; readonly id: number; readonly mode: TerminalMode; readonly size: TerminalSize | null }
   | { readonly kind: "typed"; readonly id: number }
   | { readonly kind: "resized"; readonly id: number; readonly size: TerminalSize }
@@ -25,7 +25,7 @@ export type OnlookerEvent =
  * Who looks on after `event`. A driver that comes counts as having acted only when it is the only one: a second window, or a phone that
  * only looks, changes nothing before it types or is resized. Of an observer nothing counts.
  */
-export function nextOnlookers(all: Onlookers, event: OnlookerEvent): Onlookers {
+export function nextViewerStates(all: ViewerStates, event: ViewerEvent): ViewerStates {
   if (event.kind === "left") return all.filter(({ id }) => id !== event.id);
   const now = Math.max(0, ...all.map(({ actedAt }) => actedAt)) + 1;
   if (event.kind === "came") {
@@ -43,14 +43,14 @@ export function nextOnlookers(all: Onlookers, event: OnlookerEvent): Onlookers {
  * The one whose size the terminal has: the driver who last typed or resized; of those who never did, the one who came first. Null when
  * no driver has told a size: then the terminal keeps what it has.
  */
-export function sizerOf(all: Onlookers): (Onlooker & { readonly size: TerminalSize }) | null {
-  let sizer: (Onlooker & { readonly size: TerminalSize }) | null = null;
+export function sizeOwner(all: ViewerStates): (ViewerState & { readonly size: TerminalSize }) | null {
+  let owner: (ViewerState & { readonly size: TerminalSize }) | null = null;
   for (const one of all) {
     const { mode, size, actedAt } = one;
     if (mode !== "drive" || size === null) continue;
-    if (sizer === null || actedAt > sizer.actedAt) sizer = { ...one, size };
+    if (owner === null || actedAt > owner.actedAt) owner = { ...one, size };
   }
-  return sizer;
+  return owner;
 }
 
 /** A size that a terminal can have: 2 to 1000 columns, 1 to 500 rows. */

@@ -5,12 +5,12 @@ import { agentEntrySchema } from "./coding.ts";
 export const loginMethodSchema = z.enum(["browser", "code"]);
 
 /** What runs for an agent beside its sessions. */
-export const agentErrandKindSchema = z.enum(["login", "install"]);
+export const agentSetupJobKindSchema = z.enum(["login", "install"]);
 
 /** A log-in or an installation, in a terminal of its own. */
-export const agentErrandSchema = z
+export const agentSetupJobSchema = z
   .object({
-    kind: agentErrandKindSchema,
+    kind: agentSetupJobKindSchema,
     sessionId: z.string().describe("Attach to it as to a session: only who holds `admin` can."),
     state: z
       .enum(["waiting", "running", "ended"])
@@ -18,7 +18,7 @@ export const agentErrandSchema = z
     ahead: z.int().describe("While it waits: so many installations come first. Else 0."),
     exitCode: z.int().nullable().describe("Null while it runs, and after a signal."),
   })
-  .meta({ id: "AgentErrand" });
+  .meta({ id: "AgentSetupJob" });
 
 /** `GET /api/agents/setup`: every agent that Postern knows, found or not, and what is to be done for it. */
 export const agentSetupSchema = z
@@ -37,7 +37,7 @@ export const agentSetupSchema = z
             .string()
             .nullable()
             .describe("The vendor's key variable that is set for the gateway: no log-in is needed."),
-          errands: z.array(agentErrandSchema),
+          errands: z.array(agentSetupJobSchema),
         })
         .meta({ id: "AgentSetup" }),
     ),
@@ -62,7 +62,7 @@ export const agentTerminalSchema = z
   .meta({ id: "AgentTerminal" });
 
 /** `DELETE /api/agents/{name}/login` and `/install` */
-export const cancelErrandQuerySchema = z.strictObject({
+export const cancelSetupJobQuerySchema = z.strictObject({
   unlessWatched: z
     .literal("true")
     .optional()
@@ -70,7 +70,7 @@ export const cancelErrandQuerySchema = z.strictObject({
 });
 
 export type LoginMethod = z.infer<typeof loginMethodSchema>;
-export type AgentErrandKind = z.infer<typeof agentErrandKindSchema>;
-export type AgentErrand = z.infer<typeof agentErrandSchema>;
+export type AgentSetupJobKind = z.infer<typeof agentSetupJobKindSchema>;
+export type AgentSetupJob = z.infer<typeof agentSetupJobSchema>;
 export type AgentSetups = z.infer<typeof agentSetupSchema>;
 export type AgentSetup = AgentSetups["agents"][number];

@@ -19,7 +19,7 @@ interface Operation {
   /** Null: any token will do. */
   readonly scope: Scope | null;
   readonly isPublic: boolean;
-  readonly door: "api" | "mcp";
+  readonly audience: "api" | "mcp";
 }
 
 /** A token and what it holds. */
@@ -40,14 +40,14 @@ interface Outcome {
 const problemSchema = z.looseObject({ code: z.string() });
 
 function operations(): readonly Operation[] {
-  return use.gateway.app.routes().http.flatMap(({ methods, url, access, door }) =>
+  return use.gateway.app.routes().http.flatMap(({ methods, url, access, audience }) =>
     methods.map((method) => ({
       name: `${method} ${url}`,
       method,
       path: url.replaceAll(/:\w+/g, "00000000-0000-4000-8000-000000000000").replace("*", "x"),
       scope: scopeNeeded(access),
       isPublic: access === "public",
-      door,
+      audience,
     })),
   );
 }
@@ -229,7 +229,7 @@ describe("every route of a gateway", () => {
   test("but /mcp turns away a token that was given for /mcp", async () => {
     for (const operation of operations().filter(({ isPublic }) => !isPublic)) {
       const { status, challenge } = await call(operation, forMcp);
-      if (operation.door === "mcp") expect(status, operation.name).not.toBe(401);
+      if (operation.audience === "mcp") expect(status, operation.name).not.toBe(401);
       else expect([status, challenge], operation.name).toEqual([401, expect.stringContaining('error="invalid_token"')]);
     }
   });

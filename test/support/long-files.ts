@@ -70,7 +70,7 @@ export const longFiles: Readonly<Record<string, number>> = {
   "test/e2e/no-drive.test.ts": 15,
   "src/oauth/exchange.test.ts": 15,
   "test/web/cross-site.test.ts": 14,
-  "src/agents/agent-errands.test.ts": 13,
+  "src/agents/setup-jobs.test.ts": 13,
   "src/sessions/deliver.test.ts": 13,
   "src/worktrees/hostile-diff.test.ts": 13,
   "src/worktrees/restore.test.ts": 13,

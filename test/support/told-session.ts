@@ -1,7 +1,7 @@
 import { type ActivityState, initialActivity, type OpenPermission } from "../../src/sessions/activity.ts";
 import type { EventPublisher } from "../../src/sessions/ports.ts";
-import { createSessionEvents, type SessionTeller } from "../../src/sessions/session-events.ts";
-import type { ToldSession } from "../../src/sessions/session-news.ts";
+import { createSessionEvents, type SessionPublisher } from "../../src/sessions/session-events.ts";
+import type { PublishedSession } from "../../src/sessions/session-news.ts";
 import type { SessionRecord, SessionStore } from "../../src/sessions/session-store.ts";
 import type { TranscriptSummary } from "../../src/transcripts/transcript.ts";
 import type { NewSessionEvent } from "../../src/wire/events.ts";
@@ -56,7 +56,7 @@ export function setUpTold(memos = new Map<string, string>()) {
   const records = new Map<string, SessionRecord>();
   const store: Pick<SessionStore, "find"> = { find: async (sessionId) => records.get(sessionId) ?? null };
   const events = createSessionEvents({ publisher, store, clock });
-  const session: { -readonly [Key in keyof ToldSession]: ToldSession[Key] } = {
+  const session: { -readonly [Key in keyof PublishedSession]: PublishedSession[Key] } = {
     record: recordOf(),
     state: initialActivity,
     outbox: { unconfirmed: null },
@@ -68,7 +68,7 @@ export function setUpTold(memos = new Map<string, string>()) {
   const kinds = (): readonly string[] =>
     news().map((event) => (event.kind === "session.activity" ? `${event.kind} ${event.activity}` : event.kind));
   /** The session is so now, by a report of its agent at that time. */
-  function move(teller: SessionTeller, state: Partial<ActivityState>, at: number): void {
+  function move(teller: SessionPublisher, state: Partial<ActivityState>, at: number): void {
     session.state = { ...session.state, ...state };
     teller.moved(at);
     teller.look();

@@ -12,7 +12,7 @@ import {
   insidesOf,
   readCharsetNames,
   UNDERLINE_STYLE,
-} from "../../src/terminal-host/terminal-insides.ts";
+} from "../../src/terminal-host/xterm-internals.ts";
 
 // It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));

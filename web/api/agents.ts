@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import {
-  type AgentErrandKind,
+  type AgentSetupJobKind,
   agentSetupSchema,
   agentTerminalSchema,
   type LoginMethod,
@@ -54,10 +54,10 @@ export function useRemoveAgent() {
 }
 
 /** Starts an agent's own log-in, or its installation, in a terminal; the answer says which. */
-export function useStartErrand() {
+export function useStartSetupJob() {
   const client = useQueryClient();
   return useAct({
-    mutationFn: ({ name, kind, method }: ErrandRequest) =>
+    mutationFn: ({ name, kind, method }: SetupJobRequest) =>
       callApi(`/api/agents/${encodeURIComponent(name)}/${kind}`, agentTerminalSchema, {
         method: "POST",
         ...(method === undefined ? {} : { body: { method } }),
@@ -66,26 +66,26 @@ export function useStartErrand() {
   });
 }
 
-interface ErrandRequest {
+interface SetupJobRequest {
   readonly name: string;
-  readonly kind: AgentErrandKind;
+  readonly kind: AgentSetupJobKind;
   readonly method?: LoginMethod | undefined;
 }
 
 /** Ends it, and all that it started. */
-export function useCancelErrand() {
+export function useCancelSetupJob() {
   const client = useQueryClient();
   return useAct({
-    mutationFn: ({ name, kind }: Omit<ErrandRequest, "method">) => cancelErrand(name, kind),
+    mutationFn: ({ name, kind }: Omit<SetupJobRequest, "method">) => cancelErrand(name, kind),
     onSettled: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
   });
 }
 
-function cancelErrand(name: string, kind: AgentErrandKind): Promise<void> {
+function cancelErrand(name: string, kind: AgentSetupJobKind): Promise<void> {
   return sendApi(`/api/agents/${encodeURIComponent(name)}/${kind}`, { method: "DELETE" });
 }
 
 /** The same for a page that is being left: a moment later, and not while another one shows it. */
-export function leaveErrand(name: string, kind: AgentErrandKind): Promise<void> {
+export function leaveSetupJob(name: string, kind: AgentSetupJobKind): Promise<void> {
   return sendApi(`/api/agents/${encodeURIComponent(name)}/${kind}?unlessWatched=true`, { method: "DELETE" });
 }

@@ -1,7 +1,7 @@
 import { useEffect, useEffectEvent } from "react";
 import { Link, useParams } from "react-router";
 import type { AgentSetup } from "../../src/wire/agent-setup.ts";
-import { leaveErrand, useAgentSetups } from "../api/agents.ts";
+import { leaveSetupJob, useAgentSetups } from "../api/agents.ts";
 import { BackLink } from "../ui/back-link.tsx";
 import { buttonClass } from "../ui/button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
@@ -60,7 +60,7 @@ function useEndedLogin(agent: AgentSetup | undefined): void {
   const leave = useEffectEvent(() => {
     const runs = agent?.errands.some(({ kind, state }) => kind === "login" && state === "running") ?? false;
     // Where that does not come through, the gateway ends it when nobody has watched it for a while.
-    if (agent !== undefined && runs) leaveErrand(agent.name, "login").catch(() => undefined);
+    if (agent !== undefined && runs) leaveSetupJob(agent.name, "login").catch(() => undefined);
   });
   useEffect(() => () => leave(), []);
 }

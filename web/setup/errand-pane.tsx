@@ -1,7 +1,7 @@
 import { ExternalLink } from "lucide-react";
 import { useState } from "react";
-import type { AgentErrand } from "../../src/wire/agent-setup.ts";
-import { useCancelErrand } from "../api/agents.ts";
+import type { AgentSetupJob } from "../../src/wire/agent-setup.ts";
+import { useCancelSetupJob } from "../api/agents.ts";
 import { TerminalPane } from "../session/terminal-pane.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
@@ -9,19 +9,19 @@ import { ErrorNotice } from "../ui/notice.tsx";
 import { waitingWords } from "./setup-words.ts";
 
 /** An agent's log-in or its installation, live in its terminal: what it says, where it leads, and the way out of it. */
-export function ErrandPane({
+export function SetupJobPane({
   name,
   errand,
   onEnded,
 }: {
   readonly name: string;
-  readonly errand: AgentErrand;
+  readonly errand: AgentSetupJob;
   /** Its program has ended. */
   readonly onEnded: () => void;
 }) {
   const { kind, sessionId, state, exitCode } = errand;
   const [links, setLinks] = useState<readonly string[]>([]);
-  const cancel = useCancelErrand();
+  const cancel = useCancelSetupJob();
   const runs = state !== "ended";
   return (
     <div className="flex flex-col gap-3">
@@ -85,7 +85,7 @@ function Links({ links }: { readonly links: readonly string[] }) {
   );
 }
 
-function endWords(kind: AgentErrand["kind"], exitCode: number | null): string {
+function endWords(kind: AgentSetupJob["kind"], exitCode: number | null): string {
   const what = kind === "login" ? "The log-in" : "The installation";
   if (exitCode === null) return `${what} was ended.`;
   if (exitCode === 0)

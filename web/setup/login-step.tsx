@@ -1,24 +1,24 @@
 import type { AgentSetup } from "../../src/wire/agent-setup.ts";
-import { useStartErrand } from "../api/agents.ts";
+import { useStartSetupJob } from "../api/agents.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
-import { ErrandPane } from "./errand-pane.tsx";
-import { errandOf, loginLabel, loginStepState, loginWords } from "./setup-words.ts";
+import { SetupJobPane } from "./errand-pane.tsx";
+import { loginLabel, loginStepState, loginWords, setupJobOf } from "./setup-words.ts";
 import { Step } from "./step.tsx";
 
 /** The agent's own log-in, in a terminal; skipped where a key stands for it. */
 export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; readonly onEnded: () => void }) {
   const { name, loginMethods, login, isConfigured, binary } = agent;
-  const start = useStartErrand();
+  const start = useStartSetupJob();
   const state = loginStepState(agent);
-  const errand = errandOf(agent, "login");
+  const errand = setupJobOf(agent, "login");
   const running = errand?.state === "running";
   const can = isConfigured && binary !== null && !running;
   return (
     <Step title="Log-in" state={running ? "open" : state}>
       {!running && <p className="text-ink-soft">{loginWords(agent)}</p>}
       {errand !== undefined && (running || login !== "logged_in") && (
-        <ErrandPane name={name} errand={errand} onEnded={onEnded} />
+        <SetupJobPane name={name} errand={errand} onEnded={onEnded} />
       )}
       {start.error !== null && <ErrorNotice error={start.error} />}
       {can && loginMethods.length > 0 && (

@@ -1,21 +1,21 @@
 import { Download } from "lucide-react";
 import { useState } from "react";
 import type { AgentSetup } from "../../src/wire/agent-setup.ts";
-import { useConfigureAgent, useStartErrand } from "../api/agents.ts";
+import { useConfigureAgent, useStartSetupJob } from "../api/agents.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
-import { ErrandPane } from "./errand-pane.tsx";
-import { errandOf, programState } from "./setup-words.ts";
+import { SetupJobPane } from "./errand-pane.tsx";
+import { programState, setupJobOf } from "./setup-words.ts";
 import { Step } from "./step.tsx";
 
 /** Where the agent's program is; one that is missing is installed, or looked for elsewhere. */
 export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; readonly onEnded: () => void }) {
   const { name, binary, version, isConfigured, installCommand } = agent;
   const configure = useConfigureAgent();
-  const install = useStartErrand();
+  const install = useStartSetupJob();
   const [choosing, setChoosing] = useState(false);
-  const errand = errandOf(agent, "install");
+  const errand = setupJobOf(agent, "install");
   const running = errand !== undefined && errand.state !== "ended";
   const failure = configure.error ?? install.error;
   return (
@@ -32,7 +32,7 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
       )}
       {errand !== undefined && (running || binary === null) && (
         <>
-          <ErrandPane name={name} errand={errand} onEnded={onEnded} />
+          <SetupJobPane name={name} errand={errand} onEnded={onEnded} />
           {errand.state === "ended" && errand.exitCode === 0 && (
             <Notice tone="lamp">
               npm has installed it where the gateway's PATH does not look. <code>npm prefix --global</code> says where:

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import type { AgentSetup } from "../../src/wire/agent-setup.ts";
 import {
-  errandOf,
   isReady,
   loginLabel,
   loginStepState,
   loginWords,
   programState,
+  setupJobOf,
   waitingWords,
 } from "./setup-words.ts";
 
@@ -93,11 +93,11 @@ test("a program is done when it is there and used", () => {
 test("what runs is shown before what has ended, and of that the newest", () => {
   const ended = (sessionId: string) => ({ kind: "login", sessionId, state: "ended", exitCode: 1, ahead: 0 }) as const;
   const running = { kind: "login", sessionId: "c", state: "running", exitCode: null, ahead: 0 } as const;
-  expect(errandOf({ ...agent, errands: [running, ended("a")] }, "login")).toBe(running);
-  expect(errandOf({ ...agent, errands: [ended("a"), ended("b")] }, "login")?.sessionId).toBe("b");
-  expect(errandOf({ ...agent, errands: [running] }, "install")).toBeUndefined();
+  expect(setupJobOf({ ...agent, errands: [running, ended("a")] }, "login")).toBe(running);
+  expect(setupJobOf({ ...agent, errands: [ended("a"), ended("b")] }, "login")?.sessionId).toBe("b");
+  expect(setupJobOf({ ...agent, errands: [running] }, "install")).toBeUndefined();
   const waiting = { kind: "install", sessionId: "w", state: "waiting", exitCode: null, ahead: 2 } as const;
-  expect(errandOf({ ...agent, errands: [waiting] }, "install")).toBe(waiting);
+  expect(setupJobOf({ ...agent, errands: [waiting] }, "install")).toBe(waiting);
 });
 
 test("an installation that waits tells its place", () => {

@@ -1,4 +1,4 @@
-import type { AgentErrand, AgentErrandKind, AgentSetup, LoginMethod } from "../../src/wire/agent-setup.ts";
+import type { AgentSetup, AgentSetupJob, AgentSetupJobKind, LoginMethod } from "../../src/wire/agent-setup.ts";
 
 /** How far a step is; `skipped` is one that nobody needs. */
 export type StepState = "done" | "skipped" | "open" | "later";
@@ -44,13 +44,13 @@ export function loginLabel(method: LoginMethod, state: StepState): string {
 }
 
 /** What of this kind runs or waits for the agent, else what ended a moment ago: the newest. */
-export function errandOf({ errands }: AgentSetup, kind: AgentErrandKind): AgentErrand | undefined {
+export function setupJobOf({ errands }: AgentSetup, kind: AgentSetupJobKind): AgentSetupJob | undefined {
   const ofKind = errands.filter((errand) => errand.kind === kind);
   return ofKind.find(({ state }) => state !== "ended") ?? ofKind.at(-1);
 }
 
 /** What is said while an installation waits for others. */
-export function waitingWords({ ahead }: Pick<AgentErrand, "ahead">): string {
+export function waitingWords({ ahead }: Pick<AgentSetupJob, "ahead">): string {
   return ahead === 1
     ? "Waits until another agent is installed: it is the next."
     : `Waits until ${ahead} other agents are installed.`;

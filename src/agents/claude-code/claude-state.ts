@@ -4,7 +4,7 @@ import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
 import { processRow } from "../../platform/process-table.ts";
 import { readSmallFile } from "../../platform/regular-file.ts";
-import type { ExternalHolder, ToldActivity } from "../template.ts";
+import type { ExternalHolder, ObservedActivity } from "../template.ts";
 
 /** `<config>/sessions/<pid>.json`: what a running Claude Code says of itself (measured). */
 const stateSchema = z.looseObject({
@@ -24,7 +24,7 @@ type ClaudeState = z.infer<typeof stateSchema>;
 const maxStates = 5_000;
 
 /** What a state file says of its process; null for a word that is not known. */
-export function claudeActivity({ status, waitingFor }: ClaudeState): ToldActivity | null {
+export function claudeActivity({ status, waitingFor }: ClaudeState): ObservedActivity | null {
   switch (status) {
     case "busy":
       return "working";

@@ -5,7 +5,7 @@ import { agentError } from "../errors.ts";
 import { findByHeadId } from "../find-transcript.ts";
 import { createHolderMemory } from "../holder-memory.ts";
 import { type DialogForm, readDialog } from "../screen-dialog.ts";
-import type { AgentTemplate, LaunchPlan, LaunchRequest, ToldActivity } from "../template.ts";
+import type { AgentTemplate, LaunchPlan, LaunchRequest, ObservedActivity } from "../template.ts";
 import { movedTo, typedLog } from "./gemini-log.ts";
 import { geminiSessions, loggedProcess } from "./gemini-processes.ts";
 import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./gemini-settings.ts";
@@ -141,13 +141,13 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
 }
 
 /** The agent's own signs, which no other words of its title begin with. */
-const signs: readonly (readonly [RegExp, ToldActivity])[] = [
+const signs: readonly (readonly [RegExp, ObservedActivity])[] = [
   [/^◇ {2}Ready/, "idle"],
   [/^✋ {2}Action Required/, "needs_permission"],
   [/^[✦⏲] {2}/, "working"],
 ];
 
-function readTitle(title: string): ToldActivity | null {
+function readTitle(title: string): ObservedActivity | null {
   return signs.find(([sign]) => sign.test(title))?.[1] ?? null;
 }
 

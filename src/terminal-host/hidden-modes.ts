@@ -1,7 +1,7 @@
 import type { Terminal } from "@xterm/headless";
 
 /** Modes that mean nothing to the model, or that it keeps in another form, but something to the terminal of a viewer. */
-export interface UntoldModes {
+export interface HiddenModes {
   /** Escape sequences that set them as they are now. */
   serialize(): string;
 }
@@ -13,7 +13,7 @@ const CURSOR_BLINK = 12;
 const MODIFY_OTHER_KEYS = 4;
 
 /** Watches `terminal` from its start. */
-export function watchUntoldModes(terminal: Terminal): UntoldModes {
+export function watchHiddenModes(terminal: Terminal): HiddenModes {
   const set = new Set<number>();
   let cursorStyle = 0;
   let otherKeys = 0;

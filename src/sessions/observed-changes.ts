@@ -1,16 +1,16 @@
-import type { ToldState } from "../agents/index.ts";
+import type { ObservedState } from "../agents/index.ts";
 import { type ActivityState, isResting, type Observation } from "./activity.ts";
 
 /** What an agent's state file says, beside what is known from elsewhere. */
-export interface ToldLook {
+export interface StateObservation {
   readonly state: Pick<ActivityState, "activity" | "inBackground" | "permissions">;
-  readonly told: ToldState;
+  readonly observed: ObservedState;
   /** Whether an earlier look, a moment ago, found the same. */
   readonly repeated: boolean;
   /** How long it has been found to say the same. */
-  readonly toldForMs: number;
+  readonly observedForMs: number;
   /** When something else told last, a hook or an answer from here; epoch milliseconds. */
-  readonly toldAt: number;
+  readonly reportedAt: number;
   /** Whether that is a while ago. */
   readonly silent: boolean;
   /** How long no turn runs by other reports. */
@@ -24,14 +24,15 @@ const idleLagMs = 2_500;
  * What an agent's state file tells that nothing else did: the newer of two words counts. One that contradicts open questions, or is
  * older, has to be found twice: one dialog may follow another at once. Pure.
  */
-export function toldNews(look: ToldLook): readonly Observation[] {
-  const { state, told, repeated, toldAt, silent } = look;
+export function observedChanges(look: StateObservation): readonly Observation[] {
+  const { state, observed, repeated, reportedAt, silent } = look;
   const asks = state.permissions.length > 0;
-  const newer = told.since === null ? silent : told.since > toldAt;
+  const newer = observed.since === null ? silent : observed.since > reportedAt;
   const counts = newer || (silent && repeated);
   // What stands on the screen is known better: only a turn that has begun since says something else.
-  if (state.activity === "needs_attention") return told.activity === "working" && newer ? [{ kind: "turn_seen" }] : [];
-  switch (told.activity) {
+  if (state.activity === "needs_attention")
+    return observed.activity === "working" && newer ? [{ kind: "turn_seen" }] : [];
+  switch (observed.activity) {
     case "working":
       if (isDialog(state.activity)) return counts && repeated ? [{ kind: "dialog_closed", activity: "working" }] : [];
       if (!isResting(state) || state.activity === "working") return [];
@@ -42,10 +43,10 @@ export function toldNews(look: ToldLook): readonly Observation[] {
       if (state.activity === "starting") return repeated ? [{ kind: "composer_painted" }] : [];
       return state.activity === "working" && counts ? [{ kind: "turn_over" }] : [];
     default:
-      if (asks || state.activity === told.activity || !repeated || !counts) return [];
+      if (asks || state.activity === observed.activity || !repeated || !counts) return [];
       // The hook comes, on a loaded machine late, with what is asked.
-      if (told.hooked && look.toldForMs < hookLagMs) return [];
-      return [{ kind: "dialog_seen", activity: told.activity }];
+      if (observed.hooked && look.observedForMs < hookLagMs) return [];
+      return [{ kind: "dialog_seen", activity: observed.activity }];
   }
 }
 
@@ -57,7 +58,7 @@ function isDialog(activity: ActivityState["activity"]): boolean {
 }
 
 /** Whether what the agent says is what is known: nothing has to be looked at again. */
-export function agrees({ activity }: ToldState, state: Pick<ActivityState, "activity" | "inBackground">): boolean {
+export function agrees({ activity }: ObservedState, state: Pick<ActivityState, "activity" | "inBackground">): boolean {
   if (activity === "idle") return state.activity !== "working" && isResting(state);
   return activity === state.activity;
 }

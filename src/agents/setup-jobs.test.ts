@@ -11,9 +11,9 @@ import { processRow } from "../platform/process-table.ts";
 import { sendSignal } from "../platform/processes.ts";
 import type { Scope } from "../wire/access.ts";
 import type { Caller } from "../wire/caller.ts";
-import { createAgentErrands } from "./agent-errands.ts";
 import { createCustomTemplate, customAgentSchema } from "./custom/custom.ts";
-import type { ErrandNote, ErrandOrigin } from "./ports.ts";
+import type { SetupJobOrigin, SetupJobRecord } from "./ports.ts";
+import { createAgentErrands } from "./setup-jobs.ts";
 import type { AgentTemplate } from "./template.ts";
 
 const patience = { timeout: 15_000, interval: 20 };
@@ -24,8 +24,8 @@ const callerWith = (...scopes: readonly Scope[]): Caller => ({
   folders: null,
 });
 const admin = callerWith("admin");
-const by: ErrandOrigin = { accountId: "owner", from: { address: "127.0.0.1", userAgent: "A browser" } };
-const another: ErrandOrigin = { accountId: "anna", from: { address: "::1", userAgent: null } };
+const by: SetupJobOrigin = { accountId: "owner", from: { address: "127.0.0.1", userAgent: "A browser" } };
+const another: SetupJobOrigin = { accountId: "anna", from: { address: "::1", userAgent: null } };
 
 /** Log-ins of an agent that is this Node, in a real terminal host, with a clock that the test turns. */
 async function setUp(
@@ -36,7 +36,7 @@ async function setUp(
   const host = await fixture.connect();
   const clock = createFakeClock();
   const changed: string[] = [];
-  const notes: ErrandNote[] = [];
+  const notes: SetupJobRecord[] = [];
   const templates = new Map(
     [
       { name: "agent", loginArgs: ["-e", script] },
@@ -88,8 +88,8 @@ async function setUp(
     (await host.list()).some((info) => info.terminalId === terminalId && info.exit === null);
   /** What the host has on disk of terminals, live and gone. */
   const folders = (): readonly string[] => readdirSync(join(fixture.stateDir, "terminals"));
-  const screen = async (errandId: string): Promise<string> =>
-    (await host.snapshot(terminalOf(errandId))).lines.join("\n");
+  const screen = async (setupJobId: string): Promise<string> =>
+    (await host.snapshot(terminalOf(setupJobId))).lines.join("\n");
   return { host, clock, changed, notes, logins, terminalOf, lives, folders, screen, bin };
 }
 

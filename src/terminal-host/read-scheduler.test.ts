@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { systemClock } from "../core/clock.ts";
-import { createReadTurns } from "./read-turns.ts";
+import { createReadScheduler } from "./read-scheduler.ts";
 
 function turnsAt(start: number) {
   let now = start;
-  const turns = createReadTurns({ ...systemClock, now: () => now });
+  const turns = createReadScheduler({ ...systemClock, now: () => now });
   return { turns, pass: (ms: number) => void (now += ms) };
 }
 

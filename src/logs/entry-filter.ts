@@ -2,37 +2,37 @@ import { type RawBuilder, type SqlBool, sql } from "kysely";
 import type { ListLogsInput } from "../wire/logs.ts";
 import { type LogsDatabase, textsOf } from "./logs-database.ts";
 import type { NamesOf } from "./ports.ts";
-import { isSeen, type Sight } from "./sight.ts";
+import { isVisible, type VisibilityFilter } from "./visibility-filter.ts";
 
 /** What callers may limit a list or a search of entries to. */
-type EntryFilter = Pick<ListLogsInput, "source" | "status" | "sessionId">;
+type FilterInput = Pick<ListLogsInput, "source" | "status" | "sessionId">;
 
-/** Entries that are meant: those of {@link Sight} that a filter leaves. */
-export interface Among extends Sight, Pick<EntryFilter, "source" | "status"> {
+/** Entries that are meant: those of {@link VisibilityFilter} that a filter leaves. */
+export interface EntryFilter extends VisibilityFilter, Pick<FilterInput, "source" | "status"> {
   /** The names of the session that they have to be of; null for any. */
   readonly names: readonly string[] | null;
 }
 
 /** @param filter its session by any name that it ever had */
-export async function amongOf(
+export async function entryFilterFor(
   { namesOf }: { readonly namesOf: NamesOf },
-  sight: Sight,
-  { source, status, sessionId }: EntryFilter,
-): Promise<Among> {
-  return { ...sight, source, status, names: sessionId === undefined ? null : await namesOf(sessionId) };
+  visibility: VisibilityFilter,
+  { source, status, sessionId }: FilterInput,
+): Promise<EntryFilter> {
+  return { ...visibility, source, status, names: sessionId === undefined ? null : await namesOf(sessionId) };
 }
 
 /** Whether every entry of the account is meant. */
-export function isAll({ dirs, source, status, names }: Among): boolean {
+export function isAll({ dirs, source, status, names }: EntryFilter): boolean {
   return dirs === null && source === undefined && status === undefined && names === null;
 }
 
 /** That an entry is meant, of a query that has its row. */
-export function isAmong(on: LogsDatabase, among: Among, entry = "log_entries"): RawBuilder<SqlBool> {
-  const { source, status, names } = among;
+export function matchesEntry(on: LogsDatabase, entries: EntryFilter, entry = "log_entries"): RawBuilder<SqlBool> {
+  const { source, status, names } = entries;
   const column = (name: string) => sql.ref(`${entry}.${name}`);
   const conditions = [
-    isSeen(on, among, entry),
+    isVisible(on, entries, entry),
     ...(names === null ? [] : [sql<SqlBool>`${column("session_id")} in ${textsOf(on.dialect, names)}`]),
     ...(source === undefined ? [] : [sql<SqlBool>`${column("source")} = ${source}`]),
     ...(status === undefined ? [] : [sql<SqlBool>`${column("status")} = ${status}`]),
@@ -41,11 +41,11 @@ export function isAmong(on: LogsDatabase, among: Among, entry = "log_entries"): 
 }
 
 /** Of a posting `p`: that it is of an entry that is meant. A session has few pieces, which come first; else it is asked of each. */
-export function isPieceAmong(on: LogsDatabase, among: Among): RawBuilder<SqlBool> {
-  if (among.names !== null) {
+export function matchesPosting(on: LogsDatabase, entries: EntryFilter): RawBuilder<SqlBool> {
+  if (entries.names !== null) {
     return sql`p.chunk_id in (select c.chunk_id from log_entries as e join log_chunks as c on c.log_id = e.log_id
-      where e.account_id = ${among.accountId} and ${isAmong(on, among, "e")})`;
+      where e.account_id = ${entries.accountId} and ${matchesEntry(on, entries, "e")})`;
   }
   return sql`exists (select 1 from log_chunks as c join log_entries as e on e.log_id = c.log_id
-    where c.chunk_id = p.chunk_id and ${isAmong(on, among, "e")})`;
+    where c.chunk_id = p.chunk_id and ${matchesEntry(on, entries, "e")})`;
 }

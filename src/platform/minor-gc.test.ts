@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createYoungMemory } from "./young-memory.ts";
+import { createMinorGc } from "./minor-gc.ts";
 
 test("buffers that passed through do not pile up", async () => {
-  const memory = createYoungMemory();
+  const memory = createMinorGc();
   const before = process.memoryUsage().arrayBuffers;
   let most = 0;
   for (let count = 0; count < 2_000; count += 1) {

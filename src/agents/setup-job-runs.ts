@@ -4,31 +4,31 @@ import { hasCode, isErrno, messageOf } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
-import type { AgentErrandKind } from "../wire/agent-setup.ts";
+import type { AgentSetupJobKind } from "../wire/agent-setup.ts";
 import { agentError } from "./errors.ts";
 import type { Argv } from "./known-agents.ts";
-import type { ErrandNote, ErrandOrigin, NoteErrand } from "./ports.ts";
+import type { RecordSetupJob, SetupJobOrigin, SetupJobRecord } from "./ports.ts";
 import type { Environment } from "./template.ts";
 
 /** What runs in the terminal. */
-export interface ErrandProgram {
+export interface SetupJobProgram {
   readonly argv: Argv;
   readonly env: Environment;
 }
 
 /** What is begun, and for whom. */
-export interface ErrandRequest {
+export interface SetupJobRequest {
   readonly agent: string;
-  readonly kind: AgentErrandKind;
-  readonly program: ErrandProgram;
-  readonly by: ErrandOrigin;
+  readonly kind: AgentSetupJobKind;
+  readonly program: SetupJobProgram;
+  readonly by: SetupJobOrigin;
   /** For the note of its beginning. */
-  readonly details: ErrandNote["details"];
+  readonly details: SetupJobRecord["details"];
 }
 
 /** One that waits, runs, or ended a moment ago. */
-export interface Errand extends ErrandRequest {
-  readonly errandId: string;
+export interface Errand extends SetupJobRequest {
+  readonly setupJobId: string;
   readonly terminalId: string;
   state: "waiting" | "running" | "ended";
   exitCode: number | null;
@@ -38,24 +38,24 @@ export interface Errand extends ErrandRequest {
   /** While it is ended and forgotten. */
   removal: Promise<void> | null;
   /** Notes of what came before its beginning was noted; null once that is. */
-  early: ErrandNote[] | null;
+  early: SetupJobRecord[] | null;
   cancelUnwatched: () => void;
   cancelLeft: () => void;
   cancelLimit: () => void;
 }
 
 /** The lives of errands: each in a terminal of the host, one installation after another. */
-export interface ErrandRuns {
+export interface SetupJobRuns {
   all(): readonly Errand[];
-  find(errandId: string): Errand | undefined;
+  find(setupJobId: string): Errand | undefined;
   /** Begins it, or puts it in line; an installation waits for others, because npm's global folder is one. @throws PosternError `agent_start_failed` */
-  begin(request: ErrandRequest): Promise<Errand>;
+  begin(request: SetupJobRequest): Promise<Errand>;
   /** Installations that come before this one. */
   ahead(errand: Errand): number;
   /** Ends it, and forgets it. @param by who cancelled it; null for nobody */
-  remove(errand: Errand, by: ErrandOrigin | null): Promise<void>;
+  remove(errand: Errand, by: SetupJobOrigin | null): Promise<void>;
   /** The same soon, unless somebody watches it. */
-  leave(errand: Errand, by: ErrandOrigin): void;
+  leave(errand: Errand, by: SetupJobOrigin): void;
   /** It is asked for, and about to be watched: who looks for it has as long again. */
   touch(errand: Errand): void;
   watch(errand: Errand): () => void;
@@ -64,11 +64,11 @@ export interface ErrandRuns {
 }
 
 /** What {@link createErrandRuns} needs. */
-export interface ErrandRunsDeps {
+export interface SetupJobRunsDeps {
   readonly host: TerminalHostClient;
   /** One of this agent ended, or was forgotten. */
   readonly changed: (agent: string) => void;
-  readonly note: NoteErrand;
+  readonly note: RecordSetupJob;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -82,12 +82,12 @@ const leftMs = 3_000;
 /** The last screen says how it went. */
 const keptMs = 60_000;
 /** Npm takes back what it has done by half. */
-const graceMs = { login: 1_000, install: 5_000 } satisfies Record<AgentErrandKind, number>;
-const words = { login: "log-in", install: "installation" } satisfies Record<AgentErrandKind, string>;
+const graceMs = { login: 1_000, install: 5_000 } satisfies Record<AgentSetupJobKind, number>;
+const words = { login: "log-in", install: "installation" } satisfies Record<AgentSetupJobKind, string>;
 const size = { cols: 100, rows: 30 };
 
-/** @see ErrandRuns */
-export function createErrandRuns({ host, changed, note, clock, log }: ErrandRunsDeps): ErrandRuns {
+/** @see SetupJobRuns */
+export function createErrandRuns({ host, changed, note, clock, log }: SetupJobRunsDeps): SetupJobRuns {
   /** In the order in which they were asked for. */
   const errands = new Map<string, Errand>();
   let closed = false;
@@ -109,7 +109,7 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
 
   function tell(errand: Errand, what: "started" | "cancelled" | "ended", by = errand.by): void {
     const details = what === "started" ? errand.details : what === "ended" ? { exitCode: errand.exitCode } : {};
-    const entry: ErrandNote = { ...by, action: `agent_${errand.kind}_${what}`, subject: errand.agent, details };
+    const entry: SetupJobRecord = { ...by, action: `agent_${errand.kind}_${what}`, subject: errand.agent, details };
     if (what !== "started" && errand.early !== null) {
       errand.early.push(entry);
       return;
@@ -138,7 +138,7 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
     errand.cancelUnwatched();
     errand.cancelLeft();
     errand.cancelLimit();
-    errands.delete(errand.errandId);
+    errands.delete(errand.setupJobId);
     changed(errand.agent);
   }
 
@@ -157,7 +157,7 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
     await host.forget(errand.terminalId).catch((error: unknown) => complain(errand, error));
   }
 
-  function remove(errand: Errand, by: ErrandOrigin | null): Promise<void> {
+  function remove(errand: Errand, by: SetupJobOrigin | null): Promise<void> {
     errand.removal ??= (async () => {
       if (by !== null && !hasEnded(errand)) tell(errand, "cancelled", by);
       if (errand.state === "waiting") return drop(errand);
@@ -193,24 +193,24 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
     try {
       const cwd = await realpath(program.env["HOME"] ?? "/");
       const place = { cwd, ...program, ...size };
-      await host.spawn({ terminalId, leaseKey: errand.errandId, ...place, keepRecording: false });
+      await host.spawn({ terminalId, leaseKey: errand.setupJobId, ...place, keepRecording: false });
     } catch (error) {
       if (!hasCode(error, "spawn_failed") && !isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) throw error;
       const told = `The ${words[kind]} of ${agent} cannot be started: ${messageOf(error)}`;
       throw agentError("agent_start_failed", told, { cause: error });
     }
     log.info({ agent }, `the ${words[kind]} of an agent began`);
-    if (!errands.has(errand.errandId)) {
+    if (!errands.has(errand.setupJobId)) {
       // It was cancelled before the host had answered, which may have begun it after that: nobody else would end it.
       await end(errand);
       await forget(errand);
     }
-    if (hasEnded(errand) || !errands.has(errand.errandId)) return; // before the host had answered
+    if (hasEnded(errand) || !errands.has(errand.setupJobId)) return; // before the host had answered
     errand.cancelLimit = clock.after(limitMs, () => void end(errand));
     endUnwatched(errand);
   }
 
-  function leave(errand: Errand, by: ErrandOrigin): void {
+  function leave(errand: Errand, by: SetupJobOrigin): void {
     errand.cancelLeft();
     const unlessWatched = (): void => {
       if (errand.watchers > 0 || hasEnded(errand)) return;
@@ -223,7 +223,7 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
 
   return {
     all: () => [...errands.values()],
-    find: (errandId) => errands.get(errandId),
+    find: (setupJobId) => errands.get(setupJobId),
     leave,
     remove,
 
@@ -231,7 +231,7 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
       const waits = request.kind === "install" && installing().length > 0;
       const errand: Errand = {
         ...request,
-        errandId: `${request.kind}-${newUuid()}`,
+        setupJobId: `${request.kind}-${newUuid()}`,
         terminalId: newUuid(),
         state: "waiting",
         exitCode: null,
@@ -243,11 +243,11 @@ export function createErrandRuns({ host, changed, note, clock, log }: ErrandRuns
         cancelLeft: () => undefined,
         cancelLimit: () => undefined,
       };
-      errands.set(errand.errandId, errand);
+      errands.set(errand.setupJobId, errand);
       try {
         if (!waits) await run(errand);
       } catch (error) {
-        errands.delete(errand.errandId);
+        errands.delete(errand.setupJobId);
         beginNext();
         throw error;
       }

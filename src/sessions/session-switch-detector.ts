@@ -2,8 +2,8 @@ import type { AgentTemplate, Environment } from "../agents/index.ts";
 import type { Transcripts } from "../transcripts/index.ts";
 import type { Identity } from "./identity.ts";
 
-/** What a {@link MoveWatch} works with. */
-export interface MoveWatchDeps {
+/** What a {@link SessionSwitchDetector} works with. */
+export interface SessionSwitchDetectorDeps {
   readonly template: Pick<AgentTemplate, "moves" | "findTranscript">;
   readonly pid: number;
   readonly env: Environment;
@@ -14,13 +14,13 @@ export interface MoveWatchDeps {
 }
 
 /** Notices that the process of a session has gone over to another one, for an agent without hooks that say so. */
-export class MoveWatch {
-  readonly #deps: MoveWatchDeps;
+export class SessionSwitchDetector {
+  readonly #deps: SessionSwitchDetectorDeps;
   #unwatch: (() => void) | null = null;
   /** Something was typed, or what was typed has not shown yet. */
   #isDue = true;
 
-  constructor(deps: MoveWatchDeps) {
+  constructor(deps: SessionSwitchDetectorDeps) {
     this.#deps = deps;
   }
 

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 /** Gives back the memory of buffers that passed through. */
-export interface YoungMemory {
+export interface MinorGc {
   /** So much was read and sent on, and is needed no more. */
   passed(sizeBytes: number): void;
 }
@@ -13,8 +13,8 @@ export interface YoungMemory {
  */
 const sweepEveryBytes = 4 * 1024 * 1024;
 
-/** @see YoungMemory */
-export function createYoungMemory(): YoungMemory {
+/** @see MinorGc */
+export function createMinorGc(): MinorGc {
   let sweep: (() => void) | undefined;
   let sinceBytes = 0;
   return {

@@ -4,8 +4,8 @@ import type { Clock } from "../core/clock.ts";
 import type { OpenPermission } from "./activity.ts";
 import type { PermissionHooks } from "./permission-hooks.ts";
 
-/** What a {@link PermissionDesk} needs. */
-export interface PermissionDeskDeps {
+/** What a {@link PendingPermissions} needs. */
+export interface PendingPermissionsDeps {
   readonly hooks: PermissionHooks;
   readonly clock: Clock;
   readonly changes: ChangeSignal;
@@ -25,14 +25,14 @@ const dueMs = 2_000;
 const leftToTerminal: Wait = { dueUntil: 0, cancel: () => undefined };
 
 /** The open permissions of one live session, and the hooks that wait for their decisions. */
-export class PermissionDesk {
-  readonly #deps: PermissionDeskDeps;
+export class PendingPermissions {
+  readonly #deps: PendingPermissionsDeps;
   readonly #open = new Map<string, Wait>();
   readonly #deciding = new Map<string, Promise<boolean>>();
   /** How many want the questions in the terminal. */
   #terminalAskers = 0;
 
-  constructor(deps: PermissionDeskDeps) {
+  constructor(deps: PendingPermissionsDeps) {
     this.#deps = deps;
   }
 

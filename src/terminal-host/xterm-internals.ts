@@ -4,7 +4,7 @@ import headlessModule, { type Terminal } from "@xterm/headless";
  * What `@xterm/headless` knows and its public face does not tell: saved cursors, scroll regions, tab stops, character sets, underline
  * styles, links. Its version is pinned, and {@link insidesOf} refuses one whose insides look otherwise.
  */
-export interface Insides {
+export interface XtermInternals {
   /** A reset makes new ones. */
   readonly buffers: { readonly normal: InnerBuffer; readonly alt: InnerBuffer };
   readonly input: {
@@ -91,10 +91,10 @@ export const BG = {
 export const UNDERLINE_STYLE = { mask: 0x1c000000, shift: 26 } as const;
 
 /** The insides of `terminal`; they stay right as it changes. @throws when this version's are not known */
-export function insidesOf(terminal: Terminal): Insides {
+export function insidesOf(terminal: Terminal): XtermInternals {
   const core: unknown = Reflect.get(terminal, "_core");
   const part = (name: string): unknown => (isObject(core) ? Reflect.get(core, name) : undefined);
-  const insides: Record<keyof Insides, unknown> = {
+  const internals: Record<keyof XtermInternals, unknown> = {
     buffers: part("buffers"),
     input: part("_inputHandler"),
     service: part("coreService"),
@@ -102,11 +102,13 @@ export function insidesOf(terminal: Terminal): Insides {
     charsets: part("_charsetService"),
     links: part("_oscLinkService"),
   };
-  if (!isInsides(insides)) throw new Error("@xterm/headless is not of the version that package.json pins.");
-  return insides;
+  if (!isInsides(internals)) throw new Error("@xterm/headless is not of the version that package.json pins.");
+  return internals;
 }
 
-function isInsides(value: Record<keyof Insides, unknown>): value is Record<keyof Insides, unknown> & Insides {
+function isInsides(
+  value: Record<keyof XtermInternals, unknown>,
+): value is Record<keyof XtermInternals, unknown> & XtermInternals {
   const { buffers, input, service, mouse, charsets, links } = value;
   return (
     isObject(buffers) &&

@@ -3,16 +3,16 @@ import type { Log } from "../core/log.ts";
 import { createSingleFlight } from "../core/single-flight.ts";
 import { findExecutable } from "../platform/executables.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
-import type { AgentErrand, AgentErrandKind, LoginMethod } from "../wire/agent-setup.ts";
+import type { AgentSetupJob, AgentSetupJobKind, LoginMethod } from "../wire/agent-setup.ts";
 import type { Caller } from "../wire/caller.ts";
-import { createErrandRuns, type Errand, type ErrandProgram, type ErrandRequest } from "./errand-runs.ts";
 import { agentError } from "./errors.ts";
 import { installCommand, installEnvironment, loginArguments, loginMethods } from "./known-agents.ts";
-import type { ErrandOrigin, NoteErrand } from "./ports.ts";
+import type { RecordSetupJob, SetupJobOrigin } from "./ports.ts";
+import { createErrandRuns, type Errand, type SetupJobProgram, type SetupJobRequest } from "./setup-job-runs.ts";
 import type { AgentTemplate, Environment } from "./template.ts";
 
 /** Agents' own interactive log-ins, and their installation from npm, each in a terminal that is attached to like a session's. */
-export interface AgentErrands {
+export interface AgentSetupJobs {
   /**
    * Starts the agent's log-in. While one of this agent runs, that one is meant.
    * @param options `method`: the agent's first one when it is left out
@@ -21,17 +21,17 @@ export interface AgentErrands {
    */
   logIn(
     nameOrAlias: string,
-    options: { readonly method?: LoginMethod | undefined; readonly by: ErrandOrigin },
-  ): Promise<BegunErrand>;
+    options: { readonly method?: LoginMethod | undefined; readonly by: SetupJobOrigin },
+  ): Promise<StartedSetupJob>;
   /**
    * Installs the agent from npm, or its newest version over an older one. While that goes on, that one is meant; while another agent is
    * installed, it waits for that. Nothing is configured.
    * @throws PosternError `agent_unknown` | `agent_binary_missing` (of npm) | `agent_start_failed` | `invalid_request` for an agent that npm
    *   does not have
    */
-  install(nameOrAlias: string, options: { readonly by: ErrandOrigin }): Promise<BegunErrand>;
+  install(nameOrAlias: string, options: { readonly by: SetupJobOrigin }): Promise<StartedSetupJob>;
   /** What runs or waits for the agent, and what ended a moment ago. */
-  ofAgent(name: string): AgentErrand[];
+  ofAgent(name: string): AgentSetupJob[];
   /**
    * Ends what of this kind runs for the agent, and forgets it. Idempotent.
    * @param options `unlessWatched`: a few seconds later, and not while somebody watches it
@@ -39,11 +39,11 @@ export interface AgentErrands {
    */
   cancel(
     nameOrAlias: string,
-    kind: AgentErrandKind,
-    options: { readonly by: ErrandOrigin; readonly unlessWatched?: boolean },
+    kind: AgentSetupJobKind,
+    options: { readonly by: SetupJobOrigin; readonly unlessWatched?: boolean },
   ): Promise<void>;
   /** The terminal of one that runs or ended a moment ago; null for any other id, and for who may not do this. */
-  find(errandId: string, caller: Caller): ErrandTerminal | null;
+  find(setupJobId: string, caller: Caller): SetupJobTerminal | null;
   /** Whether the terminal is one of these. */
   owns(terminalId: string): boolean;
   /** Ends those that run, and forgets all: nobody could find them again. */
@@ -51,7 +51,7 @@ export interface AgentErrands {
 }
 
 /** The one that was begun, or that ran already. */
-export interface BegunErrand {
+export interface StartedSetupJob {
   /** Its id, in the form of a session's. */
   readonly sessionId: string;
   /** False when one was under way: that one is meant. */
@@ -59,14 +59,14 @@ export interface BegunErrand {
 }
 
 /** Where it takes place. */
-export interface ErrandTerminal {
+export interface SetupJobTerminal {
   readonly terminalId: string;
   /** Somebody watches until the returned function is called. A log-in that nobody watches any more is ended after a while. */
   watch(): () => void;
 }
 
 /** What {@link createAgentErrands} needs. */
-export interface AgentErrandsDeps {
+export interface AgentSetupJobsDeps {
   readonly host: TerminalHostClient;
   readonly agents: {
     /** @throws PosternError `agent_unknown` */
@@ -77,21 +77,21 @@ export interface AgentErrandsDeps {
     loginChanged(name: string): void;
   };
   /** Writes down who began and who cancelled one, and how it ended. Never throws. */
-  readonly note: NoteErrand;
+  readonly note: RecordSetupJob;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** None outlives its gateway, and no recording is made of one: what is found running at the next start is ended as any terminal that nobody knows. */
-export function createAgentErrands({ host, agents, note, clock, log }: AgentErrandsDeps): AgentErrands {
+export function createAgentErrands({ host, agents, note, clock, log }: AgentSetupJobsDeps): AgentSetupJobs {
   const runs = createErrandRuns({ host, changed: (name) => agents.loginChanged(name), note, clock, log });
   const flights = createSingleFlight<Errand>();
 
   /** The one of this kind that is under way for the agent, else another. */
-  async function start(request: ErrandRequest): Promise<BegunErrand> {
+  async function start(request: SetupJobRequest): Promise<StartedSetupJob> {
     const { agent, kind } = request;
     let began = false;
-    const { errandId } = await flights(`${kind} ${agent}`, async () => {
+    const { setupJobId } = await flights(`${kind} ${agent}`, async () => {
       const found = runs.all().find((one) => one.agent === agent && one.kind === kind && one.state !== "ended");
       if (found?.removal === null) {
         runs.touch(found);
@@ -101,7 +101,7 @@ export function createAgentErrands({ host, agents, note, clock, log }: AgentErra
       began = true;
       return runs.begin(request);
     });
-    return { sessionId: errandId, began };
+    return { sessionId: setupJobId, began };
   }
 
   return {
@@ -112,7 +112,7 @@ export function createAgentErrands({ host, agents, note, clock, log }: AgentErra
         const what = method === "code" ? "log-in with a code" : "log-in of its own";
         throw agentError("invalid_request", `${template.name} has no ${what}. Give it its key variable.`);
       }
-      const program: ErrandProgram = { argv: [binary, ...args], env: agents.environmentOf(template) };
+      const program: SetupJobProgram = { argv: [binary, ...args], env: agents.environmentOf(template) };
       const details = method === undefined ? {} : { method };
       return start({ kind: "login", agent: template.name, program, by, details });
     },
@@ -125,7 +125,7 @@ export function createAgentErrands({ host, agents, note, clock, log }: AgentErra
 
     ofAgent: (name) =>
       runs.all().flatMap((errand) => {
-        const { agent, kind, errandId: sessionId, state, exitCode } = errand;
+        const { agent, kind, setupJobId: sessionId, state, exitCode } = errand;
         return agent === name ? [{ kind, sessionId, state, exitCode, ahead: runs.ahead(errand) }] : [];
       }),
 
@@ -136,8 +136,8 @@ export function createAgentErrands({ host, agents, note, clock, log }: AgentErra
       else await Promise.all(meant.map((errand) => runs.remove(errand, by)));
     },
 
-    find(errandId, caller) {
-      const errand = runs.find(errandId);
+    find(setupJobId, caller) {
+      const errand = runs.find(setupJobId);
       if (errand === undefined || errand.state === "waiting" || !caller.scopes.has("admin")) return null;
       runs.touch(errand);
       return { terminalId: errand.terminalId, watch: () => runs.watch(errand) };
@@ -149,7 +149,7 @@ export function createAgentErrands({ host, agents, note, clock, log }: AgentErra
   };
 }
 
-async function installProgram(template: AgentTemplate, env: Environment): Promise<ErrandProgram> {
+async function installProgram(template: AgentTemplate, env: Environment): Promise<SetupJobProgram> {
   const command = installCommand(template);
   if (command === null) {
     const told = `npm does not have ${template.name}. Install it, and say where its program is.`;

@@ -7,7 +7,7 @@ import type { LogsCaller, VisibleAmong } from "./ports.ts";
 const maxDirs = 10_000;
 
 /** What a caller sees of an account's entries. */
-export interface Sight {
+export interface VisibilityFilter {
   readonly accountId: string;
   /** The directories whose entries are seen; null when nothing is hidden. */
   readonly dirs: readonly string[] | null;
@@ -16,7 +16,7 @@ export interface Sight {
 }
 
 /** For what the memory does itself. */
-export function everythingOf(accountId: string): Sight {
+export function everythingOf(accountId: string): VisibilityFilter {
   return { accountId, dirs: null, placeless: true };
 }
 
@@ -24,10 +24,10 @@ export function everythingOf(accountId: string): Sight {
  * What the folder rule lets a caller see, by the rule as it is now. Who is limited to folders sees only entries of directories in them;
  * everybody else sees entries of no place too.
  */
-export async function sightOf(
+export async function visibilityFilterOf(
   on: LogsDatabase & { readonly visibleAmong: VisibleAmong },
   { accountId, folders }: LogsCaller,
-): Promise<Sight> {
+): Promise<VisibilityFilter> {
   const seen: string[] = [];
   let isAll = true;
   let after = "";
@@ -53,19 +53,19 @@ const findDirs = logsQuery<{ readonly accountId: string; readonly after: string 
 );
 
 /** That an entry is seen, of a query that has its row. */
-export function isSeen(
+export function isVisible(
   { dialect }: LogsDatabase,
-  { dirs, placeless }: Sight,
+  { dirs, placeless }: VisibilityFilter,
   entry = "log_entries",
 ): RawBuilder<SqlBool> {
   if (dirs === null) return sql`true`;
   const dir = sql.ref(`${entry}.dir`);
-  const among = sql<SqlBool>`${dir} in ${textsOf(dialect, dirs)}`;
-  return placeless ? sql`(${dir} is null or ${among})` : among;
+  const entries = sql<SqlBool>`${dir} in ${textsOf(dialect, dirs)}`;
+  return placeless ? sql`(${dir} is null or ${entries})` : entries;
 }
 
 /** That the entry is seen which a row was derived from. @param logId where the row has the entry's id */
-export function isOfSeen(on: LogsDatabase, sight: Sight, logId: string): RawBuilder<SqlBool> {
-  if (sight.dirs === null) return sql`true`;
-  return sql`exists (select 1 from log_entries as seen where seen.log_id = ${sql.ref(logId)} and ${isSeen(on, sight, "seen")})`;
+export function isOfVisible(on: LogsDatabase, visibility: VisibilityFilter, logId: string): RawBuilder<SqlBool> {
+  if (visibility.dirs === null) return sql`true`;
+  return sql`exists (select 1 from log_entries as seen where seen.log_id = ${sql.ref(logId)} and ${isVisible(on, visibility, "seen")})`;
 }

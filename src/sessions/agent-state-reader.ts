@@ -1,14 +1,14 @@
-import type { AgentTemplate, Environment, ToldActivity, ToldState } from "../agents/index.ts";
+import type { AgentTemplate, Environment, ObservedActivity, ObservedState } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { ActivityState, Observation } from "./activity.ts";
-import { agrees, toldNews } from "./agent-word-news.ts";
 import { composerOnScreen } from "./deliver.ts";
 import type { Identity } from "./identity.ts";
+import { agrees, observedChanges } from "./observed-changes.ts";
 import type { TranscriptFollower } from "./transcript-follower.ts";
 
-/** What {@link AgentWord} asks. */
-export interface AgentWordDeps {
+/** What {@link AgentStateReader} asks. */
+export interface AgentStateReaderDeps {
   readonly template: AgentTemplate;
   readonly terminalId: string;
   readonly pid: number;
@@ -29,40 +29,40 @@ const sameWordMs = 200;
 const unseenDialogMs = 5_000;
 
 /** What an agent itself says of its state, beside its hooks: its state file, or its screen where it keeps none. */
-export class AgentWord {
-  readonly #deps: AgentWordDeps;
+export class AgentStateReader {
+  readonly #deps: AgentStateReaderDeps;
   /** What the state file said since when, by our clock. */
   #last: { readonly word: string; readonly at: number } | null = null;
   #agrees = true;
   #tells = false;
   /** When a hook, or an answer from here, told last. */
-  #toldAt: number;
+  #reportedAt: number;
   /** When a question was last seen to wait in its hook: its dialog comes after that. */
   #heldAt = 0;
   /** Where no state file tells, how the composer stands since when, while a question is open. */
   #sight: { readonly covered: boolean; readonly at: number } | null = null;
   #wasCovered = false;
   /** What the window title says since when. */
-  #title: { readonly activity: ToldActivity; readonly since: number } | null = null;
+  #title: { readonly activity: ObservedActivity; readonly since: number } | null = null;
 
-  constructor(deps: AgentWordDeps) {
+  constructor(deps: AgentStateReaderDeps) {
     this.#deps = deps;
-    this.#toldAt = deps.clock.now();
+    this.#reportedAt = deps.clock.now();
   }
 
   /** Something else told, at this time. */
   heard(at: number): void {
-    this.#toldAt = at;
+    this.#reportedAt = at;
   }
 
   /** What the agent's own state file says, where it keeps one, or its window title, where that tells. */
-  says(): Promise<ToldState | null> {
+  says(): Promise<ObservedState | null> {
     const { template, identity, pid, env } = this.#deps;
     if (template.readTitle !== undefined) return this.#saysByTitle(template.readTitle);
     return template.liveState(identity.record.sessionId, { pid, env });
   }
 
-  async #saysByTitle(read: (title: string) => ToldActivity | null): Promise<ToldState | null> {
+  async #saysByTitle(read: (title: string) => ObservedActivity | null): Promise<ObservedState | null> {
     const { host, terminalId, clock } = this.#deps;
     const { title } = await host.look(terminalId);
     const activity = title === null ? null : read(title);
@@ -83,10 +83,10 @@ export class AgentWord {
 
   /** Whether a prompt may be typed now: no dialog is open, and no turn runs that its hook has yet to tell of. */
   async letsType(state: ActivityState): Promise<boolean> {
-    const told = await this.says();
+    const observed = await this.says();
     // Of an agent that tells nothing else, nobody would know of an open dialog.
-    if (told === null && this.#deps.template.readTitle !== undefined) return false;
-    return told === null || told.activity === "idle" || (told.activity === "working" && state.inBackground);
+    if (observed === null && this.#deps.template.readTitle !== undefined) return false;
+    return observed === null || observed.activity === "idle" || (observed.activity === "working" && state.inBackground);
   }
 
   /**
@@ -97,8 +97,8 @@ export class AgentWord {
     state: ActivityState,
     { restingMs, held }: { readonly restingMs: number; readonly held: boolean },
   ): Promise<readonly Observation[]> {
-    const told = await this.says();
-    if (told === null) {
+    const observed = await this.says();
+    if (observed === null) {
       // Once, it may have been read in the middle of a write.
       const again = !this.#tells;
       this.#tells = false;
@@ -107,19 +107,19 @@ export class AgentWord {
     this.#tells = true;
     const now = this.#deps.clock.now();
     if (held) this.#heldAt = now;
-    const quietMs = now - Math.max(this.#toldAt, this.#heldAt);
-    const word = `${told.activity} ${told.since}`;
+    const quietMs = now - Math.max(this.#reportedAt, this.#heldAt);
+    const word = `${observed.activity} ${observed.since}`;
     if (this.#last?.word !== word) this.#last = { word, at: now };
-    const news = toldNews({
+    const news = observedChanges({
       state,
-      told,
+      observed,
       repeated: now - this.#last.at >= sameWordMs,
-      toldForMs: now - this.#last.at,
-      toldAt: this.#toldAt,
+      observedForMs: now - this.#last.at,
+      reportedAt: this.#reportedAt,
       silent: quietMs > (state.permissions.length > 0 ? askedSilenceMs : silenceMs),
       restingMs,
     });
-    this.#agrees = news.length === 0 && agrees(told, state);
+    this.#agrees = news.length === 0 && agrees(observed, state);
     return news;
   }
 
@@ -136,7 +136,7 @@ export class AgentWord {
     const now = clock.now();
     if (this.#sight?.covered !== covered) this.#sight = { covered, at: now };
     this.#wasCovered ||= covered;
-    const neverSeen = !this.#wasCovered && now - Math.max(this.#toldAt, this.#heldAt) > unseenDialogMs;
+    const neverSeen = !this.#wasCovered && now - Math.max(this.#reportedAt, this.#heldAt) > unseenDialogMs;
     if (covered || now - this.#sight.at < sameWordMs || !(this.#wasCovered || neverSeen)) return [];
     await transcript.refresh();
     const runs = (transcript.summary?.lastTurn.kind ?? "open") === "open";

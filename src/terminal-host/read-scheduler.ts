@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 
 /** Decides how much one terminal may read at a time, so that a flood in one does not delay the others. */
-export interface ReadTurns {
+export interface ReadScheduler {
   /** Says that `reader` reads now; returns how many bytes it may take before it lets others have their turn. */
   budget(reader: number): number;
   /** How long `reader` leaves off after a turn that took all of its budget: 0 unless another program is awaited. */
@@ -22,7 +22,7 @@ const AWAITED_MS = 1_000;
 const REST_MS = 2;
 
 /** One for all terminals of a host. */
-export function createReadTurns(clock: Clock): ReadTurns {
+export function createReadScheduler(clock: Clock): ReadScheduler {
   let lastReader = 0;
   let sharedUntil = 0;
   let awaitedReader = 0;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { oneAtATime } from "./again.ts";
+import { oneAtATime } from "./coalesce.ts";
 
 test("calls during a run make one more run, and none overlap", async () => {
   let running = 0;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { ToldActivity } from "../agents/template.ts";
+import type { ObservedActivity } from "../agents/template.ts";
 import { initialActivity, type OpenPermission } from "./activity.ts";
-import { agrees, type ToldLook, toldNews } from "./agent-word-news.ts";
+import { agrees, observedChanges, type StateObservation } from "./observed-changes.ts";
 
 const hookAt = 1_000;
 const permission: OpenPermission = {
@@ -16,13 +16,17 @@ const permission: OpenPermission = {
 };
 
 /** The agent says this, newer than everything else and found twice, but for the changes. */
-function look(activity: ToldActivity, state: Partial<ToldLook["state"]>, changes: Partial<ToldLook> = {}) {
-  return toldNews({
+function look(
+  activity: ObservedActivity,
+  state: Partial<StateObservation["state"]>,
+  changes: Partial<StateObservation> = {},
+) {
+  return observedChanges({
     state: { ...initialActivity, ...state },
-    told: { activity, since: hookAt + 1, hooked: false },
+    observed: { activity, since: hookAt + 1, hooked: false },
     repeated: true,
-    toldForMs: 500,
-    toldAt: hookAt,
+    observedForMs: 500,
+    reportedAt: hookAt,
     silent: false,
     restingMs: 10_000,
     ...changes,
@@ -39,15 +43,15 @@ test("a turn of which no hook told, such as a prompt that the agent itself had q
 });
 
 test("an agent that was busy before its turn ended, and still is, goes on in the background", () => {
-  expect(look("working", { activity: "idle" }, { told: older })).toEqual([{ kind: "background_seen" }]);
-  expect(look("working", { activity: "idle" }, { told: older, restingMs: 300 })).toEqual([]);
+  expect(look("working", { activity: "idle" }, { observed: older })).toEqual([{ kind: "background_seen" }]);
+  expect(look("working", { activity: "idle" }, { observed: older, restingMs: 300 })).toEqual([]);
 });
 
 test("a turn that ended without a hook is over at once; an idle that is older than the newest prompt says nothing", () => {
   expect(look("idle", { activity: "working" }, { repeated: false })).toEqual([{ kind: "turn_over" }]);
   const before = { activity: "idle", since: hookAt - 1, hooked: true } as const;
-  expect(look("idle", { activity: "working" }, { told: before })).toEqual([]);
-  expect(look("idle", { activity: "working" }, { told: before, silent: true })).toEqual([{ kind: "turn_over" }]);
+  expect(look("idle", { activity: "working" }, { observed: before })).toEqual([]);
+  expect(look("idle", { activity: "working" }, { observed: before, silent: true })).toEqual([{ kind: "turn_over" }]);
   expect(look("idle", { activity: "working", inBackground: true })).toEqual([{ kind: "turn_over" }]);
 });
 
@@ -55,7 +59,7 @@ test("a question is closed only when the agent was found without a dialog twice:
   expect(look("working", asked, { repeated: false })).toEqual([]);
   expect(look("working", asked)).toEqual([{ kind: "dialog_closed", activity: "working" }]);
   expect(look("idle", asked)).toEqual([{ kind: "dialog_closed", activity: "idle" }]);
-  expect(look("working", asked, { told: older }), "its dialog is still to come").toEqual([]);
+  expect(look("working", asked, { observed: older }), "its dialog is still to come").toEqual([]);
 });
 
 test("a dialog of which no hook tells needs an answer, until it is gone", () => {
@@ -67,9 +71,9 @@ test("a dialog of which no hook tells needs an answer, until it is gone", () => 
 });
 
 test("a dialog of which a hook tells waits a while for that hook, which knows what is asked", () => {
-  const told = { activity: "needs_permission", since: hookAt + 1, hooked: true } as const;
-  expect(look("needs_permission", { activity: "working" }, { told })).toEqual([]);
-  expect(look("needs_permission", { activity: "working" }, { told, toldForMs: 2_500 })).toEqual([
+  const observed = { activity: "needs_permission", since: hookAt + 1, hooked: true } as const;
+  expect(look("needs_permission", { activity: "working" }, { observed })).toEqual([]);
+  expect(look("needs_permission", { activity: "working" }, { observed, observedForMs: 2_500 })).toEqual([
     { kind: "dialog_seen", activity: "needs_permission" },
   ]);
 });
@@ -79,14 +83,14 @@ test("an agent whose hooks are forbidden is idle by its own word", () => {
 });
 
 test("without a time of its own the word counts when everything else is silent", () => {
-  const told = { activity: "idle", since: null, hooked: true } as const;
-  expect(look("idle", { activity: "working" }, { told })).toEqual([]);
-  expect(look("idle", { activity: "working" }, { told, silent: true })).toEqual([{ kind: "turn_over" }]);
+  const observed = { activity: "idle", since: null, hooked: true } as const;
+  expect(look("idle", { activity: "working" }, { observed })).toEqual([]);
+  expect(look("idle", { activity: "working" }, { observed, silent: true })).toEqual([{ kind: "turn_over" }]);
 });
 
 test("what is known and what the agent says agree, or have to be looked at again", () => {
-  const told = (activity: ToldActivity) => ({ activity, since: null, hooked: true });
-  expect(agrees(told("idle"), { activity: "limited", inBackground: false })).toBe(true);
-  expect(agrees(told("idle"), { activity: "working", inBackground: true })).toBe(false);
-  expect(agrees(told("working"), { activity: "idle", inBackground: false })).toBe(false);
+  const observed = (activity: ObservedActivity) => ({ activity, since: null, hooked: true });
+  expect(agrees(observed("idle"), { activity: "limited", inBackground: false })).toBe(true);
+  expect(agrees(observed("idle"), { activity: "working", inBackground: true })).toBe(false);
+  expect(agrees(observed("working"), { activity: "idle", inBackground: false })).toBe(false);
 });
