@@ -234,6 +234,8 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   for (const addRoutes of deps.routes) addRoutes(server);
 
   async function close(): Promise<void> {
+    // Else the socket of a closed server is made again, in the way of the next gateway.
+    await listening?.stopWatching();
     holds.close(stopping());
     const closed = (listening?.servers ?? []).map(
       (open) => new Promise<void>((resolve) => open.close(() => resolve())),
