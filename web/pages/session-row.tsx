@@ -50,7 +50,11 @@ export const SessionRow = memo(function SessionRow({ session, match }: ListedSes
           )}
           {waits && session.permissions[0] !== undefined && (
             <span className="mt-0.5 block truncate text-xs text-lamp">
-              {session.permissions.map(({ tool, input }) => `${toolName(tool)} ${summaryOfTool(input)}`).join(", ")}
+              {session.permissions
+                .map(({ kind, tool, input }) =>
+                  kind === "dialog" ? tool : `${toolName(tool)} ${summaryOfTool(input)}`,
+                )
+                .join(", ")}
             </span>
           )}
         </span>

@@ -107,7 +107,7 @@ export function PromptBox({
     event.preventDefault();
     send();
   };
-  const waiting = summary.permissions.length > 0;
+  const waiting = summary.permissions.length > 0 || summary.activity === "needs_attention";
   const refusedAsCommand = ask.error instanceof ApiError && ask.error.code === "prompt_not_text";
   const arrived = sent.text !== "" && isAmong(turns, sent);
   const failed = ask.data?.delivered === false && !arrived;

@@ -2,7 +2,8 @@ import { useCallback, useRef, useState } from "react";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 import { useShortcuts } from "../app/shortcuts.ts";
 import { classNames } from "../ui/class-names.ts";
-import { isLive } from "../ui/session-state.ts";
+import { isLive, needsYou } from "../ui/session-state.ts";
+import { AttentionCard } from "./attention-card.tsx";
 import { ChangesTab } from "./changes-tab.tsx";
 import { PermissionCard } from "./permission-card.tsx";
 import { PlaybackTab, type PlaybackWish } from "./playback-tab.tsx";
@@ -46,7 +47,7 @@ export function SessionView({
   const [right, setRight] = useState<RightTab>("turns");
   // On a phone one of all four: who is asked something sees the question first.
   const [single, setSingle] = useState<LeftTab | RightTab>(
-    screen && isLive(summary) && summary.permissions.length === 0 ? "terminal" : "turns",
+    screen && isLive(summary) && !needsYou(summary) ? "terminal" : "turns",
   );
   const [wish, setWish] = useState<PlaybackWish | null>(null);
   const [momentMs, setMomentMs] = useState<number | null>(null);
@@ -54,7 +55,9 @@ export function SessionView({
   const [closed, setClosed] = useState<CloseOutput | null>(null);
   const actions = useSessionActions(summary, sessionId);
   const playing = screen && (narrow ? single : left) === "playback";
-  const waits = summary.permissions.length > 0;
+  const waits = needsYou(summary);
+  // A dialog has its own card.
+  const permissions = summary.permissions.filter(({ kind }) => kind !== "dialog");
 
   const show = (tab: LeftTab | RightTab): void => {
     setSingle(tab);
@@ -110,7 +113,10 @@ export function SessionView({
         playedAt={playing ? momentMs : null}
         onPlay={recorded ? play : undefined}
       />
-      {summary.permissions.map((permission) => (
+      {summary.activity === "needs_attention" && (
+        <AttentionCard summary={summary} sessionId={sessionId} onTerminal={toTerminal} />
+      )}
+      {permissions.map((permission) => (
         <PermissionCard
           key={permission.permissionId}
           permission={permission}
