@@ -236,6 +236,8 @@ export interface AgentTemplate {
   transcriptPlaces(env: Environment): readonly TranscriptPlace[];
   /** Finds the transcript of this id by file name; never by age. */
   findTranscript(agentSessionId: string, env: Environment): Promise<string | null>;
+  /** Whether the agent can resume from this transcript. Missing for an agent that can resume from any. */
+  readonly canResume?: (transcriptPath: string) => Promise<boolean>;
   /** For `discovered`: the id of the session that process `pid` (or a child of it) runs, from lock or state files; null when not told. */
   discoverSessionId(process: { readonly pid: number; readonly env: Environment }): Promise<string | null>;
   /** Another live process that runs this session, if the agent's own files tell. */

@@ -143,10 +143,11 @@ export function createStarter(deps: StarterDeps): Starter {
     async resume(session, options, prompt) {
       const { record, template, env } = session;
       requireAccepted(template, { ...options, systemPrompt: null }, deps);
-      if ((await deps.locator.transcriptOf(session)) === null) {
+      const transcript = await deps.locator.transcriptOf(session);
+      if (transcript === null || (await template.canResume?.(transcript.path)) === false) {
         throw sessionError(
           "session_not_found",
-          `Session ${record.sessionId} has no running process and no transcript to resume from. Start a new session.`,
+          `Session ${record.sessionId} has no running process and no conversation to resume. Start a new session.`,
         );
       }
       const holder = await deps.locator.holderOf(session);

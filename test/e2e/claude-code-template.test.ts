@@ -87,6 +87,25 @@ describe("start and resume", () => {
   });
 });
 
+test("a transcript without a message cannot be resumed, as the template says", async () => {
+  const world = await makeAgentWorld(claudeCode);
+  const sessionId = newUuid();
+  const folder = join(world.stateDir, "projects", world.dir.replaceAll(/[^A-Za-z0-9]/g, "-"));
+  const path = join(folder, `${sessionId}.jsonl`);
+  await mkdir(folder, { recursive: true });
+  const metadata = `${JSON.stringify({ type: "permission-mode", permissionMode: "default", sessionId })}\n`;
+  await writeFile(path, metadata);
+  const refused = { resume: "No conversation found", start: "already in use" } as const;
+  for (const kind of ["resume", "start"] as const) {
+    const agent = await world.launch({ kind, sessionId, prompt: "again" });
+    expect(await agent.exited).toBe(1);
+    await expect.poll(() => agent.screen().join("\n")).toContain(refused[kind]);
+  }
+  expect(await claudeCode.canResume?.(path)).toBe(false);
+  await writeFile(path, `${metadata}${JSON.stringify({ type: "user", message: { role: "user", content: "hi" } })}\n`);
+  expect(await claudeCode.canResume?.(path)).toBe(true);
+});
+
 describe("permission modes", () => {
   test("ask: a file and a command are asked for; the question's key is that of the call's end", async () => {
     const world = await makeAgentWorld(claudeCode);

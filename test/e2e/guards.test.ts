@@ -2,8 +2,9 @@ import { appendFile, chmod, mkdir, readdir, readFile, symlink, writeFile } from 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { claudeCode } from "../../src/agents/claude-code/claude-code.ts";
 import type { Log } from "../../src/core/log.ts";
-import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 
 const secrets = { POSTERN_TOKEN: "pst_gateway-secret", POSTERN_SOMETHING: "gateway-secret", GEMINI_API_KEY: "kept" };
 const logged: string[] = [];
@@ -232,4 +233,18 @@ test("with no folder registered any directory will do; with one, every route kno
     await app.folders.remove(allowed);
   }
   expect((await api.read(outside.sessionId)).status).toBe("running");
+});
+
+test("a session whose agent was killed before it wrote a message is no dead end: the answer says to start a new one", async () => {
+  const dir = world.repository;
+  const { sessionId, pid } = await gateway.api.ask({ agent: "claude-code", dir, prompt: "begin", waitMs });
+  await killAndWait(pid);
+  await expect.poll(async () => (await gateway.api.read(sessionId)).status, { timeout: 20_000 }).not.toBe("running");
+  const path = await claudeCode.findTranscript(sessionId, world.env);
+  await writeFile(path ?? "", `${JSON.stringify({ type: "permission-mode", permissionMode: "default", sessionId })}\n`);
+  const answer = await gateway.api.post("/api/coding/coding_ask", { sessionId, dir, prompt: "again" });
+  expect(answer).toMatchObject({
+    status: 404,
+    body: { code: "session_not_found", detail: expect.stringContaining("Start a new session") },
+  });
 });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../../platform/files.ts";
+import { readSmallFile } from "../../platform/regular-file.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { clearRows, typedText } from "../composer-text.ts";
 import { findInProjectFolders, uuidFile } from "../find-transcript.ts";
@@ -101,6 +102,7 @@ export const claudeCode: AgentTemplate = {
   transcriptRoots: (env) => [join(configDir(env), "projects")],
   transcriptPlaces: (env) => [{ root: join(configDir(env), "projects"), names: [/./, uuidFile("", ["jsonl"])] }],
   findTranscript: (agentSessionId, env) => findInProjectFolders(join(configDir(env), "projects"), agentSessionId),
+  canResume: hasMessages,
   // The id was assigned: there is nothing to find out.
   discoverSessionId: async ({ pid, env }) => (await liveClaudeState(sessionsDir(env), pid))?.sessionId ?? null,
   async externalHolder(agentSessionId, env) {
@@ -164,6 +166,18 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   }
   if (request.prompt !== null) argv.push("--", request.prompt);
   return { argv, env: { ...unlessSet(quiet, request.env), ...(await answerFirstRunDialogs(request)) } };
+}
+
+// Measured: what an agent writes before the first prompt is 1 KB; a larger file holds more than that.
+const maxMetadataBytes = 1024 * 1024;
+
+/**
+ * Whether a transcript holds a message. An agent that was killed before it wrote the first one leaves lines of metadata, with which
+ * `--resume` ends with "No conversation found" and `--session-id` with "already in use" (2.1.329).
+ */
+async function hasMessages(transcriptPath: string): Promise<boolean> {
+  const text = await readSmallFile(transcriptPath, maxMetadataBytes);
+  return !(text instanceof Buffer) || /"type":\s*"(?:user|assistant)"/.test(text.toString("utf8"));
 }
 
 async function settings(request: LaunchRequest): Promise<unknown> {
