@@ -72,8 +72,8 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   /** For each source in a database, whether its journal was written. */
   const journals = new Map(
     sources.flatMap((source) => {
-      const { database } = transcriptFormat(source.format);
-      return source.inDatabase === true && database !== undefined ? [[source, database.createJournalNews()]] : [];
+      const { database: stored } = transcriptFormat(source.format);
+      return source.inDatabase === true && stored !== undefined ? [[source, stored.createJournalNews()]] : [];
     }),
   );
   /** The next full task, if one is due. */
