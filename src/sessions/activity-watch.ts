@@ -50,6 +50,8 @@ export interface WrittenLimits {
 const transcriptLagMs = 2_000;
 // What an agent goes on with after a turn shows within this time.
 const afterTurnMs = 2_000;
+// It appears when the hook of its permission has ended: a start of Node, on a loaded machine some seconds.
+const lateDialogMs = 30_000;
 // The agent's state file tells of a dialog within half a second.
 const dialogLagMs = 2_000;
 
@@ -71,6 +73,11 @@ export class ActivityWatch {
   #unwatchState = (): void => undefined;
   #state: ActivityState = initialActivity;
   #restingSince = 0;
+  /** Permissions that went without an answer that was seen, and until when their dialog may still appear. */
+  #unanswered: { readonly permissions: readonly OpenPermission[]; readonly until: number } = {
+    permissions: [],
+    until: 0,
+  };
   /** Turns in the transcript before the newest prompt that the agent took. */
   #turnsBefore = 0;
   constructor(deps: LiveSessionDeps, input: ActivityWatchInput) {
@@ -263,6 +270,7 @@ export class ActivityWatch {
     if (event.kind === "prompt_submitted") this.#transcript.markPrompt(line?.at ?? 0);
     this.#input.onMoved(line?.at ?? null);
     this.pendingPermissions.update(this.#state.permissions);
+    this.#keepUnanswered(before, event);
     const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
     if (taken !== null) {
       this.#turnsBefore = this.#transcript.turnsWhenIdle;
@@ -278,6 +286,13 @@ export class ActivityWatch {
     this.#markIdle();
     if (this.#state !== before) this.#input.changes.notify();
     this.outbox.pump();
+  }
+
+  /** A turn may end, and a prompt be taken, before the dialog of its permission appears (measured: Codex, when a call takes ten minutes). */
+  #keepUnanswered(before: ActivityState, event: Observation): void {
+    if (event.kind === "permission_answered" || event.kind === "tool_ended") return;
+    const gone = before.permissions.filter((open) => !this.#state.permissions.includes(open));
+    if (gone.length > 0) this.#unanswered = { permissions: gone, until: this.#deps.clock.now() + lateDialogMs };
   }
 
   /** What the transcript tells where no hook does: an aborted or failed turn, and everything of an agent without hooks. */
@@ -313,6 +328,7 @@ export class ActivityWatch {
   get needsLook(): boolean {
     const { provisional } = this.#input.identity;
     if (!isResting(this.#state) || provisional || this.#restingMs < afterTurnMs || !this.#agent.agrees) return true;
+    if (this.#deps.clock.now() < this.#unanswered.until) return true;
     if (this.#state.inBackground || this.#state.activity === "limited" || this.#moves.isDue) return true;
     return this.outbox.unsettled || this.outbox.waitingCount > 0 || !this.#screen.sawComposer;
   }
@@ -347,6 +363,14 @@ export class ActivityWatch {
       ({ permissionId }) => !this.pendingPermissions.isAnswerable(permissionId),
     );
     if (left && (await this.#screen.hasNewDialog())) this.#input.changes.notify();
+    const { permissions, until } = this.#unanswered;
+    if (permissions.length > 0 && this.#deps.clock.now() < until) {
+      await this.#screen.hasNewDialog();
+      const permission = this.#screen.askedAmong(permissions);
+      if (permission !== null && !this.#state.permissions.includes(permission)) {
+        await this.#observe({ kind: "permission_seen", permission });
+      }
+    }
     const pending = this.outbox.unconfirmed !== null || this.outbox.waitingCount > 0;
     for (const event of await this.#screen.news(this.#state, { pending })) await this.#observe(event);
   }

@@ -159,6 +159,18 @@ test("an agent that waits for an answer is never idle, so that nothing is pasted
   );
 });
 
+test("a permission whose dialog appears after its turn has ended is needed, and no prompt is typed into it", () => {
+  const [permission] = after(prompted, asked("Bash")).permissions;
+  if (permission === undefined) throw new Error("nothing was asked");
+  const over = [prompted, asked("Bash"), { kind: "turn_ended" }] as const;
+  expect(after(...over)).toMatchObject({ activity: "idle", permissions: [] });
+  const seen = [...over, { kind: "permission_seen", permission }] as const;
+  expect(after(...seen)).toMatchObject({ activity: "needs_permission", permissions: [permission] });
+  const answered = { kind: "permission_answered", permissionId: permission.permissionId, decision: "deny" } as const;
+  expect(after(...seen, answered)).toMatchObject({ activity: "idle", permissions: [] });
+  expect(after(...seen, { kind: "dialog_closed", activity: "idle" }).activity).toBe("idle");
+});
+
 test("the status follows from three facts", () => {
   const rows = [
     [true, false, false, "initializing"],

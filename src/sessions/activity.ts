@@ -76,6 +76,8 @@ export type Observation =
   | { readonly kind: "dialog_seen"; readonly activity: "needs_permission" | "needs_answer" }
   /** The agent itself says that no dialog is open: what was asked was answered in the terminal. */
   | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" }
+  /** The dialog of a permission stands on the screen, though what was heard meanwhile said that it is over. */
+  | { readonly kind: "permission_seen"; readonly permission: OpenPermission }
   /** A hook passed a decision of ours on. */
   | { readonly kind: "permission_answered"; readonly permissionId: string; readonly decision: "allow" | "deny" };
 
@@ -145,6 +147,11 @@ function transition(
       return afterTool(withoutEnded(state, event.callKey));
     case "permission_answered":
       return withoutAnswered(state, event);
+    case "permission_seen":
+      return inMode(state.turnRuns ? "working" : "idle", {
+        ...state,
+        permissions: [...state.permissions, event.permission].slice(-maxPermissions),
+      });
     case "dialog_closed":
       return event.activity === "idle"
         ? turnOver({ ...state, permissions: [] })

@@ -30,7 +30,8 @@ test("an agent that shows a dialog of its own is listed under needs you, and ans
   const { page } = visit;
   await page.getByRole("link", { name: "Sessions" }).first().click();
   const needsYou = page.getByRole("region", { name: "Needs you" });
-  await needsYou.getByText("Needs attention").first().waitFor({ timeout: patience.timeout });
+  const lamps = needsYou.getByText("Needs attention").filter({ visible: true });
+  await expect.poll(() => lamps.count(), patience).toBe(2);
   expect(await needsYou.getByText("Settings error").count()).toBe(1);
   await lookAt(visit, "attention-list");
 
@@ -48,6 +49,7 @@ test("an agent that shows a dialog of its own is listed under needs you, and ans
   await expectOnTerminal(page, "Press any key to start.");
   await lookAt(visit, "attention-unknown");
   await unknown.getByRole("button", { name: "Go to the terminal" }).click();
+  await expect.poll(() => page.evaluate("document.activeElement.className"), patience).toContain("xterm");
   await page.keyboard.press("Enter");
   await expect.poll(() => unknown.count(), patience).toBe(0);
 
