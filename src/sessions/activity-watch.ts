@@ -148,7 +148,9 @@ export class ActivityWatch {
     const dialogIsDue = this.#deps.clock.now() - Date.parse(askedAt) > dialogLagMs;
     const dialogIsOpen = told?.activity === "needs_permission" || told?.activity === "needs_answer";
     if (told !== null && !dialogIsOpen && dialogIsDue) return false;
-    const taken = this.pendingPermissions.isAnswerable(permissionId)
+    const byHook =
+      this.pendingPermissions.isAnswerable(permissionId) || this.pendingPermissions.isDeciding(permissionId);
+    const taken = byHook
       ? await this.pendingPermissions.decide(permissionId, toHookDecision(kind, answer))
       : await this.#decideOnScreen(permissionId, answer);
     if (taken) await this.#observe({ kind: "permission_answered", permissionId, decision: answer.decision });

@@ -95,6 +95,11 @@ export class PendingPermissions {
     return this.#deps.hooks.isWaiting(permissionId) || this.#isDue(permissionId);
   }
 
+  /** Whether an answer is on its way to the hook. */
+  isDeciding(permissionId: string): boolean {
+    return this.#deciding.has(permissionId);
+  }
+
   #isDue(permissionId: string): boolean {
     return (this.#open.get(permissionId)?.dueUntil ?? 0) > this.#deps.clock.now();
   }

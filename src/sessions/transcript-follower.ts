@@ -157,7 +157,9 @@ export class TranscriptFollower {
 
   /** Whether this prompt, of which the agent said that it took it, is among the turns from this one on. */
   async holdsPrompt({ text, turnsBefore }: { readonly text: string; readonly turnsBefore: number }): Promise<boolean> {
-    const turns = await this.#read({ after: turnsBefore - 1, limit: 20 });
+    // With fewer turns than there were, it is another transcript: the agent began a new session with this prompt.
+    const first = turnsBefore > (this.#summary?.turnCount ?? 0) ? 0 : turnsBefore;
+    const turns = await this.#read({ after: first - 1, limit: 20 });
     return turns.some((turn) => turn.role === "user" && containsPrompt(text, turn.text));
   }
 

@@ -83,6 +83,7 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
     expect(again).toMatchObject({ sessionId, started: "resumed", dir: path, status: "running" });
     expect(again.worktree).toEqual({
       path,
+      repository,
       branch,
       baseBranch: "main",
       removed: false,
