@@ -30,7 +30,9 @@ function promptsFor(agent: MeasuredAgent): readonly string[] {
   // Far apart, so that few of them share a character.
   for (let index = 0; texts.length < count; index += 4_099) {
     const made = commandPrompt(index);
-    if (made.agent === agent && passes(made.text, agent.template)) texts.push(made.text);
+    // A mention of a file in the folder is read, and comes behind the prompt.
+    if (made.agent !== agent || made.text.includes("@README.md")) continue;
+    if (passes(made.text, agent.template)) texts.push(made.text);
   }
   return texts.slice(0, count);
 }
@@ -39,7 +41,8 @@ function promptsFor(agent: MeasuredAgent): readonly string[] {
 async function plantCommands(world: World): Promise<void> {
   const body = "COMMAND-RAN";
   const files = {
-    ".claude/commands/deploy.md": body,
+    // The description is in every request.
+    ".claude/commands/deploy.md": `---\ndescription: ships\n---\n${body}`,
     ".gemini/commands/deploy.toml": `prompt = "${body}"`,
     ".opencode/command/deploy.md": body,
   };
