@@ -246,7 +246,8 @@ export class ActivityWatch {
   /** By the session's id, where no hook has told the path. */
   async #findTranscript(): Promise<void> {
     const { identity, template, env } = this.#input;
-    if (this.#transcript.path !== null || identity.provisional) return;
+    // The record of a session that the process has just begun has none yet, though the one before it is still followed.
+    if (identity.record.transcriptPath !== null || identity.provisional) return;
     const path = await template.findTranscript(identity.record.sessionId, env);
     if (path !== null) await this.#bindTranscript(path);
   }

@@ -5,6 +5,9 @@ import type { LiveSession } from "./live-session.ts";
 // The contract's bound for an agent that tells its own id; both tell within a second.
 const bootMs = 15_000;
 
+// An agent that began a new session writes its transcript a moment after the end of its first turn.
+const confirmMs = 5_000;
+
 /** How long a caller waits. */
 export interface WaitLimits {
   /** The caller's own bound, milliseconds from now. */
@@ -61,7 +64,11 @@ export async function untilTurnEnds(
     { timeoutMs, signal },
   );
   if (live.exit !== null) await live.ended();
-  else if (ended && !needsSomebody(live)) await live.untilWritten({ timeoutMs: deadline - clock.now(), signal });
+  else if (ended && !needsSomebody(live)) {
+    await live.untilWritten({ timeoutMs: deadline - clock.now(), signal });
+    const confirmed = (): boolean => live.outbox.progressOf(promptId)?.state !== "received";
+    await live.changes.until(confirmed, { timeoutMs: Math.min(confirmMs, deadline - clock.now()), signal });
+  }
 }
 
 function needsSomebody({ state }: LiveSession): boolean {
