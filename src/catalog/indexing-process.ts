@@ -123,7 +123,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
     running = null;
     if (child === undefined) return;
     ending = new Promise((resolve) => {
-      const cancel = clock.after(stopMs, () => void child.kill("SIGKILL"));
+      const cancel = clock.after(stopMs, () => void (child.pid !== undefined && child.kill("SIGKILL")));
       const gone = (): void => {
         cancel();
         resolve();
@@ -132,7 +132,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
       child.on("error", gone); // one that never began has no exit
       // In the middle of something: what is stored is whole.
       if (task === null || task === undefined) send(child, { kind: "stop" });
-      else child.kill("SIGKILL");
+      else if (child.pid !== undefined) child.kill("SIGKILL"); // one that was not spawned has pid 0: our own group
     });
   }
 
