@@ -28,7 +28,7 @@ async function read(format: FormatName) {
 }
 
 test("a working directory with a NUL in it is unknown", async () => {
-  const nul = "/work/a\0b";
+  const nul = "/project/a\0b";
   await append({ type: "user", cwd: nul, sessionId: "s", message: { role: "user", content: "hi" } });
   expect((await transcripts.summary(path, "claude"))?.cwd).toBeNull();
   const rollout = `${path}.rollout.jsonl`;
