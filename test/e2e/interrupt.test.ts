@@ -36,7 +36,7 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
     expect(performance.now() - began).toBeLessThan(20_000);
     expect(await interrupt(sessionId), "no turn runs").toMatchObject({ interrupted: false, activity: "idle" });
 
-    await api.ask({ dir, sessionId, prompt: "run sleep 30" });
+    await api.ask({ dir, sessionId, prompt: "run touch started.txt; sleep 30" });
     await untilWorking();
     const queued = await api.ask({ dir, sessionId, prompt: "what waited" });
     expect(queued.queuedPrompts).toBe(1);
