@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { appendFile, copyFile, mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -129,6 +130,26 @@ describeOnBothStores("the catalog in its process", (openStore) => {
     expect(catalog.indexing()).toBeNull();
     expect(await content()).toEqual(before);
   });
+});
+
+test("what is written while a new folder is looked at and not watched yet is not missed", async () => {
+  const world = await makeWorld(await openSqliteTestStore());
+  await add(world.path("one"));
+  const catalog = world.open();
+  catalog.start();
+  await expect.poll(() => catalog.indexing(), patience).toBeNull();
+  const appeared = await Promise.all(Array.from({ length: 60 }, (_, at) => add(world.path(`new-${at}`))));
+  // One line for each, at moments that together cover the look.
+  await Promise.all(
+    appeared.map(async (path, at) => {
+      await systemClock.sleep(150 + at * 10);
+      await appendFile(path, '{"type":"summary","summary":"written last"}\n');
+    }),
+  );
+  const sizes = async () => (await rows(catalog)).map(({ path, size_bytes }) => [path, size_bytes]);
+  const onDisk = [...(await paths(catalog))].map((path) => [path, statSync(path).size]);
+  expect(onDisk).toHaveLength(61);
+  await expect.poll(sizes, { timeout: 5_000, interval: 50 }).toEqual(onDisk);
 });
 
 test("forgetting is pending while somebody reads, and done by itself when nobody does", async () => {

@@ -102,7 +102,8 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       if (news.done > 0) wake();
     },
     onFolders: (paths) => {
-      for (const path of paths) watch.add(path);
+      // What was written after a folder was looked at and before it is watched shows in another look.
+      for (const path of paths) if (watch.add(path)) onChange(path);
     },
   });
 

@@ -9,8 +9,11 @@ import type { Log } from "../core/log.ts";
  * to know everything looks at times besides.
  */
 export interface FolderWatch {
-  /** Watches a folder, or for it while it is not there. Again for one that is watched: nothing happens. */
-  add(folder: string): void;
+  /**
+   * Watches a folder, or for it while it is not there. Again for one that is watched: nothing happens.
+   * @returns whether it is watched from now on, so that what changed before was missed
+   */
+  add(folder: string): boolean;
   /** Whether every folder is watched. */
   isComplete(): boolean;
   /** Idempotent. */
@@ -37,21 +40,26 @@ export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: Folder
   let refused = false;
   let closed = false;
 
-  function add(folder: string): void {
-    if (closed || watchers.has(folder)) return;
+  function add(folder: string): boolean {
+    if (closed || watchers.has(folder)) return false;
     if (watchers.size >= maxFolders) {
       refused = true;
-      return;
+      return false;
     }
     try {
       const watcher = watch(folder, { persistent: false }, (_event, name) => onEvent(folder, name));
       watcher.on("error", () => drop(folder)); // it went away; the one above tells
       watchers.set(folder, watcher);
+      return true;
     } catch (error) {
-      if (isErrno(error, "ENOENT", "ENOTDIR")) return waitFor(folder);
+      if (isErrno(error, "ENOENT", "ENOTDIR")) {
+        waitFor(folder);
+        return false;
+      }
       if (!refused)
         log.warn({ reason: messageOf(error) }, "folders cannot be watched; they are looked at from time to time");
       refused = true;
+      return false;
     }
   }
 
