@@ -44,6 +44,19 @@ describeOnBothStores("a chat", (openStore) => {
     await expect.poll(() => said(scene, "✓ claude-code is done").length, patience).toBe(3);
   });
 
+  test("an answer that comes before the tool has returned is a reply to the message that asked", async () => {
+    const scene = await openChatScene(openStore);
+    scene.bot.write(me, "/ask first");
+    const { messageId } = await scene.shown("ECHO first");
+    scene.sessions.afterAsk = async () => {
+      const [session] = scene.sessions.all.values();
+      if (session !== undefined) scene.tell(session);
+      await new Promise((resolve) => setTimeout(resolve, 300)); // long enough for a report
+    };
+    const second = scene.bot.write(me, "second", { replyTo: messageId });
+    expect((await scene.shown("ECHO second")).replyTo).toBe(second);
+  });
+
   test("a restart at any point loses no message, and answers none twice", async () => {
     const scene = await openChatScene(openStore);
     scene.bot.write(me, "/ask first");

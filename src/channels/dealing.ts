@@ -28,8 +28,6 @@ export interface Outcome extends Pick<ChatWork, "bind" | "change"> {
   /** The session that it is about. */
   readonly sessionId?: string;
   readonly chat?: Omit<NonNullable<ChatWork["chat"]>, "chatId">;
-  /** A message that will be changed as a turn goes on. */
-  readonly status?: { readonly key: string; readonly body: MessageBody };
 }
 
 /** What is going to be asked, kept from before it is asked: a repeat after a crash is then the same to the letter. */

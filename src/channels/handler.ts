@@ -110,7 +110,7 @@ export function createHandler(
 
   async function settle(update: ChatUpdate, incoming: Incoming, outcome: Outcome): Promise<void> {
     const { chatId } = incoming;
-    const { say: bodies = [], sessionId = null, chat, status, bind, change } = outcome;
+    const { say: bodies = [], sessionId = null, chat, bind, change } = outcome;
     const replies: readonly NewMessage[] = bodies.map((body, index) => ({
       key: `reply:${update.updateId}:${index}`,
       chatId,
@@ -118,13 +118,9 @@ export function createHandler(
       body: JSON.stringify({ ...body, replyTo: body.replyTo ?? (incoming.isPrivate ? null : update.messageId) }),
       final: true,
     }));
-    const standing: readonly NewMessage[] =
-      status === undefined
-        ? []
-        : [{ key: status.key, chatId, sessionId, body: JSON.stringify(status.body), final: false }];
     const work: ChatWork = {
       done: { updateId: update.updateId, sessionId },
-      say: [...replies, ...standing],
+      say: replies,
       ...(chat === undefined ? {} : { chat: { chatId, ...chat } }),
       ...(bind === undefined ? {} : { bind }),
       ...(change === undefined ? {} : { change }),

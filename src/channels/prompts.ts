@@ -34,13 +34,23 @@ export async function continueSession(
 }
 
 async function ask(dealing: Dealing, dealt: Dealt, fresh: KeptRequest | null): Promise<Outcome> {
-  const { deps, sessions, signal } = dealing;
+  const { deps, reports } = dealing;
   const { update, incoming } = dealt;
   const { chats, channel } = deps;
   const kept = update.request === null ? fresh : keptRequestSchema.parse(JSON.parse(update.request));
   if (kept === null) return {};
   if (update.request === null) await chats.inbox.keepRequest(update.updateId, JSON.stringify(kept));
   await channel.showWorking(incoming.chatId);
+  const { sessionId } = kept.input;
+  const send = (): Promise<Outcome> => askAndBind(dealing, dealt, kept);
+  // A fast agent answers before the chat waits for it: nothing is reported of the session until then.
+  return sessionId === undefined ? send() : reports.exclusively(sessionId, send);
+}
+
+/** From here on the answer is a reply to this message. */
+async function askAndBind({ deps, sessions, signal }: Dealing, dealt: Dealt, kept: KeptRequest): Promise<Outcome> {
+  const { chats, channel } = deps;
+  const { update, incoming } = dealt;
   const idempotencyKey = `${channel.name}:${incoming.chatId}:${incoming.messageId ?? update.updateId}`;
   const asked = await sessions.ask({ ...kept.input, idempotencyKey }, signal);
   const { sessionId } = asked;
@@ -56,13 +66,10 @@ async function ask(dealing: Dealing, dealt: Dealt, fresh: KeptRequest | null): P
     promptMessageId: incoming.messageId,
     statusKey: key,
   };
-  return {
-    sessionId,
-    bind,
-    chat: { sessionId },
-    status: { key, body: messageOf(styled(words, code(asked.dir)), { replyTo: incoming.messageId, silent: true }) },
-    change: endedStatus(before),
-  };
+  const body = JSON.stringify(messageOf(styled(words, code(asked.dir)), { replyTo: incoming.messageId, silent: true }));
+  const say = [{ key, chatId: incoming.chatId, sessionId, body, final: false }];
+  await chats.settle({ bind, say, change: endedStatus(before, key) });
+  return { sessionId, chat: { sessionId } };
 }
 
 function placeWords(title: string | null, isContinued: boolean): string | Styled {
@@ -70,8 +77,8 @@ function placeWords(title: string | null, isContinued: boolean): string | Styled
 }
 
 /** The message about the turn before stays behind. */
-function endedStatus(before: ChatSession | null): NonNullable<ChatWork["change"]> {
-  if (before?.statusKey == null) return [];
+function endedStatus(before: ChatSession | null, key: string): NonNullable<ChatWork["change"]> {
+  if (before?.statusKey == null || before.statusKey === key) return [];
   const body = JSON.stringify(messageOf(styled("⏩ It goes on below."), { silent: true }));
   return [{ key: before.statusKey, body, final: true }];
 }
