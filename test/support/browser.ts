@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import axe from "axe-core";
-import type { Browser, BrowserContext, Page, Request } from "playwright-core";
+import type { Browser, BrowserContext, CDPSession, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { z } from "zod";
 import { launchHeadlessShell } from "./chromium.ts";
@@ -20,6 +20,8 @@ const seriousImpacts: ReadonlySet<string> = new Set(["serious", "critical"]);
 export interface Visit {
   readonly context: BrowserContext;
   readonly page: Page;
+  /** Takes the network away from the page, or gives it back; also where this machine has none. */
+  setOnline(online: boolean): Promise<void>;
   /** Waits until the page has all that it asked for; what is live never rests. */
   settled(): Promise<void>;
   /** Keeps a picture of the page as it is, in `test-artifacts/web`. */
@@ -105,9 +107,18 @@ async function begin(
   page.on("websocket", (socket) => {
     if (foreign(socket.url())) troubles.push(`WebSocket to ${socket.url()}`);
   });
+  let network: Promise<CDPSession> | undefined;
   return {
     context,
     page,
+    async setOnline(online) {
+      // Not `context.setOffline`: without a network of the machine its page is offline before and after, and sees no change.
+      network ??= context.newCDPSession(page);
+      const session = await network;
+      // A latency, for without any limit Chromium goes by the machine's network again.
+      const limits = { latency: 1, downloadThroughput: -1, uploadThroughput: -1 };
+      await session.send("Network.emulateNetworkConditions", { offline: !online, ...limits });
+    },
     async settled() {
       let quietLooks = 0;
       const look = (): number => (quietLooks = pending.size === 0 ? quietLooks + 1 : 0);

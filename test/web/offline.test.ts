@@ -42,6 +42,7 @@ async function open() {
     dir: world.repository,
   });
   const visit = await browser.visit(link.body.url);
+  await visit.setOnline(true);
   return { ...serving, visit, page: visit.page, sessionId: spawned.body.sessionId };
 }
 
@@ -53,7 +54,7 @@ test("what is done offline fails at once and says so, and nothing of it happens 
   const prompt = page.getByRole("textbox", { name: /^Prompt to/ });
   const acts = actsOf(page);
 
-  await visit.context.setOffline(true);
+  await visit.setOnline(false);
   await prompt.fill("delete everything");
   await prompt.press("Enter");
   await page.getByText("This device is offline. Nothing was sent, and nothing will be sent later.").waitFor();
@@ -63,7 +64,7 @@ test("what is done offline fails at once and says so, and nothing of it happens 
   await visit.shoot("offline-act-desktop-light");
   expect(acts).toHaveLength(1);
 
-  await visit.context.setOffline(false);
+  await visit.setOnline(true);
   await page.getByText("The gateway cannot be reached.").waitFor({ state: "detached", timeout: patience.timeout });
   await visit.settled();
   expect(acts).toHaveLength(1);
@@ -84,7 +85,7 @@ test("a request that is under way when the link goes ends at once, and says that
   const asked = page.waitForRequest("**/api/coding/coding_ask");
   await prompt.press("Enter");
   await asked;
-  await visit.context.setOffline(true);
+  await visit.setOnline(false);
   await page.getByText("The gateway did not answer, and the request is not sent again.").waitFor();
   expect(await prompt.inputValue()).toBe("is anyone there");
   await api.post("/api/coding/coding_close_all", {});

@@ -19,6 +19,13 @@ export interface ApiCall {
 /** An answer that takes longer was lost on the way: the slowest request, a session's start, gives up after half of this. */
 const maxActMs = 120_000;
 
+// Whether the network went away since the gateway last answered. `navigator.onLine` alone proves nothing: without any network it is false,
+// and a gateway on the same machine is reached all the same.
+let linkLost = false;
+globalThis.addEventListener("offline", () => {
+  linkLost = true;
+});
+
 /** Told when the gateway does not know this browser any more. */
 let onSignedOut: () => void = () => undefined;
 
@@ -81,7 +88,7 @@ export async function fetchApi(path: string, call: ApiCall): Promise<Response> {
   };
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   const address = given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`;
-  const wasOnline = navigator.onLine;
+  const wasOffline = !navigator.onLine && linkLost;
   const ending = signal === undefined ? endOfAct() : null;
   let response: Response;
   try {
@@ -94,10 +101,11 @@ export async function fetchApi(path: string, call: ApiCall): Promise<Response> {
   } catch (error) {
     if (signal?.aborted === true) throw error;
     noteReachable(false);
-    throw new ApiError("unreachable", unreachableWords(wasOnline, ending !== null));
+    throw new ApiError("unreachable", unreachableWords(wasOffline, ending !== null));
   } finally {
     ending?.clear();
   }
+  linkLost = false;
   noteReachable(true);
   if (response.ok) return response;
   const error = errorOfAnswer(response.status, await bodyOf(response));
@@ -125,11 +133,11 @@ function endOfAct(): ActEnd {
   };
 }
 
-function unreachableWords(wasOnline: boolean, changes: boolean): string {
+function unreachableWords(wasOffline: boolean, changes: boolean): string {
   if (!changes) return "The gateway cannot be reached. It may be stopped, or the network is gone.";
-  return wasOnline
-    ? "The gateway did not answer, and the request is not sent again. It may have received it: check before you try again."
-    : "This device is offline. Nothing was sent, and nothing will be sent later.";
+  return wasOffline
+    ? "This device is offline. Nothing was sent, and nothing will be sent later."
+    : "The gateway did not answer, and the request is not sent again. It may have received it: check before you try again.";
 }
 
 async function bodyOf(response: Response): Promise<unknown> {
