@@ -204,6 +204,35 @@ test("a question comes with its options, and can be answered in one's own words"
   ]);
 });
 
+test("a dialog of the agent comes with its choices, and the pressed one is picked", async () => {
+  const scene = await openChatScene(openStore);
+  const dialog = pendingPermission({
+    permissionId: "c".repeat(32),
+    kind: "dialog",
+    tool: "Folder trust",
+    input: { text: "Do you trust\nthis folder?" },
+    choices: [
+      { choiceId: "1", label: "Yes, \u001b[1mproceed\u001b[0m" },
+      { choiceId: "2", label: "No, exit" },
+    ],
+  });
+  const message = await askedFor(scene, dialog);
+  expect(message.text).toBe("claude-code: Folder trust\nDo you trust\nthis folder?");
+  expect(buttonsOf(message)).toEqual(["Yes, proceed", "No, exit"]);
+  scene.bot.press(me, message, "Yes, proceed");
+  expect((await scene.shown("“Yes, proceed”, chosen by @owner")).buttons).toEqual([]);
+  await scene.shown("DECIDED 1");
+  expect(scene.sessions.answered).toEqual([
+    { sessionId: expect.any(String), permissionId: dialog.permissionId, choice: "1" },
+  ]);
+});
+
+test("a dialog whose choices are not known has no buttons, and says where it is answered", async () => {
+  const scene = await openChatScene(openStore);
+  const message = await askedFor(scene, pendingPermission({ kind: "dialog", tool: "Login", choices: [] }));
+  expect([message.buttons, message.text]).toEqual([[], expect.stringContaining("http://localhost/sessions/")]);
+});
+
 test("a question that was answered elsewhere loses its buttons", async () => {
   const scene = await openChatScene(openStore);
   await askedFor(scene);

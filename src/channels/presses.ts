@@ -1,10 +1,9 @@
-import { z } from "zod";
 import type { ChatMessage } from "../chats/index.ts";
 import { hasCode } from "../core/errors.ts";
-import type { AnswerPermissionInput } from "../wire/coding.ts";
+import { type AnswerPermissionInput, answerPermissionInputSchema, type PendingPermission } from "../wire/coding.ts";
 import { chooseAgent, chooseFolder, chooseSession, closeSession, interruptSession, shortHash } from "./choices.ts";
 import type { Dealing, Dealt, Outcome } from "./dealing.ts";
-import { settledQuestion, simpleQuestion } from "./questions.ts";
+import { dialogChoices, settledQuestion, simpleQuestion } from "./questions.ts";
 import { questionKey } from "./reports.ts";
 import { plainLine } from "./styled.ts";
 
@@ -20,6 +19,7 @@ export async function press(dealing: Dealing, dealt: Dealt, data: string): Promi
   switch (kind) {
     case "p":
     case "q":
+    case "d":
       return decide(dealing, dealt, { kind, value });
     case "f":
       return { ...(await chooseFolder(dealing, (dir) => shortHash(dir) === value)), notice: "" };
@@ -36,12 +36,12 @@ export async function press(dealing: Dealing, dealt: Dealt, data: string): Promi
   }
 }
 
-const keptDecisionSchema = z.object({ decision: z.enum(["allow", "deny"]) });
+const keptAnswerSchema = answerPermissionInputSchema.pick({ decision: true, choice: true });
 
 async function decide(
   dealing: Dealing,
   dealt: Dealt,
-  { kind, value }: { readonly kind: "p" | "q"; readonly value: string },
+  { kind, value }: { readonly kind: "p" | "q" | "d"; readonly value: string },
 ): Promise<Pressed> {
   const { deps, reports } = dealing;
   const [permissionId = "", choice = ""] = value.split(":");
@@ -53,7 +53,8 @@ async function decide(
   return reports.exclusively(sessionId, async () => {
     const question = await deps.chats.outbox.find(key);
     if (question === null || question.final) return { notice: "It was decided before." };
-    const wanted = kind === "p" ? byPermission(choice) : await byOption(dealing, { sessionId, permissionId, choice });
+    const wanted =
+      kind === "p" ? byPermission(choice) : await byOffer(dealing, { kind, sessionId, permissionId, choice });
     if (wanted === null) return { notice: "This choice is not known any more." };
     const outcome = await answered(dealing, dealt, { ...wanted, question, sessionId, permissionId });
     const body = JSON.stringify(settledQuestion(question.body, outcome.words));
@@ -63,30 +64,47 @@ async function decide(
 }
 
 interface Choice {
-  readonly decision: "allow" | "deny";
-  readonly answers?: Readonly<Record<string, string>>;
+  readonly answer: Pick<AnswerPermissionInput, "decision" | "choice" | "answers">;
   /** What it is called when it was done. */
   readonly words: string;
 }
 
 function byPermission(choice: string): Choice | null {
-  if (choice === "a") return { decision: "allow", words: "✅ Allowed" };
-  return choice === "d" ? { decision: "deny", words: "❌ Denied" } : null;
+  if (choice === "a") return { answer: { decision: "allow" }, words: "✅ Allowed" };
+  return choice === "d" ? { answer: { decision: "deny" }, words: "❌ Denied" } : null;
 }
 
-async function byOption(
+async function byOffer(
   { sessions, signal }: Dealing,
-  { sessionId, permissionId, choice }: Readonly<Record<"sessionId" | "permissionId" | "choice", string>>,
+  offer: { readonly kind: "q" | "d" } & Readonly<Record<"sessionId" | "permissionId" | "choice", string>>,
 ): Promise<Choice | null> {
+  const { kind, sessionId, permissionId, choice } = offer;
   const session = await sessions.read({ sessionId, last: 1, blocks: false }, signal);
   const pending = session.permissions.find((permission) => permission.permissionId === permissionId);
-  // Of one that is gone the options are gone too; the answer then says so.
-  if (pending === undefined) return { decision: "allow", words: "💬 Answered" };
+  // Of one that is gone what it offered is gone too; the answer then says so.
+  if (pending === undefined) {
+    return { answer: kind === "q" ? { decision: "allow" } : { choice }, words: "💬 Answered" };
+  }
+  return kind === "q" ? byOption(pending, choice) : byChoice(pending, choice);
+}
+
+function byOption(pending: PendingPermission, choice: string): Choice | null {
   const simple = simpleQuestion(pending);
   const option = simple?.options[Number(choice)];
   if (simple === null || option === undefined) return null;
-  const words = `💬 “${plainLine(option.label, 100)}”, chosen`;
-  return { decision: "allow", answers: { [simple.question]: option.label }, words };
+  return {
+    answer: { decision: "allow", answers: { [simple.question]: option.label } },
+    words: chosen(option.label),
+  };
+}
+
+function byChoice(pending: PendingPermission, choice: string): Choice | null {
+  const offered = dialogChoices(pending)?.find(({ choiceId }) => choiceId === choice);
+  return offered === undefined ? null : { answer: { choice }, words: chosen(offered.label) };
+}
+
+function chosen(label: string): string {
+  return `💬 “${plainLine(label, 100)}”, chosen`;
 }
 
 async function answered(
@@ -94,24 +112,25 @@ async function answered(
   { update, incoming }: Dealt,
   choice: Choice & { readonly question: ChatMessage; readonly sessionId: string; readonly permissionId: string },
 ): Promise<{ readonly words: string; readonly settled: boolean }> {
-  const { sessionId, permissionId, decision, answers, words } = choice;
+  const { sessionId, permissionId, answer, words } = choice;
   const by = `${words} by ${plainLine(incoming.userName, 60)}`;
-  const before = update.request === null ? null : keptDecisionSchema.safeParse(JSON.parse(update.request)).data;
-  await deps.chats.inbox.keepRequest(update.updateId, JSON.stringify({ decision }));
-  const input: AnswerPermissionInput = {
-    sessionId,
-    permissionId,
-    decision,
-    ...(answers === undefined ? {} : { answers: { ...answers } }),
-  };
+  const before = update.request === null ? null : keptAnswerSchema.safeParse(JSON.parse(update.request)).data;
+  const kept = { decision: answer.decision, choice: answer.choice };
+  await deps.chats.inbox.keepRequest(update.updateId, JSON.stringify(kept));
   try {
-    await sessions.answer(input, signal);
+    await sessions.answer({ sessionId, permissionId, ...answer }, signal);
     return { words: by, settled: true };
   } catch (error) {
     // The gateway ended while this very press was dealt with: it was this answer that was taken, as far as anybody can tell.
     if (hasCode(error, "permission_gone") && before != null) return { words: by, settled: true };
     if (hasCode(error, "permission_gone")) {
       return { words: "⏹ No longer open: answered elsewhere, or the turn was stopped.", settled: true };
+    }
+    if (hasCode(error, "permission_pending") && answer.choice !== undefined) {
+      return {
+        words: "The dialog did not take the choice. Press again, or answer it in its terminal.",
+        settled: false,
+      };
     }
     if (hasCode(error, "permission_pending")) {
       return { words: "It waits in the agent's own dialog by now: answer it in its terminal.", settled: true };

@@ -43,21 +43,37 @@ export function simpleQuestion({ kind, input }: Pick<PendingPermission, "kind" |
   return first.options.length === 0 || first.options.length > maxOptions ? null : first;
 }
 
+/** What a dialog of the agent offers, when buttons can show all of it; else null. */
+export function dialogChoices({
+  kind,
+  choices = [],
+}: Pick<PendingPermission, "kind" | "choices">): NonNullable<PendingPermission["choices"]> | null {
+  return kind === "dialog" && choices.length > 0 && choices.length <= maxOptions ? choices : null;
+}
+
 /** What an agent waits for, as a message. What it wants to do is shown as it is, and where it was cut that is said. */
 export function questionMessage(permission: PendingPermission, context: QuestionContext): MessageBody {
   const { canAnswer, url, replyTo } = context;
   const simple = simpleQuestion(permission);
-  const isQuestion = permission.kind === "question";
-  const canHere = canAnswer && (!isQuestion || simple !== null);
+  const { kind } = permission;
+  const hasButtons = kind === "question" ? simple !== null : kind !== "dialog" || dialogChoices(permission) !== null;
+  const canHere = canAnswer && hasButtons;
   const where = canHere ? "" : `\n\nAnswer it in the agent's terminal or at ${url}`;
   const words = styled(...(simple === null ? wanted(permission, context) : asked(simple, context)), where);
   return messageOf(words, { replyTo, buttons: canHere ? buttonsOf(permission, simple) : [] });
 }
 
-function buttonsOf({ permissionId, kind }: PendingPermission, simple: SimpleQuestion | null): Button[][] {
+function buttonsOf(permission: PendingPermission, simple: SimpleQuestion | null): Button[][] {
+  const { permissionId, kind } = permission;
   if (simple !== null) {
     return simple.options.map(({ label }, index) => [
       { label: plainLine(label, maxLabelLength) || String(index + 1), data: `q:${permissionId}:${index}` },
+    ]);
+  }
+  const choices = dialogChoices(permission);
+  if (choices !== null) {
+    return choices.map(({ choiceId, label }) => [
+      { label: plainLine(label, maxLabelLength) || choiceId, data: `d:${permissionId}:${choiceId}` },
     ]);
   }
   const [yes, no] = kind === "plan" ? ["Approve", "Keep planning"] : ["Allow", "Deny"];
@@ -81,19 +97,23 @@ const knownInputSchema = z.looseObject({
   command: z.union([z.string(), z.array(z.string())]).optional(),
   file_path: z.string().optional(),
   plan: z.string().optional(),
+  text: z.string().optional(),
 });
 
 function wanted({ kind, tool, input }: PendingPermission, { agent }: QuestionContext): readonly (string | Styled)[] {
   const name = plainLine(tool, 100);
-  const head = kind === "plan" ? `${agent} has a plan` : kind === "question" ? `${agent} asks` : `${agent}: ${name}?`;
-  const { command, plan } = knownInputSchema.safeParse(input).data ?? {};
+  const heads = { plan: `${agent} has a plan`, question: `${agent} asks`, dialog: `${agent}: ${name}` };
+  const head = kind === "permission" ? `${agent}: ${name}?` : heads[kind];
+  const { command, plan, text: shown } = knownInputSchema.safeParse(input).data ?? {};
   const single = onlyField(input);
   const whole =
     single === "plan" && plan !== undefined
       ? plan
-      : single === "command" && command !== undefined
-        ? [command].flat().join(" ")
-        : readable(input);
+      : kind === "dialog" && shown !== undefined
+        ? shown
+        : single === "command" && command !== undefined
+          ? [command].flat().join(" ")
+          : readable(input);
   const text = plainWords(whole);
   const cut = text.length > maxInputLength;
   const notice = `\n⚠️ Cut: ${text.length - maxInputLength} more characters. Look at all of it before you allow it.`;

@@ -39,7 +39,7 @@ export interface PlayedSession {
   readonly sessionId: string;
   readonly dir: string;
   readonly turns: Turn[];
-  activity: "working" | "idle" | "needs_permission" | "needs_answer" | null;
+  activity: "working" | "idle" | "needs_permission" | "needs_answer" | "needs_attention" | null;
   permissions: PendingPermission[];
 }
 
@@ -142,12 +142,15 @@ function createPlayedSessions(): PlayedSessions {
       scope: "coding:drive",
       async run(input) {
         const session = find(input.sessionId);
-        const open = session.permissions.some(({ permissionId }) => permissionId === input.permissionId);
-        if (!open) throw new PosternError("permission_gone", "It was answered.");
+        const open = session.permissions.find(({ permissionId }) => permissionId === input.permissionId);
+        if (open === undefined) throw new PosternError("permission_gone", "It was answered.");
+        if ((open.kind === "dialog") !== (input.decision === undefined && input.choice !== undefined)) {
+          throw new PosternError("invalid_request", `This does not answer a ${open.kind}.`);
+        }
         answered.push(input);
         session.permissions = [];
         session.activity = "working";
-        endTurn(session, `DECIDED ${input.decision}`);
+        endTurn(session, `DECIDED ${input.decision ?? input.choice}`);
         return summaryOf(session);
       },
     }),
