@@ -57,7 +57,7 @@ export async function plantMany(world: World, count: number): Promise<readonly s
 
 /** Waits until the catalog has them all. */
 export async function untilListed(api: ApiClient, count: number): Promise<void> {
-  const endsAt = Date.now() + 60_000;
+  const endsAt = Date.now() + 150_000;
   for (;;) {
     const { body } = await api.post<{ readonly total: number; readonly indexing: unknown }>(
       "/api/coding/coding_list_sessions",

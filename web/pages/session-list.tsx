@@ -35,16 +35,21 @@ export function SessionList({
       </h2>
       {/* Pages come and go in exchange for as much room: a browser that takes one for its place to hold on to would jump by a page. */}
       <div ref={list} className="overflow-hidden rounded-xl border border-line bg-panel [overflow-anchor:none]">
-        <div style={{ height: abovePx }} />
+        <Room px={abovePx} />
         {Array.from({ length: last - first + 1 }, (_, at) => first + at).map((page) => (
           <div key={page} data-part={page} className="border-line not-last:border-b">
             <SessionsOfPage title={title} asked={asked} page={page} without={without} />
           </div>
         ))}
-        <div style={{ height: belowPx }} />
+        <Room px={belowPx} />
       </div>
     </section>
   );
+}
+
+/** Stands for pages that are not rendered. */
+function Room({ px }: { readonly px: number }) {
+  return <div style={{ height: px }} {...(px > 0 && { "data-more": true })} />;
 }
 
 const SessionsOfPage = memo(function SessionsOfPage({
@@ -61,7 +66,7 @@ const SessionsOfPage = memo(function SessionsOfPage({
   const { data, error, refetch } = useSessionPage(asked, page);
   if (data === undefined) {
     return error === null ? (
-      <div role="status" aria-label="Loading more sessions" style={{ height: pagePx }} className="bg-panel" />
+      <div role="status" aria-label="Loading more sessions" data-more style={{ height: pagePx }} className="bg-panel" />
     ) : (
       <ErrorNotice error={error} onRetry={() => void refetch()} />
     );
