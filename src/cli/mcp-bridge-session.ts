@@ -16,6 +16,14 @@ export interface Session {
   readonly version: string;
 }
 
+/** How a message is sent. */
+export interface Sending {
+  /** Null for a message that belongs to no session. */
+  readonly session: Session | null;
+  readonly signal: AbortSignal;
+  readonly reports?: McpReports;
+}
+
 /** Between attempts to reach a gateway: twice as long each time. */
 export const pauses = { firstMs: 200, longestMs: 5_000 };
 /** How long a request waits for a gateway that restarts. */
@@ -92,18 +100,22 @@ export class BridgeSession {
     if (this.#current === lost) this.#current = null;
   }
 
-  /** What belongs to a session waits for it, and begins it when it is gone, also after that failed before. */
-  async have(message: Message, signal: AbortSignal): Promise<void> {
+  /**
+   * What belongs to a session waits for it, and begins it when it is gone, also after that failed before.
+   * @returns the session to send this in; null for what belongs to none, and where none could be begun
+   */
+  async have(message: Message, signal: AbortSignal): Promise<Session | null> {
     signal.throwIfAborted();
-    if (versionOf(message) !== null || message.method === "initialize") return;
+    if (versionOf(message) !== null || message.method === "initialize") return null;
     if (this.#opening !== null) await abortable(this.#opening, signal);
     else if (this.#current === null && this.#initialize !== null) await abortable(this.#open(this.#begin()), signal);
+    return this.#current;
   }
 
-  post(message: Message, signal: AbortSignal, reports?: McpReports): Promise<McpAnswer> {
+  /** Sends a message in the session that {@link have} gave for it, even if that one has been forgotten since. */
+  post(message: Message, { session, signal, reports }: Sending): Promise<McpAnswer> {
     const version = versionOf(message);
-    const headers =
-      version !== null ? headersOf(message, version) : message.method === "initialize" ? {} : this.headers();
+    const headers = version !== null ? headersOf(message, version) : sessionHeaders(session);
     return this.exchange({ method: "POST", headers, body: JSON.stringify(message), signal }, reports);
   }
 
@@ -114,15 +126,10 @@ export class BridgeSession {
     return exchangeMcp(this.#place, call, reports);
   }
 
-  headers(): Readonly<Record<string, string>> {
-    if (this.#current === null) return {};
-    return { "mcp-session-id": this.#current.sessionId, "mcp-protocol-version": this.#current.version };
-  }
-
   /** Tells the gateway, where it would end by itself, later. */
   async end(): Promise<void> {
     if (this.#current === null) return;
-    const call = { method: "DELETE" as const, headers: this.headers(), body: null };
+    const call = { method: "DELETE" as const, headers: sessionHeaders(this.#current), body: null };
     await this.exchange({ ...call, signal: AbortSignal.timeout(goodbyeMs) }).catch(() => undefined);
   }
 
@@ -138,14 +145,15 @@ export class BridgeSession {
   async #begin(): Promise<void> {
     const signal = this.#ending;
     const initialize = { ...this.#initialize, jsonrpc: "2.0" as const, id: this.#ownId() };
-    const answer = await this.whenThere(() => this.post(initialize, signal), signal);
+    const answer = await this.whenThere(() => this.post(initialize, { session: null, signal }), signal);
     this.begun(answer);
     const session = this.#current;
     if (session === null) return; // what is asked next is answered with the reason
     try {
-      await this.post({ jsonrpc: "2.0", method: "notifications/initialized" }, signal);
+      const sending = { session, signal };
+      await this.post({ jsonrpc: "2.0", method: "notifications/initialized" }, sending);
       for (const uri of this.#subscribed) {
-        await this.post({ jsonrpc: "2.0", id: this.#ownId(), method: "resources/subscribe", params: { uri } }, signal);
+        await this.post({ jsonrpc: "2.0", id: this.#ownId(), method: "resources/subscribe", params: { uri } }, sending);
       }
     } catch (error) {
       this.forget(session); // half of one is none
@@ -158,6 +166,12 @@ export class BridgeSession {
     this.#count += 1;
     return `postern-mcp-${this.#count}`;
   }
+}
+
+/** The headers of what is sent in a session. */
+export function sessionHeaders(session: Session | null): Readonly<Record<string, string>> {
+  if (session === null) return {};
+  return { "mcp-session-id": session.sessionId, "mcp-protocol-version": session.version };
 }
 
 /** Nobody was there to take it. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import { type BridgeSession, pauses, type Session } from "./mcp-bridge-session.ts";
+import { type BridgeSession, pauses, type Session, sessionHeaders } from "./mcp-bridge-session.ts";
 import type { McpReports } from "./mcp-exchange.ts";
 
 /** What the server says by itself, for as long as the session is there. */
@@ -34,11 +34,11 @@ export async function listen(
       },
     };
     try {
-      const call = { method: "GET" as const, headers: { ...inSession.headers(), ...resume }, body: null, signal };
+      const call = { method: "GET" as const, headers: { ...sessionHeaders(session), ...resume }, body: null, signal };
       const { status } = await inSession.exchange(call, reports);
       if (status === 404) {
         inSession.forget(session);
-        return await inSession.have({ jsonrpc: "2.0" }, signal);
+        return void (await inSession.have({ jsonrpc: "2.0" }, signal));
       }
       if (status === 400 && lastEventId !== null) {
         lastEventId = null; // it is no longer kept: what comes from now on is heard

@@ -58,7 +58,11 @@ function replyIn(known: string, taken: Taken): void {
   reply(taken);
 }
 
-function startBridge(socketPath: string, write = async (_line: string): Promise<void> => undefined) {
+function startBridge(
+  socketPath: string,
+  write = async (_line: string): Promise<void> => undefined,
+  sleep = systemClock.sleep,
+) {
   const lines: string[] = [];
   const queue: Buffer[] = [];
   let wake = (): void => undefined;
@@ -75,7 +79,7 @@ function startBridge(socketPath: string, write = async (_line: string): Promise<
     ...systemClock,
     sleep(ms, signal) {
       waits += 1;
-      return systemClock.sleep(ms, signal);
+      return sleep(ms, signal);
     },
   };
   const running = bridgeMcp({
@@ -134,6 +138,35 @@ test("a call that is cancelled while it waits for the gateway is not sent later"
   await expect.poll(text, patient).toContain('"id":3,"result"');
   expect(second.methods()).not.toContain("tools/call");
   expect(text()).not.toContain('"id":2');
+});
+
+test("a call that waited for a restarted gateway is sent in the new session, not in none", async () => {
+  const first = await startScripted((taken) => replyIn("s", taken));
+  const pauses: (() => void)[] = [];
+  const sleep = (): Promise<void> => new Promise((resolve) => void pauses.push(resolve));
+  const { say, text, waits } = startBridge(first.socketPath, undefined, sleep);
+  say({ id: 1, method: "initialize" });
+  say({ method: "notifications/initialized" });
+  await expect.poll(first.methods, patient).toContain("GET");
+  first.close();
+  await expect.poll(waits, patient).toBe(1); // the stream
+  say({ id: 2, method: "tools/list" });
+  await expect.poll(waits, patient).toBe(2);
+  const opening = Promise.withResolvers<Taken>();
+  const second = await startScripted((taken) => {
+    const { message, request, response } = taken;
+    if (message?.method === "initialize") opening.resolve(taken);
+    else if (request.headers["mcp-session-id"] === undefined) response.writeHead(400).end("{}");
+    else replyIn("s2", taken);
+  }, first.socketPath);
+  pauses[0]?.();
+  const initialize = await opening.promise;
+  pauses[1]?.();
+  await new Promise(setImmediate);
+  expect(second.methods()).toEqual(["GET", "initialize"]);
+  replyIn("s2", initialize);
+  await expect.poll(text, patient).toMatch(/"id":2,"(result|error)"/);
+  expect(text()).toContain('"id":2,"result"');
 });
 
 test("a gateway that says nothing keeps neither cancellations nor the end of input back", async () => {

@@ -1,6 +1,6 @@
 import { messageOf, PosternError } from "../core/errors.ts";
 import { readLines } from "./json-lines.ts";
-import { BridgeSession, type GatewayPlace, isUnsent, type Session } from "./mcp-bridge-session.ts";
+import { BridgeSession, type GatewayPlace, isUnsent, type Sending, type Session } from "./mcp-bridge-session.ts";
 import { listen } from "./mcp-bridge-stream.ts";
 import type { McpAnswer, McpReports } from "./mcp-exchange.ts";
 import {
@@ -129,8 +129,8 @@ class McpBridge {
     const { signal } = this.#ending;
     this.#telling += 1;
     try {
-      await this.#session.have(message, signal);
-      const answer = await this.#session.post(message, signal);
+      const session = await this.#session.have(message, signal);
+      const answer = await this.#session.post(message, { session, signal });
       if (answer.status >= 400)
         this.#options.warn(`The gateway did not take ${message.method ?? "an answer"}: ${answer.status}`);
     } catch (error) {
@@ -158,8 +158,6 @@ class McpBridge {
 
   async #askAgain(message: Message, { id, signal, running }: Asking): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
-      await this.#session.have(message, signal);
-      const session = this.#session.current;
       let answered = false;
       const reports: McpReports = {
         onMessage: (text) => {
@@ -167,8 +165,11 @@ class McpBridge {
           return this.#write(text);
         },
       };
-      const send = (): Promise<McpAnswer> => this.#send(message, { signal, running, reports });
-      const answer = await this.#session.whenThere(send, signal);
+      // For each try anew: while this one waited, the session may have been found to be gone.
+      const { session, answer } = await this.#session.whenThere(async () => {
+        const session = await this.#session.have(message, signal);
+        return { session, answer: await this.#send(message, { session, signal, reports }, running) };
+      }, signal);
       if (message.method === "initialize") this.#session.begun(answer);
       if (answer.status === 404 && session !== null && !running.modern && attempt === 1) {
         this.#session.forget(session);
@@ -185,13 +186,10 @@ class McpBridge {
   }
 
   /** One attempt. What was cancelled meanwhile, and did not reach the gateway, is not tried again. */
-  async #send(
-    message: Message,
-    { signal, running, reports }: Pick<Asking, "signal" | "running"> & { readonly reports: McpReports },
-  ): Promise<McpAnswer> {
+  async #send(message: Message, sending: Sending, running: Running): Promise<McpAnswer> {
     running.isSent = true;
     try {
-      return await this.#session.post(message, signal, reports);
+      return await this.#session.post(message, sending);
     } catch (error) {
       running.isSent = !isUnsent(error);
       if (running.isCancelled && !running.isSent) running.controller.abort(cancelledByClient);
