@@ -39,6 +39,8 @@ export class Identity {
   /** Hook and state file may tell the same id at the same time. */
   readonly #lock = createKeyedLock();
   #record: SessionRecord;
+  /** Whether the agent gave or used this id. A session that was just begun in the terminal has no transcript yet that would prove it. */
+  #named = false;
   /** The agent said that its session ended while its process lives: the next session's id is its successor's. */
   #awaitsSuccessor = false;
 
@@ -56,7 +58,8 @@ export class Identity {
   /** Whether the id is a stand-in until the agent tells its own. */
   get provisional(): boolean {
     const { transcriptPath, aliases } = this.#record;
-    return this.#process.template.idRegime === "discovered" && transcriptPath === null && aliases.length === 0;
+    const isUnproven = !this.#named && transcriptPath === null && aliases.length === 0;
+    return this.#process.template.idRegime === "discovered" && isUnproven;
   }
 
   /**
@@ -73,6 +76,7 @@ export class Identity {
     if (verdict === "refused") return false;
     const { kind } = claim.event;
     if (verdict === "own") {
+      this.#named = true;
       if (kind === "session_end") this.#awaitsSuccessor = true;
       return true;
     }
@@ -125,6 +129,7 @@ export class Identity {
       });
       if (adopted === null) return false;
       this.#record = adopted;
+      this.#named = true;
       this.#awaitsSuccessor = false;
       this.#changed();
       return true;

@@ -88,9 +88,7 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   resumed = third;
 }, 480_000);
 
-// Fails since prompts are confirmed from the transcript: a prompt that begins a new session after /new stays `received`, and the permission
-// is sometimes gone before it is answered.
-test.skip("a permission is told and answered from here; stopped, the prompt that waited is answered; a failure is told (skipped: a known defect)", async () => {
+test("a permission is told and answered from here; stopped, the prompt that waited is answered; a failure is told", async () => {
   const { sessionId, dir, pid } = resumed;
   const asked = await gateway.api.ask({ dir, sessionId, prompt: "run touch made-asked.txt", waitMs });
   expect(asked).toMatchObject({ activity: "needs_permission", permissions: [{ tool: "bash", answerable: true }] });
