@@ -167,8 +167,8 @@ class McpBridge {
       };
       // For each try anew: while this one waited, the session may have been found to be gone.
       const { session, answer } = await this.#session.whenThere(async () => {
-        const session = await this.#session.have(message, signal);
-        return { session, answer: await this.#send(message, { session, signal, reports }, running) };
+        const current = await this.#session.have(message, signal);
+        return { session: current, answer: await this.#send(message, { session: current, signal, reports }, running) };
       }, signal);
       if (message.method === "initialize") this.#session.begun(answer);
       if (answer.status === 404 && session !== null && !running.modern && attempt === 1) {

@@ -24,10 +24,9 @@ async function setUp() {
   await store.insert(record);
   const process = { template: openCode, terminalId: spec.terminalId, pid, env: { HOME: home } };
   const create = (of: typeof record) => new Identity(deps, { ...process, record: of }, () => undefined);
-  const report = async (identity: Identity, event: string, id: string, more: object = {}): Promise<boolean> => {
-    const payload = { hook_event_name: event, session_id: id, cwd: home, ...more };
-    const claim = openCode.parseHook(JSON.stringify(payload));
-    if (claim === null) throw new Error(`${event} is no event`);
+  const report = async (identity: Identity, payload: object): Promise<boolean> => {
+    const claim = openCode.parseHook(JSON.stringify({ cwd: home, ...payload }));
+    if (claim === null) throw new Error("This is no event.");
     return identity.accepts(claim, clock.now());
   };
   return { identity: create(record), create, report };
@@ -36,15 +35,19 @@ async function setUp() {
 test("a session that was begun in the terminal goes by the agent's own id before it has a transcript, also for the next gateway", async () => {
   const { identity, create, report } = await setUp();
   expect(identity.provisional).toBe(true);
-  expect(await report(identity, "SessionStart", "ses_1", { source: "startup" })).toBe(true);
+  expect(await report(identity, { hook_event_name: "SessionStart", session_id: "ses_1", source: "startup" })).toBe(
+    true,
+  );
   expect([identity.record.sessionId, identity.provisional]).toEqual(["ses_1", false]);
 
-  expect(await report(identity, "SessionEnd", "ses_1", { reason: "clear" })).toBe(true);
-  expect(await report(identity, "SessionStart", "ses_2", { source: "startup" })).toBe(true);
+  expect(await report(identity, { hook_event_name: "SessionEnd", session_id: "ses_1", reason: "clear" })).toBe(true);
+  expect(await report(identity, { hook_event_name: "SessionStart", session_id: "ses_2", source: "startup" })).toBe(
+    true,
+  );
   expect(identity.record).toMatchObject({ sessionId: "ses_2", transcriptPath: null, aliases: [] });
   expect(identity.provisional).toBe(false);
 
   const found = create(identity.record);
-  expect(await report(found, "UserPromptSubmit", "ses_2", { prompt: "after" })).toBe(true);
+  expect(await report(found, { hook_event_name: "UserPromptSubmit", session_id: "ses_2", prompt: "after" })).toBe(true);
   expect(found.provisional).toBe(false);
 });

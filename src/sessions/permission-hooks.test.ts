@@ -86,6 +86,19 @@ test("a hook waits for the decision, passes it on, and notes that it did", async
   expect(JSON.parse(note)).toEqual({ at: expect.any(Number), permissionId, behavior: "deny" });
 });
 
+test("a decision that is on its way is confirmed, also when the agent's report of its answer is read first", async () => {
+  const hooks = await open(await makeTempFolder());
+  const permissionId = "a".repeat(32);
+  const { socket, heard } = say(hooks.socketPath, `${JSON.stringify({ permissionId })}\n`);
+  await expect.poll(() => hooks.isWaiting(permissionId), patience).toBe(true);
+  const decided = hooks.decide(permissionId, allow);
+  hooks.forget(permissionId);
+  await new Promise((resolve) => socket.once("data", resolve));
+  socket.write(`${JSON.stringify({ taken: true })}\n`);
+  expect(await decided).toBe(true);
+  expect(await heard).toBe(`${JSON.stringify(allow)}\n`);
+});
+
 test("what is laid over the call's input is laid over all of it, however long", async () => {
   const folder = await makeTempFolder();
   const hooks = await open(folder);

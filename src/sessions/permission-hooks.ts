@@ -23,7 +23,10 @@ export interface PermissionHooks {
   isWaiting(permissionId: string): boolean;
   /** Tells the hooks that wait for it. Resolves with whether one of them said that it passed the decision on. */
   decide(permissionId: string, decision: HookDecision): Promise<boolean>;
-  /** Nothing will be decided here any more: hooks that wait, or still come, say nothing, and the agent's own dialog stands. */
+  /**
+   * Nothing will be decided here any more: hooks that wait, or still come, say nothing, and the agent's own dialog stands. A decision that
+   * was sent stays.
+   */
   forget(permissionId: string): void;
   /** Hooks that wait try again for a while: another gateway may come. */
   close(): Promise<void>;
@@ -51,6 +54,8 @@ export async function openPermissionHooks(deps: {
   /** Connections for what nobody expects yet, oldest first, with what ends their wait. */
   const unexpected = new Map<Socket, () => void>();
   const forgotten = new Set<string>();
+  /** Connections that were sent a decision: they are closed when they have confirmed it, or time is up. */
+  const decided = new WeakSet<Socket>();
   const all = new Set<Socket>();
 
   async function open(): Promise<Server> {
@@ -130,8 +135,11 @@ export async function openPermissionHooks(deps: {
       onChange();
     },
     isWaiting: (permissionId) => waiting.has(permissionId),
-    decide: (permissionId, decision) =>
-      firstTrue([...(waiting.get(permissionId) ?? [])].map((socket) => tell(socket, decision, clock))),
+    decide(permissionId, decision) {
+      const sockets = [...(waiting.get(permissionId) ?? [])];
+      for (const socket of sockets) decided.add(socket);
+      return firstTrue(sockets.map((socket) => tell(socket, decision, clock)));
+    },
     forget(permissionId) {
       expected.delete(permissionId);
       forgotten.add(permissionId);
@@ -139,7 +147,8 @@ export async function openPermissionHooks(deps: {
         if (forgotten.size <= maxForgotten) break;
         forgotten.delete(oldest);
       }
-      for (const socket of waiting.get(permissionId) ?? []) dismiss(socket);
+      // An agent may report that its question was answered before its hook confirms our decision.
+      for (const socket of waiting.get(permissionId) ?? []) if (!decided.has(socket)) dismiss(socket);
     },
     async close() {
       await stopWatching();
