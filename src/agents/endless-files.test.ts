@@ -1,29 +1,22 @@
-import { execFile } from "node:child_process";
-import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { endlessFiles } from "../../test/support/endless-files.ts";
+import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { readClaudeConfig } from "./claude-code/claude-config.ts";
 import { undecidedMcpServers } from "./claude-code/claude-mcp.ts";
 import { liveClaudeState } from "./claude-code/claude-state.ts";
+import { keyProviderArguments, readCodexConfig } from "./codex/codex-provider.ts";
+import { sessionsBegun, typedLog, typedSince } from "./gemini-cli/gemini-log.ts";
+import { geminiSessions } from "./gemini-cli/gemini-processes.ts";
 import { hidesTitle } from "./gemini-cli/gemini-settings.ts";
+import { openCodeLogin } from "./opencode/opencode-config.ts";
 
-/** What a repository, or a child of an agent, can leave where the gateway looks for a small file. */
-const endless: Readonly<Record<string, (path: string) => Promise<unknown>>> = {
-  "a link to a device without an end": (path) => symlink("/dev/zero", path),
-  "a pipe that nobody writes to": (path) => promisify(execFile)("mkfifo", [path]),
-  "a link to a pipe": async (path) => {
-    await promisify(execFile)("mkfifo", [`${path}.pipe`]);
-    await symlink(`${path}.pipe`, path);
-  },
-  "a sparse file of 1 TB": async (path) => {
-    await writeFile(path, "");
-    await truncate(path, 1024 ** 4);
-  },
-  "a folder": (path) => mkdir(path),
-};
+const codexConfig = { choosesProvider: true, openAiUrl: null, developerInstructions: null };
+const key = { OPENAI_API_KEY: "sk-secret" };
 
-describe.each(Object.entries(endless))("%s", (_what, put) => {
+describe.each(Object.entries(endlessFiles))("%s", (_what, put) => {
   test.each([
     [".mcp.json", async (root: string) => undecidedMcpServers(root, join(root, "config"), {}), []],
     [".claude/settings.json", async (root: string) => undecidedMcpServers(root, join(root, "config"), {}), []],
@@ -33,6 +26,17 @@ describe.each(Object.entries(endless))("%s", (_what, put) => {
       null,
     ],
     [`${process.pid}.json`, async (root: string) => liveClaudeState(root, process.pid), null],
+    [".claude.json", (root: string) => errorCode(readClaudeConfig(join(root, ".claude.json"))), "agent_start_failed"],
+    ["config.toml", readCodexConfig, codexConfig],
+    ["auth.json", (root: string) => keyProviderArguments(root, { ...codexConfig, choosesProvider: false }, key), []],
+    ["projects.json", geminiSessions, new Map()],
+    [typedLog, async (root: string) => typedSince(root, 0), new Set()],
+    [
+      "chats/session-2026-01-02T03-04-be596b4b.jsonl",
+      async (root: string) => sessionsBegun(root, { from: 0, to: Date.now() }),
+      new Set(),
+    ],
+    ["opencode/auth.json", async (root: string) => openCodeLogin({ XDG_DATA_HOME: root }), "unknown"],
   ] as const)("in the place of %s is read as nothing, at once", async (name, read, nothing) => {
     const root = await makeTempFolder();
     await mkdir(dirname(join(root, name)), { recursive: true });

@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
-import { openRegularFile, readSmallFile } from "./regular-file.ts";
+import { openRegularFile, readSmallFile, readSmallFileSync } from "./regular-file.ts";
 
 test("a small file is read whole, and of a larger one it is said", async () => {
   const folder = await makeTempFolder();
@@ -11,9 +11,11 @@ test("a small file is read whole, and of a larger one it is said", async () => {
   for (const sizeBytes of [0, 1, 99, 100]) {
     await writeFile(path, "x".repeat(sizeBytes));
     expect(await readSmallFile(path, 100)).toEqual(Buffer.from("x".repeat(sizeBytes)));
+    expect(readSmallFileSync(path, 100)).toEqual(Buffer.from("x".repeat(sizeBytes)));
   }
   await writeFile(path, "x".repeat(101));
   expect(await readSmallFile(path, 100)).toBe("too_large");
+  expect(readSmallFileSync(path, 100)).toBe("too_large");
 });
 
 test("pipes, devices, folders and links to them are no files, and keep nobody waiting", async () => {
@@ -32,6 +34,7 @@ test("pipes, devices, folders and links to them are no files, and keep nobody wa
   }
   for (const name of ["pipe", "folder", "nothing", "to-pipe", "to-folder", "to-device", "to-nothing", "to-itself"]) {
     expect(await readSmallFile(at(name), 100), name).toBeNull();
+    expect(readSmallFileSync(at(name), 100), name).toBeNull();
   }
 });
 

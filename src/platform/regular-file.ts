@@ -1,6 +1,10 @@
-import { constants } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { isErrno } from "../core/errors.ts";
+
+// Without O_NONBLOCK, opening a named pipe waits for a writer.
+const withoutWaiting = constants.O_RDONLY | constants.O_NONBLOCK;
+const notOpened = ["ENOENT", "ENOTDIR", "EISDIR", "EACCES", "ELOOP", "ENXIO"];
 
 /**
  * Opens what somebody else put there, to be read: a regular file only, since a pipe or a device would keep its reader waiting for good.
@@ -13,9 +17,9 @@ export async function openRegularFile(
   const noFollow = followLinks ? 0 : constants.O_NOFOLLOW;
   let file: FileHandle;
   try {
-    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | noFollow);
+    file = await open(path, withoutWaiting | noFollow);
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EISDIR", "EACCES", "ELOOP", "ENXIO")) return null;
+    if (isErrno(error, ...notOpened)) return null;
     throw error;
   }
   try {
@@ -36,6 +40,7 @@ export async function readSmallFile(path: string, maxBytes: number): Promise<Buf
   const file = await openRegularFile(path);
   if (file === null) return null;
   try {
+    if ((await file.stat()).size > maxBytes) return "too_large";
     const buffer = Buffer.alloc(maxBytes + 1);
     let filled = 0;
     for (let bytesRead = 1; bytesRead > 0 && filled <= maxBytes; filled += bytesRead) {
@@ -44,5 +49,36 @@ export async function readSmallFile(path: string, maxBytes: number): Promise<Buf
     return filled > maxBytes ? "too_large" : buffer.subarray(0, filled);
   } finally {
     await file.close();
+  }
+}
+
+/** The same as {@link openRegularFile}, for a caller that must not yield. @returns a descriptor */
+export function openRegularFileSync(path: string): number | null {
+  let file: number;
+  try {
+    file = openSync(path, withoutWaiting);
+  } catch (error) {
+    if (isErrno(error, ...notOpened)) return null;
+    throw error;
+  }
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  return null;
+}
+
+/** The same as {@link readSmallFile}, for a caller that must not yield. */
+export function readSmallFileSync(path: string, maxBytes: number): Buffer | "too_large" | null {
+  const file = openRegularFileSync(path);
+  if (file === null) return null;
+  try {
+    if (fstatSync(file).size > maxBytes) return "too_large";
+    const buffer = Buffer.alloc(maxBytes + 1);
+    let filled = 0;
+    for (let bytesRead = 1; bytesRead > 0 && filled <= maxBytes; filled += bytesRead) {
+      bytesRead = readSync(file, buffer, filled, buffer.byteLength - filled, filled);
+    }
+    return filled > maxBytes ? "too_large" : buffer.subarray(0, filled);
+  } finally {
+    closeSync(file);
   }
 }

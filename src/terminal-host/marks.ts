@@ -1,6 +1,7 @@
-import { closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
+import { openRegularFileSync } from "../platform/regular-file.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 
 /** From `offset` on, output came at `at` (milliseconds since the epoch) to a terminal of this size, until the next mark. */
@@ -29,6 +30,11 @@ const SHARE = 1 / 16;
 const MIN_MARKS = 64;
 const SLOWDOWNS = 8;
 
+/** Marks of a segment of so many bytes. */
+export function maxMarksOf(segmentBytes: number): number {
+  return MIN_MARKS + Math.floor((segmentBytes * SHARE) / MARK_BYTES);
+}
+
 /** Name of the marks beside the segment that begins at `startOffset`. */
 export function marksName(startOffset: number): string {
   return `${String(startOffset).padStart(16, "0")}.marks`;
@@ -48,13 +54,25 @@ export function readMarks(file: Buffer): Mark[] {
   return marks;
 }
 
+/** The first mark of a file; undefined when there is none. */
+export function readFirstMark(path: string): Mark | undefined {
+  const fd = openRegularFileSync(path);
+  if (fd === null) return undefined;
+  try {
+    const bytes = Buffer.alloc(MARK_BYTES);
+    return readMarks(bytes.subarray(0, readSync(fd, bytes, 0, MARK_BYTES, 0)))[0];
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** No marks yet, in the existing folder `dir`. */
 export function createMarkLog(
   dir: string,
   { clock, size: first, segmentBytes }: { readonly clock: Clock; readonly size: TerminalSize; segmentBytes: number },
 ): MarkLog {
   const bytes = Buffer.alloc(MARK_BYTES);
-  const maxMarks = MIN_MARKS + Math.floor((segmentBytes * SHARE) / MARK_BYTES);
+  const maxMarks = maxMarksOf(segmentBytes);
   let size = first;
   let file: { readonly segment: number; fd: number | undefined; count: number } | undefined;
   let lastAt = 0;

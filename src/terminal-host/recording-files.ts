@@ -1,7 +1,9 @@
-import { type FileHandle, open, readdir, readFile, stat } from "node:fs/promises";
+import { type FileHandle, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno } from "../core/errors.ts";
-import { MARK_BYTES, type Mark, marksName, readMarks } from "./marks.ts";
+import { openRegularFile, readSmallFile } from "../platform/regular-file.ts";
+import { DEFAULT_RAW_LOG_MAX_BYTES } from "./host-options.ts";
+import { MARK_BYTES, type Mark, marksName, maxMarksOf, readMarks } from "./marks.ts";
 import { segmentName } from "./raw-log.ts";
 
 /** One segment of a raw log, as another process finds it. */
@@ -20,6 +22,9 @@ export interface RecordedPiece {
 }
 
 const BLOCK_BYTES = 64 * 1024;
+/** No segment is larger than a whole log: what is, is no segment, but may take for ever to read. */
+const MAX_SEGMENT_BYTES = DEFAULT_RAW_LOG_MAX_BYTES;
+const MAX_MARKS_BYTES = maxMarksOf(MAX_SEGMENT_BYTES) * MARK_BYTES;
 const MARKS_NAME = /^(\d{16})\.marks$/;
 
 /** The segments in `dir`, oldest first; none when there is no such folder. */
@@ -31,7 +36,8 @@ export async function findSegments(dir: string): Promise<readonly FoundSegment[]
     if (Number.isNaN(begin)) continue;
     const raw = await orUndefined(stat(join(dir, segmentName(begin))));
     const [first] = await readMarkAt(dir, begin, 0);
-    if (raw !== undefined && first !== undefined) segments.push({ begin, first, end: begin + raw.size });
+    if (raw?.isFile() && raw.size <= MAX_SEGMENT_BYTES && first !== undefined)
+      segments.push({ begin, first, end: begin + raw.size });
   }
   return segments;
 }
@@ -49,21 +55,25 @@ export async function lastMark(dir: string, { begin, first }: FoundSegment): Pro
  * segment was dropped meanwhile.
  */
 export async function* readPieces(dir: string, segment: FoundSegment): AsyncGenerator<RecordedPiece> {
-  const file = await orUndefined(open(join(dir, segmentName(segment.begin))));
-  if (file === undefined) return;
+  const file = await openRegularFile(join(dir, segmentName(segment.begin)));
+  if (file === null) return;
   try {
-    const marks = readMarks((await orUndefined(readFile(join(dir, marksName(segment.begin))))) ?? Buffer.alloc(0));
+    const bytes = await readSmallFile(join(dir, marksName(segment.begin)), MAX_MARKS_BYTES);
+    if (!Buffer.isBuffer(bytes)) return;
+    const marks = readMarks(bytes);
     const blocks = createBlocks(file, segment);
+    let reached = 0; // marks that lead back would have the same output read again and again
     for (const [index, mark] of marks.entries()) {
       const end = Math.min(segment.end, marks[index + 1]?.offset ?? segment.end);
       if (mark.offset > segment.end) return;
-      let at = mark.offset;
+      let at = Math.max(reached, mark.offset);
       do {
         const data = blocks.held(at, end) ?? (await blocks.read(at, end));
         yield { mark, data };
         if (data.byteLength === 0) break;
         at += data.byteLength;
       } while (at < end);
+      reached = at;
     }
   } finally {
     await file.close();
@@ -97,8 +107,8 @@ function createBlocks(file: FileHandle, segment: FoundSegment): Blocks {
 }
 
 async function readMarkAt(dir: string, begin: number, index: number): Promise<readonly Mark[]> {
-  const file = await orUndefined(open(join(dir, marksName(begin))));
-  if (file === undefined) return [];
+  const file = await openRegularFile(join(dir, marksName(begin)));
+  if (file === null) return [];
   try {
     const bytes = Buffer.alloc(MARK_BYTES);
     const { bytesRead } = await file.read(bytes, 0, MARK_BYTES, index * MARK_BYTES);

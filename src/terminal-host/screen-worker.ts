@@ -1,9 +1,10 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { constants, getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../core/errors.ts";
+import { openRegularFileSync } from "../platform/regular-file.ts";
 import { segmentName } from "./raw-log.ts";
 import type { FromScreens, ToScreens } from "./screen-messages.ts";
 import { createScreenModel, type ScreenModel } from "./screen-model.ts";
@@ -193,7 +194,9 @@ function readLog(screen: Screen, wanted: number): number {
   const begin = screen.at - (screen.at % screen.segmentBytes);
   if (screen.segment?.begin !== begin) {
     closeSegment(screen);
-    screen.segment = { begin, fd: openSync(join(screen.dir, segmentName(begin)), "r") };
+    const fd = openRegularFileSync(join(screen.dir, segmentName(begin)));
+    if (fd === null) throw new Error(`The raw log of ${screen.terminalId} has no segment at ${begin}.`);
+    screen.segment = { begin, fd };
   }
   const bytes = readSync(screen.segment.fd, batch, 0, wanted, screen.at - begin);
   if (bytes === 0) throw new Error(`The raw log of ${screen.terminalId} ends before ${screen.end}.`);

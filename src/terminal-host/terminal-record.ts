@@ -1,10 +1,11 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import { endGroups, type ProcessTree } from "../platform/processes.ts";
+import { readSmallFileSync } from "../platform/regular-file.ts";
 import { booleanField, type Fields, numberField, parseFields, textField } from "./fields.ts";
-import { readMarks } from "./marks.ts";
+import { readFirstMark } from "./marks.ts";
 
 /** In the environment of every program: what a dead host's leftovers are known by. */
 export const TERMINAL_ID_VARIABLE = "POSTERN_TERMINAL_ID";
@@ -110,7 +111,7 @@ function describeLeftover(dir: string): RecordingDescription | undefined {
     const files = readdirSync(dir);
     const firstMarks = files.filter((name) => name.endsWith(".marks")).toSorted()[0];
     const segments = files.filter((name) => name.endsWith(".raw")).map((name) => statSync(join(dir, name)));
-    const first = firstMarks === undefined ? undefined : readMarks(readFileSync(join(dir, firstMarks)))[0];
+    const first = firstMarks === undefined ? undefined : readFirstMark(join(dir, firstMarks));
     if (first === undefined || segments.length === 0) return undefined;
     const description = {
       startedAt: numberField(record, "startedAt") ?? first.at,
@@ -133,11 +134,10 @@ function leftoverTree(root: string, terminalId: string): ProcessTree {
   return { leader: pid === undefined || !startTime ? null : { pid, startTime }, marker };
 }
 
+/** Four short fields. */
+const MAX_RECORD_BYTES = 16 * 1024;
+
 function readFields(path: string): Fields | undefined {
-  try {
-    return parseFields(readFileSync(path, "utf8"));
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR")) return undefined;
-    throw error;
-  }
+  const bytes = readSmallFileSync(path, MAX_RECORD_BYTES);
+  return Buffer.isBuffer(bytes) ? parseFields(bytes.toString("utf8")) : undefined;
 }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { endlessFiles } from "../../test/support/endless-files.ts";
 import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts";
 
 const keep = { discard: false };
@@ -122,6 +123,16 @@ test("when its root has become another repository, or an initialised submodule i
   const stray = await world.make("stray");
   await writeFile(join(stray.dir, "lib", "notes"), "in the folder of a submodule");
   expect(await world.worktrees.close(stray.sessionId, keep)).toMatchObject({ removed: false });
+});
+
+test.each(Object.entries(endlessFiles))("%s in the place of a lock is a lock", async (_what, put) => {
+  const world = await createWorktreeWorld();
+  const made = await world.make("locked");
+  await put(join(world.repository, ".git", "worktrees", "locked", "locked"));
+  expect(await world.worktrees.close(made.sessionId, keep)).toMatchObject({
+    removed: false,
+    reason: expect.stringContaining("It is locked."),
+  });
 });
 
 test("what somebody locked, moved or replaced stays", async () => {

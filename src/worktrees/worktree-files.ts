@@ -1,5 +1,5 @@
 import type { BigIntStats } from "node:fs";
-import { chmod, lstat, mkdir, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, realpath, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import type { Git } from "../platform/git-command.ts";
@@ -119,12 +119,10 @@ export async function folderWithin(path: string, subFolder: string): Promise<str
 
 /** Why a worktree is locked; null when it is not. */
 export async function lockReason(gitDir: string): Promise<string | null> {
-  try {
-    return (await readFile(join(gitDir, "locked"), "utf8")).trim().slice(0, 200);
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR")) return null;
-    throw error;
-  }
+  const path = join(gitDir, "locked");
+  const reason = await readPointer(path);
+  if (reason !== null) return reason.trim().slice(0, 200);
+  return (await statsOf(path)) === null ? null : ""; // git goes by the name alone
 }
 
 /** Removes a folder with all that is in it, also where a folder may not be written (a cache of modules, say). Follows no link. */

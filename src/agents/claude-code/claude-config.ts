@@ -1,10 +1,11 @@
-import { mkdir, readFile, realpath, rmdir, stat } from "node:fs/promises";
+import { mkdir, realpath, rmdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
 import { createKeyedLock } from "../../core/single-flight.ts";
 import { draftFile } from "../../platform/files.ts";
+import { readSmallFile } from "../../platform/regular-file.ts";
 import { agentError } from "../errors.ts";
 
 const configSchema = z.record(z.string(), z.unknown());
@@ -17,6 +18,8 @@ const staleLockMs = 10_000;
 const lockWaitMs = 3_000;
 const lockPollMs = 20;
 const maxAttempts = 20;
+/** Claude Code keeps pasted text in it: some have tens of megabytes. */
+const maxConfigBytes = 64 * 1024 * 1024;
 const writers = createKeyedLock();
 
 /**
@@ -83,20 +86,20 @@ interface ReadConfig {
 }
 
 async function readConfig(path: string): Promise<ReadConfig> {
-  let text: string;
+  let bytes: Awaited<ReturnType<typeof readSmallFile>>;
   let target: string;
   let mode: number;
   let state: string | null;
   try {
     target = await realpath(path);
     state = await fileState(target);
-    text = await readFile(target, "utf8");
+    bytes = await readSmallFile(target, maxConfigBytes);
     mode = (await stat(target)).mode & 0o777;
   } catch (error) {
     if (isErrno(error, "ENOENT")) return { config: {}, target: path, mode: 0o600, state: null };
     throw error;
   }
-  const parsed = configSchema.safeParse(parseJson(text));
+  const parsed = configSchema.safeParse(Buffer.isBuffer(bytes) ? parseJson(bytes.toString("utf8")) : undefined);
   if (!parsed.success) {
     throw agentError(
       "agent_start_failed",

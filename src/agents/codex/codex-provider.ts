@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { isErrno } from "../../core/errors.ts";
+import { readSmallFile } from "../../platform/regular-file.ts";
 import type { Environment } from "../template.ts";
 import { tomlString } from "./toml.ts";
 
@@ -14,13 +15,14 @@ export interface CodexConfig {
   readonly developerInstructions: string | null;
 }
 
+const maxConfigBytes = 1024 * 1024;
+
 /** Reads `config.toml`; one that does not parse is the person's to repair, and Codex says so on its screen. */
 export async function readCodexConfig(home: string): Promise<CodexConfig> {
-  let config: Readonly<Record<string, unknown>>;
-  try {
-    config = parse(await readFile(join(home, "config.toml"), "utf8"));
-  } catch (error) {
-    const choosesProvider = !isErrno(error, "ENOENT", "ENOTDIR"); // not readable: keep what it may say
+  const path = join(home, "config.toml");
+  const config = await parsedConfig(path);
+  if (config === null) {
+    const choosesProvider = await exists(path); // not readable: keep what it may say
     return { choosesProvider, openAiUrl: null, developerInstructions: null };
   }
   const store = config["cli_auth_credentials_store"];
@@ -34,6 +36,15 @@ export async function readCodexConfig(home: string): Promise<CodexConfig> {
     openAiUrl: textOf(config["openai_base_url"]),
     developerInstructions: textOf(config["developer_instructions"]),
   };
+}
+
+async function parsedConfig(path: string): Promise<Readonly<Record<string, unknown>> | null> {
+  const bytes = await readSmallFile(path, maxConfigBytes);
+  try {
+    return Buffer.isBuffer(bytes) ? parse(bytes.toString("utf8")) : null;
+  } catch {
+    return null; // no TOML
+  }
 }
 
 function textOf(value: unknown): string | null {
@@ -67,7 +78,7 @@ export async function keyProviderArguments(
 
 async function exists(path: string): Promise<boolean> {
   try {
-    await readFile(path);
+    await stat(path);
     return true;
   } catch (error) {
     return !isErrno(error, "ENOENT", "ENOTDIR");

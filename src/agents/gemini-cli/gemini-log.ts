@@ -1,8 +1,9 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { closeSync, fstatSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { isErrno } from "../../core/errors.ts";
 import { isUuid } from "../../core/ids.ts";
+import { openRegularFileSync } from "../../platform/regular-file.ts";
 import { parseLine, stringAt, timeOf } from "../../transcripts/index.ts";
 import { readGeminiUser } from "./gemini-lines.ts";
 
@@ -164,19 +165,14 @@ function textOf(
   path: string,
   partOf: (size: number) => { readonly at: number; readonly length: number },
 ): string | null {
-  let file: number;
-  try {
-    file = openSync(path, "r");
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return null;
-    throw error;
-  }
+  const file = openRegularFileSync(path);
+  if (file === null) return null;
   try {
     const { at, length } = partOf(fstatSync(file).size);
     const bytes = Buffer.alloc(length);
     return bytes.subarray(0, readSync(file, bytes, 0, length, at)).toString("utf8");
   } catch (error) {
-    if (isErrno(error, "EISDIR", "EAGAIN", "EIO", "ESPIPE")) return null;
+    if (isErrno(error, "EIO")) return null;
     throw error;
   } finally {
     closeSync(file);

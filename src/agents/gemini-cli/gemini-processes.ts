@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { isUuid } from "../../core/ids.ts";
 import type { ProcessRow } from "../../platform/process-table.ts";
+import { readSmallFileSync } from "../../platform/regular-file.ts";
 import { agentProcesses, argumentsOf, idIn, optionsOf, readProc, variablesOf } from "../agent-processes.ts";
 import type { ExternalHolder } from "../template.ts";
 import { type LoggedProcess, movedTo, sessionsBegun, typedSince } from "./gemini-log.ts";
@@ -118,13 +118,18 @@ function homeOf(pid: number): string {
 
 const projectsSchema = z.looseObject({ projects: z.record(z.string(), z.string()) });
 
+/** A line of a path or two for each directory in which it ever ran. */
+const maxProjectsBytes = 4 * 1024 * 1024;
+
 /** Where the agent keeps what belongs to a directory, by the directory. */
 function projectFolders(home: string): ReadonlyMap<string, string> {
   try {
-    const told = projectsSchema.safeParse(JSON.parse(readFileSync(join(home, "projects.json"), "utf8"))).data;
+    const bytes = readSmallFileSync(join(home, "projects.json"), maxProjectsBytes);
+    if (!Buffer.isBuffer(bytes)) return new Map();
+    const told = projectsSchema.safeParse(JSON.parse(bytes.toString("utf8"))).data;
     const folders = Object.entries(told?.projects ?? {}).filter(([, name]) => name === basename(name));
     return new Map(folders.map(([dir, name]) => [dir, join(home, "tmp", name)]));
   } catch {
-    return new Map(); // not there, or in the middle of a write: the next look tells
+    return new Map(); // in the middle of a write: the next look tells
   }
 }

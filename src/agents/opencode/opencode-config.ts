@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
-import { isErrno } from "../../core/errors.ts";
+import { readSmallFileSync } from "../../platform/regular-file.ts";
 import { agentError } from "../errors.ts";
 import type { Environment, LoginState } from "../template.ts";
 
@@ -34,13 +33,17 @@ export function openCodeLogin(env: Environment): LoginState {
   return openCodeKeyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown";
 }
 
+/** A token or two for each vendor. */
+const maxLoginsBytes = 1024 * 1024;
+
 function hasLogin(env: Environment): boolean {
+  const bytes = readSmallFileSync(join(openCodeData(env), "auth.json"), maxLoginsBytes);
+  if (!Buffer.isBuffer(bytes)) return false;
   try {
-    const logins = objectSchema.safeParse(JSON.parse(readFileSync(join(openCodeData(env), "auth.json"), "utf8"))).data;
+    const logins = objectSchema.safeParse(JSON.parse(bytes.toString("utf8"))).data;
     return Object.keys(logins ?? {}).length > 0;
-  } catch (error) {
-    if (error instanceof SyntaxError || isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP")) return false;
-    throw error;
+  } catch {
+    return false; // no JSON
   }
 }
 
