@@ -4,6 +4,7 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
+import { signalChild } from "../platform/processes.ts";
 import type { CatalogProgress } from "./catalog-indexer.ts";
 import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messages.ts";
 
@@ -123,7 +124,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
     running = null;
     if (child === undefined) return;
     ending = new Promise((resolve) => {
-      const cancel = clock.after(stopMs, () => void (child.pid !== undefined && child.kill("SIGKILL")));
+      const cancel = clock.after(stopMs, () => void signalChild(child, "SIGKILL"));
       const gone = (): void => {
         cancel();
         resolve();
@@ -132,7 +133,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
       child.on("error", gone); // one that never began has no exit
       // In the middle of something: what is stored is whole.
       if (task === null || task === undefined) send(child, { kind: "stop" });
-      else if (child.pid !== undefined) child.kill("SIGKILL"); // one that was not spawned has pid 0: our own group
+      else signalChild(child, "SIGKILL");
     });
   }
 

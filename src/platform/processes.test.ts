@@ -6,7 +6,17 @@ import { median } from "../../bench/measure.ts";
 import { waitUntil } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
 import { processRow, processTable, startedWithVariable } from "./process-table.ts";
-import { descendantsOf, endGroup, endGroups, isAlive, sendSignal, startTimeOf } from "./processes.ts";
+import {
+  descendantsOf,
+  endGroup,
+  endGroups,
+  isAlive,
+  isRunning,
+  sendSignal,
+  signalChild,
+  signalChildGroup,
+  startTimeOf,
+} from "./processes.ts";
 
 const linuxOnly = test.runIf(process.platform === "linux");
 
@@ -125,8 +135,28 @@ test("a stopped process gets its chance to leave by itself", async () => {
   expect((await exited)[0]).toBe(7);
 });
 
+test("a child that could not be spawned is sent nothing, nor is our own group in its place", async () => {
+  const { pid } = spawn("/nonexistent/program").on("error", () => undefined);
+  expect(pid).toBeUndefined();
+  const sent: unknown[] = [];
+  // Whether a real one signals our group depends on the version of Node.
+  const child = { pid, kill: (signal: unknown) => sent.push(signal) > 0 };
+  expect([signalChild(child, "SIGCONT"), signalChildGroup(child, "SIGCONT"), ...sent]).toEqual([false, false]);
+});
+
+test("a child, and a child's group, are sent a signal while they are there", async () => {
+  for (const send of [signalChild, signalChildGroup]) {
+    const { child } = await start(ready);
+    const exited = once(child, "exit");
+    expect(send(child, "SIGKILL")).toBe(true);
+    expect(await exited).toEqual([null, "SIGKILL"]);
+    expect(send(child, "SIGKILL")).toBe(false);
+  }
+});
+
 test("a number that stands for no process of its own is sent nothing: our own group, everybody, the first", () => {
-  for (const pid of [0, -0, -1, 1]) expect(sendSignal(pid, "SIGCONT")).toBe(false);
+  for (const pid of [0, -0, -1, 1, Number.NaN]) expect(sendSignal(pid, "SIGCONT")).toBe(false);
+  for (const pid of [0, -process.pid, Number.NaN]) expect(isRunning(pid)).toBe(false);
 });
 
 linuxOnly(

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import {
@@ -51,6 +52,7 @@ export function isAlive(pid: number, startTime: string): boolean {
 
 /** Whether some process has this number now, a zombie among them. One call, where {@link isAlive} reads a file. */
 export function isRunning(pid: number): boolean {
+  if (!(pid > 0)) return false; // 0 and negative numbers name groups
   try {
     process.kill(pid, 0);
     return true;
@@ -77,7 +79,7 @@ export function descendantsOf(pid: number, table: readonly ProcessRow[] = proces
  * (0), to everybody (-1), or to the first process.
  */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
-  if (Math.abs(pid) <= 1) return false;
+  if (!(Math.abs(pid) > 1)) return false;
   try {
     process.kill(pid, signal);
     return true;
@@ -85,6 +87,19 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
     if (isErrno(error, "ESRCH", "EPERM")) return false; // gone, or by now somebody else's
     throw error;
   }
+}
+
+/**
+ * Sends `signal` to a child. False when there is none (any more). A child that could not be spawned has no pid: to signal the 0 that the
+ * system has in its place would signal our own group.
+ */
+export function signalChild(child: Pick<ChildProcess, "pid" | "kill">, signal: NodeJS.Signals): boolean {
+  return child.pid !== undefined && child.kill(signal);
+}
+
+/** Sends `signal` to the group of a child that was spawned `detached`. False when there is none (any more), or it could not be spawned. */
+export function signalChildGroup({ pid }: Pick<ChildProcess, "pid">, signal: NodeJS.Signals): boolean {
+  return pid !== undefined && sendSignal(-pid, signal);
 }
 
 /** When and how {@link endGroup} goes on to SIGKILL. */

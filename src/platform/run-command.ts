@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { signalChildGroup } from "./processes.ts";
 
 /** How a command ended. A command that could not be started, or that was ended for time or size, has `exitCode` null. */
 export interface CommandResult {
@@ -59,12 +60,7 @@ export function runForOutput(argv: readonly [string, ...string[]], options: Comm
     let cutShort = false;
     function kill(): void {
       cutShort = true;
-      if (child.pid === undefined) return;
-      try {
-        process.kill(-child.pid, "SIGKILL");
-      } catch {
-        // the group ended by itself in this moment: nothing is left to kill
-      }
+      signalChildGroup(child, "SIGKILL");
     }
     const timer = setTimeout(kill, options.timeoutMs);
     function finish(exitCode: number | null, startError: Error | null): void {

@@ -2,6 +2,7 @@ import { closeSync, readSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { ReadStream } from "node:tty";
 import type { Clock } from "../core/clock.ts";
+import { sendSignal } from "../platform/processes.ts";
 import { createInputQueue } from "./input-queue.ts";
 import { loadNativePty } from "./native-pty.ts";
 import type { ReadScheduler } from "./read-scheduler.ts";
@@ -182,7 +183,7 @@ function forkIn(dir: string, fork: (cwd: string) => Forked): Forked {
       return forked;
     } catch (error) {
       closeSync(forked.fd);
-      process.kill(-forked.pid, "SIGKILL");
+      sendSignal(-forked.pid, "SIGKILL");
       throw error;
     }
   } finally {
@@ -196,7 +197,7 @@ function openStream(fd: number, pid: number, onRead: (bytes: number) => boolean)
     return new ReadStream(fd, { onread: { buffer: scratch, callback: onRead } });
   } catch (error) {
     closeSync(fd);
-    process.kill(-pid, "SIGKILL");
+    sendSignal(-pid, "SIGKILL");
     throw error;
   }
 }

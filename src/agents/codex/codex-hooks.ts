@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { z } from "zod";
 import { createSingleFlight } from "../../core/single-flight.ts";
+import { signalChildGroup } from "../../platform/processes.ts";
 import { agentError } from "../errors.ts";
 import type { Environment } from "../template.ts";
 import { tomlString, tomlTable } from "./toml.ts";
@@ -116,14 +117,7 @@ function callAppServer(argv: readonly [string, ...string[]], env: Environment, c
       { id: 2, method: "hooks/list", params: { cwds: [cwd] } },
     ];
     child.stdin.write(requests.map((request) => `${JSON.stringify(request)}\n`).join(""));
-  }).finally(() => {
-    if (child.pid === undefined) return;
-    try {
-      process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // it ended by itself: nothing is left to kill
-    }
-  });
+  }).finally(() => signalChildGroup(child, "SIGKILL"));
 }
 
 const messageSchema = z.looseObject({ id: z.unknown(), result: z.unknown().optional() });
