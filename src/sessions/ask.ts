@@ -8,13 +8,14 @@ import type { AskInput, AskOutput, Started } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 import type { FolderRule, Worktrees } from "../worktrees/index.ts";
 import { type AskRequest, allowedMode, requireSameSession, wantedWorktree } from "./ask-rules.ts";
+import { checkDraft, mayFollow } from "./draft-rule.ts";
 import { sessionError } from "./errors.ts";
 import { hashOf, once } from "./idempotency.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { refuseOutsideMentions } from "./prompt-mentions.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
-import { toPromptText } from "./prompt-text.ts";
+import { refuseCommandBehind, toPromptText } from "./prompt-text.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import { untilTaken, untilTurnEnds, type WaitLimits } from "./wait.ts";
 
@@ -172,23 +173,10 @@ async function enqueue(
     );
   }
   const { onDraft } = request.input;
-  if (onDraft === undefined) await refuseBehindDraft(live);
+  await checkDraft(live, prompt, onDraft);
   await addToQueue(deps.queue, live, prompt);
-  live.outbox.add({ promptId: prompt.promptId, prompt: prompt.text, state: "queued", sentAt: null, onDraft });
-}
-
-// Enough to recognize what was typed.
-const shownDraftLength = 200;
-
-/** Only while the agent rests: a prompt that waits for a turn finds the composer as it is by then. */
-async function refuseBehindDraft(live: LiveSession): Promise<void> {
-  const draft = await live.draft();
-  if (!draft) return;
-  throw sessionError(
-    "composer_not_empty",
-    `The composer of session ${live.record.sessionId} holds text that was typed in the terminal. Set onDraft to "clear" to remove it, or to "append" to send it with your prompt.`,
-    { details: { draft: draft.slice(0, shownDraftLength) } },
-  );
+  const { promptId, text } = prompt;
+  live.outbox.add({ promptId, prompt: text, state: "queued", sentAt: null, onDraft, mayFollow: mayFollow(prompt) });
 }
 
 /** The agent may take its own id meanwhile; then the prompt goes under that one. */
@@ -222,7 +210,8 @@ async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: Prompt
     commandWords: template.commandWords,
     allowCommands: input.allowCommands ?? false,
   });
-  const isFree = !template.readsMentions || caller.scopes.has("coding:drive");
+  const mayDrive = caller.scopes.has("coding:drive");
+  const isFree = !template.readsMentions || mayDrive;
   const checkIn = async (dir: string): Promise<void> => {
     if (!isFree) await refuseOutsideMentions(text, { dir, stateDir: deps.home });
   };
@@ -231,6 +220,11 @@ async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: Prompt
     promptId: newUuid(),
     text,
     checkIn,
+    async checkBehind(draft) {
+      if (mayDrive) return;
+      refuseCommandBehind(draft, text, template);
+      if (!isFree) await refuseOutsideMentions(draft + text, { dir: to.dir, stateDir: deps.home });
+    },
     idempotency:
       input.idempotencyKey === undefined
         ? null

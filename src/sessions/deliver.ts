@@ -24,6 +24,8 @@ export interface PromptToType {
   readonly text: string;
   /** What to do with text that is in the composer already. */
   readonly onDraft?: OnDraft | undefined;
+  /** Whether the text can be sent behind this draft; left out: no. */
+  readonly mayFollow?: ((draft: string) => Promise<boolean>) | undefined;
   readonly maySend: () => Promise<boolean>;
   /**
    * Called just before the first byte goes out, with the draft that is sent with it; from then on the prompt must never be sent again,
@@ -50,7 +52,7 @@ export async function typePrompt(
   if (!(await composerReady(deps, terminal, { maySend, timeoutMs: composerWaitMs }))) return "not_ready";
   let draft = await composerText(deps, terminal);
   if (draft && prompt.onDraft === "clear" && (await maySend()) && (await emptyComposer(deps, terminal))) draft = "";
-  if (draft && prompt.onDraft !== "append") return "draft";
+  if (draft && !(prompt.onDraft === "append" && (await prompt.mayFollow?.(draft)) === true)) return "draft";
   if (!(await prompt.onTyping(draft ?? ""))) return "given_up";
   /** The last look before something is typed. */
   const mayType = async (): Promise<boolean> => {

@@ -5,6 +5,8 @@ import type { OpenPrompt, PromptState } from "./prompt-queue.ts";
 /** A prompt in an outbox. `onDraft` is left out for one that waits until the composer is empty. */
 export interface OutboxPrompt extends OpenPrompt {
   readonly onDraft?: OnDraft | undefined;
+  /** Whether it can be sent behind this draft; left out: no. */
+  readonly mayFollow?: ((draft: string) => Promise<boolean>) | undefined;
 }
 
 /** `received`: the agent reported that it took the prompt, and has not written it down yet. */

@@ -175,11 +175,25 @@ test("a draft is cleared, or sent with the prompt, as the caller says", async ()
 
   const joined = setUp();
   joined.composer.text = "half typed ";
-  joined.outbox.add({ ...prompt, onDraft: "append" });
+  joined.outbox.add({ ...prompt, onDraft: "append", mayFollow: async () => true });
   await joined.pass(2_000);
   expect(joined.composer.submitted).toEqual(["half typed fix the build "]);
   await joined.outbox.onPromptTaken("half typed fix the build", "hook");
   expect(joined.stateOf()).toBe("received");
+});
+
+test("a prompt that must not follow this draft waits until the composer is empty", async () => {
+  const { outbox, composer, pass, stateOf } = setUp();
+  composer.text = "/export ";
+  const mayFollow = async (draft: string): Promise<boolean> => !draft.startsWith("/");
+  outbox.add({ ...prompt, onDraft: "append", mayFollow });
+  // Taken up after a restart, so nothing is known of its caller.
+  outbox.add({ ...prompt, promptId: "q", onDraft: "append" });
+  await pass(2_000);
+  expect([outbox.draft, stateOf(), composer.text, composer.submitted]).toEqual([true, "queued", "/export ", []]);
+  composer.text = "";
+  await pass(2_000);
+  expect(composer.submitted[0]).toBe("fix the build ");
 });
 
 test("a dialog that opens while the store writes gets nothing, and the prompt is sent once it has gone", async () => {

@@ -126,12 +126,13 @@ export class Outbox {
   }
 
   async #send(prompt: OutboxPrompt): Promise<void> {
-    const { promptId, prompt: text, onDraft } = prompt;
+    const { promptId, prompt: text, onDraft, mayFollow } = prompt;
     const turnsBefore = await this.#view.turnsBeforeNext();
     try {
       const typed = await typePrompt(this.#deps, this.#terminal, {
         text,
         onDraft,
+        mayFollow,
         maySend: () => this.#view.maySendNow(),
         onTyping: async (draft) => {
           // Its session may have been closed, and the prompt given up.

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { commandsThatPass } from "../../test/support/command-prompts.ts";
 import { hasCode } from "../core/errors.ts";
-import { toPromptText } from "./prompt-text.ts";
+import { refuseCommandBehind, toPromptText } from "./prompt-text.ts";
 
 const rules = { commandPrefixes: ["!", "/"], allowCommands: false };
 
@@ -48,6 +48,28 @@ test("what passes never holds a byte that a terminal would act on", () => {
 
 test("no command of any agent passes, whatever it is disguised with", () => {
   expect(commandsThatPass(20_000)).toEqual({ passed: [], refused: expect.any(Number) });
+});
+
+test("a prompt never completes a command that a draft began", () => {
+  const agent = { commandPrefixes: ["!", "/"], commandWords: ["exit"] };
+  const passes = (draft: string, text: string): boolean => {
+    try {
+      refuseCommandBehind(draft, text, agent);
+      return true;
+    } catch (error) {
+      expect(hasCode(error, "prompt_not_text")).toBe(true);
+      return false;
+    }
+  };
+  for (const [draft, text] of [
+    ["/export ", "notes.txt"],
+    ["/", "export"],
+    [" \u200b!", "ls"],
+    ["ex", "it"],
+  ] as const) {
+    expect(passes(draft, text), draft).toBe(false);
+  }
+  expect(passes("please ", "/export is slow")).toBe(true);
 });
 
 test("text in which a command's characters are not at the beginning passes", () => {

@@ -49,6 +49,20 @@ export function toPromptText(
 }
 
 /**
+ * Refuses a prompt that would complete a command behind a draft, such as "/export " in the composer.
+ *
+ * @throws PosternError `prompt_not_text`
+ */
+export function refuseCommandBehind(draft: string, text: string, rules: Parameters<typeof commandIn>[1]): void {
+  const command = commandIn(draft + text, rules);
+  if (command === null) return;
+  throw sessionError(
+    "prompt_not_text",
+    `Behind the text in its composer, the agent would take this prompt for a part of its command "${command}". Set onDraft to "clear", or use a token with the scope coding:drive.`,
+  );
+}
+
+/**
  * The command that an agent could take this prompt for, a prefix or a whole word; null for none.
  *
  * Agents remove characters before they look for a command, and not all the same ones (see `docs/agents.md`). So the prompt counts as a

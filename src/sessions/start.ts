@@ -22,6 +22,11 @@ export interface NewPrompt {
    * @throws PosternError `prompt_not_text`
    */
   readonly checkIn: (dir: string) => Promise<void>;
+  /**
+   * Whether the agent can be given it together with this draft, which is in its composer.
+   * @throws PosternError `prompt_not_text`
+   */
+  readonly checkBehind: (draft: string) => Promise<void>;
 }
 
 /** How an agent is to run. */
