@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { plantMany, untilListed } from "../support/planted-sessions.ts";
+import { patience } from "../support/session-page.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: false });
@@ -67,11 +68,11 @@ test("a long list holds the rows around what is in sight, and the way back leads
   for (let presses = 0; presses < 2; presses++) await page.keyboard.press("k");
   expect(await focused()).toContain("Session number 40");
   late.resolve(undefined);
-  await expect.poll(focused).toContain("Session number 60");
+  await expect.poll(focused, patience).toContain("Session number 60");
   for (let presses = 0; presses < 70; presses++) await page.keyboard.press("j");
-  await expect.poll(focused).toContain("Session number 130");
+  await expect.poll(focused, patience).toContain("Session number 130");
   for (let presses = 0; presses < 125; presses++) await page.keyboard.press("k");
-  await expect.poll(focused).toContain("Session number 5");
+  await expect.poll(focused, patience).toContain("Session number 5");
   // Last, for axe scrolls.
   await expectFlawless(visit, "a long list");
 });
@@ -89,7 +90,7 @@ test.for(["desktop", "phone"] as const)(
     const atFirst = await box();
     expect(atFirst?.height).toBeGreaterThanOrEqual(36);
     for (let presses = 0; presses < 30; presses++) await page.keyboard.press("ArrowDown");
-    await expect.poll(() => page.getByRole("option", { selected: true }).isVisible()).toBe(true);
+    await expect.poll(() => page.getByRole("option", { selected: true }).isVisible(), patience).toBe(true);
     expect(await box()).toEqual(atFirst);
     await lookAt(visit, `palette-${device}`);
     // Far beyond the first page of the list.

@@ -1,7 +1,7 @@
 import type { Shortcut } from "./shortcuts.ts";
 
 /** Rows that are not there `maxWaitMs` after they were needed are not waited for. */
-const maxWaitMs = 5_000;
+const maxWaitMs = 15_000;
 
 /**
  * `j` and `k` through the links of a list. Where an element with `data-more` stands for rows that are still to come, each press counts
