@@ -39,7 +39,7 @@ function received(): string | null {
   return world.modelServer.requests.findLast(({ kind }) => kind === "turn")?.prompt ?? null;
 }
 
-test("a caller without coding:drive cannot have an agent read a file outside the folder by a mention", async () => {
+test("a caller without coding:drive cannot have an agent read a file outside the folder by a mention, nor complete a command", async () => {
   const { app, url, api } = gateway;
   const { accountId } = await app.accounts.owner();
   const scopes = ["coding:read", "coding:write"] as const;
@@ -48,7 +48,7 @@ test("a caller without coding:drive cannot have an agent read a file outside the
   await writeFile(join(world.root, "outside.txt"), "the-secret-of-another-folder");
   const dir = world.repository;
   const mention = `summarize @${relative(dir, join(world.root, "outside.txt"))} please`;
-  const { sessionId } = await api.ask({ agent: "claude-code", dir, prompt: "begin", waitMs });
+  const { sessionId, pid } = await api.ask({ agent: "claude-code", dir, prompt: "begin", waitMs });
   for (const prompt of [mention, mention.replace("@", "@\u200b"), `@${world.home}/key`, "@~/.bashrc"]) {
     const answer = await caller.post("/api/coding/coding_ask", { dir, sessionId, prompt });
     expect(answer, prompt).toMatchObject({ status: 400, body: { code: "prompt_not_text" } });
@@ -56,6 +56,17 @@ test("a caller without coding:drive cannot have an agent read a file outside the
   const sent = (): boolean =>
     world.modelServer.requests.some((request) => JSON.stringify(request).includes("the-secret-of-another-folder"));
   expect(sent()).toBe(false);
+  // Nor can it complete a command that was begun in the terminal.
+  await atTerminal(world, pid, async ({ press, screen }) => {
+    await press("/export ");
+    await expect.poll(screen, { timeout: 10_000 }).toContain("/export");
+  });
+  const behind = { dir, sessionId, prompt: "made-behind-a-draft.txt" };
+  expect(await caller.post("/api/coding/coding_ask", { ...behind, onDraft: "append" })).toMatchObject({
+    status: 400,
+    body: { code: "prompt_not_text" },
+  });
+  expect(await api.ask({ ...behind, onDraft: "clear", waitMs })).toMatchObject({ delivered: true });
   // The agent does read it for a caller who can drive it.
   await api.ask({ dir, sessionId, prompt: mention, waitMs });
   expect(sent()).toBe(true);
