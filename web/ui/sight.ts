@@ -1,4 +1,5 @@
 import { type RefObject, useCallback, useLayoutEffect, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { useLocation } from "react-router";
 
 /** What is rendered beyond the edges of what is in sight, so that scrolling meets no gap. */
@@ -79,9 +80,11 @@ export function useSight({
     if (!restored.current) scroller.scrollTop = topPx.current;
     restored.current = true;
     look();
+    // At once: until a later render a key could move the focus into a part that this look takes out, and it would be lost.
+    const lookNow = (): void => flushSync(look);
     const onScroll = (): void => {
       topPx.current = scroller.scrollTop;
-      look();
+      lookNow();
     };
     const observer = new ResizeObserver((entries) => {
       for (const { target, borderBoxSize } of entries) {
@@ -89,7 +92,7 @@ export function useSight({
         const height = borderBoxSize[0]?.blockSize ?? 0;
         if (part !== undefined && height > 0) heights.current.set(Number(part), height);
       }
-      look();
+      lookNow();
     });
     const watchParts = (): void => {
       observer.disconnect();
@@ -99,12 +102,12 @@ export function useSight({
     const changes = new MutationObserver(watchParts);
     changes.observe(element, { childList: true });
     scroller.addEventListener("scroll", onScroll, { passive: true });
-    window.addEventListener("resize", look);
+    window.addEventListener("resize", lookNow);
     return () => {
       observer.disconnect();
       changes.disconnect();
       scroller.removeEventListener("scroll", onScroll);
-      window.removeEventListener("resize", look);
+      window.removeEventListener("resize", lookNow);
     };
   }, [parts, heightOf]);
 
