@@ -162,7 +162,7 @@ export class LiveSession {
     this.#cancelTick();
     try {
       await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
-      await this.outbox.onEnded();
+      await this.outbox.onEnded(exit);
       await this.#publisher.ending();
       await this.#identity.patch({
         terminalId: null,

@@ -4,11 +4,13 @@ import { createScriptedComposer } from "../../test/support/scripted-composer.ts"
 import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
 import type { AgentTemplate } from "../agents/template.ts";
+import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import { Outbox } from "./outbox.ts";
 import type { OutboxPrompt } from "./outbox-view.ts";
 import type { PromptState } from "./prompt-queue.ts";
 
 const prompt: OutboxPrompt = { promptId: "p", prompt: "fix the build", state: "queued", sentAt: null };
+const exited: TerminalExit = { exitCode: 1, signal: null, at: 0 };
 const inArgv: OutboxPrompt = { ...prompt, state: "sent" };
 
 /** An outbox over a scripted terminal; the test says what the agent reports and writes. */
@@ -82,7 +84,7 @@ test("a prompt that an agent took and was killed before it wrote it down is unkn
   const { outbox, marks, stateOf } = setUp();
   outbox.resume([inArgv], "argv");
   await outbox.onPromptTaken("fix the build", "hook");
-  await outbox.onEnded();
+  await outbox.onEnded(null);
   expect([stateOf(), marks]).toEqual(["unknown", ["unknown"]]);
 });
 
@@ -105,17 +107,23 @@ test("a first prompt that the agent reports in a form that we do not know is unk
 });
 
 test("when a process ends, a prompt is lost only if the agent cannot have taken it", async () => {
-  const ended = async (change: (parts: ReturnType<typeof setUp>) => unknown, template?: AgentTemplate) => {
-    const parts = setUp(template === undefined ? {} : { template });
+  type Ended = { readonly template?: AgentTemplate; readonly exit?: TerminalExit | null };
+  const ended = async (
+    change: (parts: ReturnType<typeof setUp>) => unknown,
+    { template = claudeCode, exit = exited }: Ended = {},
+  ) => {
+    const parts = setUp({ template });
     parts.outbox.resume([inArgv], "argv");
     await change(parts);
-    await parts.outbox.onEnded();
+    await parts.outbox.onEnded(exit);
     return parts.stateOf();
   };
   expect(await ended(() => undefined)).toBe("lost");
-  expect(await ended(({ agent }) => (agent.starting = true), geminiCli)).toBe("lost");
+  expect(await ended(({ agent }) => (agent.starting = true), { template: geminiCli })).toBe("lost");
   expect(await ended(({ agent }) => (agent.hooksReport = false))).toBe("unknown");
-  expect(await ended(() => undefined, geminiCli)).toBe("unknown");
+  expect(await ended(() => undefined, { template: geminiCli })).toBe("unknown");
+  for (const exit of [null, { ...exited, exitCode: 129 }, { ...exited, exitCode: 0, signal: "SIGHUP" }])
+    expect(await ended(() => undefined, { exit })).toBe("unknown");
   expect(await ended(({ outbox }) => outbox.onPromptTaken("another form", "hook"))).toBe("unknown");
   expect(await ended(({ agent }) => agent.written.add("fix the build"))).toBe("delivered");
 });

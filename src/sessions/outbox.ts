@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { TerminalExit, TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import { type TypedPrompt, typePrompt } from "./deliver.ts";
 import type { OutboxPrompt, OutboxTerminal, OutboxView, PromptProgress, SentPrompt } from "./outbox-view.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
@@ -303,9 +303,9 @@ export class Outbox {
   }
 
   /** The process is gone; what waits stays for a resume. */
-  async onEnded(): Promise<void> {
+  async onEnded(exit: TerminalExit | null): Promise<void> {
     const sent = this.#sent;
-    if (sent !== null) await this.#giveUp(sent, this.#neverTook(sent) ? "lost" : "unknown");
+    if (sent !== null) await this.#giveUp(sent, endedItself(exit) && this.#neverTook(sent) ? "lost" : "unknown");
     for (const received of this.#received) {
       await this.#settleReceived(received, (await this.#view.isWritten(received)) ? "delivered" : "unknown");
     }
@@ -345,6 +345,14 @@ export class Outbox {
     }
     this.#view.changed();
   }
+}
+
+/**
+ * Whether no signal ended the agent. A signal to its process group, as when its terminal host is killed, ends a hook before it reports;
+ * Codex 0.169.0 then continues without it and writes the prompt down before it ends too.
+ */
+function endedItself(exit: TerminalExit | null): boolean {
+  return exit !== null && exit.signal === null && exit.exitCode <= 128;
 }
 
 /** With a draft before it, the agent reports both as one. */
