@@ -150,6 +150,7 @@ export function createStarter(deps: StarterDeps): Starter {
       requireAccepted(template, { ...options, systemPrompt: null }, deps);
       const transcript = await deps.locator.transcriptOf(session);
       if (transcript === null || (await template.canResume?.(transcript.path)) === false) {
+        await deps.queue.loseAll(record.sessionId); // no later resume can send what waits
         throw sessionError(
           "session_not_found",
           `Session ${record.sessionId} has no running process and no conversation to resume. Start a new session.`,

@@ -235,9 +235,11 @@ test("with no folder registered any directory will do; with one, every route kno
   expect((await api.read(outside.sessionId)).status).toBe("running");
 });
 
-test("a session whose agent was killed before it wrote a message is no dead end: the answer says to start a new one", async () => {
+test("a session whose agent was killed before it wrote a message is no dead end: the answer says to start a new one, and what waited is lost", async () => {
   const dir = world.repository;
-  const { sessionId, pid } = await gateway.api.ask({ agent: "claude-code", dir, prompt: "begin", waitMs });
+  const { sessionId, pid } = await gateway.api.ask({ agent: "claude-code", dir, prompt: "slow 60000" });
+  const waiting = { sessionId, dir, prompt: "waits", idempotencyKey: "waits" };
+  expect(await gateway.api.ask(waiting)).toMatchObject({ deliveryState: "queued" });
   await killAndWait(pid);
   await expect.poll(async () => (await gateway.api.read(sessionId)).status, { timeout: 20_000 }).not.toBe("running");
   const path = await claudeCode.findTranscript(sessionId, world.env);
@@ -247,4 +249,5 @@ test("a session whose agent was killed before it wrote a message is no dead end:
     status: 404,
     body: { code: "session_not_found", detail: expect.stringContaining("Start a new session") },
   });
+  expect(await gateway.api.ask(waiting)).toMatchObject({ delivered: false, deliveryState: "lost" });
 });
