@@ -1,5 +1,5 @@
-import { mkdir } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { mkdir, realpath } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { isErrno, isPosternError, messageOf, type PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { GitError } from "../platform/git-command.ts";
@@ -23,6 +23,7 @@ import type { NewWorktree, WorktreeDeps } from "./worktree-deps.ts";
 import {
   checkOut,
   folderWithin,
+  inodeOf,
   makeFolder,
   registerWorktree,
   removeGitDir,
@@ -53,13 +54,43 @@ export async function requireRepository(dir: string): Promise<RepositoryPlace> {
 }
 
 /**
+ * Notes which folders the repository's paths lead to. The folder rule allows paths, and git follows them by name: one that was replaced
+ * by a link since leads to a repository that the rule may not allow.
+ * @returns refuses when a path leads elsewhere by now. @throws PosternError `dir_not_allowed`
+ */
+export async function rememberFolders({ root, commonDir, checkout }: RepositoryPlace): Promise<() => Promise<void>> {
+  const paths = [...new Set([dirname(root), root, commonDir, checkout?.root ?? root])];
+  const look = (): Promise<readonly (string | null)[]> =>
+    Promise.all(paths.map(async (path) => ((await realPathOf(path)) === path ? inodeOf(path) : null)));
+  const known = await look();
+  return async () => {
+    const now = await look();
+    const changed = paths.find((_path, at) => now[at] === null || now[at] !== known[at]);
+    if (changed === undefined) return;
+    throw worktreeError(
+      "dir_not_allowed",
+      `${changed} is no longer the directory that was checked: it, or a folder above it, was replaced.`,
+    );
+  };
+}
+
+async function realPathOf(path: string): Promise<string | null> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return null;
+    throw error;
+  }
+}
+
+/**
  * Makes a worktree; each step is written down before or with it. What a failure leaves is undone at once, what a crash leaves by
  * {@link undoCreation} at the next start.
  */
 export async function makeWorktree(
   deps: WorktreeDeps,
   place: RepositoryPlace,
-  { sessionId, dir, baseBranch, branch }: NewWorktree,
+  { sessionId, dir, baseBranch, branch, requireSame }: NewWorktree & { readonly requireSame: () => Promise<void> },
 ): Promise<WorktreeRecord> {
   const { git, store, clock } = deps;
   const { root, commonDir } = place;
@@ -69,6 +100,7 @@ export async function makeWorktree(
   const path = worktreePathOf(root, branch);
   await requireFreePath(path);
   const include = await toInclude(deps, place, path);
+  await requireSame();
   const record: WorktreeRecord = {
     worktreeId: newUuid(),
     sessionId,
@@ -96,15 +128,19 @@ export async function makeWorktree(
   const made = { record, branch: false };
   try {
     await deps.onStep("intent");
+    await requireSame();
     await makeBranch(deps, record);
     made.branch = true;
     await deps.onStep("branch");
+    await requireSame();
     made.record = await fill(deps, record, { commit: baseCommit, onRecord: (now) => void (made.record = now) });
+    await requireSame();
     if ((await folderWithin(path, record.subFolder)) === null) {
       throw worktreeError("dir_not_found", `There is no directory ${record.subFolder} in ${baseBranch}.`);
     }
     const included = include === null ? [] : await copyIncluded(include.request, include.names);
     await deps.onStep("included");
+    await requireSame();
     return await store.update(made.record, { state: "ready", included });
   } catch (error) {
     await undoCreation(deps, made.record, { branch: made.branch });

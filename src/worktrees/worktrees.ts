@@ -15,6 +15,7 @@ import {
   countedDirs,
   makeWorktree,
   remakeWorktree,
+  rememberFolders,
   requireRepository,
   undoCreation,
   undoRemaking,
@@ -152,6 +153,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
   return {
     async make(wanted, mayUse) {
       const place = await requireRepository(wanted.dir);
+      const requireSame = await rememberFolders(place);
       for (const dir of countedDirs(place, wanted.dir)) {
         if (await mayUse(dir)) continue;
         throw worktreeError(
@@ -160,7 +162,9 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
         );
       }
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      const { path, subFolder } = await lock.run(place.commonDir, () => told(makeWorktree(deps, place, wanted)));
+      const { path, subFolder } = await lock.run(place.commonDir, () =>
+        told(makeWorktree(deps, place, { ...wanted, requireSame })),
+      );
       return realpath(join(path, subFolder));
     },
 
