@@ -42,7 +42,12 @@ test(`${killCount} kills of gateway, terminal host and agents lose nothing that 
     await expect.poll(async () => orphansOf(world, await storm.gatewayPid()), { timeout: 20_000 }).toEqual([]);
     expect(sharedTranscripts(world)).toEqual([]);
 
-    for (const session of sessions) problems.push(...(await problemsOfAsking(storm, world, session)));
+    const left = [...sessions];
+    const askAll = async (): Promise<void> => {
+      for (let next = left.pop(); next !== undefined; next = left.pop())
+        problems.push(...(await problemsOfAsking(storm, world, next)));
+    };
+    await Promise.all([askAll(), askAll(), askAll()]);
     problems.push(...(await untrueDeliveries(storm, world)));
     expect(problems, `seed ${seed}`).toEqual([]);
     expect(storm.prompts.length).toBeGreaterThan(killCount / 2);
@@ -109,8 +114,9 @@ async function problemsOfAsking(storm: Storm, world: World, session: SessionSumm
   const { agent, sessionId } = session;
   const { prompt, asked } = await storm.ask({ dir: world.repository, sessionId, waitMs: 60_000 });
   if (asked === null) {
-    const anew = await storm.ask({ agent, dir: world.repository, waitMs: 60_000 });
-    return anew.asked?.delivered === true ? [] : [`no new session after ${shown(session)}`];
+    const { asked: anew } = await storm.ask({ agent, dir: world.repository, waitMs: 60_000 });
+    await storm.call("coding_close_session", { sessionId: anew?.sessionId });
+    return anew?.delivered === true ? [] : [`no new session after ${shown(session)}`];
   }
   const text = asked.turns?.at(-1)?.text ?? "";
   const problems = [];
