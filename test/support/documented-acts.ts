@@ -14,7 +14,7 @@ export interface Act {
   /** Why it cannot be run here: then a shell has to understand it, and `postern` its options. */
   readonly notHere?: string;
   /** `serve`: until the next one. `follow`: to the end of the document, and it says something. `terminal`: in one. Else to its end. */
-  readonly manner?: "serve" | "follow" | { readonly at: RegExp; readonly keys: string };
+  readonly manner?: "serve" | "follow" | { readonly at: RegExp; readonly keys: string; readonly once?: true };
   /** What makes `follow` say something; again and again until it does. */
   meanwhile?(home: DocumentedHome): Promise<void>;
   /** 0 when left out. */
@@ -56,7 +56,8 @@ export const acts: readonly Act[] = [
   { command: /^(\w+=\S+ )?postern serve --host 0\.0\.0\.0$/, exitCode: 1, withoutGateway: true },
   { command: /^(\w+=\S+ )?postern serve\b/, manner: "serve", withoutGateway: true },
   { command: /^postern events --follow/, manner: "follow", given: liveSession, meanwhile: aPrompt },
-  { command: /^postern attach/, manner: { at: /\w/, keys: detach }, given: liveSession },
+  // Once: a second Ctrl-\ after the detach would quit the shell.
+  { command: /^postern attach/, manner: { at: /\w/, keys: detach, once: true }, given: liveSession },
   { command: /^postern session forget <\w+>\s/, manner: { at: /\?/, keys: "y\r" }, given: closedSession },
   { command: /^postern coding answer/, given: askingSession },
   { command: /^postern browser revoke/, given: signedInBrowser },

@@ -2,13 +2,16 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { spawn as spawnInTerminal } from "@lydell/node-pty";
 import { expect } from "vitest";
 import { backUp, restore } from "../../src/app/backup-commands.ts";
 import { openCommandStores } from "../../src/app/command-stores.ts";
 import { type Config, gatewaySocketPath, loadConfig } from "../../src/app/config.ts";
 import { diagnose } from "../../src/app/diagnose.ts";
 import { createService } from "../../src/app/service.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { sendSignal } from "../../src/platform/processes.ts";
+import { startPty } from "../../src/terminal-host/pty.ts";
+import { createReadScheduler } from "../../src/terminal-host/read-scheduler.ts";
 import { installAgents } from "../../tools/install-agents.ts";
 import { startModelServer } from "../model-server/model-server.ts";
 import { agentEngine } from "./agent-engine.ts";
@@ -38,10 +41,10 @@ export interface DocumentedHome {
   requireGateway(): Promise<void>;
   /** Ends the gateway, and the terminals with it: then the state folder is nobody's. */
   stop(): Promise<void>;
-  /** Runs it in a terminal and types `keys` as soon as it shows `at`, each time; resolves with its exit code. */
+  /** Runs it in a terminal and types `keys` as soon as it shows `at`, each time or once; resolves with its exit code. */
   typeInTerminal(
     command: string,
-    typing: { readonly at: RegExp; readonly keys: string; readonly cwd: string },
+    typing: { readonly at: RegExp; readonly keys: string; readonly once?: true; readonly cwd: string },
   ): Promise<number>;
   /** Runs it until it is ended; `seen` is what it printed. */
   follow(command: string, cwd: string): { readonly seen: () => string };
@@ -119,34 +122,40 @@ export async function makeDocumentedHome(): Promise<DocumentedHome> {
       await endGateway();
       await endTerminalHost(join(home, ".postern"));
     },
-    async typeInTerminal(line, { at, keys, cwd }) {
-      const pty = spawnInTerminal("/bin/sh", ["-c", line], {
-        name: "xterm-256color",
-        cols: 100,
-        rows: 30,
-        cwd,
-        env: shellEnv,
-      });
+    async typeInTerminal(line, { at, keys, once, cwd }) {
+      const decoder = new TextDecoder();
       let fresh = "";
       let all = "";
-      pty.onData((data) => {
-        all += data;
-        fresh += data;
-        if (over || !at.test(fresh)) return;
-        fresh = "";
-        pty.write(keys);
-      });
-      let over = false;
-      const ended = new Promise<number>((done) => {
-        pty.onExit(({ exitCode }) => {
-          over = true;
-          done(exitCode);
-        });
-      });
+      const over = Promise.withResolvers<number>();
+      let isOver = false;
+      let hasTyped = false;
+      // Not by node-pty's own wrapper: that one writes later, when the terminal may be closed and its descriptor another file's.
+      const pty = startPty(
+        { argv: ["/bin/sh", "-c", line], cwd, env: shellEnv, cols: 100, rows: 30 },
+        {
+          clock: systemClock,
+          turns: createReadScheduler(systemClock),
+          onOutput(data) {
+            const text = decoder.decode(data, { stream: true });
+            all += text;
+            fresh += text;
+            if (!at.test(fresh) || (once && hasTyped)) return;
+            fresh = "";
+            hasTyped = true;
+            pty.write(Buffer.from(keys)).catch(() => undefined); // it has ended, and needs no more keys
+          },
+          onEnd({ exitCode }) {
+            isOver = true;
+            over.resolve(exitCode);
+          },
+        },
+      );
       const late = new Promise<never>((_none, fail) => {
         setTimeout(() => fail(new Error(`Still in its terminal: ${line}\n${all}`)), patience.timeout).unref();
       });
-      return Promise.race([ended, late]).finally(() => pty.kill("SIGKILL"));
+      return Promise.race([over.promise, late]).finally(() => {
+        if (!isOver) sendSignal(-pty.pid, "SIGKILL");
+      });
     },
     follow: begin,
     async close() {
