@@ -6,8 +6,8 @@ import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import { Outbox } from "./outbox.ts";
-import type { OutboxPrompt } from "./outbox-view.ts";
 import type { PromptState } from "./prompt-queue.ts";
+import type { OutboxPrompt } from "./prompts.ts";
 
 const prompt: OutboxPrompt = { promptId: "p", prompt: "fix the build", state: "queued", sentAt: null };
 const exited: TerminalExit = { exitCode: 1, signal: null, at: 0 };

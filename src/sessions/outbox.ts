@@ -1,24 +1,23 @@
+import type { AgentTemplate } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { TerminalExit, TerminalHostClient } from "../terminal-host/terminal-info.ts";
-import { type TypedPrompt, typePrompt } from "./deliver.ts";
-import type { OutboxPrompt, OutboxTerminal, OutboxView, PromptProgress, SentPrompt } from "./outbox-view.ts";
+import { typePrompt } from "./deliver.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
-import { commandIn } from "./prompt-text.ts";
-import { containsPrompt, samePrompt } from "./same-prompt.ts";
+import {
+  nextPrompts,
+  noPrompts,
+  type OutboxPrompt,
+  type PromptContext,
+  type PromptEffect,
+  type PromptMessage,
+  type PromptProgress,
+  type PromptsState,
+  type SentPrompt,
+} from "./prompts.ts";
 import { clearComposer, composerHolds } from "./submit.ts";
 
-// Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated for a TUI that swallowed it.
-const enterAgainMs = 3_000;
 // What is never confirmed, such as /clear, gets this long before the next prompt.
 const commandSettleMs = 1_500;
-const typedLostMs = 20_000;
-const argvLostMs = 60_000;
-// A transcript has a prompt within a second of its hook; one that is not there while the agent rests was refused by a hook of the user's.
-const unwrittenMs = 20_000;
-// Callers ask about their own, recent prompt.
-const maxRemembered = 200;
-// Of those that were given up, only one that the agent takes late is needed again.
-const maxLate = 20;
 
 /** What an outbox works with. */
 export interface OutboxDeps {
@@ -27,27 +26,42 @@ export interface OutboxDeps {
   readonly queue: Pick<PromptQueue, "mark" | "putBack">;
 }
 
-/** Takes prompts to one live agent, one at a time, in order, each at most once. */
+/** Where an outbox types. */
+export interface OutboxTerminal {
+  readonly terminalId: string;
+  readonly template: AgentTemplate;
+  /** Where a prompt lies for the agent's editor to fetch. */
+  readonly promptPath: string;
+}
+
+/** What an outbox needs to know of its session at the moment. */
+export interface OutboxView {
+  /** Whether the agent is idle and nothing waits for an answer: the only time to type. */
+  maySend(): boolean;
+  /** The same, asked of the agent too: no dialog may be open when something is typed. */
+  maySendNow(): Promise<boolean>;
+  /** Whether the agent is still booting. */
+  starting(): boolean;
+  /** Whether this process's hooks have reported anything. */
+  hooksReport(): boolean;
+  /** Turns in the transcript while the agent was last idle. */
+  turnCount(): number;
+  /** All turns in the transcript, once the last one has been written to its end: those before the prompt that is typed next. */
+  turnsBeforeNext(): Promise<number>;
+  /** Looks once more whether the agent took this prompt: in what its hooks left, and in the transcript. */
+  wasTaken(text: string): Promise<boolean>;
+  /** Whether this prompt, of which the agent said that it took it, is in the transcript. */
+  isWritten(prompt: SentPrompt): Promise<boolean>;
+  changed(): void;
+  failed(error: unknown): void;
+}
+
+/** Takes prompts to one live agent: `nextPrompts` decides, and this carries it out. */
 export class Outbox {
   readonly #deps: OutboxDeps;
   readonly #terminal: OutboxTerminal;
   readonly #view: OutboxView;
-  readonly #progress = new Map<string, PromptProgress>();
-  #waiting: readonly OutboxPrompt[] = [];
-  #sent: SentPrompt | null = null;
-  /** Taken by the agent's word, and not yet in its transcript. */
-  #received: readonly (SentPrompt & { readonly receivedAt: number })[] = [];
-  /** Given up as unknown: the agent may take one of them yet. */
-  #late: readonly SentPrompt[] = [];
-  /** The prompt that is being typed. */
-  #typing: string | null = null;
-  /** The prompt whose turn runs. */
-  #current: string | null = null;
-  #busy = false;
-  /** Whether the next prompt waits because the composer holds text that is not ours. */
-  #draft = false;
-  /** How many tasks must not be typed into. */
-  #holds = 0;
+  #state: PromptsState = noPrompts;
 
   constructor(deps: OutboxDeps, terminal: OutboxTerminal, view: OutboxView) {
     this.#deps = deps;
@@ -57,305 +71,190 @@ export class Outbox {
 
   /** Prompts that were not sent yet. */
   get waitingCount(): number {
-    return this.#waiting.length;
+    return this.#state.waiting.length;
   }
 
   /** Whether the next prompt waits because the composer holds text that is not ours. */
   get draft(): boolean {
-    return this.#draft && this.#waiting.length > 0;
+    return this.#state.behindDraft && this.#state.waiting.length > 0;
   }
 
   /** Whether the composer may hold a prompt of ours. */
   get isSending(): boolean {
-    return this.#busy || this.#sent !== null;
+    return this.#state.sending !== null || this.#state.sent !== null;
   }
 
   /** Whether the fate of a prompt is still open. */
   get unsettled(): boolean {
-    return this.#sent !== null || this.#received.length > 0;
+    return this.#state.sent !== null || this.#state.received.length > 0;
+  }
+
+  /** The text of the prompt that waits for its confirmation. */
+  get unconfirmed(): string | null {
+    return this.#state.sent?.text ?? null;
   }
 
   progressOf(promptId: string): PromptProgress | null {
-    return this.#progress.get(promptId) ?? null;
+    return this.#state.progress.get(promptId) ?? null;
   }
 
-  /** The agent took a prompt that may be the one that waits for its confirmation. */
-  doubt(): void {
-    if (this.#sent !== null) this.#sent = { ...this.#sent, otherTaken: true };
+  /** Whether this prompt is being typed. */
+  isTyping(promptId: string): boolean {
+    const { sending } = this.#state;
+    return sending?.typing === true && sending.prompt.promptId === promptId;
   }
 
   /** Takes over what the store holds: queued prompts in order, and one that was sent but not confirmed. */
   resume(prompts: readonly OutboxPrompt[], sentBy: "argv" | "typing"): void {
-    for (const prompt of prompts) {
-      const turnsBefore = this.#view.turnCount();
-      this.#note(prompt.promptId, { state: prompt.state, turnsBefore, turnOver: false });
-      if (prompt.state === "queued") this.#waiting = [...this.#waiting, prompt];
-      else this.#awaitConfirmation({ promptId: prompt.promptId, text: prompt.prompt, by: sentBy, turnsBefore });
-    }
+    this.#post({ kind: "found", prompts, sentBy });
   }
 
   /** @param prompt its `onDraft` also counts for a prompt before it that waits for the draft to go */
   add(prompt: OutboxPrompt): void {
-    const { onDraft } = prompt;
-    if (onDraft !== undefined) this.#waiting = this.#waiting.map((other) => ({ onDraft, ...other }));
-    this.resume([prompt], "argv");
-    this.pump();
+    this.#post({ kind: "added", prompt });
   }
 
   /** Sends the next prompt if now is the time; otherwise the next change of state tries again. */
   pump(): void {
-    const next = this.#waiting[0];
-    if (next === undefined || this.#busy || this.#holds > 0 || this.#sent !== null || !this.#view.maySend()) return;
-    this.#busy = true;
-    this.#send(next)
-      .catch((error: unknown) => this.#view.failed(error))
-      .finally(() => {
-        this.#busy = false;
-      });
+    this.#post({ kind: "send_next" });
+  }
+
+  /** The agent took a prompt that may be the one that waits for its confirmation. */
+  doubt(): void {
+    this.#post({ kind: "other_taken" });
+  }
+
+  onTurnOver(): void {
+    this.#post({ kind: "turn_over" });
   }
 
   /** Sends nothing while `task` runs. */
   async hold<T>(task: () => Promise<T>): Promise<T> {
-    this.#holds += 1;
+    this.#post({ kind: "held" });
     try {
       return await task();
     } finally {
-      this.#holds -= 1;
-      this.pump();
+      this.#post({ kind: "released" });
     }
   }
 
-  async #send(prompt: OutboxPrompt): Promise<void> {
-    const { promptId, prompt: text, onDraft, mayFollow } = prompt;
+  /** The agent took a prompt. @param by its hook, which runs before the agent writes the prompt down, or its transcript */
+  onPromptTaken(text: string, by: "hook" | "transcript"): Promise<void> {
+    return this.#handle({ kind: "taken", text, by });
+  }
+
+  /** Looks for what the agent says it took in its transcript. */
+  confirm(): Promise<void> {
+    return this.#search(false);
+  }
+
+  /** Looks after a prompt that was sent and not confirmed. */
+  async tick(): Promise<void> {
+    await this.confirm();
+    await this.#handle({ kind: "tick", starting: this.#view.starting() });
+  }
+
+  /** The process is gone; what waits stays for a resume. */
+  async onEnded(exit: TerminalExit | null): Promise<void> {
+    const [starting, hooksReport] = [this.#view.starting(), this.#view.hooksReport()];
+    await this.#handle({ kind: "ended", exit, starting, hooksReport });
+    await this.#search(true);
+    await this.#handle({ kind: "turn_over" });
+  }
+
+  async #search(final: boolean): Promise<void> {
+    for (const prompt of this.#state.received) {
+      const written = await this.#view.isWritten(prompt);
+      await this.#handle({ kind: "searched", promptId: prompt.promptId, written, final });
+    }
+  }
+
+  #post(message: PromptMessage): void {
+    this.#handle(message).catch((error: unknown) => this.#view.failed(error));
+  }
+
+  /** The state moves at once; what follows from it is done when this resolves. */
+  async #handle(message: PromptMessage): Promise<void> {
+    const before = this.#state;
+    const { state, effects } = nextPrompts(before, message, this.#context());
+    this.#state = state;
+    if (state.progress !== before.progress || state.behindDraft !== before.behindDraft) this.#view.changed();
+    for (const effect of effects) await this.#carryOut(effect);
+  }
+
+  #context(): PromptContext {
+    const { template } = this.#terminal;
+    return {
+      now: this.#deps.clock.now(),
+      maySend: this.#view.maySend(),
+      turnCount: this.#view.turnCount(),
+      template,
+    };
+  }
+
+  async #carryOut(effect: PromptEffect): Promise<void> {
+    const { queue, host } = this.#deps;
+    const terminal = this.#terminal;
+    switch (effect.kind) {
+      case "send":
+        this.#send(effect.prompt)
+          .catch((error: unknown) => this.#view.failed(error))
+          .finally(() => this.#post({ kind: "sending_ended", promptId: effect.prompt.promptId }));
+        return;
+      case "mark":
+        await queue.mark(effect.promptId, effect.state);
+        return;
+      case "put_back":
+        return queue.putBack(effect.promptId);
+      case "press_enter":
+        return host.write(terminal.terminalId, "\r");
+      case "clear": {
+        const cleared = await clearComposer(this.#deps, terminal, effect);
+        return this.#handle({ kind: "cleared", promptId: effect.promptId, cleared });
+      }
+      case "look":
+        return this.#look(effect);
+      case "ask_again": {
+        const { promptId, text } = effect.sent;
+        const taken = await this.#view.wasTaken(text);
+        return this.#handle({ kind: "asked_again", promptId, taken, state: effect.state });
+      }
+    }
+  }
+
+  async #look({ sent, overdue }: Extract<PromptEffect, { kind: "look" }>): Promise<void> {
+    const { promptId } = sent;
+    if (!(await this.#view.maySendNow())) return this.#handle({ kind: "looked", promptId, maySend: false });
+    if (overdue) {
+      const removed =
+        !(await this.#view.wasTaken(sent.text)) && (await clearComposer(this.#deps, this.#terminal, sent));
+      return this.#handle({ kind: "given_up", promptId, state: removed ? "lost" : "unknown" });
+    }
+    const held = await composerHolds(this.#deps, this.#terminal, sent);
+    return this.#handle({ kind: "looked", promptId, maySend: true, held });
+  }
+
+  async #send({ promptId, prompt: text, onDraft, mayFollow }: OutboxPrompt): Promise<void> {
     const turnsBefore = await this.#view.turnsBeforeNext();
     try {
-      const typed = await typePrompt(this.#deps, this.#terminal, {
+      const result = await typePrompt(this.#deps, this.#terminal, {
         text,
         onDraft,
         mayFollow,
         maySend: () => this.#view.maySendNow(),
         onTyping: async (draft) => {
           // Its session may have been closed, and the prompt given up.
-          const moved = await this.#deps.queue.mark(promptId, "sent");
-          this.#waiting = this.#waiting.filter((other) => other.promptId !== promptId);
-          if (!moved) return false;
-          this.#typing = promptId;
-          this.#note(promptId, { state: "sent", turnsBefore, turnOver: false });
-          if (this.#canConfirm(text)) this.#awaitConfirmation({ promptId, text, draft, by: "typing", turnsBefore });
-          return true;
+          const isOurs = await this.#deps.queue.mark(promptId, "sent");
+          await this.#handle(isOurs ? { kind: "typing", promptId, draft, turnsBefore } : { kind: "revoked", promptId });
+          return isOurs;
         },
       });
-      this.#noteDraft(typed === "draft");
-      await this.#afterTyping(prompt, typed);
+      await this.#handle({ kind: "typed", promptId, result });
     } finally {
-      await this.#typedAll(prompt);
+      await this.#handle({ kind: "typing_ended", promptId });
     }
-    if (this.#sent === null && this.#progress.get(promptId)?.state === "unknown") {
+    if (this.#state.sent === null && this.progressOf(promptId)?.state === "unknown") {
       await this.#deps.clock.sleep(commandSettleMs);
     }
   }
-
-  async #afterTyping(prompt: OutboxPrompt, typed: TypedPrompt): Promise<void> {
-    const { promptId, prompt: text } = prompt;
-    const isSent = this.#sent?.promptId === promptId;
-    // What was typed had to be seen first, which may have taken as long as a confirmation may.
-    if (isSent && this.#sent !== null) this.#sent = { ...this.#sent, sentAt: this.#deps.clock.now() };
-    if (typed === "not_typed") return this.#takeBack(prompt);
-    if (typed === "lost" && isSent && this.#sent !== null) await this.#giveUp(this.#sent, "lost");
-    // Of a prompt, its turn in the transcript has the last word.
-    if ((typed !== "lost" && typed !== "held") || this.#canConfirm(text)) return;
-    // It stays in the composer, where the next one would be typed behind it.
-    const certain = typed === "lost" || (await clearComposer(this.#deps, this.#terminal, { text }));
-    await this.#settle(promptId, certain ? "lost" : "unknown");
-  }
-
-  /** Nothing of it went out: it is the next one again. */
-  async #takeBack(prompt: OutboxPrompt): Promise<void> {
-    if (this.#sent?.promptId === prompt.promptId) this.#sent = null;
-    this.#typing = null;
-    await this.#deps.queue.putBack(prompt.promptId);
-    this.#waiting = [prompt, ...this.#waiting];
-    this.#note(prompt.promptId, { state: "queued", turnsBefore: this.#view.turnCount(), turnOver: false });
-  }
-
-  /** Nothing will tell what became of a command. */
-  async #typedAll({ promptId, prompt }: OutboxPrompt): Promise<void> {
-    if (this.#typing !== promptId) return;
-    this.#typing = null;
-    if (!this.#canConfirm(prompt) && this.#progress.get(promptId)?.state === "sent") {
-      await this.#settle(promptId, "unknown");
-    }
-  }
-
-  #noteDraft(draft: boolean): void {
-    if (this.#draft === draft) return;
-    this.#draft = draft;
-    this.#view.changed();
-  }
-
-  #awaitConfirmation(prompt: Pick<SentPrompt, "promptId" | "text" | "draft" | "by" | "turnsBefore">): void {
-    if (!this.#canConfirm(prompt.text)) {
-      this.#settle(prompt.promptId, "unknown").catch((error: unknown) => this.#view.failed(error));
-      return;
-    }
-    this.#sent = { ...prompt, sentAt: this.#deps.clock.now(), enters: 1, otherTaken: false };
-  }
-
-  /** An agent that reports nothing, or a command of its own, is never confirmed: it stays `sent`. */
-  #canConfirm(text: string): boolean {
-    const { template } = this.#terminal;
-    if (!template.hasHooks && template.transcriptFormat === null) return false;
-    return commandIn(text, template) === null;
-  }
-
-  /** Whether this prompt is being typed. */
-  isTyping(promptId: string): boolean {
-    return this.#typing === promptId;
-  }
-
-  /** The text of the prompt that waits for its confirmation. */
-  get unconfirmed(): string | null {
-    return this.#sent?.text ?? null;
-  }
-
-  /**
-   * The agent took a prompt: ours when the text is the same, else one that was typed into the terminal, or ours in a form that we do not
-   * know.
-   * @param by its hook, which runs before the agent writes the prompt down, or its transcript
-   */
-  async onPromptTaken(text: string, by: "hook" | "transcript"): Promise<void> {
-    const isIt = (prompt: SentPrompt): boolean => wasReported(prompt, text);
-    const sent = this.#sent;
-    const taken = sent !== null && isIt(sent) ? sent : this.#late.find(isIt);
-    if (taken === undefined) {
-      // One that is typed into the terminal while ours runs is part of our turn, or queued behind it by the agent itself.
-      this.doubt();
-      return;
-    }
-    if (taken === sent) this.#sent = null;
-    this.onTurnOver();
-    this.#late = this.#late.filter((late) => late !== taken);
-    this.#current = taken.promptId;
-    if (by === "transcript" || this.#terminal.template.transcriptFormat === null) {
-      return this.#settle(taken.promptId, "delivered");
-    }
-    this.#received = [...this.#received, { ...taken, receivedAt: this.#deps.clock.now() }].slice(-maxRemembered);
-    this.#note(taken.promptId, { state: "received", turnsBefore: taken.turnsBefore, turnOver: false });
-  }
-
-  /** Looks for what the agent says it took in its transcript: an agent that is killed in between loses it. */
-  async confirm(): Promise<void> {
-    for (const received of this.#received) {
-      const written = await this.#view.isWritten(received);
-      const { now } = this.#deps.clock;
-      if (!written && (now() - received.receivedAt < unwrittenMs || !this.#view.maySend())) continue;
-      await this.#settleReceived(received, written ? "delivered" : "unknown");
-    }
-  }
-
-  async #settleReceived(received: SentPrompt, state: "delivered" | "unknown"): Promise<void> {
-    if (!this.#received.some(({ promptId }) => promptId === received.promptId)) return;
-    this.#received = this.#received.filter(({ promptId }) => promptId !== received.promptId);
-    const turnOver = state === "unknown" || (this.#progress.get(received.promptId)?.turnOver ?? false);
-    await this.#settle(received.promptId, state, turnOver);
-  }
-
-  onTurnOver(): void {
-    const current = this.#current;
-    const progress = current === null ? undefined : this.#progress.get(current);
-    if (current !== null && progress !== undefined) this.#note(current, { ...progress, turnOver: true });
-    this.#current = null;
-    const sent = this.#sent;
-    // The first turn of a process is that of its first prompt, in whatever form the agent reports it.
-    if (sent?.by !== "argv" || !sent.otherTaken) return;
-    this.#giveUp(sent, "unknown").catch((error: unknown) => this.#view.failed(error));
-  }
-
-  /** Looks after a prompt that was sent and not confirmed. */
-  async tick(): Promise<void> {
-    await this.confirm();
-    const sent = this.#sent;
-    if (sent === null || this.#busy) return;
-    const age = this.#deps.clock.now() - sent.sentAt;
-    if (sent.by === "argv") {
-      // Its time begins when the agent has started.
-      if (this.#view.starting()) this.#sent = { ...sent, sentAt: this.#deps.clock.now() };
-      else if (age > argvLostMs) await this.#giveUp(sent, "unknown");
-      return;
-    }
-    if (age < enterAgainMs) return;
-    // While a turn runs or a dialog is open its time stands still: neither Enter nor the next prompt may go out.
-    if (!(await this.#view.maySendNow())) {
-      this.#sent = { ...sent, sentAt: this.#deps.clock.now() - enterAgainMs };
-      return;
-    }
-    if (age > typedLostMs) {
-      const takenOut =
-        !(await this.#view.wasTaken(sent.text)) && (await clearComposer(this.#deps, this.#terminal, sent));
-      return this.#giveUp(sent, takenOut ? "lost" : "unknown");
-    }
-    const held = await composerHolds(this.#deps, this.#terminal, sent);
-    if (held && age > enterAgainMs * sent.enters && sent.enters <= 2 && this.#sent === sent) {
-      this.#sent = { ...sent, enters: sent.enters + 1 };
-      await this.#deps.host.write(this.#terminal.terminalId, "\r");
-    }
-    if (held === false && sent.otherTaken) await this.#giveUp(sent, "unknown");
-  }
-
-  /** The process is gone; what waits stays for a resume. */
-  async onEnded(exit: TerminalExit | null): Promise<void> {
-    const sent = this.#sent;
-    if (sent !== null) await this.#giveUp(sent, endedItself(exit) && this.#neverTook(sent) ? "lost" : "unknown");
-    for (const received of this.#received) {
-      await this.#settleReceived(received, (await this.#view.isWritten(received)) ? "delivered" : "unknown");
-    }
-    this.onTurnOver();
-  }
-
-  /** An agent takes a prompt only after its hook has reported it; without hooks, not before it has started. */
-  #neverTook({ otherTaken }: SentPrompt): boolean {
-    return !otherTaken && (this.#view.starting() || (this.#terminal.template.hasHooks && this.#view.hooksReport()));
-  }
-
-  async #giveUp(sent: SentPrompt, state: "lost" | "unknown"): Promise<void> {
-    // A gateway that was asleep hears of it late.
-    if (await this.#view.wasTaken(sent.text)) return this.onPromptTaken(sent.text, "transcript");
-    if (this.#sent?.promptId !== sent.promptId) return;
-    this.#sent = null;
-    if (state === "unknown") this.#late = [...this.#late, sent].slice(-maxLate);
-    await this.#settle(sent.promptId, state);
-    this.pump();
-  }
-
-  async #settle(
-    promptId: string,
-    state: "delivered" | "lost" | "unknown",
-    turnOver = state !== "delivered",
-  ): Promise<void> {
-    const turnsBefore = this.#progress.get(promptId)?.turnsBefore ?? this.#view.turnCount();
-    this.#note(promptId, { state, turnsBefore, turnOver });
-    await this.#deps.queue.mark(promptId, state);
-  }
-
-  #note(promptId: string, progress: PromptProgress): void {
-    this.#progress.set(promptId, progress);
-    for (const oldest of this.#progress.keys()) {
-      if (this.#progress.size <= maxRemembered) break;
-      this.#progress.delete(oldest);
-    }
-    this.#view.changed();
-  }
-}
-
-/**
- * Whether no signal ended the agent. A signal to its process group, as when its terminal host is killed, ends a hook before it reports;
- * Codex 0.169.0 then continues without it and writes the prompt down before it ends too.
- */
-function endedItself(exit: TerminalExit | null): boolean {
-  return exit !== null && exit.signal === null && exit.exitCode <= 128;
-}
-
-/** With a draft before it, the agent reports both as one. */
-function wasReported({ text, draft }: SentPrompt, reported: string): boolean {
-  return samePrompt(text, reported) || (Boolean(draft) && containsPrompt(text, reported));
 }
