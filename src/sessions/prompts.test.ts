@@ -609,7 +609,8 @@ test("whatever comes late, twice or in another order, each prompt is typed at mo
         expect(marked.get(promptId), "the store says the same").toBe(state);
         if (state === "delivered") expect(world.written).toContain(text);
         if (state === "lost") expect(world.taken).not.toContain(text);
-        if (world.written.has(text)) expect(state).toBe("delivered");
+        // One that was given up before its hook was lost stays unknown.
+        if (world.written.has(text)) expect(["delivered", "unknown"]).toContain(state);
         if (world.oddly.has(text)) expect(state).toBe("unknown");
       }
       const delivered = world.marks.filter(({ state }) => state === "delivered");
@@ -617,4 +618,4 @@ test("whatever comes late, twice or in another order, each prompt is typed at mo
     }),
     { numRuns: schedules },
   );
-});
+}, 300_000);
