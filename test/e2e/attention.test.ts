@@ -35,7 +35,8 @@ test("Claude Code with a settings file in error: waitMs returns with the screen,
   await writeFile(join(used.world.root, "claude", "settings.json"), '{ "model": 7 }');
   const began = performance.now();
   const early = await api.ask({ agent: "claude-code", dir: used.world.repository, prompt: "hi", waitMs: 300 });
-  expect(performance.now() - began).toBeLessThan(3_000);
+  // Without the bound it is 15 s; a busy machine takes seconds to start a process.
+  expect(performance.now() - began).toBeLessThan(8_000);
   expect(early).toMatchObject({ activity: "starting", delivered: null });
   const { sessionId } = early;
   const asked = await api.ask({ agent: "claude-code", dir: used.world.repository, prompt: "ho", waitMs: 60_000 });
