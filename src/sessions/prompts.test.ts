@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
+import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import {
   nextPrompts,
   noPrompts,
@@ -25,6 +26,7 @@ const sent: SentPrompt = {
   enters: 1,
   otherTaken: false,
 };
+const exit: TerminalExit = { exitCode: 1, signal: null, at: 0 };
 const progress = (state: "queued" | "sent" | "received" | "delivered", turnOver = false) =>
   new Map([["p", { state, turnsBefore: 4, turnOver }]]);
 const typingNow: PromptsState = {
@@ -359,26 +361,32 @@ const rows: readonly Row[] = [
   {
     what: "a process that reports every prompt and ended before it reported this one never took it",
     from: sentNow,
-    message: { kind: "ended", starting: false, hooksReport: true },
+    message: { kind: "ended", exit, starting: false, hooksReport: true },
     effects: [{ kind: "ask_again", sent, state: "lost" }],
+  },
+  {
+    what: "a signal ends a hook before it reports, and the agent later",
+    from: sentNow,
+    message: { kind: "ended", exit: { ...exit, exitCode: 129 }, starting: false, hooksReport: true },
+    effects: [{ kind: "ask_again", sent, state: "unknown" }],
   },
   {
     what: "of one that reported nothing at all nobody knows",
     from: sentNow,
-    message: { kind: "ended", starting: false, hooksReport: false },
+    message: { kind: "ended", exit, starting: false, hooksReport: false },
     effects: [{ kind: "ask_again", sent, state: "unknown" }],
   },
   {
     what: "one without hooks that had not begun took nothing",
     from: sentNow,
-    message: { kind: "ended", starting: true, hooksReport: false },
+    message: { kind: "ended", exit, starting: true, hooksReport: false },
     context: { template: geminiCli },
     effects: [{ kind: "ask_again", sent, state: "lost" }],
   },
   {
     what: "what waits, waits for a resume",
     from: waitingNow,
-    message: { kind: "ended", starting: false, hooksReport: true },
+    message: { kind: "ended", exit, starting: false, hooksReport: true },
     context: { maySend: false },
   },
 ];
@@ -565,7 +573,7 @@ class World {
     // What was typed goes to its end in a terminal that is gone, before anything is settled.
     this.#runAll();
     this.#drain();
-    this.handle({ kind: "ended", starting: false, hooksReport: true });
+    this.handle({ kind: "ended", exit, starting: false, hooksReport: true });
     this.#runAll();
     for (const { promptId, text } of this.state.received) {
       this.handle({ kind: "searched", promptId, written: this.written.has(text), final: true });
