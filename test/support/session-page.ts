@@ -25,6 +25,8 @@ export async function typeIntoTerminal(
   text: string,
   { enter = true }: { readonly enter?: boolean } = {},
 ): Promise<void> {
+  // What is typed before there is a connection goes nowhere.
+  await expectOnTerminal(page, /\S/);
   await page.locator(".xterm-helper-textarea").focus();
   await page.keyboard.type(text, { delay: 5 });
   await expectOnTerminal(page, text.trimEnd());
