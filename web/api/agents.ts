@@ -7,9 +7,8 @@ import {
 } from "../../src/wire/agent-setup.ts";
 import type { ConfigureAgentInput } from "../../src/wire/changes.ts";
 import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
-import { useAct } from "./act.ts";
 import { callApi, callTool, sendApi } from "./client.ts";
-import { queryKeys } from "./query-keys.ts";
+import { queryKeys, useAct } from "./query.ts";
 
 /** While something runs: how it ended is seen soon, also by a page that does not look at its terminal. */
 const runningMs = 2_000;

@@ -1,8 +1,7 @@
+import { useSyncExternalStore } from "react";
 import type { z } from "zod";
 import { browserKeyHeader } from "../../src/wire/sign-in.ts";
 import { ApiError, errorOfAnswer } from "./api-error.ts";
-import { storedKey } from "./key.ts";
-import { noteReachable } from "./reachability.ts";
 
 /** A call of the API. */
 export interface ApiCall {
@@ -147,4 +146,40 @@ async function bodyOf(response: Response): Promise<unknown> {
   } catch {
     return undefined; // no JSON: the caller says that it cannot be read
   }
+}
+
+const storageName = "postern.key";
+
+/** The key of this browser's session: it lies in the storage of this origin alone, where pages of other ports cannot read it. */
+export function storedKey(): string | null {
+  return localStorage.getItem(storageName);
+}
+
+export function storeKey(key: string): void {
+  localStorage.setItem(storageName, key);
+}
+
+export function forgetKey(): void {
+  localStorage.removeItem(storageName);
+}
+
+let reachable = true;
+const listeners = new Set<() => void>();
+
+/** Notes whether the last request reached the gateway. */
+function noteReachable(next: boolean): void {
+  if (next === reachable) return;
+  reachable = next;
+  for (const listener of listeners) listener();
+}
+
+/** Whether the gateway answered the last request. */
+export function useReachable(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => reachable,
+  );
 }

@@ -2,9 +2,8 @@ import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-quer
 import { z } from "zod";
 import { type FolderScope, folderSchema } from "../../src/wire/access.ts";
 import { branchesSchema, completedPathsSchema, sessionDirsSchema } from "../../src/wire/changes.ts";
-import { useAct } from "./act.ts";
 import { callApi, sendApi } from "./client.ts";
-import { queryKeys } from "./query-keys.ts";
+import { queryKeys, useAct } from "./query.ts";
 
 const foldersSchema = z.object({ folders: z.array(folderSchema) });
 

@@ -1,9 +1,9 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import type { SessionEvent } from "../../src/wire/events.ts";
+import { useReachable } from "./client.ts";
 import type { EventsState } from "./events.ts";
-import { queryKeys } from "./query-keys.ts";
-import { useReachable } from "./reachability.ts";
+import { queryKeys } from "./query.ts";
 import { patchLists } from "./session-cache.ts";
 import { followSharedEvents } from "./shared-events.ts";
 

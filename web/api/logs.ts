@@ -23,9 +23,8 @@ import {
   sessionLogDeletionSchema,
   sessionRecordedSchema,
 } from "../../src/wire/logs.ts";
-import { useAct } from "./act.ts";
 import { callApi } from "./client.ts";
-import { queryKeys } from "./query-keys.ts";
+import { queryKeys, useAct } from "./query.ts";
 
 /** Which entries to list. */
 export type LogFilters = Pick<ListLogsInput, "source" | "status" | "sessionId">;

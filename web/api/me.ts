@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Scope } from "../../src/wire/access.ts";
 import { type Me, meSchema } from "../../src/wire/sign-in.ts";
 import { callApi } from "./client.ts";
-import { queryKeys } from "./query-keys.ts";
+import { queryKeys } from "./query.ts";
 
 /** Who is signed in here. */
 export function useMe() {

@@ -2,7 +2,7 @@ import { QueryClient } from "@tanstack/react-query";
 import { describe, expect, test } from "vitest";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
-import { queryKeys } from "./query-keys.ts";
+import { queryKeys } from "./query.ts";
 import { afterEvent, patchLists } from "./session-cache.ts";
 import { noFilters, type SessionPage } from "./sessions.ts";
 

@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
-import { queryKeys } from "./query-keys.ts";
+import { queryKeys } from "./query.ts";
 import type { SessionPage } from "./sessions.ts";
 
 type Told = Pick<SessionSummary, "status" | "activity" | "closedAt" | "exitCode" | "signal" | "pid" | "owner">;

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { SessionStatus, SessionSummary } from "../../src/wire/coding.ts";
 import { listOutputSchema, type SearchMatch, searchOutputSchema } from "../../src/wire/session-lists.ts";
 import { callTool } from "./client.ts";
-import { queryKeys } from "./query-keys.ts";
+import { queryKeys } from "./query.ts";
 
 /** Which sessions to list. Empty texts are no limit. */
 export interface SessionFilters {

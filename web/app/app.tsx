@@ -1,14 +1,14 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense } from "react";
-import { BrowserRouter, Route, Routes } from "react-router";
+import { BrowserRouter, Link, Route, Routes } from "react-router";
 import type { Scope } from "../../src/wire/access.ts";
-import { createQueryClient } from "../api/query-client.ts";
-import { NotFoundPage } from "../pages/not-found-page.tsx";
+import { scopeWords } from "../../src/wire/scope-words.ts";
+import { useMe } from "../api/me.ts";
+import { createQueryClient } from "../api/query.ts";
 import { SessionsPage } from "../pages/sessions-page.tsx";
-import { LoadingPage } from "../ui/notice.tsx";
-import { ForScope } from "./for-scope.tsx";
-import { PageBoundary } from "./page-boundary.tsx";
-import { Shell } from "./shell.tsx";
+import { EmptyState, LoadingPage } from "../ui/notice.tsx";
+import { Page } from "../ui/page.tsx";
+import { PageBoundary, Shell } from "./shell.tsx";
 
 const SessionPage = lazy(async () => ({ default: (await import("../session/session-page.tsx")).SessionPage }));
 const SignInPage = lazy(async () => ({ default: (await import("../pages/sign-in-page.tsx")).SignInPage }));
@@ -70,5 +70,45 @@ function needs(scope: Scope, title: string, page: ReactNode): ReactNode {
     <ForScope scope={scope} title={title}>
       {page}
     </ForScope>
+  );
+}
+
+/** A page that needs a scope; for who lacks it, the reason in its place, and nothing of it is asked for. */
+function ForScope({
+  scope,
+  title,
+  children,
+}: {
+  readonly scope: Scope;
+  readonly title: string;
+  readonly children: ReactNode;
+}) {
+  const me = useMe().data;
+  if (me === undefined || me.scopes.includes(scope)) return children;
+  return (
+    <Page title={title}>
+      <EmptyState
+        title={
+          scope === "admin" ? "This page is for the owner of the gateway." : "Your account does not reach this page."
+        }
+      >
+        You are signed in as {me.account.name}, who may{" "}
+        {me.scopes.map((held) => scopeWords[held].short).join(", ") || "do nothing"}. What is here needs the scope{" "}
+        <code className="text-xs">{scope}</code>: {scopeWords[scope].short}. Accounts get it from the owner.
+      </EmptyState>
+    </Page>
+  );
+}
+
+/** For an address that leads nowhere. */
+function NotFoundPage() {
+  return (
+    <Page title="No such page">
+      <EmptyState title="There is nothing behind this address.">
+        <Link to="/" className="text-accent underline">
+          Go to the sessions
+        </Link>
+      </EmptyState>
+    </Page>
   );
 }

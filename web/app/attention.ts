@@ -4,7 +4,7 @@ import { useNavigate } from "react-router";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { useSessionEvents } from "../api/live-events.ts";
-import { queryKeys } from "../api/query-keys.ts";
+import { queryKeys } from "../api/query.ts";
 import { noFilters, useLiveSessions } from "../api/sessions.ts";
 import { onPageTitle, pageTitle } from "../ui/page.tsx";
 import { needsYou, sessionTitle } from "../ui/session-state.ts";

@@ -1,26 +1,24 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Menu } from "lucide-react";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { CloudOff, Menu } from "lucide-react";
+import { Component, lazy, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Link, Outlet, useLocation, useNavigate } from "react-router";
 import type { Scope } from "../../src/wire/access.ts";
-import { ApiError } from "../api/api-error.ts";
+import { ApiError, messageOf } from "../api/api-error.ts";
 import { whenSignedOut } from "../api/client.ts";
-import { startLiveEvents } from "../api/live-events.ts";
+import { startLiveEvents, useConnected } from "../api/live-events.ts";
 import { useMe } from "../api/me.ts";
-import { IconButton } from "../ui/button.tsx";
+import { Button, IconButton } from "../ui/button.tsx";
 import { ErrorNotice, LoadingPage } from "../ui/notice.tsx";
 import { useAttention } from "./attention.ts";
-import { ConnectionNote } from "./connection-note.tsx";
 import { Mark } from "./mark.tsx";
-import { PageBoundary } from "./page-boundary.tsx";
 import { placesFor } from "./places.ts";
 import { type Shortcut, useShortcuts } from "./shortcuts.ts";
 import { Sidebar } from "./sidebar.tsx";
 
 // What opens over the page is not part of its first load.
-const MenuDrawer = lazy(async () => ({ default: (await import("./menu-drawer.tsx")).MenuDrawer }));
+const MenuDrawer = lazy(async () => ({ default: (await import("./overlays.tsx")).MenuDrawer }));
 const CommandPalette = lazy(async () => ({ default: (await import("./command-palette.tsx")).CommandPalette }));
-const ShortcutHelp = lazy(async () => ({ default: (await import("./shortcut-help.tsx")).ShortcutHelp }));
+const ShortcutHelp = lazy(async () => ({ default: (await import("./overlays.tsx")).ShortcutHelp }));
 
 const noScopes: readonly Scope[] = [];
 
@@ -117,4 +115,57 @@ export function Shell() {
       </Suspense>
     </div>
   );
+}
+
+/** A gateway that restarts is back sooner than anybody would read of it. */
+const quietMs = 1_200;
+
+/** Says that the gateway cannot be reached, for as long as it cannot. Other parts of a page leave it to this note. */
+function ConnectionNote() {
+  const offline = !useConnected();
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    if (!offline) return;
+    const timer = setTimeout(() => setShown(true), quietMs);
+    return () => {
+      clearTimeout(timer);
+      setShown(false);
+    };
+  }, [offline]);
+  return (
+    <div role="status">
+      {shown && (
+        <p className="flex items-center justify-center gap-2 border-b border-lamp-fill/40 bg-lamp-soft px-3 py-1 text-xs font-medium text-lamp">
+          <CloudOff aria-hidden className="size-3.5 shrink-0" />
+          The gateway cannot be reached. Reconnecting… Agents keep running.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** In the place of a page that could not be shown: mostly a part of it that a newer gateway does not have any more. */
+export class PageBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
+  override readonly state: { readonly error: unknown } = { error: null };
+
+  static getDerivedStateFromError(error: unknown): { readonly error: unknown } {
+    return { error };
+  }
+
+  override render(): ReactNode {
+    const { error } = this.state;
+    if (error === null) return this.props.children;
+    return (
+      <main role="alert" className="mx-auto flex max-w-lg flex-col items-start gap-3 px-6 py-16">
+        <h1 className="text-lg font-semibold">This page could not be shown</h1>
+        <p className="text-sm text-ink-soft">
+          Perhaps the gateway was upgraded since it was opened. No session is harmed. The browser says:{" "}
+          {messageOf(error)}
+        </p>
+        <Button variant="primary" onClick={() => window.location.reload()}>
+          Load the page again
+        </Button>
+      </main>
+    );
+  }
 }

@@ -60,3 +60,82 @@ function isTyping(target: EventTarget | null): boolean {
 function inTerminal(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(".xterm") !== null;
 }
+
+/** Rows that are not there `maxWaitMs` after they were needed are not waited for. */
+const maxWaitMs = 15_000;
+
+/**
+ * `j` and `k` through the links of a list. Where an element with `data-more` stands for rows that are still to come, each press counts
+ * once they are there.
+ */
+export function listShortcuts(selector: string, thing: string): readonly Shortcut[] {
+  const move = createMover(selector);
+  return [
+    { keys: "j", label: `Next ${thing}`, run: () => move(1) },
+    { keys: "k", label: `Previous ${thing}`, run: () => move(-1) },
+  ];
+}
+
+function createMover(selector: string): (by: number) => void {
+  /** Steps that wait for rows, and the row from which they are taken. */
+  let owed = 0;
+  let from: HTMLElement | null = null;
+  let endsAtMs = 0;
+  const changes = new MutationObserver(() => {
+    // Who has moved on by another way is not pulled back.
+    if (from === null || from !== document.activeElement || performance.now() > endsAtMs) owed = 0;
+    pay();
+  });
+
+  function pay(): void {
+    while (owed !== 0) {
+      const next = step(selector, owed < 0 ? -1 : 1);
+      if (next === "waiting") break;
+      owed = next === "end" ? 0 : owed - Math.sign(owed);
+    }
+    changes.disconnect();
+    from = owed !== 0 && document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    if (from !== null) changes.observe(document.body, { childList: true, subtree: true });
+  }
+
+  return (by) => {
+    if (from === null || from !== document.activeElement) owed = 0;
+    owed += by;
+    endsAtMs = performance.now() + maxWaitMs;
+    pay();
+  };
+}
+
+/** Moves the focus by one link, unless rows that are still to come lie between. */
+function step(selector: string, by: 1 | -1): "moved" | "waiting" | "end" {
+  const stops = [...document.querySelectorAll<HTMLElement>(`${selector}, [data-more]`)];
+  const at = stops.findIndex((stop) => stop === document.activeElement);
+  const next = at === -1 ? stops.find((stop) => stop.matches(selector)) : stops[at + by];
+  if (next === undefined) return "end";
+  if (!next.matches(selector)) return "waiting";
+  next.focus();
+  return "moved";
+}
+
+/**
+ * What the session page's keys do; the page's own shortcuts and the sheet of all shortcuts read it. None of them is the second key of a
+ * shortcut of two keys.
+ */
+export const sessionShortcutList = [
+  { keys: "e", label: "In a session: enter the terminal", does: "terminal" },
+  { keys: "p", label: "In a session: write a prompt", does: "prompt" },
+  { keys: "v", label: "In a session: read the turns", does: "turns" },
+  { keys: "d", label: "In a session: what has changed", does: "changes" },
+  { keys: "r", label: "In a session: play the recording", does: "playback" },
+  { keys: "i", label: "In a session: interrupt the turn", does: "interrupt" },
+  { keys: "x", label: "In a session: close it", does: "close" },
+] as const;
+
+export type SessionDeed = (typeof sessionShortcutList)[number]["does"];
+
+/** Keys of the terminal pane itself, where all others are the agent's. */
+export const terminalShortcutList = [
+  { keys: "F6", label: "In a terminal: leave it" },
+  { keys: "mod+f", label: "In a terminal: search" },
+  { keys: "mod+v", label: "In a terminal: paste" },
+] as const;

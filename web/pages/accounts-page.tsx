@@ -2,7 +2,7 @@ import { CircleUserRound } from "lucide-react";
 import { useState } from "react";
 import type { AccountRecord } from "../../src/wire/accounts.ts";
 import type { SignInLink } from "../../src/wire/sign-in.ts";
-import { useAccounts, useCreateAccountLink, useRemoveAccount } from "../api/accounts.ts";
+import { useAccounts, useCreateAccountLink, useRemoveAccount } from "../api/access.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ClaimedName, plainName } from "../ui/claimed-name.tsx";

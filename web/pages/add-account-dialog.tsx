@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { appScopes, type Scope } from "../../src/wire/access.ts";
 import { type AddedAccount, addAccountInputSchema } from "../../src/wire/accounts.ts";
-import { useAddAccount } from "../api/accounts.ts";
+import { useAddAccount } from "../api/access.ts";
 import { ApiError, fieldError, messageOf } from "../api/api-error.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { AddedClient } from "../../src/wire/oauth.ts";
+import { useAddClient } from "../api/access.ts";
 import { ApiError, fieldError } from "../api/api-error.ts";
-import { useAddClient } from "../api/apps.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField, TextArea, TextField } from "../ui/field.tsx";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { AddedClient, ClientOrigin, OAuthClient } from "../../src/wire/oauth.ts";
-import { useClients, useRemoveClient } from "../api/apps.ts";
+import { useClients, useRemoveClient } from "../api/access.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ClaimedName, plainName } from "../ui/claimed-name.tsx";

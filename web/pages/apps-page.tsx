@@ -2,7 +2,7 @@ import { AppWindow } from "lucide-react";
 import { useState } from "react";
 import type { ConnectedApp } from "../../src/wire/oauth.ts";
 import { scopeWords } from "../../src/wire/scope-words.ts";
-import { useApps, useDisconnectApp } from "../api/apps.ts";
+import { useApps, useDisconnectApp } from "../api/access.ts";
 import { useMay } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
 import { ClaimedName, plainName } from "../ui/claimed-name.tsx";

@@ -1,6 +1,6 @@
 import { useSearchParams } from "react-router";
 import { type AuditEntry, auditKindSchema } from "../../src/wire/accounts.ts";
-import { useAudit } from "../api/audit.ts";
+import { useAudit } from "../api/access.ts";
 import { ClaimedName } from "../ui/claimed-name.tsx";
 import { DayRows } from "../ui/day-rows.tsx";
 import { SelectFilter } from "../ui/field.tsx";

@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { scopes as allScopes, type CreatedToken, type Scope } from "../../src/wire/access.ts";
+import { useCreateToken } from "../api/access.ts";
 import { ApiError, fieldError } from "../api/api-error.ts";
 import { useFolders } from "../api/folders.ts";
-import { useCreateToken } from "../api/tokens.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { SelectField, TextField } from "../ui/field.tsx";

@@ -2,13 +2,8 @@ import { Smartphone } from "lucide-react";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import type { BrowserSession } from "../../src/wire/sign-in.ts";
-import {
-  useBrowserSessions,
-  useCreateSignInLink,
-  useRevokeBrowserSession,
-  useSignOut,
-} from "../api/browser-sessions.ts";
 import { useMay, useMe } from "../api/me.ts";
+import { useBrowserSessions, useCreateSignInLink, useRevokeBrowserSession, useSignOut } from "../api/sign-in.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";

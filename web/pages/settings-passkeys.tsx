@@ -2,7 +2,7 @@ import { Fingerprint } from "lucide-react";
 import { useState } from "react";
 import type { Passkey } from "../../src/wire/accounts.ts";
 import { useMe } from "../api/me.ts";
-import { useAddPasskey, usePasskeys, useRemovePasskey } from "../api/passkeys.ts";
+import { useAddPasskey, usePasskeys, useRemovePasskey } from "../api/sign-in.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ClaimedName, plainName } from "../ui/claimed-name.tsx";

@@ -1,5 +1,5 @@
 import { Fingerprint } from "lucide-react";
-import { usePasskeySignIn } from "../api/passkeys.ts";
+import { usePasskeySignIn } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { obstacleHere, passkeyProblem } from "./passkey-words.ts";

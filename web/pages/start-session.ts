@@ -1,7 +1,7 @@
 import { askOutputSchema, type PermissionMode, spawnOutputSchema } from "../../src/wire/coding.ts";
-import { useAct } from "../api/act.ts";
 import { ApiError, type ApiErrorCode, fieldError, messageOf } from "../api/api-error.ts";
 import { callApi, callTool } from "../api/client.ts";
+import { useAct } from "../api/query.ts";
 
 /** The form of a new session. */
 export interface NewSession {

@@ -1,7 +1,7 @@
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import type { CreatedToken, Token } from "../../src/wire/access.ts";
-import { useRevokeToken, useTokens } from "../api/tokens.ts";
+import { useRevokeToken, useTokens } from "../api/access.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy-field.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";

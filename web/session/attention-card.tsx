@@ -1,9 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { TriangleAlert } from "lucide-react";
 import { answerPermissionOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
-import { useAct } from "../api/act.ts";
 import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
+import { useAct } from "../api/query.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { agentName } from "../ui/session-state.ts";

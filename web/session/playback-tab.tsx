@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { recordingInfoSchema } from "../../src/wire/terminal.ts";
 import { callApi } from "../api/client.ts";
-import { queryKeys } from "../api/query-keys.ts";
+import { queryKeys } from "../api/query.ts";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { timelineOf } from "./timeline.ts";
 

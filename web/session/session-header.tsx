@@ -7,10 +7,9 @@ import {
   type SessionSummary,
   spawnOutputSchema,
 } from "../../src/wire/coding.ts";
-import { useAct } from "../api/act.ts";
 import { callApi, callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
-import { queryKeys } from "../api/query-keys.ts";
+import { queryKeys, useAct } from "../api/query.ts";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";

@@ -1,6 +1,6 @@
 import { useCallback, useRef, useState } from "react";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
-import { useShortcuts } from "../app/shortcuts.ts";
+import { type SessionDeed, sessionShortcutList, useShortcuts } from "../app/shortcuts.ts";
 import { classNames } from "../ui/class-names.ts";
 import { isLive, needsYou } from "../ui/session-state.ts";
 import { AttentionCard } from "./attention-card.tsx";
@@ -10,7 +10,6 @@ import { PlaybackTab, type PlaybackWish } from "./playback-tab.tsx";
 import { PromptBox } from "./prompt-box.tsx";
 import { SessionHeader, useSessionActions } from "./session-header.tsx";
 import { SessionNotices } from "./session-notices.tsx";
-import { type SessionDeed, sessionShortcutList } from "./session-shortcuts.ts";
 import { SessionTabPanel, SessionTabs } from "./session-tabs.tsx";
 import { SessionTerminal } from "./session-terminal.tsx";
 import { SplitView } from "./split-view.tsx";

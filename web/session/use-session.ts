@@ -2,10 +2,9 @@ import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-quer
 import { useCallback } from "react";
 import { readOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
-import { useAct } from "../api/act.ts";
 import { callTool } from "../api/client.ts";
 import { useSessionEvents } from "../api/live-events.ts";
-import { queryKeys } from "../api/query-keys.ts";
+import { queryKeys, useAct } from "../api/query.ts";
 import { hasOlder, noTurns, type TurnStore, withTurns } from "./turn-store.ts";
 
 /** A session with those of its turns that the page has. */

@@ -1,0 +1,153 @@
+import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { z } from "zod";
+import { createdTokenSchema, type Scope, tokenSchema } from "../../src/wire/access.ts";
+import {
+  type AddAccountInput,
+  type AuditKind,
+  type AuditPage,
+  accountSchema,
+  addedAccountSchema,
+  auditPageSchema,
+} from "../../src/wire/accounts.ts";
+import { type AddClientInput, addedClientSchema, connectedAppSchema, oauthClientSchema } from "../../src/wire/oauth.ts";
+import { signInLinkSchema } from "../../src/wire/sign-in.ts";
+import { callApi, sendApi } from "./client.ts";
+import { queryKeys, useAct } from "./query.ts";
+
+const accountsSchema = z.object({ accounts: z.array(accountSchema) });
+
+/** All accounts; only for who may administer. */
+export function useAccounts() {
+  return useQuery({
+    queryKey: queryKeys.accounts,
+    queryFn: async ({ signal }) => (await callApi("/api/accounts", accountsSchema, { signal })).accounts,
+  });
+}
+
+export function useAddAccount() {
+  const client = useQueryClient();
+  return useAct({
+    mutationFn: (body: AddAccountInput) => callApi("/api/accounts", addedAccountSchema, { body }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.accounts }),
+    gcTime: 0, // its sign-in link is in the answer
+  });
+}
+
+/** A new link for an account whose first one was lost, or that has another browser. */
+export function useCreateAccountLink() {
+  return useAct({
+    mutationFn: (accountId: string) =>
+      callApi(`/api/accounts/${encodeURIComponent(accountId)}/sign-in-links`, signInLinkSchema, { method: "POST" }),
+    gcTime: 0,
+  });
+}
+
+export function useRemoveAccount() {
+  const client = useQueryClient();
+  return useAct({
+    mutationFn: (accountId: string) => sendApi(`/api/accounts/${encodeURIComponent(accountId)}`, { method: "DELETE" }),
+    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.accounts }), // also when it was gone already
+  });
+}
+
+const appsSchema = z.object({ apps: z.array(connectedAppSchema) });
+const clientsSchema = z.object({ clients: z.array(oauthClientSchema) });
+
+/** The apps that the account let in. */
+export function useApps() {
+  return useQuery({
+    queryKey: queryKeys.apps,
+    queryFn: async ({ signal }) => (await callApi("/api/oauth/apps", appsSchema, { signal })).apps,
+  });
+}
+
+export function useDisconnectApp() {
+  const client = useQueryClient();
+  return useAct({
+    mutationFn: (appId: string) => sendApi(`/api/oauth/apps/${encodeURIComponent(appId)}`, { method: "DELETE" }),
+    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.apps }), // also when it was gone already
+  });
+}
+
+/** All clients that the authorization server knows; only for who may administer. */
+export function useClients({ enabled = true } = {}) {
+  return useQuery({
+    queryKey: queryKeys.clients,
+    enabled,
+    queryFn: async ({ signal }) => (await callApi("/api/oauth/clients", clientsSchema, { signal })).clients,
+  });
+}
+
+export function useAddClient() {
+  const client = useQueryClient();
+  return useAct({
+    mutationFn: (body: AddClientInput) => callApi("/api/oauth/clients", addedClientSchema, { body }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.clients }),
+    gcTime: 0, // its secret is in the answer: not kept longer than it is shown
+  });
+}
+
+/** Removes a client; who it was connected for is connected no more. */
+export function useRemoveClient() {
+  const client = useQueryClient();
+  return useAct({
+    mutationFn: (clientId: string) =>
+      sendApi(`/api/oauth/clients/${encodeURIComponent(clientId)}`, { method: "DELETE" }),
+    onSettled: async () => {
+      await client.invalidateQueries({ queryKey: queryKeys.clients });
+      await client.invalidateQueries({ queryKey: queryKeys.apps });
+    },
+  });
+}
+
+const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
+
+/** What a new token shall be. */
+interface NewToken {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: string | null;
+  readonly folders: readonly string[] | null;
+}
+
+/** The account's own tokens. */
+export function useTokens() {
+  return useQuery({
+    queryKey: queryKeys.tokens,
+    queryFn: async ({ signal }) => (await callApi("/api/tokens", tokensSchema, { signal })).tokens,
+  });
+}
+
+export function useCreateToken() {
+  const client = useQueryClient();
+  return useAct({
+    mutationFn: (body: NewToken) => callApi("/api/tokens", createdTokenSchema, { body }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.tokens }),
+    gcTime: 0, // the token itself is in the answer: not kept longer than it is shown
+  });
+}
+
+export function useRevokeToken() {
+  const client = useQueryClient();
+  return useAct({
+    mutationFn: (tokenId: string) => sendApi(`/api/tokens/${encodeURIComponent(tokenId)}`, { method: "DELETE" }),
+    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.tokens }),
+  });
+}
+
+const pageSize = 50;
+
+/** Who did what, the newest first, a page at a time; only for who may administer. */
+export function useAudit(kind: AuditKind | null) {
+  return useInfiniteQuery({
+    queryKey: [...queryKeys.audit, kind],
+    queryFn: ({ pageParam, signal }): Promise<AuditPage> =>
+      callApi("/api/audit", auditPageSchema, {
+        query: { limit: pageSize, before: pageParam === "" ? undefined : pageParam, kind: kind ?? undefined },
+        signal,
+      }),
+    initialPageParam: "",
+    getNextPageParam: ({ entries, hasMore }) => (hasMore ? (entries.at(-1)?.auditId ?? null) : null),
+    placeholderData: keepPreviousData,
+  });
+}
