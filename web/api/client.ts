@@ -19,11 +19,12 @@ export interface ApiCall {
 const maxActMs = 120_000;
 
 // Whether the network went away since the gateway last answered. `navigator.onLine` alone proves nothing: without any network it is false,
-// and a gateway on the same machine is reached all the same.
+// and a gateway on the same machine is reached all the same. (Unit tests have no window.)
 let linkLost = false;
-globalThis.addEventListener("offline", () => {
-  linkLost = true;
-});
+if (typeof window !== "undefined")
+  window.addEventListener("offline", () => {
+    linkLost = true;
+  });
 
 /** Told when the gateway does not know this browser any more. */
 let onSignedOut: () => void = () => undefined;
