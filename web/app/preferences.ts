@@ -5,6 +5,8 @@ export interface Preferences {
   readonly theme: "system" | "light" | "dark";
   /** Of the terminal's letters, in pixels. */
   readonly terminalFontPx: number;
+  /** Whether terminals put their text into the page for screen readers; it costs speed. */
+  readonly terminalScreenReader: boolean;
   readonly notifications: boolean;
 }
 
@@ -13,6 +15,7 @@ export const terminalFontRange = { min: 9, max: 24 } as const;
 const names = {
   theme: "postern.theme",
   terminalFontPx: "postern.terminal-font",
+  terminalScreenReader: "postern.terminal-screen-reader",
   notifications: "postern.notifications",
 };
 const listeners = new Set<() => void>();
@@ -28,10 +31,11 @@ export function preferences(): Preferences {
 }
 
 export function changePreferences(changes: Partial<Preferences>): void {
-  for (const [name, value] of Object.entries({ ...current, ...changes })) {
-    if (name === "theme" || name === "terminalFontPx" || name === "notifications")
-      localStorage.setItem(names[name], String(value));
-  }
+  const next = { ...current, ...changes };
+  localStorage.setItem(names.theme, next.theme);
+  localStorage.setItem(names.terminalFontPx, String(next.terminalFontPx));
+  localStorage.setItem(names.terminalScreenReader, String(next.terminalScreenReader));
+  localStorage.setItem(names.notifications, String(next.notifications));
   refresh();
 }
 
@@ -41,6 +45,7 @@ function read(): Preferences {
   return {
     theme: theme === "light" || theme === "dark" ? theme : "system",
     terminalFontPx: font >= terminalFontRange.min && font <= terminalFontRange.max ? font : 13,
+    terminalScreenReader: localStorage.getItem(names.terminalScreenReader) === "true",
     notifications: localStorage.getItem(names.notifications) === "true",
   };
 }

@@ -3,17 +3,16 @@ import { Link, useSearchParams } from "react-router";
 import { type EntityType, entityTypeSchema, type LogEntity } from "../../src/wire/logs.ts";
 import { useEntities, useSessionTitles } from "../api/logs.ts";
 import { listShortcuts, useShortcuts } from "../app/shortcuts.ts";
-import { plainName } from "../ui/claimed-name.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { SelectFilter } from "../ui/field.tsx";
-import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page, Rows } from "../ui/page.tsx";
-import { AboutMemory } from "./about-memory.tsx";
-import { EntityIcon, entityPath } from "./entity-link.tsx";
-import { entityName, isCode, typeOrder, typeWords } from "./fact-words.ts";
+import { Page } from "../ui/page.tsx";
+import { NextPage, Rows } from "../ui/rows.tsx";
+import { plainName } from "../ui/untrusted.tsx";
+import { entityName, isCode, typeOrder, typeWords } from "./facts.ts";
+import { EntityIcon, entityPath } from "./links.tsx";
 import { SearchBox } from "./memory-search.tsx";
-import { MemoryTabs } from "./memory-tabs.tsx";
+import { AboutMemory, MemoryTabs } from "./memory-tabs.tsx";
 
 const entityListShortcuts = listShortcuts("a[data-entity-link]", "thing");
 

@@ -3,24 +3,18 @@ import { Link, useParams, useSearchParams } from "react-router";
 import type { LogEntity, LogFact } from "../../src/wire/logs.ts";
 import { useSessionTitles, useTimeline } from "../api/logs.ts";
 import { useMay } from "../api/me.ts";
-import { BackLink } from "../ui/back-link.tsx";
 import { Button } from "../ui/button.tsx";
-import { plainName } from "../ui/claimed-name.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { DayRows } from "../ui/day-rows.tsx";
-import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page } from "../ui/page.tsx";
-import { exactTime } from "../ui/time.ts";
-import { EntityIcon, EntityLink } from "./entity-link.tsx";
-import { Said } from "./entry-facts.tsx";
-import { backLabel, entityName, isCode, predicateLabel, typeWords } from "./fact-words.ts";
-import { FoundBy, Holds } from "./holds.tsx";
-import { lanesOf } from "./lanes.ts";
-import { localTime, timeOfLocal } from "./local-time.ts";
-import { SessionLink } from "./session-link.tsx";
-import { TimeLanes } from "./time-lanes.tsx";
+import { BackLink, Page } from "../ui/page.tsx";
+import { DayRows, NextPage } from "../ui/rows.tsx";
+import { exactTime } from "../ui/time.tsx";
+import { plainName } from "../ui/untrusted.tsx";
+import { FoundBy, Holds, Said } from "./entry-facts.tsx";
+import { backLabel, entityName, isCode, predicateLabel, typeWords } from "./facts.ts";
+import { EntityIcon, EntityLink, SessionLink } from "./links.tsx";
+import { lanesOf, TimeLanes } from "./time-lanes.tsx";
 
 /** Everything that is known about a file, a branch, a command: when it was so, and where it was said. */
 export function EntityPage() {
@@ -155,4 +149,17 @@ function FactRow({
       </Link>
     </li>
   );
+}
+
+/** A time as a field for date and time has it: of this place, to the minute. */
+function localTime(timeMs: number): string {
+  const offsetMs = new Date(timeMs).getTimezoneOffset() * 60_000;
+  return new Date(timeMs - offsetMs).toISOString().slice(0, 16);
+}
+
+/** What such a field says, in milliseconds; null when it says nothing that is a time. */
+function timeOfLocal(local: string): number | null {
+  if (!/^\d{4,6}-\d\d-\d\dT\d\d:\d\d/.test(local)) return null;
+  const timeMs = new Date(local).getTime();
+  return Number.isNaN(timeMs) ? null : timeMs;
 }

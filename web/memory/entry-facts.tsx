@@ -5,10 +5,19 @@ import { useSessionTitles } from "../api/logs.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
-import { EntityLink } from "./entity-link.tsx";
-import { extractorCounts, factsOfEntry, type PredicateGroup, type SubjectGroup } from "./fact-groups.ts";
-import { isFailure, predicateLabel, typeWords, valueWords } from "./fact-words.ts";
-import { FoundBy, Holds } from "./holds.tsx";
+import { exactTime } from "../ui/time.tsx";
+import {
+  extractorCounts,
+  factsOfEntry,
+  isFailure,
+  isState,
+  type PredicateGroup,
+  predicateLabel,
+  type SubjectGroup,
+  typeWords,
+  valueWords,
+} from "./facts.ts";
+import { EntityLink } from "./links.tsx";
 
 /** So many of a kind are shown at first. */
 const shownFirst = 12;
@@ -170,4 +179,26 @@ function Outcome({ fact }: { readonly fact: LogFact }) {
   if (failed === null) return null;
   const Icon = failed ? CircleX : Check;
   return <Icon aria-hidden className={classNames("size-3.5 shrink-0", failed ? "text-danger" : "text-accent")} />;
+}
+
+/** Whether a fact is still so, or until when it was; nothing for what happened once. */
+export function Holds({ fact }: { readonly fact: Pick<LogFact, "predicate" | "validTo"> }) {
+  if (!isState(fact.predicate)) return null;
+  const again = fact.predicate === "last_exit";
+  if (fact.validTo === null) return <Badge tone="accent">{again ? "last run" : "still so"}</Badge>;
+  return (
+    <span className="text-2xs whitespace-nowrap text-ink-faint">
+      {again ? "run again" : "until"} <time dateTime={fact.validTo}>{exactTime(fact.validTo)}</time>
+    </span>
+  );
+}
+
+/** Which extractor found a fact, where it was not the rules: a model may be wrong. */
+export function FoundBy({ extractor }: Pick<LogFact, "extractor">) {
+  if (extractor.startsWith("rules@")) return null;
+  return (
+    <span title={`Found by ${extractor}`}>
+      <Badge>by a model</Badge>
+    </span>
+  );
 }

@@ -3,10 +3,10 @@ import type { ReactNode } from "react";
 import { Link } from "react-router";
 import type { LogEntry } from "../../src/wire/logs.ts";
 import { Badge } from "../ui/badge.tsx";
-import { plainName } from "../ui/claimed-name.tsx";
 import { shortPath } from "../ui/session-state.ts";
-import { exactTime, shortDate } from "../ui/time.ts";
-import { SessionLink } from "./session-link.tsx";
+import { exactTime, shortDate } from "../ui/time.tsx";
+import { plainName } from "../ui/untrusted.tsx";
+import { SessionLink } from "./links.tsx";
 
 /** What to call an entry. Untrusted: it comes from a log. */
 export function entryTitle({ title, source }: Pick<LogEntry, "title" | "source">): string {

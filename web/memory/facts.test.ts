@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type { EntityType, LogEntity, LogFact } from "../../src/wire/logs.ts";
-import { extractorCounts, factsOfEntry } from "./fact-groups.ts";
-import { backLabel, entityName, predicateLabel, valueWords } from "./fact-words.ts";
-import { lanesOf } from "./lanes.ts";
+import { backLabel, entityName, extractorCounts, factsOfEntry, predicateLabel, valueWords } from "./facts.ts";
+import { lanesOf } from "./time-lanes.tsx";
 
 function thing(type: EntityType, key: string): LogEntity {
   return { entityId: `${type} ${key}`, type, key };

@@ -1,24 +1,24 @@
 import { Trash2 } from "lucide-react";
-import { type ReactNode, useCallback, useEffect, useState } from "react";
-import { useParams } from "react-router";
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { Link, useParams } from "react-router";
 import type { LogDeletion, LogDetail } from "../../src/wire/logs.ts";
+import type { Turn } from "../../src/wire/turn.ts";
 import { isGone } from "../api/api-error.ts";
 import { useForgetting, useLog } from "../api/logs.ts";
 import { useMay } from "../api/me.ts";
 import { counted } from "../session/session-words.ts";
-import { BackLink } from "../ui/back-link.tsx";
-import { Button } from "../ui/button.tsx";
-import { plainName } from "../ui/claimed-name.tsx";
+import { TurnView } from "../session/turn-view.tsx";
+import { Button, buttonClass } from "../ui/button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
-import { Page } from "../ui/page.tsx";
-import { shortPath } from "../ui/session-state.ts";
-import { exactTime } from "../ui/time.ts";
+import { BackLink, Page } from "../ui/page.tsx";
+import { agentName, shortPath } from "../ui/session-state.ts";
+import { exactTime } from "../ui/time.tsx";
+import { plainName, visibleText } from "../ui/untrusted.tsx";
 import { DeleteLogDialog } from "./delete-log-dialog.tsx";
-import { DeletedPage } from "./deleted-page.tsx";
-import { EntryContent } from "./entry-content.tsx";
+import { derivedWords } from "./deletion-words.ts";
 import { EntryFacts } from "./entry-facts.tsx";
 import { EntryStatus, entryTitle } from "./entry-row.tsx";
-import { SessionLink } from "./session-link.tsx";
+import { SessionLink } from "./links.tsx";
 
 /** An entry of the memory: what was said, and what was drawn from it. */
 export function LogPage() {
@@ -168,4 +168,86 @@ function Part({
       {children}
     </section>
   );
+}
+
+/** In the place of an entry that was deleted: what went with it, in numbers. */
+function DeletedPage({ deletion }: { readonly deletion: LogDeletion }) {
+  const said = useRef<HTMLDivElement>(null);
+  useEffect(() => said.current?.focus(), []);
+  const rows = derivedWords(deletion.deleted);
+  return (
+    <Page title="Deleted">
+      <div
+        ref={said}
+        tabIndex={-1}
+        role="status"
+        className="rounded-xl border border-line bg-panel px-5 py-4 focus:outline-none"
+      >
+        <p>{deletion.message}</p>
+        <dl className="mt-4 flex flex-wrap gap-x-8 gap-y-3">
+          {[
+            { count: deletion.deleted.episode ? 1 : 0, what: deletion.deleted.episode ? "episode" : "episodes" },
+            ...rows,
+          ].map(({ count, what }) => (
+            <div key={what} className="flex flex-col-reverse">
+              <dt className="text-xs text-ink-faint">{what}</dt>
+              <dd className="text-2xl font-semibold tracking-tight tabular-nums">{count.toLocaleString("en")}</dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+      <Link to="/memory" className={`${buttonClass()} mt-4`}>
+        To the memory
+      </Link>
+    </Page>
+  );
+}
+
+/** Of a long entry so much is shown at first. */
+const turnsFirst = 12;
+const charactersFirst = 8_000;
+
+/** What was said, as text or as turns. Untrusted: nothing in it does anything but stand there. */
+function EntryContent({ log }: { readonly log: LogDetail }) {
+  const [all, setAll] = useState(false);
+  const turns = useMemo(() => (log.turns ?? []).map(visibleTurn), [log.turns]);
+  const text = visibleText(log.content ?? "");
+  const shownTurns = all ? turns : turns.slice(0, turnsFirst);
+  const shownText = all ? text : text.slice(0, charactersFirst);
+  const isCut = shownTurns.length < turns.length || shownText.length < text.length;
+  const agent = log.facts.find(({ predicate }) => predicate === "by_agent")?.value ?? null;
+  return (
+    <div className="overflow-hidden rounded-xl border border-line bg-panel [&_.turn]:[content-visibility:visible]!">
+      {log.turns === null ? (
+        <p className="wrap-anywhere px-4 py-3 whitespace-pre-wrap">
+          <bdi>{shownText}</bdi>
+        </p>
+      ) : (
+        shownTurns.map((turn) => (
+          <TurnView
+            key={turn.index}
+            turn={turn}
+            agent={agent === null ? "Agent" : agentName(agent)}
+            running={false}
+            current={false}
+            onPlay={undefined}
+          />
+        ))
+      )}
+      {isCut && (
+        <div className="flex justify-center border-t border-line py-2">
+          <Button variant="ghost" onClick={() => setAll(true)}>
+            {log.turns === null ? "Show the whole text" : `Show all ${turns.length} turns`}
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function visibleTurn(turn: Turn): Turn {
+  const blocks = turn.blocks.map((block) =>
+    block.type === "text" ? { ...block, text: visibleText(block.text) } : block,
+  );
+  return { ...turn, text: visibleText(turn.text), blocks };
 }

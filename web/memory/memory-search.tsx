@@ -1,8 +1,7 @@
 import { X } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button.tsx";
-import { SelectFilter } from "../ui/field.tsx";
-import { SearchField } from "../ui/search-field.tsx";
+import { SearchField, SelectFilter } from "../ui/field.tsx";
 import type { useMemoryAsked } from "./memory-asked.ts";
 
 /** Between the last key and the search: as long as nobody notices. */

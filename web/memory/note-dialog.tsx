@@ -4,12 +4,11 @@ import { maxLogCharacters } from "../../src/wire/logs.ts";
 import { fieldError } from "../api/api-error.ts";
 import { useSubmitLog } from "../api/logs.ts";
 import { useMe } from "../api/me.ts";
-import { idempotencyKey } from "../session/idempotency-key.ts";
+import { idempotencyKey, keepNoteDraft, type NoteDraft, noteDraftOf } from "../session/drafts.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { TextArea, TextField } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
-import { keepNoteDraft, type NoteDraft, noteDraftOf } from "./note-draft.ts";
 
 /** Remembers what somebody writes. What is neither kept nor discarded is there again as long as the tab is. */
 export function NoteDialog({ onClose }: { readonly onClose: () => void }) {

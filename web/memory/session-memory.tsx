@@ -1,12 +1,13 @@
 import { BookMarked, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { Link } from "react-router";
 import type { SessionLogDeletion, SessionRecorded } from "../../src/wire/logs.ts";
 import { isGone } from "../api/api-error.ts";
 import { useDeleteSessionLogs, useRecordSession, useSessionEntries } from "../api/logs.ts";
 import { useMay } from "../api/me.ts";
 import { counted } from "../session/session-words.ts";
 import { Button } from "../ui/button.tsx";
-import { ConfirmDialog } from "../ui/dialog.tsx";
+import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { OwnTranscript } from "./delete-log-dialog.tsx";
 
@@ -129,4 +130,32 @@ function entriesWords(
 function recordedWords({ turns }: SessionRecorded, none: boolean): string {
   if (turns > 0) return `Remembered ${counted(turns, "turn")}.`;
   return none ? "There is nothing in it to remember yet." : "All of it was remembered already.";
+}
+
+/** The memory of a session, over its page. */
+export function SessionMemoryDialog({
+  sessionId,
+  title,
+  onClose,
+}: {
+  readonly sessionId: string;
+  readonly title: string;
+  readonly onClose: () => void;
+}) {
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Memory of this session"
+      description="What was asked, decided, changed and run in it, kept so that it can be found again."
+    >
+      <SessionMemory sessionId={sessionId} title={title} />
+      <Link
+        to={`/memory?sessionId=${encodeURIComponent(sessionId)}`}
+        className="self-start text-sm text-accent underline underline-offset-2"
+      >
+        What is remembered of it
+      </Link>
+    </Dialog>
+  );
 }

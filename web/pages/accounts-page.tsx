@@ -1,18 +1,20 @@
 import { CircleUserRound } from "lucide-react";
 import { useState } from "react";
-import type { AccountRecord } from "../../src/wire/accounts.ts";
+import { appScopes, type Scope } from "../../src/wire/access.ts";
+import { type AccountRecord, type AddedAccount, addAccountInputSchema } from "../../src/wire/accounts.ts";
 import type { SignInLink } from "../../src/wire/sign-in.ts";
-import { useAccounts, useCreateAccountLink, useRemoveAccount } from "../api/access.ts";
+import { useAccounts, useAddAccount, useCreateAccountLink, useRemoveAccount } from "../api/access.ts";
+import { ApiError, fieldError, messageOf } from "../api/api-error.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
-import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page, Rows } from "../ui/page.tsx";
-import { RecordRow } from "../ui/record-row.tsx";
-import { RelativeTime } from "../ui/relative-time.tsx";
-import { AddAccountDialog } from "./add-account-dialog.tsx";
-import { ScopeBadges } from "./scope-list.tsx";
+import { TextField } from "../ui/field.tsx";
+import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { Page } from "../ui/page.tsx";
+import { RecordRow, Rows } from "../ui/rows.tsx";
+import { RelativeTime } from "../ui/time.tsx";
+import { ClaimedName, plainName } from "../ui/untrusted.tsx";
+import { ScopeBadges, ScopeChoice } from "./scope-list.tsx";
 import { SignInLinkView } from "./sign-in-link-view.tsx";
 
 /** Who may sign in, and what each may do. */
@@ -162,5 +164,53 @@ function RemoveDialog({ account, onClose }: { readonly account: AccountRecord; r
     >
       {remove.error !== null && <ErrorNotice error={remove.error} />}
     </ConfirmDialog>
+  );
+}
+
+/** Asks who shall be able to sign in, and what they may do then. */
+function AddAccountDialog({
+  onClose,
+  onAdded,
+}: {
+  readonly onClose: () => void;
+  readonly onAdded: (account: AddedAccount) => void;
+}) {
+  const add = useAddAccount();
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<readonly Scope[]>(["coding:read"]);
+  const taken = add.error instanceof ApiError && add.error.code === "account_exists";
+  const nameError = taken ? messageOf(add.error) : fieldError(add.error, "name");
+  const input = addAccountInputSchema.safeParse({ name: name.trim(), scopes });
+  return (
+    <Dialog open onClose={onClose} title="Add an account">
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (input.success) add.mutate(input.data, { onSuccess: onAdded });
+        }}
+      >
+        <TextField
+          label="Name"
+          required
+          maxLength={100}
+          placeholder="Who is it?"
+          value={name}
+          error={nameError}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <ScopeChoice legend="What they may do" offered={appScopes} chosen={scopes} onChange={setScopes} />
+        {scopes.includes("coding:drive") && (
+          <Notice tone="lamp">With coding:drive, they can run any command on this machine as you.</Notice>
+        )}
+        {add.error !== null && nameError === undefined && <ErrorNotice error={add.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" variant="primary" busy={add.isPending} disabled={!input.success}>
+            Add
+          </Button>
+        </div>
+      </form>
+    </Dialog>
   );
 }

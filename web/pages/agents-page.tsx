@@ -9,7 +9,8 @@ import { Button, buttonClass } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page, Rows, Section } from "../ui/page.tsx";
+import { Page, Section } from "../ui/page.tsx";
+import { Rows } from "../ui/rows.tsx";
 import { agentName } from "../ui/session-state.ts";
 
 /** Which agents there are, which one is taken when nobody says, and who is logged in. */

@@ -1,16 +1,17 @@
 import { useState } from "react";
 import type { AddedClient, ClientOrigin, OAuthClient } from "../../src/wire/oauth.ts";
-import { useClients, useRemoveClient } from "../api/access.ts";
+import { useAddClient, useClients, useRemoveClient } from "../api/access.ts";
+import { ApiError, fieldError } from "../api/api-error.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
-import { CopyField } from "../ui/copy-field.tsx";
+import { CopyField } from "../ui/copy-button.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { CheckField, TextArea, TextField } from "../ui/field.tsx";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Rows, Section } from "../ui/page.tsx";
-import { RecordRow } from "../ui/record-row.tsx";
-import { RelativeTime } from "../ui/relative-time.tsx";
-import { AddClientDialog } from "./add-client-dialog.tsx";
+import { Section } from "../ui/page.tsx";
+import { RecordRow, Rows } from "../ui/rows.tsx";
+import { RelativeTime } from "../ui/time.tsx";
+import { ClaimedName, plainName } from "../ui/untrusted.tsx";
 
 const originWords: Readonly<Record<ClientOrigin, string>> = {
   registered: "registered itself",
@@ -131,4 +132,71 @@ function RemoveDialog({ client, onClose }: { readonly client: OAuthClient; reado
       {remove.error !== null && <ErrorNotice error={remove.error} />}
     </ConfirmDialog>
   );
+}
+
+/** Asks what is to be known of an app that cannot register itself. */
+function AddClientDialog({
+  onClose,
+  onAdded,
+}: {
+  readonly onClose: () => void;
+  readonly onAdded: (client: AddedClient) => void;
+}) {
+  const add = useAddClient();
+  const [name, setName] = useState("");
+  const [redirects, setRedirects] = useState("");
+  const [confidential, setConfidential] = useState(false);
+  const nameError = fieldError(add.error, "name");
+  const redirectError = add.error instanceof ApiError ? aboutRedirects(add.error) : undefined;
+  return (
+    <Dialog open onClose={onClose} title="Add a client">
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const redirectUris = redirects.split(/\s+/).filter((line) => line !== "");
+          add.mutate({ name: name.trim(), redirectUris, confidential }, { onSuccess: onAdded });
+        }}
+      >
+        <TextField
+          label="Name"
+          required
+          maxLength={100}
+          placeholder="As it is shown when it asks"
+          value={name}
+          error={nameError}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <TextArea
+          label="Redirect URIs"
+          rows={3}
+          spellCheck={false}
+          placeholder="https://chat.example/callback"
+          hint="One a line, as the app’s documentation says. None for an app on a device, which shows a code instead."
+          value={redirects}
+          error={redirectError}
+          onChange={(event) => setRedirects(event.target.value)}
+        />
+        <CheckField
+          label="It can keep a secret"
+          hint="A server’s app can. What runs in a browser, on a desktop or a phone cannot."
+          checked={confidential}
+          onChange={(event) => setConfidential(event.target.checked)}
+        />
+        {add.error !== null && nameError === undefined && redirectError === undefined && (
+          <ErrorNotice error={add.error} />
+        )}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" variant="primary" busy={add.isPending} disabled={name.trim() === ""}>
+            Add
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function aboutRedirects({ fields }: ApiError): string | undefined {
+  return fields.find(({ path }) => path.startsWith("redirectUris"))?.message;
 }

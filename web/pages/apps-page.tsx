@@ -1,20 +1,19 @@
 import { AppWindow } from "lucide-react";
 import { useState } from "react";
-import type { ConnectedApp } from "../../src/wire/oauth.ts";
+import { type ConnectedApp, oauthPaths } from "../../src/wire/oauth.ts";
 import { scopeWords } from "../../src/wire/scope-words.ts";
 import { useApps, useDisconnectApp } from "../api/access.ts";
-import { useMay } from "../api/me.ts";
+import { useMay, useMe } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
-import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
+import { CopyField } from "../ui/copy-button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page, Rows, Section } from "../ui/page.tsx";
-import { RecordRow } from "../ui/record-row.tsx";
-import { RelativeTime } from "../ui/relative-time.tsx";
-import { shortDate } from "../ui/time.ts";
-import { documentHost, letInTo } from "./app-words.ts";
+import { Page, Section } from "../ui/page.tsx";
+import { RecordRow, Rows } from "../ui/rows.tsx";
+import { RelativeTime, shortDate } from "../ui/time.tsx";
+import { ClaimedName, plainName } from "../ui/untrusted.tsx";
 import { KnownClients } from "./apps-clients.tsx";
-import { ConnectHelp } from "./apps-connect.tsx";
+import { documentHost, letInTo } from "./audit-words.ts";
 import { ScopeBadges } from "./scope-list.tsx";
 
 /** Who was let in: programs that act for this account, what each may do, and the way out. */
@@ -109,5 +108,29 @@ function DisconnectDialog({ app, onClose }: { readonly app: ConnectedApp; readon
     >
       {disconnect.error !== null && <ErrorNotice error={disconnect.error} />}
     </ConfirmDialog>
+  );
+}
+
+/** The first step of an app: the address that it is told. */
+function ConnectHelp() {
+  const baseUrl = useMe().data?.gateway.baseUrl ?? "";
+  const address = `${baseUrl}${oauthPaths.mcp}`;
+  return (
+    <Section
+      title="Connect an app"
+      description="Whatever speaks MCP, the Model Context Protocol, can use this gateway’s sessions as its tools."
+    >
+      <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-4">
+        <CopyField label="Address of the MCP server" text={address}>
+          The app opens a page of this gateway in your browser; there you decide what it may do.
+        </CopyField>
+        <CopyField label="For Claude Code" text={`claude mcp add --transport http postern ${address}`}>
+          Then, in Claude Code: <code>/mcp</code>, choose “postern”, then “Authenticate”.
+        </CopyField>
+        <CopyField label="For Codex" text={`codex mcp add postern --url ${address}`}>
+          Then <code>codex mcp login postern</code>.
+        </CopyField>
+      </div>
+    </Section>
   );
 }

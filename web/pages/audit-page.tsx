@@ -1,13 +1,12 @@
 import { useSearchParams } from "react-router";
 import { type AuditEntry, auditKindSchema } from "../../src/wire/accounts.ts";
 import { useAudit } from "../api/access.ts";
-import { ClaimedName } from "../ui/claimed-name.tsx";
-import { DayRows } from "../ui/day-rows.tsx";
 import { SelectFilter } from "../ui/field.tsx";
-import { NextPage } from "../ui/next-page.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
-import { exactTime } from "../ui/time.ts";
+import { DayRows, NextPage } from "../ui/rows.tsx";
+import { exactTime } from "../ui/time.tsx";
+import { ClaimedName } from "../ui/untrusted.tsx";
 import { auditWords, fromWhere, kindWords } from "./audit-words.ts";
 import { ScopeBadges } from "./scope-list.tsx";
 

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { type AuditEntry, auditActions } from "../../src/wire/accounts.ts";
-import { dayWords } from "../ui/days.ts";
-import { auditWords, fromWhere } from "./audit-words.ts";
+import { auditWords, documentHost, fromWhere, letInTo } from "./audit-words.ts";
 
 const entry: AuditEntry = {
   auditId: "a1",
@@ -58,9 +57,19 @@ test.each([
   expect(fromWhere(from)).toEqual(words);
 });
 
-test("days have names while they are near, also across a change of the clock", () => {
-  const now = new Date(2026, 2, 29, 12).getTime();
-  expect(dayWords(new Date(2026, 2, 29, 0, 1).toISOString(), now)).toBe("Today");
-  expect(dayWords(new Date(2026, 2, 28, 23, 59).toISOString(), now)).toBe("Yesterday");
-  expect(dayWords(new Date(2026, 2, 1).toISOString(), now)).toMatch(/2026/);
+test.each([
+  [null, "On a device, by its code"],
+  ["localhost:33418", "A program of the browser’s machine (localhost:33418)"],
+  ["[::1]:80", "A program of the browser’s machine ([::1]:80)"],
+  ["com.example.app:", "A program of your device (com.example.app:)"],
+  ["localhost.evil.example", "At localhost.evil.example"],
+  ["chat.example", "At chat.example"],
+])("an app with the host %s: %s", (host, words) => {
+  expect(letInTo(host)).toBe(words);
+});
+
+test("the address of a client's metadata says whose it is", () => {
+  expect(documentHost("https://chat.example/client.json")).toBe("chat.example");
+  expect(documentHost("k3J9x")).toBeNull();
+  expect(documentHost("https://")).toBeNull();
 });

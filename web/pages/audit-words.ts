@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type Scope, scopeSchema } from "../../src/wire/access.ts";
 import type { AuditAction, AuditEntry, AuditKind } from "../../src/wire/accounts.ts";
-import { letInTo } from "./app-words.ts";
 import { browserName } from "./user-agent.ts";
 
 /** An entry as a person would tell it: who, then what they did, with the name of the thing in its place. */
@@ -115,4 +114,20 @@ export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "
   if (address === null || address === "local") return ["Command line"];
   const place = /^(127\.|::1$|::ffff:127\.)/.test(address) ? `${address}, this machine` : address;
   return userAgent === null || userAgent === "" ? [place] : [browserName(userAgent), place];
+}
+
+/** Where an app was let in to, as a person would say it: `host` is that of its redirect, null for a device. */
+export function letInTo(host: string | null): string {
+  if (host === null) return "On a device, by its code";
+  if (host.endsWith(":")) return `A program of your device (${host})`;
+  return isThisMachine(host) ? `A program of the browser’s machine (${host})` : `At ${host}`;
+}
+
+/** The host that describes a client whose id is the address of its metadata; null for others. */
+export function documentHost(clientId: string): string | null {
+  return /^https?:\/\//.test(clientId) && URL.canParse(clientId) ? new URL(clientId).host : null;
+}
+
+function isThisMachine(host: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/.test(host);
 }

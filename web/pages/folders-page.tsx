@@ -8,8 +8,9 @@ import { Button } from "../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
-import { Page, Rows } from "../ui/page.tsx";
+import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
+import { Rows } from "../ui/rows.tsx";
 
 const scopeWords: readonly { readonly scope: FolderScope; readonly label: string; readonly hint: string }[] = [
   {

@@ -6,16 +6,14 @@ import { useAgents } from "../api/agents.ts";
 import { ApiError } from "../api/api-error.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/me.ts";
-import { idempotencyKey as newIdempotencyKey } from "../session/idempotency-key.ts";
-import { draftOf, keepDraft } from "../session/prompt-draft.ts";
+import { draftOf, keepDraft, idempotencyKey as newIdempotencyKey } from "../session/drafts.ts";
 import { Button } from "../ui/button.tsx";
-import { SelectField, TextArea, TextField } from "../ui/field.tsx";
+import { SelectField, TextArea, TextField, useSettled } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { agentName } from "../ui/session-state.ts";
 import { SwitchField } from "../ui/switch-field.tsx";
-import { useSettled } from "../ui/use-settled.ts";
 import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
 
 const lastDirName = "postern.last-dir";

@@ -1,7 +1,7 @@
 import { memo } from "react";
 import { type SessionsAsked, sessionPageSize, useSessionPage } from "../api/sessions.ts";
 import { ErrorNotice } from "../ui/notice.tsx";
-import { Rows } from "../ui/page.tsx";
+import { Rows } from "../ui/rows.tsx";
 import { useSight } from "../ui/sight.ts";
 import { SessionRow } from "./session-row.tsx";
 

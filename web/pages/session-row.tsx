@@ -3,11 +3,10 @@ import { memo } from "react";
 import { Link } from "react-router";
 import type { ListedSession } from "../api/sessions.ts";
 import { summaryOfTool, toolName } from "../session/tool-summary.ts";
-import { Badge } from "../ui/badge.tsx";
+import { Badge, Lamp } from "../ui/badge.tsx";
 import { classNames } from "../ui/class-names.ts";
-import { Lamp } from "../ui/lamp.tsx";
-import { RelativeTime } from "../ui/relative-time.tsx";
 import { agentName, needsYou, projectOf, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
+import { RelativeTime } from "../ui/time.tsx";
 
 /** A session in a list: what it is about, where and by whom, and how it stands. */
 export const SessionRow = memo(function SessionRow({ session, match }: ListedSession) {

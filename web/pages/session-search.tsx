@@ -4,8 +4,7 @@ import { z } from "zod";
 import { useAgents } from "../api/agents.ts";
 import { useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/me.ts";
-import { SelectFilter } from "../ui/field.tsx";
-import { SearchField } from "../ui/search-field.tsx";
+import { SearchField, SelectFilter } from "../ui/field.tsx";
 import { agentName, shortPath } from "../ui/session-state.ts";
 import type { useAsked } from "./session-filters.ts";
 

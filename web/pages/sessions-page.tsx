@@ -7,7 +7,8 @@ import { type ListedSession, noFilters, sessionPageSize, useLiveSessions, useSes
 import { listShortcuts, useShortcuts } from "../app/shortcuts.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page, Rows } from "../ui/page.tsx";
+import { Page } from "../ui/page.tsx";
+import { Rows } from "../ui/rows.tsx";
 import { needsYou } from "../ui/session-state.ts";
 import { useAsked } from "./session-filters.ts";
 import { SessionList } from "./session-list.tsx";

@@ -8,11 +8,10 @@ import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
-import { Rows, Section } from "../ui/page.tsx";
-import { RelativeTime } from "../ui/relative-time.tsx";
-import { exactTime } from "../ui/time.ts";
-import { isLoopback } from "./loopback.ts";
-import { SignInLinkView } from "./sign-in-link-view.tsx";
+import { Section } from "../ui/page.tsx";
+import { Rows } from "../ui/rows.tsx";
+import { exactTime, RelativeTime } from "../ui/time.tsx";
+import { isLoopback, SignInLinkView } from "./sign-in-link-view.tsx";
 import { browserName } from "./user-agent.ts";
 
 /** The browsers that are signed in, a link for one more, and the way out. */

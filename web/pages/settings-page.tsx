@@ -1,8 +1,15 @@
-import { Page } from "../ui/page.tsx";
-import { AboutGateway } from "./settings-about.tsx";
-import { AppearanceSettings } from "./settings-appearance.tsx";
+import { Minus, Monitor, Moon, Plus, Sun } from "lucide-react";
+import { RadioGroup } from "radix-ui";
+import { useState } from "react";
+import { z } from "zod";
+import { useMe } from "../api/me.ts";
+import { notify } from "../app/attention.ts";
+import { changePreferences, terminalFontRange, usePreferences } from "../app/preferences.ts";
+import { IconButton } from "../ui/button.tsx";
+import { Notice } from "../ui/notice.tsx";
+import { Page, Section } from "../ui/page.tsx";
+import { SwitchField } from "../ui/switch-field.tsx";
 import { BrowserSettings } from "./settings-browsers.tsx";
-import { NotificationSettings } from "./settings-notifications.tsx";
 import { PasskeySettings } from "./settings-passkeys.tsx";
 
 /** This browser, the others that are signed in, and the gateway. */
@@ -16,4 +23,142 @@ export function SettingsPage() {
       <AboutGateway />
     </Page>
   );
+}
+
+/** Which gateway this is. */
+function AboutGateway() {
+  const me = useMe().data;
+  if (me === undefined) return null;
+  return (
+    <Section title="This gateway">
+      <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1 rounded-xl border border-line bg-panel p-4 text-sm">
+        <dt className="text-ink-faint">Version</dt>
+        <dd>{me.gateway.version}</dd>
+        <dt className="text-ink-faint">Address</dt>
+        <dd className="font-mono text-xs leading-[1.375rem]">{me.gateway.baseUrl}</dd>
+        <dt className="text-ink-faint">Account</dt>
+        <dd>
+          {me.account.name}
+          {me.account.isOwner ? ", the owner" : ""}
+        </dd>
+        <dt className="text-ink-faint">For programs</dt>
+        <dd className="flex gap-3">
+          {/* Not routes of this application: pages of the gateway. */}
+          <a href="/docs" className="text-accent underline">
+            API reference
+          </a>
+          <a href="/openapi.json" className="text-accent underline">
+            OpenAPI
+          </a>
+        </dd>
+      </dl>
+    </Section>
+  );
+}
+
+const themes = [
+  { theme: "system", label: "System", icon: Monitor },
+  { theme: "light", label: "Light", icon: Sun },
+  { theme: "dark", label: "Dark", icon: Moon },
+] as const;
+
+const themeSchema = z.enum(["system", "light", "dark"]);
+
+/** How it looks, in this browser. */
+function AppearanceSettings() {
+  const { theme, terminalFontPx } = usePreferences();
+  const { min, max } = terminalFontRange;
+  return (
+    <Section title="Appearance">
+      <div className="flex flex-col gap-5 rounded-xl border border-line bg-panel p-4">
+        <RadioGroup.Root
+          aria-label="Theme"
+          value={theme}
+          onValueChange={(value) => changePreferences({ theme: themeSchema.parse(value) })}
+          className="grid max-w-md grid-cols-3 gap-2"
+        >
+          {themes.map(({ theme: value, label, icon: Icon }) => (
+            <RadioGroup.Item
+              key={value}
+              value={value}
+              className="flex flex-col items-center gap-1.5 rounded-lg border border-line px-2 py-3 text-xs text-ink-soft hover:border-line-strong data-[state=checked]:border-accent data-[state=checked]:bg-accent-soft data-[state=checked]:text-accent"
+            >
+              <Icon aria-hidden className="size-5" />
+              {label}
+            </RadioGroup.Item>
+          ))}
+        </RadioGroup.Root>
+        <div className="flex flex-wrap items-center gap-x-6 gap-y-3">
+          <div role="group" aria-label="Terminal font size" className="flex items-center gap-2">
+            <span className="text-sm">Terminal font size</span>
+            <IconButton
+              label="Smaller"
+              icon={Minus}
+              disabled={terminalFontPx <= min}
+              onClick={() => changePreferences({ terminalFontPx: terminalFontPx - 1 })}
+            />
+            <output className="w-12 text-center text-sm tabular-nums">{terminalFontPx} px</output>
+            <IconButton
+              label="Larger"
+              icon={Plus}
+              disabled={terminalFontPx >= max}
+              onClick={() => changePreferences({ terminalFontPx: terminalFontPx + 1 })}
+            />
+          </div>
+          {/* Through the DOM's own interface: the page's policy allows no style attributes in HTML, and these are none. */}
+          <code aria-hidden className="rounded-md bg-well px-3 py-2" style={{ fontSize: terminalFontPx }}>
+            $ git log --oneline
+          </code>
+        </div>
+      </div>
+    </Section>
+  );
+}
+
+type Refusal = "none" | "denied" | "unsupported";
+
+const refusals: Readonly<Record<Exclude<Refusal, "none">, string>> = {
+  denied: "This browser forbids notifications of this page. Allow them in the settings of the site, then try again.",
+  unsupported:
+    "This browser shows no notifications of this page. It needs https or localhost, and phones show none at all: there, the number in the title says who waits.",
+};
+
+/** Being told while one looks elsewhere; asked for by a press, and only then. */
+function NotificationSettings() {
+  const { notifications } = usePreferences();
+  const [refusal, setRefusal] = useState<Refusal>("none");
+
+  const change = async (on: boolean): Promise<void> => {
+    if (!on) {
+      changePreferences({ notifications: false });
+      return;
+    }
+    const outcome = await allowNotifications();
+    setRefusal(outcome);
+    changePreferences({ notifications: outcome === "none" });
+  };
+  return (
+    <Section title="Notifications">
+      <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-4">
+        <SwitchField
+          label="Tell me when an agent needs me or has finished"
+          hint="While one of these pages is open, and you look at something else."
+          checked={notifications}
+          onChange={(on) => void change(on)}
+        />
+        {refusal !== "none" && <Notice tone="lamp">{refusals[refusal]}</Notice>}
+      </div>
+    </Section>
+  );
+}
+
+async function allowNotifications(): Promise<Refusal> {
+  if (!("Notification" in window)) return "unsupported";
+  if ((await Notification.requestPermission()) !== "granted") return "denied";
+  const shown = notify("Notifications are on", {
+    body: "So it looks when an agent needs you.",
+    tag: "postern-test",
+    onClick: () => undefined,
+  });
+  return shown ? "none" : "unsupported";
 }

@@ -5,14 +5,13 @@ import { useMe } from "../api/me.ts";
 import { useAddPasskey, usePasskeys, useRemovePasskey } from "../api/sign-in.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { ClaimedName, plainName } from "../ui/claimed-name.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { TextField } from "../ui/field.tsx";
 import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
-import { Rows, Section } from "../ui/page.tsx";
-import { RecordRow } from "../ui/record-row.tsx";
-import { RelativeTime } from "../ui/relative-time.tsx";
-import { exactTime } from "../ui/time.ts";
+import { Section } from "../ui/page.tsx";
+import { RecordRow, Rows } from "../ui/rows.tsx";
+import { exactTime, RelativeTime } from "../ui/time.tsx";
+import { ClaimedName, plainName } from "../ui/untrusted.tsx";
 import { obstacleHere, passkeyProblem } from "./passkey-words.ts";
 import { browserName } from "./user-agent.ts";
 

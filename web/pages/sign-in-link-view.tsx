@@ -1,8 +1,7 @@
 import { lazy, Suspense } from "react";
 import type { SignInLink } from "../../src/wire/sign-in.ts";
-import { CopyField } from "../ui/copy-field.tsx";
-import { exactTime } from "../ui/time.ts";
-import { isLoopback } from "./loopback.ts";
+import { CopyField } from "../ui/copy-button.tsx";
+import { exactTime } from "../ui/time.tsx";
 
 const QrCode = lazy(async () => ({ default: (await import("../ui/qr-code.tsx")).QrCode }));
 
@@ -20,4 +19,9 @@ export function SignInLinkView({ link }: { readonly link: SignInLink }) {
       )}
     </div>
   );
+}
+
+/** Whether only the machine that a browser runs on is reached by an address. */
+export function isLoopback(address: string): boolean {
+  return /^https?:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/.test(address);
 }

@@ -1,16 +1,18 @@
 import { useQueryClient } from "@tanstack/react-query";
+import { Fingerprint } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { type Location, useLocation, useNavigate } from "react-router";
 import { meSchema, signedInSchema } from "../../src/wire/sign-in.ts";
 import { callApi, storedKey, storeKey } from "../api/client.ts";
+import { usePasskeySignIn } from "../api/sign-in.ts";
 import { Mark } from "../app/mark.tsx";
 import { Button } from "../ui/button.tsx";
-import { ClaimedName } from "../ui/claimed-name.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { usePageTitle } from "../ui/page.tsx";
+import { ClaimedName } from "../ui/untrusted.tsx";
+import { obstacleHere, passkeyProblem } from "./passkey-words.ts";
 import { isServerPage, returnPath } from "./return-path.ts";
-import { PasskeySignIn } from "./sign-in-passkey.tsx";
 
 type State =
   | { readonly kind: "none" | "working" }
@@ -181,6 +183,42 @@ function LinkHelp() {
         A link signs in one browser, once, and for a few minutes only. Somebody who is signed in elsewhere can make one
         too: in Settings, “Link for another browser”.
       </p>
+    </div>
+  );
+}
+
+/** The short way in, for who has made a passkey; where there can be none, why. */
+function PasskeySignIn({ onSignedIn }: { readonly onSignedIn: (key: string) => void }) {
+  const signIn = usePasskeySignIn();
+  const obstacle = obstacleHere();
+  if (obstacle !== null) {
+    return (
+      <p className="text-sm text-ink-faint">
+        To sign in with a passkey,{" "}
+        {obstacle.elsewhere === null ? (
+          "open this page at another address."
+        ) : (
+          <a href={obstacle.elsewhere} className="text-accent underline">
+            open this page on localhost
+          </a>
+        )}
+        {obstacle.elsewhere === null ? " " : ". "}
+        {obstacle.words}
+      </p>
+    );
+  }
+  return (
+    <div className="flex flex-col gap-3">
+      <Button
+        variant="primary"
+        size="lg"
+        icon={Fingerprint}
+        busy={signIn.isPending}
+        onClick={() => signIn.mutate(undefined, { onSuccess: ({ key }) => onSignedIn(key) })}
+      >
+        Sign in with a passkey
+      </Button>
+      {signIn.error !== null && <ErrorNotice error={passkeyProblem(signIn.error)} />}
     </div>
   );
 }

@@ -3,13 +3,12 @@ import { useState } from "react";
 import type { CreatedToken, Token } from "../../src/wire/access.ts";
 import { useRevokeToken, useTokens } from "../api/access.ts";
 import { Button } from "../ui/button.tsx";
-import { CopyField } from "../ui/copy-field.tsx";
+import { CopyField } from "../ui/copy-button.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page, Rows } from "../ui/page.tsx";
-import { RecordRow } from "../ui/record-row.tsx";
-import { RelativeTime } from "../ui/relative-time.tsx";
-import { shortDate } from "../ui/time.ts";
+import { Page } from "../ui/page.tsx";
+import { RecordRow, Rows } from "../ui/rows.tsx";
+import { RelativeTime, shortDate } from "../ui/time.tsx";
 import { CreateTokenDialog } from "./create-token-dialog.tsx";
 import { ScopeBadges } from "./scope-list.tsx";
 

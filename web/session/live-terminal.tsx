@@ -1,15 +1,15 @@
+import { ChevronDown, ChevronUp, X } from "lucide-react";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 import type { TerminalMode } from "../../src/wire/terminal.ts";
 import { usePreferences } from "../app/preferences.ts";
+import { IconButton } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
-import type { ConnectionState } from "./connection-state.ts";
+import { useNarrow } from "../ui/page.tsx";
 import { KeyRow } from "./key-row.tsx";
 import { TerminalBar } from "./terminal-bar.tsx";
-import { TerminalFind } from "./terminal-find.tsx";
 import { TerminalNotice } from "./terminal-notice.tsx";
+import type { ConnectionState } from "./terminal-protocol.ts";
 import { openTerminalSession, type TerminalSession } from "./terminal-session.ts";
-import { useNarrow } from "./use-narrow.ts";
-import { useScreenReader } from "./use-screen-reader.ts";
 
 /** How long it stays said that typing went nowhere. */
 const refusedMs = 3_000;
@@ -47,8 +47,7 @@ export function LiveTerminal({
   const [finding, setFinding] = useState(false);
   const [refused, setRefused] = useState(0);
   const narrow = useNarrow();
-  const { terminalFontPx } = usePreferences();
-  const [screenReader] = useScreenReader();
+  const { terminalFontPx, terminalScreenReader: screenReader } = usePreferences();
   const look = { fontPx: terminalFontPx, screenReader };
 
   const holdCtrl = (held: boolean): void => {
@@ -162,4 +161,47 @@ function leave(element: HTMLElement): void {
   const next =
     document.querySelector<HTMLElement>("[data-after-terminal]") ?? pane?.querySelector<HTMLElement>("button") ?? null;
   next?.focus();
+}
+
+/** The search within a terminal. */
+function TerminalFind({
+  matches,
+  onFind,
+  onClose,
+}: {
+  readonly matches: { readonly index: number; readonly count: number };
+  readonly onFind: (text: string, direction: "next" | "previous") => void;
+  readonly onClose: () => void;
+}) {
+  const [text, setText] = useState("");
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
+  const found = text === "" ? "" : matches.count === 0 ? "None" : `${matches.index} of ${matches.count}`;
+  return (
+    <search className="absolute top-2 right-4 z-10 flex items-center gap-1 rounded-lg border border-line bg-raised p-1 pl-2 shadow-float">
+      <input
+        ref={input}
+        type="text"
+        aria-label="Search in the terminal"
+        placeholder="Search"
+        autoComplete="off"
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          onFind(event.target.value, "next");
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") onClose();
+          if (event.key === "Enter") onFind(text, event.shiftKey ? "previous" : "next");
+        }}
+        className="h-7 w-36 rounded border border-line bg-panel px-2 text-xs"
+      />
+      <span role="status" className="w-16 text-center text-2xs text-ink-faint">
+        {found}
+      </span>
+      <IconButton label="Previous match" icon={ChevronUp} onClick={() => onFind(text, "previous")} />
+      <IconButton label="Next match" icon={ChevronDown} onClick={() => onFind(text, "next")} />
+      <IconButton label="Close the search" icon={X} onClick={onClose} />
+    </search>
+  );
 }

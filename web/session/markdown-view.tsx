@@ -1,10 +1,10 @@
 import { Image } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
+import { webAddress } from "../ui/untrusted.tsx";
 import { withoutAnsi } from "./ansi.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { type MarkdownNode, readMarkdown } from "./markdown.ts";
 import { Scrollable } from "./scrollable.tsx";
-import { webAddress } from "./web-address.ts";
 
 /** The text of an agent, as markdown. Untrusted: it becomes elements of ours, never HTML of its own. */
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {

@@ -1,5 +1,5 @@
 import createMarkdown, { type MarkdownIt, type Token } from "markdown-it";
-import { webAddress } from "./web-address.ts";
+import { webAddress } from "../ui/untrusted.tsx";
 
 /** A part of a text, and what is within it. */
 export interface MarkdownNode {

@@ -5,7 +5,7 @@ import { usePreferences } from "../app/preferences.ts";
 import { IconButton } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
-import { exactTime } from "../ui/time.ts";
+import { exactTime } from "../ui/time.tsx";
 import { type CastLine, readCast } from "./asciicast.ts";
 import { type CastPlayer, createCastPlayer, type PlaybackState } from "./cast-player.ts";
 import type { PlaybackWish } from "./playback-tab.tsx";

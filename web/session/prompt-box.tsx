@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { SendHorizontal } from "lucide-react";
-import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
+import { CircleHelp, SendHorizontal } from "lucide-react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { askOutputSchema, type OnDraft, type SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
 import { ApiError } from "../api/api-error.ts";
@@ -8,13 +8,11 @@ import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { useAct } from "../api/query.ts";
 import { Button } from "../ui/button.tsx";
-import { ErrorNotice } from "../ui/notice.tsx";
+import { Form } from "../ui/field.tsx";
+import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { agentName } from "../ui/session-state.ts";
-import { DraftQuestion } from "./draft-question.tsx";
-import { Form } from "./form.tsx";
-import { idempotencyKey } from "./idempotency-key.ts";
-import { draftOf, keepDraft } from "./prompt-draft.ts";
-import { behindDraftWords, counted, deliveryWords } from "./session-words.ts";
+import { draftOf, idempotencyKey, keepDraft } from "./drafts.ts";
+import { behindDraftWords, counted, deliveryWords, draftQuestion } from "./session-words.ts";
 import { takeSummary } from "./use-session.ts";
 
 /** How a prompt is sent; left out, what needs a choice is refused. */
@@ -214,4 +212,46 @@ function useGrowing(text: string) {
     element.style.height = text === "" ? "" : `${element.scrollHeight}px`;
   }, [text]);
   return box;
+}
+
+/** Asks what to do with text that was typed in the terminal and would be sent with a prompt. */
+function DraftQuestion({
+  draft,
+  onChoose,
+  onCancel,
+}: {
+  readonly draft: string;
+  readonly onChoose: (onDraft: OnDraft) => void;
+  readonly onCancel: () => void;
+}) {
+  const group = useRef<HTMLDivElement>(null);
+  // The group and none of its buttons: a second Enter in the prompt box chooses nothing.
+  useEffect(() => group.current?.focus(), []);
+  useEffect(() => {
+    const element = group.current;
+    const onKeyDown = ({ key }: globalThis.KeyboardEvent): void => {
+      if (key === "Escape") onCancel();
+    };
+    element?.addEventListener("keydown", onKeyDown);
+    return () => element?.removeEventListener("keydown", onKeyDown);
+  }, [onCancel]);
+  const question = draftQuestion(draft);
+  return (
+    <div ref={group} role="alertdialog" aria-label={question} tabIndex={-1} className="mb-2 rounded-lg">
+      <Notice tone="lamp" icon={CircleHelp}>
+        <p className="wrap-anywhere">{question}</p>
+        <div className="mt-2 flex flex-wrap gap-2">
+          <Button size="sm" onClick={() => onChoose("clear")}>
+            Clear and send
+          </Button>
+          <Button size="sm" onClick={() => onChoose("append")}>
+            Send both
+          </Button>
+          <Button size="sm" variant="ghost" onClick={onCancel}>
+            Cancel
+          </Button>
+        </div>
+      </Notice>
+    </div>
+  );
 }

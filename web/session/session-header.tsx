@@ -10,12 +10,11 @@ import {
 import { callApi, callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { queryKeys, useAct } from "../api/query.ts";
+import { Lamp } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { Lamp } from "../ui/lamp.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
-import { RelativeTime } from "../ui/relative-time.tsx";
 import {
   agentName,
   isLive,
@@ -25,10 +24,11 @@ import {
   sessionTitle,
   shortPath,
 } from "../ui/session-state.ts";
+import { RelativeTime } from "../ui/time.tsx";
 import { CloseDialog } from "./close-dialog.tsx";
 
 const SessionMemoryDialog = lazy(async () => ({
-  default: (await import("../memory/session-memory-dialog.tsx")).SessionMemoryDialog,
+  default: (await import("../memory/session-memory.tsx")).SessionMemoryDialog,
 }));
 
 /** What the header's buttons do. */

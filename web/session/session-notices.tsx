@@ -7,8 +7,8 @@ import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { queryKeys, useAct } from "../api/query.ts";
 import { Button, IconButton } from "../ui/button.tsx";
-import { ClaimedName } from "../ui/claimed-name.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
+import { ClaimedName } from "../ui/untrusted.tsx";
 import { closedWords, counted } from "./session-words.ts";
 
 /** What one should know of the session beside its turns: trouble, what closing did, work that was rescued, where it goes on. */

@@ -1,10 +1,9 @@
 import { AArrowDown, AArrowUp, Accessibility, Eye, Maximize2, Search } from "lucide-react";
 import { changePreferences, terminalFontRange, usePreferences } from "../app/preferences.ts";
+import { Lamp } from "../ui/badge.tsx";
 import { IconButton } from "../ui/button.tsx";
-import { Lamp } from "../ui/lamp.tsx";
 import type { LampTone } from "../ui/session-state.ts";
-import type { ConnectionState } from "./connection-state.ts";
-import { useScreenReader } from "./use-screen-reader.ts";
+import type { ConnectionState } from "./terminal-protocol.ts";
 
 /** How the terminal stands, who looks on, and what can be done with the view of it. */
 export function TerminalBar({
@@ -18,8 +17,7 @@ export function TerminalBar({
   readonly onFind: () => void;
   readonly onTakeSize: () => void;
 }) {
-  const { terminalFontPx } = usePreferences();
-  const [screenReader, setScreenReader] = useScreenReader();
+  const { terminalFontPx, terminalScreenReader: screenReader } = usePreferences();
   const { tone, words } = standing(state);
   const viewers = state.kind === "live" ? state.viewers : null;
   const others = viewers === null ? 0 : viewers.drivers + viewers.observers - 1;
@@ -54,7 +52,7 @@ export function TerminalBar({
           icon={Accessibility}
           aria-pressed={screenReader}
           className={screenReader ? "bg-accent-soft text-accent" : "max-sm:hidden"}
-          onClick={() => setScreenReader(!screenReader)}
+          onClick={() => changePreferences({ terminalScreenReader: !screenReader })}
         />
       </div>
     </div>

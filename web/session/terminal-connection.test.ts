@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { frame, hello, startWireServer, type WireServer } from "../../test/support/wire-server.ts";
-import type { ConnectionState, TicketAnswer } from "./connection-state.ts";
 import {
   createTerminalConnection,
   type TerminalConnection,
   type TerminalConnectionOptions,
 } from "./terminal-connection.ts";
+import type { ConnectionState, TicketAnswer } from "./terminal-protocol.ts";
 
 /** What a viewer shows, as bytes. */
 interface Shown {

@@ -7,16 +7,19 @@ import {
   terminalCloseCodes,
   terminalProtocol,
 } from "../../src/wire/terminal.ts";
-import { type Backoff, createBackoff } from "./backoff.ts";
+import type { TerminalFeed, TerminalSize } from "./terminal-feed.ts";
 import {
   type ConnectionState,
+  connectionQuery,
+  createBackoff,
+  inputParts,
+  type Position,
+  parseServerFrame,
   reasonOfClose,
   type StopReason,
   stopOfClose,
   type TicketAnswer,
-} from "./connection-state.ts";
-import type { TerminalFeed, TerminalSize } from "./terminal-feed.ts";
-import { connectionQuery, inputParts, type Position, parseServerFrame } from "./terminal-frames.ts";
+} from "./terminal-protocol.ts";
 
 export interface TerminalConnectionOptions {
   /** The address of `/api/coding/coding_xterm_session`, `ws:` or `wss:`, without a query. */
@@ -69,7 +72,7 @@ interface Attempt {
 
 export function createTerminalConnection(options: TerminalConnectionOptions): TerminalConnection {
   const { feed, onState } = options;
-  const backoff: Backoff = createBackoff(options.backoff ?? defaultBackoff);
+  const backoff = createBackoff(options.backoff ?? defaultBackoff);
   let { mode, size } = options;
   let state: ConnectionState = { kind: "connecting", again: false };
   /** The attempt whose socket carries what is typed. */

@@ -1,8 +1,7 @@
 import headlessModule from "@xterm/headless";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { createTerminalFeed, type TerminalFeed } from "./terminal-feed.ts";
-import { incompleteCharacterBytes } from "./utf8.ts";
+import { createTerminalFeed, incompleteCharacterBytes, type TerminalFeed } from "./terminal-feed.ts";
 
 const terminals: InstanceType<typeof headlessModule.Terminal>[] = [];
 

@@ -1,4 +1,4 @@
-import { webAddress } from "./web-address.ts";
+import { webAddress } from "../ui/untrusted.tsx";
 
 /** As much of xterm's buffer as is read here. */
 interface ReadBuffer {

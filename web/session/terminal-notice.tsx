@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { Link } from "react-router";
 import { useConnected } from "../api/live-events.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
-import type { ConnectionState } from "./connection-state.ts";
+import type { ConnectionState } from "./terminal-protocol.ts";
 
 /** Over the terminal's upper end, where the oldest lines are: what is wrong with the connection, and what went nowhere. */
 export function TerminalNotice({

@@ -1,7 +1,7 @@
 import { lazy, Suspense, useState } from "react";
 import type { TerminalMode } from "../../src/wire/terminal.ts";
 import { classNames } from "../ui/class-names.ts";
-import type { ConnectionState } from "./connection-state.ts";
+import type { ConnectionState } from "./terminal-protocol.ts";
 
 const LiveTerminal = lazy(async () => ({ default: (await import("./live-terminal.tsx")).LiveTerminal }));
 

@@ -1,10 +1,9 @@
 import { type TerminalMode, terminalTicketSchema } from "../../src/wire/terminal.ts";
 import { ApiError, messageOf } from "../api/api-error.ts";
 import { callApi } from "../api/client.ts";
-import type { ConnectionState, StopReason, TicketAnswer } from "./connection-state.ts";
 import { createTerminalConnection } from "./terminal-connection.ts";
 import { linksIn } from "./terminal-links.ts";
-import { controlCharacter, pastedText } from "./terminal-paste.ts";
+import type { ConnectionState, StopReason, TicketAnswer } from "./terminal-protocol.ts";
 import { createTerminalScreen, type TerminalLook } from "./terminal-screen.ts";
 
 /** A session's terminal in the page: what is shown, the way to it, and what is typed. */
@@ -268,4 +267,21 @@ async function requestTicket(sessionId: string, mode: TerminalMode | undefined):
     const reason = away ? "The gateway cannot be reached." : messageOf(error);
     return why === undefined ? { kind: "retry", reason } : { kind: "stop", why, reason };
   }
+}
+
+/**
+ * A pasted text as a terminal may get it: without control characters but tab and newline, so that it can neither end the paste by itself
+ * nor press keys.
+ */
+function pastedText(text: string): string {
+  return text.replaceAll("\r\n", "\n").replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, "");
+}
+
+/** What Ctrl makes of a character; null of one that has no such meaning. */
+function controlCharacter(character: string): string | null {
+  if (character.length !== 1) return null;
+  const upper = character.toUpperCase();
+  if (/[@A-Z[\\\]^_]/.test(upper)) return String.fromCharCode(upper.charCodeAt(0) & 0x1f);
+  if (character === " ") return "\0";
+  return character === "?" ? "\x7f" : null;
 }

@@ -1,10 +1,9 @@
 import { Check, ChevronRight, CircleX, LoaderCircle, Minus } from "lucide-react";
-import { Fragment, useState } from "react";
+import { Fragment, useMemo, useState } from "react";
 import type { Block } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { withoutAnsi } from "./ansi.ts";
-import { AnsiText } from "./ansi-text.tsx";
+import { type AnsiStyle, plainStyle, readAnsi, withoutAnsi } from "./ansi.ts";
 import { Code } from "./code-block.tsx";
 import { DiffCount, DiffView } from "./diff-view.tsx";
 import { countOfDiff } from "./line-diff.ts";
@@ -134,4 +133,56 @@ function Outcome({ result, running }: { readonly result: Call["result"]; readonl
   }
   if (result.ok) return <Check role="img" aria-label="Done" className="size-3.5 shrink-0 text-accent" />;
   return <CircleX role="img" aria-label="Failed" className="size-3.5 shrink-0 text-danger" />;
+}
+
+/** Black and white are the text's own colour: one of them cannot be read on any ground. */
+const colours = [
+  "",
+  "text-danger",
+  "text-diff-added",
+  "text-lamp",
+  "text-code-name",
+  "text-code-keyword",
+  "text-code-title",
+  "",
+] as const;
+const grounds = [
+  "bg-line",
+  "bg-danger-soft",
+  "bg-diff-added-soft",
+  "bg-lamp-soft",
+  "bg-line",
+  "bg-line",
+  "bg-accent-soft",
+  "bg-line",
+] as const;
+
+/** An output of a program with its colours. */
+function AnsiText({ text }: { readonly text: string }) {
+  const pieces = useMemo(() => readAnsi(text), [text]);
+  return (
+    <code>
+      {pieces.map(({ text: part, style }, index) =>
+        style === plainStyle ? (
+          part
+        ) : (
+          // The pieces of a text have no identity but their place.
+          <span key={index} className={classOf(style)}>
+            {part}
+          </span>
+        ),
+      )}
+    </code>
+  );
+}
+
+function classOf({ colour, background, bold, dim, italic, underline, struck }: AnsiStyle): string {
+  return classNames(
+    colour === null ? dim && "text-ink-faint" : colours[colour],
+    background !== null && grounds[background],
+    bold && "font-semibold",
+    italic && "italic",
+    underline && "underline",
+    struck && "line-through",
+  );
 }

@@ -1,6 +1,5 @@
 import { countOfDiff, type DiffLine, diffOfPatch, diffOfTexts, filesOfApplyPatch } from "./line-diff.ts";
-
-import { questionsOf } from "./questions.ts";
+import { questionsOf } from "./question-form.tsx";
 
 /** A file that a tool call changes. */
 export interface FileEdit {

@@ -3,7 +3,7 @@ import { memo, useState } from "react";
 import type { Block, Turn, TurnImage, Usage } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { exactTime, timeWords } from "../ui/time.ts";
+import { exactTime, timeWords } from "../ui/time.tsx";
 import { Markdown } from "./markdown-view.tsx";
 import { tokenWords } from "./session-words.ts";
 import { ToolCall } from "./tool-call.tsx";

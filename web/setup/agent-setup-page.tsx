@@ -2,15 +2,12 @@ import { useEffect, useEffectEvent } from "react";
 import { Link, useParams } from "react-router";
 import type { AgentSetup } from "../../src/wire/agent-setup.ts";
 import { leaveSetupJob, useAgentSetups } from "../api/agents.ts";
-import { BackLink } from "../ui/back-link.tsx";
 import { buttonClass } from "../ui/button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { Page } from "../ui/page.tsx";
+import { BackLink, Page } from "../ui/page.tsx";
 import { agentName } from "../ui/session-state.ts";
-import { DefaultStep } from "./default-step.tsx";
-import { LoginStep } from "./login-step.tsx";
-import { ProgramStep } from "./program-step.tsx";
 import { isReady } from "./setup-words.ts";
+import { DefaultStep, LoginStep, ProgramStep } from "./steps.tsx";
 
 /** Makes of a program a configured agent: the program, its log-in, and whether it is the default. The same as `postern coding setup`. */
 export function AgentSetupPage() {

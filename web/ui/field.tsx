@@ -1,4 +1,5 @@
-import { type ComponentProps, type ReactNode, useId } from "react";
+import { Search } from "lucide-react";
+import { type ComponentProps, type ReactNode, useEffect, useId, useState } from "react";
 import { classNames } from "./class-names.ts";
 
 const control =
@@ -134,4 +135,59 @@ export function CheckField({
       </div>
     </div>
   );
+}
+
+/** A form that stays on its page. */
+export function Form({ onSubmit, children }: { readonly onSubmit: () => void; readonly children: ReactNode }) {
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+    </form>
+  );
+}
+
+/** What is searched for, named by `label` without showing it beside. Escape leaves it once it is empty. */
+export function SearchField({
+  label,
+  typed,
+  onTyped,
+  ...rest
+}: Pick<ComponentProps<"input">, "ref" | "maxLength"> & {
+  readonly label: string;
+  readonly typed: string;
+  readonly onTyped: (text: string) => void;
+}) {
+  return (
+    <div className="relative">
+      <Search aria-hidden className="pointer-events-none absolute top-2.5 left-3 size-4 text-ink-faint" />
+      <input
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        autoComplete="off"
+        {...rest}
+        value={typed}
+        onChange={(event) => onTyped(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape" && typed === "") event.currentTarget.blur();
+        }}
+        className="h-9 w-full rounded-lg border border-line-strong bg-raised pr-3 pl-9 placeholder:text-ink-faint"
+      />
+    </div>
+  );
+}
+
+/** `value`, once it has stayed the same for a while. */
+export function useSettled(value: string, delayMs: number): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), delayMs);
+    return () => clearTimeout(timer);
+  }, [value, delayMs]);
+  return settled;
 }

@@ -1,5 +1,6 @@
-import { type ReactNode, useEffect } from "react";
-import { classNames } from "./class-names.ts";
+import { ArrowLeft } from "lucide-react";
+import { type ReactNode, useEffect, useSyncExternalStore } from "react";
+import { Link } from "react-router";
 
 /** A page's frame: a heading, what can be done, and its content in a column that reads well. */
 export function Page({
@@ -65,27 +66,6 @@ export function Section({
   );
 }
 
-/** A list of rows with hairlines between them. */
-export function Rows({
-  children,
-  label,
-  bare = false,
-}: {
-  readonly children: ReactNode;
-  readonly label: string;
-  /** Without a frame: it is part of a longer list that has one. */
-  readonly bare?: boolean;
-}) {
-  return (
-    <ul
-      aria-label={label}
-      className={classNames("divide-y divide-line", !bare && "overflow-hidden rounded-xl border border-line bg-panel")}
-    >
-      {children}
-    </ul>
-  );
-}
-
 const titleEvent = new EventTarget();
 let currentTitle = "";
 
@@ -104,4 +84,33 @@ export function pageTitle(): string {
 export function onPageTitle(listener: () => void): () => void {
   titleEvent.addEventListener("change", listener);
   return () => titleEvent.removeEventListener("change", listener);
+}
+
+/** Below it there is room for one thing beside another no more. */
+const query = "(max-width: 767px)";
+
+/** Whether the page is as narrow as a phone's. */
+export function useNarrow(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const media = window.matchMedia(query);
+      media.addEventListener("change", listener);
+      return () => media.removeEventListener("change", listener);
+    },
+    () => window.matchMedia(query).matches,
+  );
+}
+
+/** From a page to the list that it belongs to. */
+export function BackLink({ to, label }: { readonly to: string; readonly label: string }) {
+  return (
+    <p className="mb-2 text-xs">
+      <Link
+        to={to}
+        className="inline-flex items-center gap-1 rounded text-ink-soft hover:text-ink hover:underline pointer-coarse:min-h-8"
+      >
+        <ArrowLeft aria-hidden className="size-3.5" /> {label}
+      </Link>
+    </p>
+  );
 }

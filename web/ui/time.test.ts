@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, exactTime, timeWords } from "./time.ts";
+import { ago, exactTime, timeWords } from "./time.tsx";
 
 const now = Date.parse("2026-06-15T12:00:00Z");
 

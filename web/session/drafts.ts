@@ -39,3 +39,32 @@ function draftNames(storage: DraftStorage): readonly string[] {
   const at = (name: string): number => Number.parseInt(storage.getItem(name) ?? "", 10) || 0;
   return names.filter((name) => name.startsWith(prefix)).toSorted((a, b) => at(b) - at(a));
 }
+
+/** A note that is being written. */
+export interface NoteDraft {
+  readonly title: string;
+  readonly content: string;
+}
+
+/** Of each account its own: several may use one browser. */
+function nameOf(accountId: string): string {
+  return `note.${accountId}`;
+}
+
+/** What an account wrote and neither kept nor threw away. */
+export function noteDraftOf(storage: DraftStorage, accountId: string): NoteDraft {
+  const kept = draftOf(storage, nameOf(accountId));
+  const end = kept.indexOf("\n");
+  return end === -1 ? { title: "", content: "" } : { title: kept.slice(0, end), content: kept.slice(end + 1) };
+}
+
+/** Keeps a draft until it is empty. A title is one line. */
+export function keepNoteDraft(storage: DraftStorage, accountId: string, { title, content }: NoteDraft): void {
+  keepDraft(storage, nameOf(accountId), title === "" && content === "" ? "" : `${title}\n${content}`);
+}
+
+/** A key that no other prompt has. `crypto.randomUUID` is missing on a plain-http address of another machine. */
+export function idempotencyKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

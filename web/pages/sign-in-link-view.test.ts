@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback } from "./sign-in-link-view.tsx";
 
 test.each([
   ["http://localhost:7177/sign-in#x", true],

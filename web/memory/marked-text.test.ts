@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { markedPieces } from "./marked-words.ts";
+import { markedPieces } from "./marked-text.tsx";
 
 function marked(text: string, query: string): readonly string[] {
   return markedPieces(text, query).flatMap((piece) => (piece.marked ? [piece.text] : []));

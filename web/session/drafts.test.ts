@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type DraftStorage, draftOf, keepDraft } from "./prompt-draft.ts";
+import { type DraftStorage, draftOf, keepDraft, keepNoteDraft, noteDraftOf } from "./drafts.ts";
 
 function storage(capacity = Number.POSITIVE_INFINITY): DraftStorage & { readonly entries: Map<string, string> } {
   const entries = new Map<string, string>();
@@ -50,4 +50,21 @@ describe("a draft", () => {
     expect(draftOf(store, "a")).toBe("");
     keepDraft(storage(), "a", "x".repeat(200_000));
   });
+});
+
+it("a note that is being written is kept for its account alone, until it is empty", () => {
+  const kept = storage();
+  const nothing = { title: "", content: "" };
+  expect(noteDraftOf(kept, "ana")).toEqual(nothing);
+  for (const draft of [
+    { title: "A title", content: "two\nlines\n" },
+    { title: "", content: "\nwithout a title" },
+    { title: "a title alone", content: "" },
+  ]) {
+    keepNoteDraft(kept, "ana", draft);
+    expect(noteDraftOf(kept, "ana")).toEqual(draft);
+    expect(noteDraftOf(kept, "ben")).toEqual(nothing);
+  }
+  keepNoteDraft(kept, "ana", nothing);
+  expect(kept.length).toBe(0);
 });

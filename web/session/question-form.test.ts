@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answersOf, chosen, noChoice, planOf, questionsOf } from "./questions.ts";
+import { answersOf, chosen, noChoice, planOf, questionsOf } from "./question-form.tsx";
 
 const input = {
   questions: [

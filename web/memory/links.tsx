@@ -12,11 +12,13 @@ import {
   SquareTerminal,
   Wrench,
 } from "lucide-react";
+import type { ReactNode } from "react";
 import { Link } from "react-router";
 import type { EntityType, LogEntity } from "../../src/wire/logs.ts";
-import { plainName } from "../ui/claimed-name.tsx";
+import { useMay } from "../api/me.ts";
 import { classNames } from "../ui/class-names.ts";
-import { entityName, isCode, typeWords } from "./fact-words.ts";
+import { plainName } from "../ui/untrusted.tsx";
+import { entityName, isCode, typeWords } from "./facts.ts";
 
 const icons: Readonly<Record<EntityType, LucideIcon>> = {
   Session: MessagesSquare,
@@ -74,6 +76,27 @@ export function EntityLink({
       <bdi className={classNames("min-w-0", whole ? "break-words" : "truncate", isCode(type) && "font-mono text-xs")}>
         {whole && type !== "Session" ? plainName(key) : entityName(entity, titles)}
       </bdi>
+    </Link>
+  );
+}
+
+/** The way to a session, for who may read sessions; for others its words alone. */
+export function SessionLink({
+  sessionId,
+  label,
+  className = "text-accent underline underline-offset-2",
+  children,
+}: {
+  readonly sessionId: string;
+  /** Says more than the words do, where they stand in a list. */
+  readonly label?: string;
+  readonly className?: string;
+  readonly children: ReactNode;
+}) {
+  if (!useMay("coding:read")) return <span>{children}</span>;
+  return (
+    <Link to={`/sessions/${encodeURIComponent(sessionId)}`} aria-label={label} className={className}>
+      {children}
     </Link>
   );
 }

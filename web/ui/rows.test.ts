@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { byDay } from "./days.ts";
+import { byDay, dayWords } from "./rows.tsx";
 
 test("things stand under their days, in the order in which they come", () => {
   const now = new Date();
@@ -11,4 +11,11 @@ test("things stand under their days, in the order in which they come", () => {
     ["Yesterday", 1],
     [expect.stringMatching(/\d{4}/), 1],
   ]);
+});
+
+test("days have names while they are near, also across a change of the clock", () => {
+  const now = new Date(2026, 2, 29, 12).getTime();
+  expect(dayWords(new Date(2026, 2, 29, 0, 1).toISOString(), now)).toBe("Today");
+  expect(dayWords(new Date(2026, 2, 28, 23, 59).toISOString(), now)).toBe("Yesterday");
+  expect(dayWords(new Date(2026, 2, 1).toISOString(), now)).toMatch(/2026/);
 });

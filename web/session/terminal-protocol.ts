@@ -1,0 +1,129 @@
+import { type ServerFrame, serverFrameSchema, type TerminalMode, terminalCloseCodes } from "../../src/wire/terminal.ts";
+import type { TerminalSize } from "./terminal-feed.ts";
+
+/** Who looks on, and whether the terminal has this viewer's size. */
+export interface Viewers {
+  readonly drivers: number;
+  readonly observers: number;
+  readonly sizer: boolean;
+}
+
+/** Why a connection is given up. */
+export type StopReason =
+  | "not_signed_in"
+  | "not_allowed"
+  | "no_such_session"
+  | "busy_elsewhere"
+  | "bad_request"
+  | "closed";
+
+/** How a connection stands. After `ended` and `stopped` nothing connects by itself any more. */
+export type ConnectionState =
+  | { readonly kind: "connecting"; readonly again: boolean }
+  | { readonly kind: "live"; readonly mode: TerminalMode; readonly viewers: Viewers | null }
+  | { readonly kind: "waiting"; readonly reason: string; readonly retryAt: number }
+  | { readonly kind: "ended"; readonly exitCode: number | null; readonly signal: string | null }
+  | { readonly kind: "stopped"; readonly why: StopReason; readonly reason: string };
+
+/** What asking for a ticket came to. `retry` is for what passes by itself: no network, a gateway that restarts. */
+export type TicketAnswer =
+  | { readonly kind: "ticket"; readonly ticket: string }
+  | { readonly kind: "retry"; readonly reason: string }
+  | { readonly kind: "stop"; readonly why: StopReason; readonly reason: string };
+
+const stops: Readonly<Record<number, StopReason>> = {
+  [terminalCloseCodes.badRequest]: "bad_request",
+  [terminalCloseCodes.notSignedIn]: "not_signed_in",
+  [terminalCloseCodes.notAllowed]: "not_allowed",
+  [terminalCloseCodes.noSuchSession]: "no_such_session",
+  [terminalCloseCodes.busyElsewhere]: "busy_elsewhere",
+};
+
+/** Why nobody should connect again after this close; null when it passes. Of 1000, see the exit frame. */
+export function stopOfClose(code: number): StopReason | null {
+  return stops[code] ?? (code >= 4400 && code < 4500 ? "closed" : null);
+}
+
+/** In words, why a connection that will be tried again was lost. */
+export function reasonOfClose(code: number, reason: string): string {
+  if (code === terminalCloseCodes.restarting) return "The gateway is restarting.";
+  if (code === terminalCloseCodes.tooMany) return reason === "" ? "Too many viewers are connected." : reason;
+  return "The connection was lost.";
+}
+
+/** Characters of input in one frame. */
+const inputFrameLength = 16 * 1024;
+
+/** A text frame of the gateway; null for one of a later version. */
+export function parseServerFrame(text: string): ServerFrame | null {
+  try {
+    return serverFrameSchema.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    return null; // no JSON: nothing that this protocol knows
+  }
+}
+
+/** What was typed or pasted, in frames; never cut between the halves of a character. */
+export function inputParts(text: string): readonly string[] {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(text.length, at + inputFrameLength);
+    const last = text.charCodeAt(end - 1);
+    if (end < text.length && last >= 0xd800 && last < 0xdc00) end -= 1;
+    parts.push(text.slice(at, end));
+    at = end;
+  }
+  return parts;
+}
+
+/** Where the viewer is in the terminal's output; without an offset it has to begin with a screen. Null before the first hello. */
+export interface Position {
+  readonly terminalId: string;
+  readonly offset: number | null;
+}
+
+/** What the socket's address says of the viewer. */
+export function connectionQuery(viewer: {
+  readonly sessionId: string;
+  readonly ticket: string;
+  readonly mode: TerminalMode | undefined;
+  readonly size: TerminalSize | null;
+  readonly position: Position | null;
+}): string {
+  const { sessionId, ticket, mode, size, position } = viewer;
+  const query = new URLSearchParams({ session_id: sessionId, ticket });
+  if (mode !== undefined) query.set("mode", mode);
+  if (size !== null) {
+    query.set("cols", String(size.cols));
+    query.set("rows", String(size.rows));
+  }
+  if (position !== null) {
+    query.set("terminal", position.terminalId); // it finds back by itself: an agent that has ended is not started by it
+    if (position.offset !== null) query.set("from", String(position.offset));
+  }
+  return query.toString();
+}
+
+/** A connection that held for less is no success: a gateway that takes and drops it is not called faster and faster. */
+const stableMs = 3_000;
+
+/** Doubling pauses with jitter: between half of a pause and all of it, so that many pages do not come back at one moment. */
+export function createBackoff({ firstMs, longestMs }: { readonly firstMs: number; readonly longestMs: number }) {
+  let failures = 0;
+  let succeededAt: number | null = null;
+  return {
+    /** How long to pause before the next attempt, in milliseconds. `patiently` begins at half of the longest. */
+    next(patiently = false): number {
+      if (succeededAt !== null && Date.now() - succeededAt >= stableMs) failures = 0;
+      succeededAt = null;
+      const pauseMs = Math.min(longestMs, firstMs * 2 ** Math.min(failures, 30));
+      failures += 1;
+      const leastMs = patiently ? Math.max(pauseMs, longestMs / 2) : pauseMs;
+      return Math.round(leastMs * (0.5 + Math.random() / 2));
+    },
+    /** The next pause is the first again, unless the connection fails within {@link stableMs}. */
+    succeeded(): void {
+      succeededAt = Date.now();
+    },
+  };
+}

@@ -1,0 +1,219 @@
+import { Check, Circle, CircleDashed, Download, Minus } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import type { AgentSetup } from "../../src/wire/agent-setup.ts";
+import { useConfigureAgent, useStartSetupJob } from "../api/agents.ts";
+import { Button } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { TextField } from "../ui/field.tsx";
+import { ErrorNotice, Notice } from "../ui/notice.tsx";
+import { agentName } from "../ui/session-state.ts";
+import { SetupJobPane } from "./setup-job-pane.tsx";
+import { loginLabel, loginStepState, loginWords, programState, type StepState, setupJobOf } from "./setup-words.ts";
+
+const looks = {
+  done: { icon: Check, words: "done", className: "bg-accent-soft text-accent" },
+  skipped: { icon: Minus, words: "not needed", className: "bg-well text-ink-soft" },
+  open: { icon: Circle, words: "to be done", className: "bg-lamp-soft text-lamp" },
+  later: { icon: CircleDashed, words: "later", className: "bg-well text-ink-faint" },
+} as const;
+
+/** One step of set-up: how far it is, in a sign and in words, and what can be done. */
+export function Step({
+  title,
+  state,
+  children,
+}: {
+  readonly title: string;
+  readonly state: StepState;
+  readonly children: ReactNode;
+}) {
+  const { icon: Icon, words, className } = looks[state];
+  return (
+    <li className="flex gap-3 px-4 py-4">
+      <span className={classNames("mt-0.5 flex size-5 shrink-0 items-center justify-center rounded-full", className)}>
+        <Icon aria-hidden className="size-3" />
+      </span>
+      <div className="flex min-w-0 flex-1 flex-col gap-3 text-sm">
+        <h2 className="font-semibold">
+          {title}
+          <span className="sr-only">, {words}</span>
+        </h2>
+        {children}
+      </div>
+    </li>
+  );
+}
+
+/** Where the agent's program is; one that is missing is installed, or looked for elsewhere. */
+export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; readonly onEnded: () => void }) {
+  const { name, binary, version, isConfigured, installCommand } = agent;
+  const configure = useConfigureAgent();
+  const install = useStartSetupJob();
+  const [choosing, setChoosing] = useState(false);
+  const errand = setupJobOf(agent, "install");
+  const running = errand !== undefined && errand.state !== "ended";
+  const failure = configure.error ?? install.error;
+  return (
+    <Step title="Program" state={programState(agent)}>
+      {binary === null ? (
+        <p className="text-ink-soft">
+          {isConfigured ? "Its program is not there any more." : "It was not found on the gateway's PATH."}
+        </p>
+      ) : (
+        <p className="min-w-0">
+          <code className="text-xs break-all">{binary}</code>{" "}
+          <span className="text-ink-faint">{version === null ? "tells no version" : version}</span>
+        </p>
+      )}
+      {errand !== undefined && (running || binary === null) && (
+        <>
+          <SetupJobPane name={name} errand={errand} onEnded={onEnded} />
+          {errand.state === "ended" && errand.exitCode === 0 && (
+            <Notice tone="lamp">
+              npm has installed it where the gateway's PATH does not look. <code>npm prefix --global</code> says where:
+              name the program in its <code>bin</code> below.
+            </Notice>
+          )}
+        </>
+      )}
+      {failure !== null && <ErrorNotice error={failure} />}
+      {!running && (
+        <div className="flex flex-wrap items-center gap-2">
+          {binary !== null && !isConfigured && (
+            <Button variant="primary" busy={configure.isPending} onClick={() => configure.mutate({ name })}>
+              Use this program
+            </Button>
+          )}
+          {binary === null && installCommand !== null && (
+            <Button
+              variant="primary"
+              icon={Download}
+              busy={install.isPending}
+              onClick={() => install.mutate({ name, kind: "install" })}
+            >
+              Install it from npm
+            </Button>
+          )}
+          <Button aria-expanded={choosing} onClick={() => setChoosing(!choosing)}>
+            Choose another program
+          </Button>
+        </div>
+      )}
+      {binary === null && installCommand !== null && !running && (
+        <p className="text-xs text-ink-faint">
+          On the gateway's machine: <code className="wrap-anywhere">{installCommand}</code>
+        </p>
+      )}
+      {choosing && !running && <PathForm agent={agent} onDone={() => setChoosing(false)} />}
+    </Step>
+  );
+}
+
+function PathForm({ agent, onDone }: { readonly agent: AgentSetup; readonly onDone: () => void }) {
+  const configure = useConfigureAgent();
+  const [path, setPath] = useState(agent.binary ?? "");
+  return (
+    <form
+      aria-label="Another program"
+      className="flex flex-col gap-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const binary = path.trim() === "" ? null : path.trim();
+        configure.mutate({ name: agent.name, binary }, { onSuccess: onDone });
+      }}
+    >
+      <TextField
+        label="Path of the program"
+        value={path}
+        spellCheck={false}
+        autoCapitalize="none"
+        autoComplete="off"
+        hint="On the gateway's machine. Empty: looked up on its PATH."
+        onChange={(event) => setPath(event.target.value)}
+      />
+      {configure.error !== null && <ErrorNotice error={configure.error} />}
+      <div className="flex gap-2">
+        <Button type="submit" variant="primary" busy={configure.isPending}>
+          Use it
+        </Button>
+        <Button onClick={onDone}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+/** The agent's own log-in, in a terminal; skipped where a key stands for it. */
+export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; readonly onEnded: () => void }) {
+  const { name, loginMethods, login, isConfigured, binary } = agent;
+  const start = useStartSetupJob();
+  const state = loginStepState(agent);
+  const errand = setupJobOf(agent, "login");
+  const running = errand?.state === "running";
+  const can = isConfigured && binary !== null && !running;
+  return (
+    <Step title="Log-in" state={running ? "open" : state}>
+      {!running && <p className="text-ink-soft">{loginWords(agent)}</p>}
+      {errand !== undefined && (running || login !== "logged_in") && (
+        <SetupJobPane name={name} errand={errand} onEnded={onEnded} />
+      )}
+      {start.error !== null && <ErrorNotice error={start.error} />}
+      {can && loginMethods.length > 0 && (
+        <div className="flex flex-wrap items-center gap-2">
+          {loginMethods.map((method, nth) => (
+            <Button
+              key={method}
+              variant={nth === 0 && state === "open" ? "primary" : "secondary"}
+              busy={start.isPending && start.variables.method === method}
+              onClick={() => start.mutate({ name, kind: "login", method })}
+            >
+              {loginLabel(method, state)}
+            </Button>
+          ))}
+        </div>
+      )}
+      {can && loginMethods.includes("code") && (
+        <p className="text-xs text-ink-faint">
+          From another machine or a phone, take the code: the other way leads back to the gateway's own machine.
+        </p>
+      )}
+    </Step>
+  );
+}
+
+/** Whether requests that name no agent get this one. */
+export function DefaultStep({ agent, all }: { readonly agent: AgentSetup; readonly all: readonly AgentSetup[] }) {
+  const configure = useConfigureAgent();
+  const { state, words } = standing(agent, all);
+  return (
+    <Step title="Default" state={state}>
+      <p className="text-ink-soft">{words}</p>
+      {configure.error !== null && <ErrorNotice error={configure.error} />}
+      {agent.isConfigured && !agent.isDefault && (
+        <div>
+          <Button busy={configure.isPending} onClick={() => configure.mutate({ name: agent.name, isDefault: true })}>
+            Make it the default
+          </Button>
+        </div>
+      )}
+    </Step>
+  );
+}
+
+function standing(
+  agent: AgentSetup,
+  all: readonly AgentSetup[],
+): { readonly state: StepState; readonly words: string } {
+  if (!agent.isConfigured) return { state: "later", words: "Comes when its program is used." };
+  if (agent.isDefault) return { state: "done", words: "Requests that name no agent get this one." };
+  const configured = all.filter(({ isConfigured }) => isConfigured);
+  if (configured.length === 1) {
+    return {
+      state: "skipped",
+      words: "Not needed: it is the only one that is set up, and taken when a request names none.",
+    };
+  }
+  const other = configured.find(({ isDefault }) => isDefault);
+  return other === undefined
+    ? { state: "open", words: "There is no default: requests must name an agent." }
+    : { state: "skipped", words: `Requests that name no agent get ${agentName(other.name)}.` };
+}
