@@ -11,8 +11,8 @@ import {
 } from "../../src/wire/accounts.ts";
 import { type AddClientInput, addedClientSchema, connectedAppSchema, oauthClientSchema } from "../../src/wire/oauth.ts";
 import { signInLinkSchema } from "../../src/wire/sign-in.ts";
-import { callApi, sendApi } from "./client.ts";
-import { queryKeys, useAct } from "./query.ts";
+import { callApi } from "./client.ts";
+import { queryKeys, useAct, useRemove } from "./query.ts";
 
 const accountsSchema = z.object({ accounts: z.array(accountSchema) });
 
@@ -43,11 +43,7 @@ export function useCreateAccountLink() {
 }
 
 export function useRemoveAccount() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (accountId: string) => sendApi(`/api/accounts/${encodeURIComponent(accountId)}`, { method: "DELETE" }),
-    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.accounts }), // also when it was gone already
-  });
+  return useRemove("/api/accounts", queryKeys.accounts);
 }
 
 const appsSchema = z.object({ apps: z.array(connectedAppSchema) });
@@ -62,18 +58,13 @@ export function useApps() {
 }
 
 export function useDisconnectApp() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (appId: string) => sendApi(`/api/oauth/apps/${encodeURIComponent(appId)}`, { method: "DELETE" }),
-    onSettled: () => client.invalidateQueries({ queryKey: queryKeys.apps }), // also when it was gone already
-  });
+  return useRemove("/api/oauth/apps", queryKeys.apps);
 }
 
 /** All clients that the authorization server knows; only for who may administer. */
-export function useClients({ enabled = true } = {}) {
+export function useClients() {
   return useQuery({
     queryKey: queryKeys.clients,
-    enabled,
     queryFn: async ({ signal }) => (await callApi("/api/oauth/clients", clientsSchema, { signal })).clients,
   });
 }
@@ -89,15 +80,7 @@ export function useAddClient() {
 
 /** Removes a client; who it was connected for is connected no more. */
 export function useRemoveClient() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (clientId: string) =>
-      sendApi(`/api/oauth/clients/${encodeURIComponent(clientId)}`, { method: "DELETE" }),
-    onSettled: async () => {
-      await client.invalidateQueries({ queryKey: queryKeys.clients });
-      await client.invalidateQueries({ queryKey: queryKeys.apps });
-    },
-  });
+  return useRemove("/api/oauth/clients", queryKeys.clients, queryKeys.apps);
 }
 
 const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
@@ -128,11 +111,7 @@ export function useCreateToken() {
 }
 
 export function useRevokeToken() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (tokenId: string) => sendApi(`/api/tokens/${encodeURIComponent(tokenId)}`, { method: "DELETE" }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.tokens }),
-  });
+  return useRemove("/api/tokens", queryKeys.tokens);
 }
 
 const pageSize = 50;

@@ -8,7 +8,7 @@ import {
 import type { ConfigureAgentInput } from "../../src/wire/changes.ts";
 import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
 import { callApi, callTool, sendApi } from "./client.ts";
-import { queryKeys, useAct } from "./query.ts";
+import { queryKeys, useAct, useRemove } from "./query.ts";
 
 /** While something runs: how it ended is seen soon, also by a page that does not look at its terminal. */
 const runningMs = 2_000;
@@ -45,11 +45,7 @@ export function useConfigureAgent() {
 
 /** Takes an agent off the configured ones. */
 export function useRemoveAgent() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (name: string) => sendApi(`/api/agents/${encodeURIComponent(name)}`, { method: "DELETE" }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
-  });
+  return useRemove("/api/agents", queryKeys.agents);
 }
 
 /** Starts an agent's own log-in, or its installation, in a terminal; the answer says which. */

@@ -7,6 +7,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { useEffect } from "react";
+import type { z } from "zod";
 import {
   deletionPreviewSchema,
   type EntityType,
@@ -23,7 +24,7 @@ import {
   sessionLogDeletionSchema,
   sessionRecordedSchema,
 } from "../../src/wire/logs.ts";
-import { callApi } from "./client.ts";
+import { type ApiCall, callApi } from "./client.ts";
 import { queryKeys, useAct } from "./query.ts";
 
 /** Which entries to list. */
@@ -37,18 +38,26 @@ const mostEntries = 200;
 /** An entry waits for seconds, if at all. */
 const pendingPollMs = 2_000;
 
+/** What an infinite query needs of a list whose pages follow each other by a cursor. */
+function cursorPages<Page extends { readonly nextCursor: string | null }>(
+  path: string,
+  page: z.ZodType<Page>,
+  query: NonNullable<ApiCall["query"]>,
+) {
+  return {
+    initialPageParam: "",
+    placeholderData: keepPreviousData,
+    queryFn: ({ pageParam, signal }: { readonly pageParam: string; readonly signal: AbortSignal }) =>
+      callApi(path, page, { query: { ...query, cursor: pageParam === "" ? undefined : pageParam }, signal }),
+    getNextPageParam: ({ nextCursor }: Page) => nextCursor,
+  };
+}
+
 /** Entries of the memory, the newest first, page by page. */
 export function useLogs(filters: LogFilters) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "logs", filters],
-    initialPageParam: "",
-    placeholderData: keepPreviousData,
-    queryFn: ({ pageParam, signal }): Promise<LogPage> =>
-      callApi("/api/v1/logs", logPageSchema, {
-        query: { ...filters, limit: pageSize, cursor: pageParam === "" ? undefined : pageParam },
-        signal,
-      }),
-    getNextPageParam: ({ nextCursor }) => nextCursor,
+    ...cursorPages("/api/v1/logs", logPageSchema, { ...filters, limit: pageSize }),
     refetchInterval: ({ state }) =>
       state.data?.pages[0]?.logs.some(({ status }) => status === "pending") === true ? pendingPollMs : false,
   });
@@ -156,19 +165,11 @@ export function useSubmitLog() {
 export function useEntities({ type, q }: { readonly type: EntityType | ""; readonly q: string }) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "entities", type, q],
-    initialPageParam: "",
-    placeholderData: keepPreviousData,
-    queryFn: ({ pageParam, signal }) =>
-      callApi("/api/v1/entities", entityPageSchema, {
-        query: {
-          type: type === "" ? undefined : type,
-          q: q === "" ? undefined : q,
-          limit: pageSize,
-          cursor: pageParam === "" ? undefined : pageParam,
-        },
-        signal,
-      }),
-    getNextPageParam: ({ nextCursor }) => nextCursor,
+    ...cursorPages("/api/v1/entities", entityPageSchema, {
+      type: type === "" ? undefined : type,
+      q: q === "" ? undefined : q,
+      limit: pageSize,
+    }),
   });
 }
 
@@ -177,14 +178,10 @@ export function useTimeline(entityId: string, asOf: string | undefined, { enable
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "timeline", entityId, asOf],
     enabled,
-    initialPageParam: "",
-    placeholderData: keepPreviousData,
-    queryFn: ({ pageParam, signal }) =>
-      callApi(`/api/v1/entities/${encodeURIComponent(entityId)}/timeline`, factPageSchema, {
-        query: { asOf, limit: mostEntries, cursor: pageParam === "" ? undefined : pageParam },
-        signal,
-      }),
-    getNextPageParam: ({ nextCursor }) => nextCursor,
+    ...cursorPages(`/api/v1/entities/${encodeURIComponent(entityId)}/timeline`, factPageSchema, {
+      asOf,
+      limit: mostEntries,
+    }),
   });
 }
 

@@ -1,6 +1,14 @@
-import { QueryClient, type UseMutationOptions, type UseMutationResult, useMutation } from "@tanstack/react-query";
+import {
+  QueryClient,
+  type QueryKey,
+  type UseMutationOptions,
+  type UseMutationResult,
+  useMutation,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { useCallback, useRef } from "react";
 import { ApiError } from "./api-error.ts";
+import { sendApi } from "./client.ts";
 
 /** Names of what the cache holds. A session's own things begin with {@link queryKeys.session}. */
 export const queryKeys = {
@@ -56,6 +64,18 @@ export function useAct<Answer, Given = void>(
     [begin],
   );
   return { ...act, mutate };
+}
+
+/** Deletes `<path>/<id>`; then what the cache holds under `keys` is read again. */
+export function useRemove(path: string, ...keys: readonly QueryKey[]) {
+  const client = useQueryClient();
+  const refresh = () => Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })));
+  return useAct({
+    mutationFn: (id: string) => sendApi(`${path}/${encodeURIComponent(id)}`, { method: "DELETE" }),
+    onSuccess: refresh,
+    // It may have been gone already. Not waited for: reading is tried until the gateway is back, and would hold back the error.
+    onError: () => void refresh(),
+  });
 }
 
 const maxRetries = 2;

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { passkeyCeremonySchema, passkeySchema } from "../../src/wire/accounts.ts";
 import { browserSessionSchema, type SignedIn, signedInSchema, signInLinkSchema } from "../../src/wire/sign-in.ts";
 import { callApi, forgetKey, sendApi, whenSignedOut } from "./client.ts";
-import { queryKeys, useAct } from "./query.ts";
+import { queryKeys, useAct, useRemove } from "./query.ts";
 
 const browserSessionsSchema = z.object({ browserSessions: z.array(browserSessionSchema) });
 
@@ -22,12 +22,7 @@ export function useBrowserSessions() {
 
 /** Signs another browser out. */
 export function useRevokeBrowserSession() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (browserSessionId: string) =>
-      sendApi(`/api/browser-sessions/${encodeURIComponent(browserSessionId)}`, { method: "DELETE" }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.browserSessions }),
-  });
+  return useRemove("/api/browser-sessions", queryKeys.browserSessions);
 }
 
 /** Signs this browser out: its cookie goes, and its key is forgotten. The sign-in page forgets all that was shown. */
@@ -87,11 +82,7 @@ export function useAddPasskey() {
 }
 
 export function useRemovePasskey() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (passkeyId: string) => sendApi(`/api/passkeys/${encodeURIComponent(passkeyId)}`, { method: "DELETE" }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.passkeys }),
-  });
+  return useRemove("/api/passkeys", queryKeys.passkeys);
 }
 
 /** Signs this browser in with a passkey that it, a phone or a security key keeps. */

@@ -54,7 +54,6 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
   };
   return (
     <Dialog
-      open
       onClose={onClose}
       title="Go to"
       top={

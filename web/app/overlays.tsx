@@ -17,12 +17,7 @@ export function ShortcutHelp({
   readonly onClose: () => void;
 }) {
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      title="Keyboard shortcuts"
-      description="In a terminal, all keys belong to the agent."
-    >
+    <Dialog onClose={onClose} title="Keyboard shortcuts" description="In a terminal, all keys belong to the agent.">
       <dl className="grid grid-cols-[1fr_auto] items-center gap-x-4 gap-y-2 text-sm">
         {[...shortcuts, ...inLists, ...sessionShortcutList, ...terminalShortcutList].map(({ keys, label }) => (
           <div key={keys} className="col-span-2 grid grid-cols-subgrid">

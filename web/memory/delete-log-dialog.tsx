@@ -4,7 +4,7 @@ import { isGone } from "../api/api-error.ts";
 import { useDeleteLog, useDeletionPreview } from "../api/logs.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { ErrorNotice, QueryState } from "../ui/notice.tsx";
 import { previewWords } from "./deletion-words.ts";
 
 /** Says what goes with an entry and what stays, before it is deleted. */
@@ -32,9 +32,8 @@ export function DeleteLogDialog({
     remove.mutate(logId, { onSuccess: onDeleted, onError: (error) => isGone(error) && onGone() });
   const { goes = [], stays = [] } = preview.data === undefined ? {} : previewWords(preview.data);
   return (
-    <Dialog open onClose={onClose} title="Delete this entry?" description="It cannot be undone.">
-      {preview.isPending && <LoadingRows label="Looking at what goes with it" rows={2} />}
-      {preview.error !== null && <ErrorNotice error={preview.error} onRetry={() => void preview.refetch()} />}
+    <Dialog onClose={onClose} title="Delete this entry?" description="It cannot be undone.">
+      <QueryState query={preview} label="Looking at what goes with it" rows={2} />
       {preview.data !== undefined && (
         <div className="flex flex-col gap-4 text-sm">
           <Lines title="Goes for good" lines={goes} tone="text-danger" />

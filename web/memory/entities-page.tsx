@@ -5,12 +5,13 @@ import { useEntities, useSessionTitles } from "../api/logs.ts";
 import { listShortcuts, useShortcuts } from "../app/shortcuts.ts";
 import { classNames } from "../ui/class-names.ts";
 import { SelectFilter } from "../ui/field.tsx";
-import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { EmptyState, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { NextPage, Rows } from "../ui/rows.tsx";
 import { plainName } from "../ui/untrusted.tsx";
 import { entityName, isCode, typeOrder, typeWords } from "./facts.ts";
 import { EntityIcon, entityPath } from "./links.tsx";
+import { useChangeParams } from "./memory-asked.ts";
 import { SearchBox } from "./memory-search.tsx";
 import { AboutMemory, MemoryTabs } from "./memory-tabs.tsx";
 
@@ -18,20 +19,10 @@ const entityListShortcuts = listShortcuts("a[data-entity-link]", "thing");
 
 /** What the memory speaks of: files, commands, branches, decisions, by their kind and name. */
 export function EntitiesPage() {
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
   const type = entityTypeSchema.safeParse(params.get("type")).data ?? "";
   const q = params.get("q")?.trim() ?? "";
-  const change = useCallback(
-    (changes: Readonly<Partial<Record<"q" | "type", string>>>) =>
-      setParams(
-        (before) =>
-          Object.fromEntries(
-            Object.entries({ ...Object.fromEntries(before), ...changes }).filter(([, value]) => value !== ""),
-          ),
-        { replace: true },
-      ),
-    [setParams],
-  );
+  const change = useChangeParams<"q" | "type">();
   const onQuery = useCallback((query: string) => change({ q: query }), [change]);
   const entities = useEntities({ type, q });
   const titles = useSessionTitles();
@@ -44,8 +35,7 @@ export function EntitiesPage() {
         <SearchBox label="Search things by their names" query={q} onQuery={onQuery} />
         <TypeChoice chosen={type} onChoose={(one) => change({ type: one })} />
       </search>
-      {entities.isPending && <LoadingRows label="Loading things" />}
-      {entities.error !== null && <ErrorNotice error={entities.error} onRetry={() => void entities.refetch()} />}
+      <QueryState query={entities} label="Loading things" />
       {entities.isSuccess &&
         shown.length === 0 &&
         (type === "" && q === "" ? <AboutMemory /> : <EmptyState title="Nothing is called that." />)}

@@ -6,7 +6,7 @@ import { useMay } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { EmptyState, QueryState } from "../ui/notice.tsx";
 import { BackLink, Page } from "../ui/page.tsx";
 import { DayRows, NextPage } from "../ui/rows.tsx";
 import { exactTime } from "../ui/time.tsx";
@@ -44,8 +44,7 @@ function OneEntity({ entityId }: { readonly entityId: string }) {
       actions={every.length > 0 && <AsOf local={params.get("asOf") ?? ""} onChange={setAsOf} />}
     >
       {lanes !== null && <TimeLanes lanes={lanes} atMs={atMs} />}
-      {shown.isPending && <LoadingRows label="Loading facts" />}
-      {shown.error !== null && <ErrorNotice error={shown.error} onRetry={() => void shown.refetch()} />}
+      <QueryState query={shown} label="Loading facts" />
       {shown.isSuccess && facts.length === 0 && (
         <EmptyState title={asOf === undefined ? "Nothing is known about this." : "Nothing was known of it then."} />
       )}

@@ -24,24 +24,25 @@ export function parseMemoryAsked(params: URLSearchParams): MemoryAsked {
   };
 }
 
-/** Parts of the address, as texts; an empty one is left out. */
-export type MemoryChange = Partial<Readonly<Record<"q" | "source" | "status" | "sessionId", string>>>;
-
-/** What the address asks for, and how to ask for something else. */
-export function useMemoryAsked(): readonly [MemoryAsked, (change: MemoryChange) => void] {
-  const [params, setParams] = useSearchParams();
-  const asked = useMemo(() => parseMemoryAsked(params), [params]);
-  const change = useCallback(
-    (changes: MemoryChange) => {
+/** Changes parts of the page's address; an empty text takes its part away. */
+export function useChangeParams<Name extends string>(): (changes: Partial<Readonly<Record<Name, string>>>) => void {
+  const [, setParams] = useSearchParams();
+  return useCallback(
+    (changes) =>
       setParams(
-        (before) => {
-          const all = { ...Object.fromEntries(before), ...changes };
-          return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
-        },
+        (before) =>
+          Object.fromEntries(
+            Object.entries<string>({ ...Object.fromEntries(before), ...changes }).filter(([, value]) => value !== ""),
+          ),
         { replace: true },
-      );
-    },
+      ),
     [setParams],
   );
-  return [asked, change];
+}
+
+/** What the address asks for, and how to ask for something else. */
+export function useMemoryAsked() {
+  const [params] = useSearchParams();
+  const asked = useMemo(() => parseMemoryAsked(params), [params]);
+  return [asked, useChangeParams<"q" | "source" | "status" | "sessionId">()] as const;
 }

@@ -6,7 +6,7 @@ import { listShortcuts, useShortcuts } from "../app/shortcuts.ts";
 import { counted } from "../session/session-words.ts";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
-import { EmptyState, ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { EmptyState, Notice, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { DayRows, NextPage, Rows } from "../ui/rows.tsx";
 import { plainName } from "../ui/untrusted.tsx";
@@ -59,8 +59,7 @@ function Timeline({ filters }: { readonly filters: LogFilters }) {
   const filtered = Object.keys(filters).length > 0;
   return (
     <>
-      {logs.isPending && <LoadingRows label="Loading entries" />}
-      {logs.error !== null && <ErrorNotice error={logs.error} onRetry={() => void logs.refetch()} />}
+      <QueryState query={logs} label="Loading entries" />
       {logs.isSuccess && entries.length === 0 && <Nothing filters={filters} filtered={filtered} />}
       <DayRows
         things={entries}
@@ -94,8 +93,7 @@ function Found({ query, filters }: { readonly query: string; readonly filters: L
   const hits = search.data?.hits ?? [];
   return (
     <>
-      {search.isPending && <LoadingRows label="Searching" />}
-      {search.error !== null && <ErrorNotice error={search.error} onRetry={() => void search.refetch()} />}
+      <QueryState query={search} label="Searching" />
       <p role="status" className="label-caps mb-1.5 min-h-4 px-1">
         {search.isSuccess && !search.isPlaceholderData && foundWords(hits.length, search.data.hasMore)}
       </p>

@@ -7,7 +7,7 @@ import { useMe } from "../api/me.ts";
 import { idempotencyKey, keepNoteDraft, type NoteDraft, noteDraftOf } from "../session/drafts.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { TextArea, TextField } from "../ui/field.tsx";
+import { Form, TextArea, TextField } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 
 /** Remembers what somebody writes. What is neither kept nor discarded is there again as long as the tab is. */
@@ -43,19 +43,12 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
   };
   return (
     <Dialog
-      open
       onClose={onClose}
       holds={written}
       title="Write a note"
       description="It is kept beside what is remembered of sessions, for your account alone."
     >
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          keep();
-        }}
-      >
+      <Form className="flex flex-col gap-3" onSubmit={keep}>
         <TextField
           label="Title"
           value={title}
@@ -93,7 +86,7 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
             Remember it
           </Button>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

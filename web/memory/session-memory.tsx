@@ -96,7 +96,6 @@ function DeleteSessionDialog({
   const remove = useDeleteSessionLogs();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title="Delete all that is remembered of this session?"
       description={
@@ -106,14 +105,13 @@ function DeleteSessionDialog({
         </>
       }
       confirm="Delete all of it for good"
-      busy={remove.isPending}
+      act={remove}
       // Where nothing is left the answer of an earlier try was lost: the number beside it says so.
       onConfirm={() =>
         remove.mutate(sessionId, { onSuccess: onDeleted, onError: (error) => isGone(error) && onClose() })
       }
     >
       <OwnTranscript ofSession />
-      {remove.error !== null && <ErrorNotice error={remove.error} />}
     </ConfirmDialog>
   );
 }
@@ -144,7 +142,6 @@ export function SessionMemoryDialog({
 }) {
   return (
     <Dialog
-      open
       onClose={onClose}
       title="Memory of this session"
       description="What was asked, decided, changed and run in it, kept so that it can be found again."

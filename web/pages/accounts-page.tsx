@@ -7,9 +7,9 @@ import { useAccounts, useAddAccount, useCreateAccountLink, useRemoveAccount } fr
 import { ApiError, fieldError, messageOf } from "../api/api-error.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { ConfirmDialog, Dialog, FormDialog } from "../ui/dialog.tsx";
 import { TextField } from "../ui/field.tsx";
-import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { ErrorNotice, Notice, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { RecordRow, Rows } from "../ui/rows.tsx";
 import { RelativeTime } from "../ui/time.tsx";
@@ -34,8 +34,7 @@ export function AccountsPage() {
         </Button>
       }
     >
-      {accounts.isPending && <LoadingRows label="Loading accounts" rows={2} />}
-      {accounts.error !== null && <ErrorNotice error={accounts.error} onRetry={() => void accounts.refetch()} />}
+      <QueryState query={accounts} label="Loading accounts" rows={2} />
       {newLink.error !== null && (
         <div className="mb-4">
           <ErrorNotice error={newLink.error} />
@@ -127,7 +126,6 @@ function LinkDialog({
 }) {
   return (
     <Dialog
-      open
       onClose={onClose}
       title={
         <>
@@ -150,7 +148,6 @@ function RemoveDialog({ account, onClose }: { readonly account: AccountRecord; r
   const remove = useRemoveAccount();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title={
         <>
@@ -159,11 +156,9 @@ function RemoveDialog({ account, onClose }: { readonly account: AccountRecord; r
       }
       description="Its browsers are signed out, and its tokens, passkeys and connected apps end, at once; what they have open within five seconds. Sessions stay and go on. It cannot be undone."
       confirm="Remove"
-      busy={remove.isPending}
+      act={remove}
       onConfirm={() => remove.mutate(account.accountId, { onSuccess: onClose })}
-    >
-      {remove.error !== null && <ErrorNotice error={remove.error} />}
-    </ConfirmDialog>
+    />
   );
 }
 
@@ -182,35 +177,28 @@ function AddAccountDialog({
   const nameError = taken ? messageOf(add.error) : fieldError(add.error, "name");
   const input = addAccountInputSchema.safeParse({ name: name.trim(), scopes });
   return (
-    <Dialog open onClose={onClose} title="Add an account">
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (input.success) add.mutate(input.data, { onSuccess: onAdded });
-        }}
-      >
-        <TextField
-          label="Name"
-          required
-          maxLength={100}
-          placeholder="Who is it?"
-          value={name}
-          error={nameError}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <ScopeChoice legend="What they may do" offered={appScopes} chosen={scopes} onChange={setScopes} />
-        {scopes.includes("coding:drive") && (
-          <Notice tone="lamp">With coding:drive, they can run any command on this machine as you.</Notice>
-        )}
-        {add.error !== null && nameError === undefined && <ErrorNotice error={add.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" busy={add.isPending} disabled={!input.success}>
-            Add
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      onClose={onClose}
+      onSubmit={() => input.success && add.mutate(input.data, { onSuccess: onAdded })}
+      title="Add an account"
+      submit="Add"
+      busy={add.isPending}
+      disabled={!input.success}
+      error={nameError === undefined ? add.error : null}
+    >
+      <TextField
+        label="Name"
+        required
+        maxLength={100}
+        placeholder="Who is it?"
+        value={name}
+        error={nameError}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <ScopeChoice legend="What they may do" offered={appScopes} chosen={scopes} onChange={setScopes} />
+      {scopes.includes("coding:drive") && (
+        <Notice tone="lamp">With coding:drive, they can run any command on this machine as you.</Notice>
+      )}
+    </FormDialog>
   );
 }

@@ -8,7 +8,7 @@ import { Badge } from "../ui/badge.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { ConfirmDialog } from "../ui/dialog.tsx";
-import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { EmptyState, ErrorNotice, QueryState } from "../ui/notice.tsx";
 import { Page, Section } from "../ui/page.tsx";
 import { Rows } from "../ui/rows.tsx";
 import { agentName } from "../ui/session-state.ts";
@@ -52,8 +52,7 @@ export function AgentsPage() {
           <ErrorNotice error={configure.error} />
         </div>
       )}
-      {agents.isPending && <LoadingRows label="Loading agents" rows={2} />}
-      {agents.error !== null && <ErrorNotice error={agents.error} onRetry={() => void agents.refetch()} />}
+      <QueryState query={agents} label="Loading agents" rows={2} />
       {agents.data !== undefined && (
         <>
           <Section title="Configured">
@@ -131,15 +130,12 @@ function RemoveDialog({ name, onClose }: { readonly name: string; readonly onClo
   const remove = useRemoveAgent();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title={`Remove ${agentName(name)}?`}
       description="Postern starts it no more. The program, its log-in and its sessions stay as they are."
       confirm="Remove"
-      busy={remove.isPending}
+      act={remove}
       onConfirm={() => remove.mutate(name, { onSuccess: onClose })}
-    >
-      {remove.error !== null && <ErrorNotice error={remove.error} />}
-    </ConfirmDialog>
+    />
   );
 }

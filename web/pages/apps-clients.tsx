@@ -5,9 +5,9 @@ import { ApiError, fieldError } from "../api/api-error.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy-button.tsx";
-import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { ConfirmDialog, Dialog, FormDialog } from "../ui/dialog.tsx";
 import { CheckField, TextArea, TextField } from "../ui/field.tsx";
-import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { QueryState } from "../ui/notice.tsx";
 import { Section } from "../ui/page.tsx";
 import { RecordRow, Rows } from "../ui/rows.tsx";
 import { RelativeTime } from "../ui/time.tsx";
@@ -31,8 +31,7 @@ export function KnownClients() {
       description="Apps that may ask to be let in. Most register themselves; one that cannot, you add here."
       actions={<Button onClick={() => setAdding(true)}>Add a client</Button>}
     >
-      {clients.isPending && <LoadingRows label="Loading clients" rows={2} />}
-      {clients.error !== null && <ErrorNotice error={clients.error} onRetry={() => void clients.refetch()} />}
+      <QueryState query={clients} label="Loading clients" rows={2} />
       {clients.data?.length === 0 && <p className="text-sm text-ink-faint">None yet.</p>}
       {clients.data !== undefined && clients.data.length > 0 && (
         <Rows label="Known clients">
@@ -88,7 +87,6 @@ function ClientRow({ client, onRemove }: { readonly client: OAuthClient; readonl
 function AddedDialog({ added, onClose }: { readonly added: AddedClient; readonly onClose: () => void }) {
   return (
     <Dialog
-      open
       onClose={onClose}
       title={
         <>
@@ -114,7 +112,6 @@ function RemoveDialog({ client, onClose }: { readonly client: OAuthClient; reado
   const remove = useRemoveClient();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title={
         <>
@@ -126,11 +123,9 @@ function RemoveDialog({ client, onClose }: { readonly client: OAuthClient; reado
         client.origin === "added" ? "" : " It may make itself known again, and then has to ask anew."
       }`}
       confirm="Remove"
-      busy={remove.isPending}
+      act={remove}
       onConfirm={() => remove.mutate(client.clientId, { onSuccess: onClose })}
-    >
-      {remove.error !== null && <ErrorNotice error={remove.error} />}
-    </ConfirmDialog>
+    />
   );
 }
 
@@ -149,51 +144,44 @@ function AddClientDialog({
   const nameError = fieldError(add.error, "name");
   const redirectError = add.error instanceof ApiError ? aboutRedirects(add.error) : undefined;
   return (
-    <Dialog open onClose={onClose} title="Add a client">
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const redirectUris = redirects.split(/\s+/).filter((line) => line !== "");
-          add.mutate({ name: name.trim(), redirectUris, confidential }, { onSuccess: onAdded });
-        }}
-      >
-        <TextField
-          label="Name"
-          required
-          maxLength={100}
-          placeholder="As it is shown when it asks"
-          value={name}
-          error={nameError}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <TextArea
-          label="Redirect URIs"
-          rows={3}
-          spellCheck={false}
-          placeholder="https://chat.example/callback"
-          hint="One a line, as the app’s documentation says. None for an app on a device, which shows a code instead."
-          value={redirects}
-          error={redirectError}
-          onChange={(event) => setRedirects(event.target.value)}
-        />
-        <CheckField
-          label="It can keep a secret"
-          hint="A server’s app can. What runs in a browser, on a desktop or a phone cannot."
-          checked={confidential}
-          onChange={(event) => setConfidential(event.target.checked)}
-        />
-        {add.error !== null && nameError === undefined && redirectError === undefined && (
-          <ErrorNotice error={add.error} />
-        )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" busy={add.isPending} disabled={name.trim() === ""}>
-            Add
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      onClose={onClose}
+      onSubmit={() => {
+        const redirectUris = redirects.split(/\s+/).filter((line) => line !== "");
+        add.mutate({ name: name.trim(), redirectUris, confidential }, { onSuccess: onAdded });
+      }}
+      title="Add a client"
+      submit="Add"
+      busy={add.isPending}
+      disabled={name.trim() === ""}
+      error={nameError === undefined && redirectError === undefined ? add.error : null}
+    >
+      <TextField
+        label="Name"
+        required
+        maxLength={100}
+        placeholder="As it is shown when it asks"
+        value={name}
+        error={nameError}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <TextArea
+        label="Redirect URIs"
+        rows={3}
+        spellCheck={false}
+        placeholder="https://chat.example/callback"
+        hint="One a line, as the app’s documentation says. None for an app on a device, which shows a code instead."
+        value={redirects}
+        error={redirectError}
+        onChange={(event) => setRedirects(event.target.value)}
+      />
+      <CheckField
+        label="It can keep a secret"
+        hint="A server’s app can. What runs in a browser, on a desktop or a phone cannot."
+        checked={confidential}
+        onChange={(event) => setConfidential(event.target.checked)}
+      />
+    </FormDialog>
   );
 }
 

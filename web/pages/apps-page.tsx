@@ -7,7 +7,7 @@ import { useMay, useMe } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy-button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
-import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { EmptyState, QueryState } from "../ui/notice.tsx";
 import { Page, Section } from "../ui/page.tsx";
 import { RecordRow, Rows } from "../ui/rows.tsx";
 import { RelativeTime, shortDate } from "../ui/time.tsx";
@@ -27,8 +27,7 @@ export function AppsPage() {
       description="Programs that you let in. Each may do what you allowed it, until you disconnect it."
     >
       <Section title="Let in by you">
-        {apps.isPending && <LoadingRows label="Loading apps" rows={2} />}
-        {apps.error !== null && <ErrorNotice error={apps.error} onRetry={() => void apps.refetch()} />}
+        <QueryState query={apps} label="Loading apps" rows={2} />
         {apps.data?.length === 0 && (
           <EmptyState title="No app is connected.">
             An app asks to be let in: this browser then shows who it is and what it wants, and you decide. The first
@@ -83,7 +82,6 @@ function DisconnectDialog({ app, onClose }: { readonly app: ConnectedApp; readon
   const disconnect = useDisconnectApp();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title={
         <>
@@ -103,11 +101,9 @@ function DisconnectDialog({ app, onClose }: { readonly app: ConnectedApp; readon
         </>
       }
       confirm="Disconnect"
-      busy={disconnect.isPending}
+      act={disconnect}
       onConfirm={() => disconnect.mutate(app.appId, { onSuccess: onClose })}
-    >
-      {disconnect.error !== null && <ErrorNotice error={disconnect.error} />}
-    </ConfirmDialog>
+    />
   );
 }
 

@@ -2,7 +2,7 @@ import { useSearchParams } from "react-router";
 import { type AuditEntry, auditKindSchema } from "../../src/wire/accounts.ts";
 import { useAudit } from "../api/access.ts";
 import { SelectFilter } from "../ui/field.tsx";
-import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { EmptyState, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { DayRows, NextPage } from "../ui/rows.tsx";
 import { exactTime } from "../ui/time.tsx";
@@ -35,8 +35,7 @@ export function AuditPage() {
         </SelectFilter>
       }
     >
-      {audit.isPending && <LoadingRows label="Loading entries" />}
-      {audit.error !== null && <ErrorNotice error={audit.error} onRetry={() => void audit.refetch()} />}
+      <QueryState query={audit} label="Loading entries" />
       {audit.isSuccess && entries.length === 0 && (
         <EmptyState title={kind === null ? "Nothing has happened yet." : "Nothing of this kind has happened yet."} />
       )}

@@ -5,9 +5,8 @@ import { useCreateToken } from "../api/access.ts";
 import { ApiError, fieldError } from "../api/api-error.ts";
 import { useFolders } from "../api/folders.ts";
 import { Button, IconButton } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { FormDialog } from "../ui/dialog.tsx";
 import { SelectField, TextField } from "../ui/field.tsx";
-import { ErrorNotice } from "../ui/notice.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { ScopeChoice } from "./scope-list.tsx";
 
@@ -46,61 +45,47 @@ export function CreateTokenDialog({
     create.mutate(wanted, { onSuccess: onCreated });
   };
   return (
-    <Dialog open onClose={onClose} title="Create a token">
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
-        <TextField
-          label="Name"
-          required
-          maxLength={100}
-          placeholder="What will use it?"
-          value={name}
-          error={nameError}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <ScopeChoice legend="What it may do" offered={allScopes} chosen={scopes} onChange={setScopes} />
-        <FolderChoice
-          legend="Only in these folders"
-          hint={
-            folders.length === 0
-              ? "None: in all where agents may work."
-              : "It sees no session elsewhere, and starts none."
-          }
-          known={registered}
-          chosen={folders}
-          onChange={setFolders}
-          typed={typed}
-          onType={setTyped}
-          error={folderError}
-        />
-        <SelectField label="Expires" value={days} onChange={(event) => setDays(Number(event.target.value))}>
-          {lives.map((life) => (
-            <option key={life.days} value={life.days}>
-              {life.label}
-            </option>
-          ))}
-        </SelectField>
-        {create.error !== null && nameError === undefined && folderError === undefined && (
-          <ErrorNotice error={create.error} />
-        )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            type="submit"
-            variant="primary"
-            busy={create.isPending}
-            disabled={name.trim() === "" || scopes.length === 0}
-          >
-            Create
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      onClose={onClose}
+      onSubmit={submit}
+      title="Create a token"
+      submit="Create"
+      busy={create.isPending}
+      disabled={name.trim() === "" || scopes.length === 0}
+      error={nameError === undefined && folderError === undefined ? create.error : null}
+    >
+      <TextField
+        label="Name"
+        required
+        maxLength={100}
+        placeholder="What will use it?"
+        value={name}
+        error={nameError}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <ScopeChoice legend="What it may do" offered={allScopes} chosen={scopes} onChange={setScopes} />
+      <FolderChoice
+        legend="Only in these folders"
+        hint={
+          folders.length === 0
+            ? "None: in all where agents may work."
+            : "It sees no session elsewhere, and starts none."
+        }
+        known={registered}
+        chosen={folders}
+        onChange={setFolders}
+        typed={typed}
+        onType={setTyped}
+        error={folderError}
+      />
+      <SelectField label="Expires" value={days} onChange={(event) => setDays(Number(event.target.value))}>
+        {lives.map((life) => (
+          <option key={life.days} value={life.days}>
+            {life.label}
+          </option>
+        ))}
+      </SelectField>
+    </FormDialog>
   );
 }
 

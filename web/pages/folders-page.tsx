@@ -5,9 +5,9 @@ import { ApiError, fieldError, messageOf } from "../api/api-error.ts";
 import { useAddFolder, useFolders, useRemoveFolder } from "../api/folders.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { ConfirmDialog, FormDialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
-import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { Notice, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { Rows } from "../ui/rows.tsx";
@@ -37,8 +37,7 @@ export function FoldersPage() {
         </Button>
       }
     >
-      {folders.isPending && <LoadingRows label="Loading folders" rows={2} />}
-      {folders.error !== null && <ErrorNotice error={folders.error} onRetry={() => void folders.refetch()} />}
+      <QueryState query={folders} label="Loading folders" rows={2} />
       {folders.data?.length === 0 && (
         <Notice>
           No folder is registered, so agents may work anywhere on this machine. From the first one on, they work in
@@ -88,47 +87,35 @@ function FolderDialog({ folder, onClose }: { readonly folder: Folder | null; rea
     add.error instanceof ApiError && add.error.code === "dir_not_found" ? messageOf(add.error) : undefined;
   const pathError = fieldError(add.error, "path") ?? aboutPath;
   return (
-    <Dialog open onClose={onClose} title={folder === null ? "Register a folder" : "Scopes of a folder"}>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          add.mutate({ path: path.trim(), scopes }, { onSuccess: onClose });
-        }}
-      >
-        {folder === null ? (
-          <PathField label="Folder" required value={path} onChange={setPath} error={pathError} />
-        ) : (
-          <p className="font-mono text-xs">{folder.path}</p>
-        )}
-        <fieldset>
-          <legend className="mb-1 text-xs font-medium text-ink-soft">Scopes</legend>
-          {scopeWords.map(({ scope, label, hint }) => (
-            <CheckField
-              key={scope}
-              label={label}
-              hint={hint}
-              checked={scopes.includes(scope)}
-              onChange={(event) =>
-                setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
-              }
-            />
-          ))}
-        </fieldset>
-        {add.error !== null && pathError === undefined && <ErrorNotice error={add.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            type="submit"
-            variant="primary"
-            busy={add.isPending}
-            disabled={path.trim() === "" || scopes.length === 0}
-          >
-            {folder === null ? "Register" : "Save"}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      onClose={onClose}
+      onSubmit={() => add.mutate({ path: path.trim(), scopes }, { onSuccess: onClose })}
+      title={folder === null ? "Register a folder" : "Scopes of a folder"}
+      submit={folder === null ? "Register" : "Save"}
+      busy={add.isPending}
+      disabled={path.trim() === "" || scopes.length === 0}
+      error={pathError === undefined ? add.error : null}
+    >
+      {folder === null ? (
+        <PathField label="Folder" required value={path} onChange={setPath} error={pathError} />
+      ) : (
+        <p className="font-mono text-xs">{folder.path}</p>
+      )}
+      <fieldset>
+        <legend className="mb-1 text-xs font-medium text-ink-soft">Scopes</legend>
+        {scopeWords.map(({ scope, label, hint }) => (
+          <CheckField
+            key={scope}
+            label={label}
+            hint={hint}
+            checked={scopes.includes(scope)}
+            onChange={(event) =>
+              setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
+            }
+          />
+        ))}
+      </fieldset>
+    </FormDialog>
   );
 }
 
@@ -144,7 +131,6 @@ function RemoveDialog({
   const remove = useRemoveFolder();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title="Remove the folder from the list?"
       description={
@@ -159,10 +145,8 @@ function RemoveDialog({
         </>
       }
       confirm="Remove"
-      busy={remove.isPending}
+      act={remove}
       onConfirm={() => remove.mutate(folder.path, { onSuccess: onClose })}
-    >
-      {remove.error !== null && <ErrorNotice error={remove.error} />}
-    </ConfirmDialog>
+    />
   );
 }

@@ -8,7 +8,7 @@ import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/me.ts";
 import { draftOf, keepDraft, idempotencyKey as newIdempotencyKey } from "../session/drafts.ts";
 import { Button } from "../ui/button.tsx";
-import { SelectField, TextArea, TextField, useSettled } from "../ui/field.tsx";
+import { Form, SelectField, TextArea, TextField, useSettled } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
@@ -118,14 +118,7 @@ export function NewSessionPage() {
 
   return (
     <Page title="New session" narrow>
-      <form
-        aria-label="New session"
-        className="flex flex-col gap-5"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
+      <Form aria-label="New session" className="flex flex-col gap-5" onSubmit={submit}>
         {listed !== undefined && listed.agents.length === 0 && (
           <Notice tone="lamp">
             No agent is configured yet.{" "}
@@ -260,7 +253,7 @@ export function NewSessionPage() {
             </span>
           )}
         </div>
-      </form>
+      </Form>
     </Page>
   );
 }

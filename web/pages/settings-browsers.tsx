@@ -7,7 +7,7 @@ import { useBrowserSessions, useCreateSignInLink, useRevokeBrowserSession, useSi
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
-import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { ErrorNotice, Notice, QueryState } from "../ui/notice.tsx";
 import { Section } from "../ui/page.tsx";
 import { Rows } from "../ui/rows.tsx";
 import { exactTime, RelativeTime } from "../ui/time.tsx";
@@ -39,8 +39,7 @@ export function BrowserSettings() {
         }
       >
         {signOut.error !== null && <ErrorNotice error={signOut.error} />}
-        {browsers.isLoading && <LoadingRows label="Loading browsers" rows={2} />}
-        {browsers.error !== null && <ErrorNotice error={browsers.error} onRetry={() => void browsers.refetch()} />}
+        <QueryState query={browsers} label="Loading browsers" rows={2} />
         {browsers.data?.length === 0 && <p className="text-sm text-ink-faint">None is signed in.</p>}
         {browsers.data !== undefined && browsers.data.length > 0 && (
           <Rows label="Signed-in browsers">
@@ -105,15 +104,12 @@ function RevokeDialog({ browser, onClose }: { readonly browser: BrowserSession; 
   const revoke = useRevokeBrowserSession();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title={`Sign out ${browserName(browser.userAgent)}?`}
       description="At once: what it has open ends within five seconds."
       confirm="Sign out"
-      busy={revoke.isPending}
+      act={revoke}
       onConfirm={() => revoke.mutate(browser.browserSessionId, { onSuccess: onClose })}
-    >
-      {revoke.error !== null && <ErrorNotice error={revoke.error} />}
-    </ConfirmDialog>
+    />
   );
 }

@@ -5,9 +5,9 @@ import { useMe } from "../api/me.ts";
 import { useAddPasskey, usePasskeys, useRemovePasskey } from "../api/sign-in.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { ConfirmDialog, FormDialog } from "../ui/dialog.tsx";
 import { TextField } from "../ui/field.tsx";
-import { ErrorNotice, LoadingRows, Notice } from "../ui/notice.tsx";
+import { Notice, QueryState } from "../ui/notice.tsx";
 import { Section } from "../ui/page.tsx";
 import { RecordRow, Rows } from "../ui/rows.tsx";
 import { exactTime, RelativeTime } from "../ui/time.tsx";
@@ -42,8 +42,7 @@ export function PasskeySettings() {
             )}
           </Notice>
         )}
-        {passkeys.isPending && <LoadingRows label="Loading passkeys" rows={1} />}
-        {passkeys.error !== null && <ErrorNotice error={passkeys.error} onRetry={() => void passkeys.refetch()} />}
+        <QueryState query={passkeys} label="Loading passkeys" rows={1} />
         {passkeys.data?.length === 0 && (
           <p className="text-sm text-ink-faint">None yet: this account signs in by links.</p>
         )}
@@ -89,36 +88,25 @@ function AddDialog({ onClose }: { readonly onClose: () => void }) {
   const add = useAddPasskey();
   const [name, setName] = useState(() => browserName(navigator.userAgent));
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
+      onSubmit={() => add.mutate(name.trim(), { onSuccess: onClose })}
       title="Add a passkey"
       description="Your browser asks next where to keep it: on this device, on a phone or on a security key."
+      submit="Continue"
+      busy={add.isPending}
+      disabled={name.trim() === ""}
+      error={add.error === null ? null : passkeyProblem(add.error)}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          add.mutate(name.trim(), { onSuccess: onClose });
-        }}
-      >
-        <TextField
-          label="Name"
-          required
-          maxLength={100}
-          hint="So that you know it again in the list."
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        {add.error !== null && <ErrorNotice error={passkeyProblem(add.error)} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" busy={add.isPending} disabled={name.trim() === ""}>
-            Continue
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      <TextField
+        label="Name"
+        required
+        maxLength={100}
+        hint="So that you know it again in the list."
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+    </FormDialog>
   );
 }
 
@@ -126,7 +114,6 @@ function RemoveDialog({ passkey, onClose }: { readonly passkey: Passkey; readonl
   const remove = useRemovePasskey();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title={
         <>
@@ -136,10 +123,8 @@ function RemoveDialog({ passkey, onClose }: { readonly passkey: Passkey; readonl
       }
       description="It signs nobody in any more. Browsers that it signed in stay so, until you sign them out. Its keeper may still show it: delete it there too."
       confirm="Remove"
-      busy={remove.isPending}
+      act={remove}
       onConfirm={() => remove.mutate(passkey.passkeyId, { onSuccess: onClose })}
-    >
-      {remove.error !== null && <ErrorNotice error={remove.error} />}
-    </ConfirmDialog>
+    />
   );
 }

@@ -5,7 +5,7 @@ import { useRevokeToken, useTokens } from "../api/access.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy-button.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
-import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { EmptyState, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { RecordRow, Rows } from "../ui/rows.tsx";
 import { RelativeTime, shortDate } from "../ui/time.tsx";
@@ -15,7 +15,7 @@ import { ScopeBadges } from "./scope-list.tsx";
 /** Tokens for programs: each is somebody's key to the gate, with what it opens written on it. */
 export function TokensPage() {
   const tokens = useTokens();
-  const [open, setOpen] = useState<"none" | "create">("none");
+  const [creating, setCreating] = useState(false);
   const [created, setCreated] = useState<CreatedToken | null>(null);
   const [revoking, setRevoking] = useState<Token | null>(null);
   return (
@@ -23,13 +23,12 @@ export function TokensPage() {
       title="Tokens"
       description="For programs that call the gateway: scripts, editors, other machines. Each has its own, and can be revoked alone."
       actions={
-        <Button variant="primary" onClick={() => setOpen("create")}>
+        <Button variant="primary" onClick={() => setCreating(true)}>
           Create a token
         </Button>
       }
     >
-      {tokens.isPending && <LoadingRows label="Loading tokens" rows={2} />}
-      {tokens.error !== null && <ErrorNotice error={tokens.error} onRetry={() => void tokens.refetch()} />}
+      <QueryState query={tokens} label="Loading tokens" rows={2} />
       {tokens.data?.length === 0 && (
         <EmptyState title="No tokens yet.">
           Browsers need none, they sign in by a link or a passkey; nor do apps that ask to be let in.
@@ -42,11 +41,11 @@ export function TokensPage() {
           ))}
         </Rows>
       )}
-      {open === "create" && (
+      {creating && (
         <CreateTokenDialog
-          onClose={() => setOpen("none")}
+          onClose={() => setCreating(false)}
           onCreated={(token) => {
-            setOpen("none");
+            setCreating(false);
             setCreated(token);
           }}
         />
@@ -83,7 +82,6 @@ function TokenRow({ token, onRevoke }: { readonly token: Token; readonly onRevok
 function CreatedDialog({ created, onClose }: { readonly created: CreatedToken; readonly onClose: () => void }) {
   return (
     <Dialog
-      open
       onClose={onClose}
       title={`The token “${created.name}”`}
       description="Copy it now: it is shown this one time. The gateway itself only keeps its hash."
@@ -106,15 +104,12 @@ function RevokeDialog({ token, onClose }: { readonly token: Token; readonly onCl
   const revoke = useRevokeToken();
   return (
     <ConfirmDialog
-      open
       onClose={onClose}
       title={`Revoke “${token.name}”?`}
       description="It opens nothing any more, at once; connections that it has open end within five seconds. Sessions that were started with it go on."
       confirm="Revoke"
-      busy={revoke.isPending}
+      act={revoke}
       onConfirm={() => revoke.mutate(token.tokenId, { onSuccess: onClose })}
-    >
-      {revoke.error !== null && <ErrorNotice error={revoke.error} />}
-    </ConfirmDialog>
+    />
   );
 }

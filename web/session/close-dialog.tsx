@@ -6,7 +6,7 @@ import { callApi, callTool } from "../api/client.ts";
 import { queryKeys, useAct } from "../api/query.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { ErrorNotice, QueryState } from "../ui/notice.tsx";
 import { previewWords } from "./session-words.ts";
 
 /** Says what closing does, to the worktree above all, before it is done. */
@@ -49,9 +49,8 @@ export function CloseDialog({
   const worktree = preview.data?.worktree ?? null;
   const mayDiscard = worktree !== null && worktree.keepsBecause === null && worktree.files > 0;
   return (
-    <Dialog open onClose={onClose} title="Close this session?">
-      {preview.isPending && <LoadingRows label="Looking at what would be lost" rows={2} />}
-      {preview.error !== null && <ErrorNotice error={preview.error} onRetry={() => void preview.refetch()} />}
+    <Dialog onClose={onClose} title="Close this session?">
+      <QueryState query={preview} label="Looking at what would be lost" rows={2} />
       {preview.data !== undefined && (
         <ul className="flex list-disc flex-col gap-1.5 pl-5 text-sm text-ink-soft">
           {previewWords(preview.data, { discard }).map((sentence) => (

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { CircleHelp, ClipboardList, ShieldQuestion, TriangleAlert } from "lucide-react";
-import { useState } from "react";
+import { CircleHelp, ClipboardList, type LucideIcon, ShieldQuestion, TriangleAlert } from "lucide-react";
+import { type ReactNode, useState } from "react";
 import { answerPermissionOutputSchema, type PendingPermission, type SessionSummary } from "../../src/wire/coding.ts";
 import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
@@ -29,15 +29,8 @@ export function PermissionCard({
   readonly sessionId: string;
   readonly onTerminal: () => void;
 }) {
-  const client = useQueryClient();
   const mayDrive = useMay("coding:drive");
-  const answer = useAct({
-    mutationFn: (given: PermissionAnswer) =>
-      callTool("coding_answer_permission", answerPermissionOutputSchema, {
-        input: { sessionId: summary.sessionId, permissionId: permission.permissionId, ...given },
-      }),
-    onSuccess: (answered) => takeSummary(client, sessionId, answered),
-  });
+  const answer = useAnswer<PermissionAnswer>(permission.permissionId, { summary, sessionId });
   const agent = agentName(summary.agent);
   const { kind, tool, input, answerable } = permission;
   const questions = kind === "question" ? questionsOf(input) : [];
@@ -50,13 +43,7 @@ export function PermissionCard({
         ? `${agent} has a plan`
         : `${agent} wants to use ${toolName(tool)}`;
   return (
-    <section
-      aria-label={title}
-      className="mx-3 mb-2 overflow-hidden rounded-xl border border-lamp-fill/50 bg-panel shadow-float"
-    >
-      <h2 className="flex items-center gap-2 bg-lamp-soft px-3 py-1.5 text-sm font-semibold text-lamp">
-        <Icon aria-hidden className="size-4" /> {title}
-      </h2>
+    <Card icon={Icon} title={title}>
       {kind === "permission" && (
         <div className="max-h-[40dvh] overflow-y-auto border-b border-line">
           <ToolInput input={input} />
@@ -79,6 +66,43 @@ export function PermissionCard({
           <Decision plan={plan !== null} busy={answer.isPending} onAnswer={(given) => answer.mutate(given)} />
         )}
       </div>
+    </Card>
+  );
+}
+
+/** Answers a permission; the session is shown as it is after it. */
+function useAnswer<Answer extends object>(
+  permissionId: string,
+  { summary, sessionId }: { readonly summary: SessionSummary; readonly sessionId: string },
+) {
+  const client = useQueryClient();
+  return useAct({
+    mutationFn: (given: Answer) =>
+      callTool("coding_answer_permission", answerPermissionOutputSchema, {
+        input: { sessionId: summary.sessionId, permissionId, ...given },
+      }),
+    onSuccess: (answered) => takeSummary(client, sessionId, answered),
+  });
+}
+
+function Card({
+  icon: Icon,
+  title,
+  children,
+}: {
+  readonly icon: LucideIcon;
+  readonly title: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <section
+      aria-label={title}
+      className="mx-3 mb-2 overflow-hidden rounded-xl border border-lamp-fill/50 bg-panel shadow-float"
+    >
+      <h2 className="flex items-center gap-2 bg-lamp-soft px-3 py-1.5 text-sm font-semibold text-lamp">
+        <Icon aria-hidden className="size-4" /> {title}
+      </h2>
+      {children}
     </section>
   );
 }
@@ -158,26 +182,13 @@ export function AttentionCard({
   readonly sessionId: string;
   readonly onTerminal: () => void;
 }) {
-  const client = useQueryClient();
   const mayDrive = useMay("coding:drive");
   const dialog = summary.permissions.find(({ kind }) => kind === "dialog");
-  const answer = useAct({
-    mutationFn: (choice: string) =>
-      callTool("coding_answer_permission", answerPermissionOutputSchema, {
-        input: { sessionId: summary.sessionId, permissionId: dialog?.permissionId ?? "", choice },
-      }),
-    onSuccess: (answered) => takeSummary(client, sessionId, answered),
-  });
+  const answer = useAnswer<{ readonly choice: string }>(dialog?.permissionId ?? "", { summary, sessionId });
   const title = `${agentName(summary.agent)} needs attention${dialog === undefined ? "" : `: ${dialog.tool}`}`;
   const choices = mayDrive ? (dialog?.choices ?? []) : [];
   return (
-    <section
-      aria-label={title}
-      className="mx-3 mb-2 overflow-hidden rounded-xl border border-lamp-fill/50 bg-panel shadow-float"
-    >
-      <h2 className="flex items-center gap-2 bg-lamp-soft px-3 py-1.5 text-sm font-semibold text-lamp">
-        <TriangleAlert aria-hidden className="size-4" /> {title}
-      </h2>
+    <Card icon={TriangleAlert} title={title}>
       <Scrollable label="The agent's screen" className="max-h-[40dvh] overflow-auto border-b border-line px-3 py-2">
         <pre className="font-mono text-xs leading-snug">{summary.screen}</pre>
       </Scrollable>
@@ -185,7 +196,7 @@ export function AttentionCard({
         {answer.error !== null && <ErrorNotice error={answer.error} />}
         <div className="flex flex-wrap items-center gap-2">
           {choices.map(({ choiceId, label }) => (
-            <Button key={choiceId} busy={answer.isPending} onClick={() => answer.mutate(choiceId)}>
+            <Button key={choiceId} busy={answer.isPending} onClick={() => answer.mutate({ choice: choiceId })}>
               {label}
             </Button>
           ))}
@@ -201,6 +212,6 @@ export function AttentionCard({
           </Button>
         </div>
       </div>
-    </section>
+    </Card>
   );
 }

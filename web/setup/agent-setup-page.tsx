@@ -3,7 +3,7 @@ import { Link, useParams } from "react-router";
 import type { AgentSetup } from "../../src/wire/agent-setup.ts";
 import { leaveSetupJob, useAgentSetups } from "../api/agents.ts";
 import { buttonClass } from "../ui/button.tsx";
-import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { EmptyState, QueryState } from "../ui/notice.tsx";
 import { BackLink, Page } from "../ui/page.tsx";
 import { agentName } from "../ui/session-state.ts";
 import { isReady } from "./setup-words.ts";
@@ -22,8 +22,7 @@ export function AgentSetupPage() {
       title={`Set up ${agentName(agent?.name ?? name)}`}
       description="Each step can be done again at any time. What is there already stays."
     >
-      {setups.isPending && <LoadingRows label="Loading the agent" rows={3} />}
-      {setups.error !== null && <ErrorNotice error={setups.error} onRetry={() => void setups.refetch()} />}
+      <QueryState query={setups} label="Loading the agent" rows={3} />
       {setups.data !== undefined && agent === undefined && (
         <EmptyState title={`There is no agent called ${name}.`}>
           <Link to="/agents" className={buttonClass()}>

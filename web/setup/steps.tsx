@@ -4,7 +4,7 @@ import type { AgentSetup } from "../../src/wire/agent-setup.ts";
 import { useConfigureAgent, useStartSetupJob } from "../api/agents.ts";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
-import { TextField } from "../ui/field.tsx";
+import { Form, TextField } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { agentName } from "../ui/session-state.ts";
 import { SetupJobPane } from "./setup-job-pane.tsx";
@@ -113,11 +113,10 @@ function PathForm({ agent, onDone }: { readonly agent: AgentSetup; readonly onDo
   const configure = useConfigureAgent();
   const [path, setPath] = useState(agent.binary ?? "");
   return (
-    <form
+    <Form
       aria-label="Another program"
       className="flex flex-col gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
+      onSubmit={() => {
         const binary = path.trim() === "" ? null : path.trim();
         configure.mutate({ name: agent.name, binary }, { onSuccess: onDone });
       }}
@@ -138,7 +137,7 @@ function PathForm({ agent, onDone }: { readonly agent: AgentSetup; readonly onDo
         </Button>
         <Button onClick={onDone}>Cancel</Button>
       </div>
-    </form>
+    </Form>
   );
 }
 

@@ -3,10 +3,11 @@ import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button, IconButton } from "./button.tsx";
 import { classNames } from "./class-names.ts";
+import { Form } from "./field.tsx";
+import { ErrorNotice } from "./notice.tsx";
 
 /** A window over the page, which waits. Escape and, unless it `holds` something, a click beside it close it. */
 export function Dialog({
-  open,
   onClose,
   title,
   description,
@@ -15,7 +16,6 @@ export function Dialog({
   top,
   children,
 }: {
-  readonly open: boolean;
   readonly onClose: () => void;
   readonly title: ReactNode;
   readonly description?: ReactNode;
@@ -27,7 +27,7 @@ export function Dialog({
   readonly children?: ReactNode;
 }) {
   return (
-    <Radix.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Radix.Root open onOpenChange={(next) => !next && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-veil" />
         <Radix.Content
@@ -64,34 +64,74 @@ export function Dialog({
 
 /** Asks before something that cannot be undone. */
 export function ConfirmDialog({
-  open,
   onClose,
   onConfirm,
   title,
   description,
   confirm,
-  busy = false,
+  act,
   children,
 }: {
-  readonly open: boolean;
   readonly onClose: () => void;
   readonly onConfirm: () => void;
   readonly title: ReactNode;
   readonly description?: ReactNode;
   /** What the button does, as a verb. */
   readonly confirm: string;
-  readonly busy?: boolean;
+  /** The request that the button sends. */
+  readonly act: { readonly isPending: boolean; readonly error: Error | null };
   readonly children?: ReactNode;
 }) {
   return (
-    <Dialog open={open} onClose={onClose} title={title} description={description}>
+    <Dialog onClose={onClose} title={title} description={description}>
       {children}
+      {act.error !== null && <ErrorNotice error={act.error} />}
       <div className="mt-2 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
-        <Button variant="danger" busy={busy} onClick={onConfirm}>
+        <Button variant="danger" busy={act.isPending} onClick={onConfirm}>
           {confirm}
         </Button>
       </div>
+    </Dialog>
+  );
+}
+
+/** Asks for what something new is to be. */
+export function FormDialog({
+  onClose,
+  onSubmit,
+  title,
+  description,
+  submit,
+  busy,
+  disabled,
+  error,
+  children,
+}: {
+  readonly onClose: () => void;
+  readonly onSubmit: () => void;
+  readonly title: string;
+  readonly description?: string;
+  /** What the button does, as a verb. */
+  readonly submit: string;
+  readonly busy: boolean;
+  readonly disabled: boolean;
+  /** What is wrong that no field shows; null is nothing. */
+  readonly error: unknown;
+  readonly children: ReactNode;
+}) {
+  return (
+    <Dialog onClose={onClose} title={title} description={description}>
+      <Form className="flex flex-col gap-4" onSubmit={onSubmit}>
+        {children}
+        {error !== null && <ErrorNotice error={error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" variant="primary" busy={busy} disabled={disabled}>
+            {submit}
+          </Button>
+        </div>
+      </Form>
     </Dialog>
   );
 }

@@ -13,7 +13,8 @@ interface FieldProps {
   readonly className?: string | undefined;
 }
 
-function Field({
+/** A control with its label above it, and its notes below. */
+export function Field({
   id,
   label,
   hint,
@@ -50,7 +51,8 @@ export function FieldNotes({ id, hint, error }: Pick<FieldProps, "hint" | "error
   );
 }
 
-function described(id: string, { hint, error }: Pick<FieldProps, "hint" | "error">) {
+/** The attributes by which a field names its {@link FieldNotes}. */
+export function described(id: string, { hint, error }: Pick<FieldProps, "hint" | "error">) {
   const names = [error !== undefined && `${id}-error`, hint !== undefined && `${id}-hint`].filter(
     (name) => name !== false,
   );
@@ -127,27 +129,44 @@ export function CheckField({
         {...described(id, { hint, error: undefined })}
         className="mt-1 size-4 shrink-0 accent-accent-fill"
       />
-      <div className="min-w-0">
-        <label htmlFor={id} className="text-sm font-medium">
-          {label}
-        </label>
-        <FieldNotes {...{ id, hint }} />
-      </div>
+      <SideLabel {...{ id, label, hint }} />
+    </div>
+  );
+}
+
+/** The label of a control and what it is for, to the right of it. */
+export function SideLabel({
+  id,
+  label,
+  hint,
+}: {
+  readonly id: string;
+  readonly label: ReactNode;
+  readonly hint: ReactNode;
+}) {
+  return (
+    <div className="min-w-0">
+      <label htmlFor={id} className="text-sm font-medium">
+        {label}
+      </label>
+      <FieldNotes {...{ id, hint }} />
     </div>
   );
 }
 
 /** A form that stays on its page. */
-export function Form({ onSubmit, children }: { readonly onSubmit: () => void; readonly children: ReactNode }) {
+export function Form({
+  onSubmit,
+  ...rest
+}: Omit<ComponentProps<"form">, "onSubmit"> & { readonly onSubmit: () => void }) {
   return (
     <form
+      {...rest}
       onSubmit={(event) => {
         event.preventDefault();
         onSubmit();
       }}
-    >
-      {children}
-    </form>
+    />
   );
 }
 

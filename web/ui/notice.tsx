@@ -93,3 +93,21 @@ export function LoadingRows({ label, rows = 4 }: { readonly label: string; reado
     </div>
   );
 }
+
+/** While the first answer is on its way, and what went wrong with it. */
+export function QueryState({
+  query: { isPending, error, refetch },
+  label,
+  rows,
+}: {
+  readonly query: { readonly isPending: boolean; readonly error: Error | null; readonly refetch: () => unknown };
+  readonly label: string;
+  readonly rows?: number;
+}) {
+  return (
+    <>
+      {isPending && <LoadingRows label={label} {...(rows === undefined ? {} : { rows })} />}
+      {error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />}
+    </>
+  );
+}

@@ -2,7 +2,7 @@ import { Folder, FolderGit2 } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from "react";
 import { usePathCompletion } from "../api/folders.ts";
 import { classNames } from "./class-names.ts";
-import { FieldNotes } from "./field.tsx";
+import { described, Field } from "./field.tsx";
 
 interface Suggestion {
   readonly path: string;
@@ -57,26 +57,18 @@ export function PathField({
     event.preventDefault();
     event.stopPropagation();
   };
-  const describedBy = [error !== undefined && `${id}-error`, hint !== undefined && `${id}-hint`].filter(
-    (one) => one !== false,
-  );
   return (
-    <div className="flex min-w-0 flex-col gap-1">
-      <label htmlFor={id} className="text-xs font-medium text-ink-soft">
-        {label}
-      </label>
+    <Field {...{ id, label, hint, error }}>
       <div className="relative">
         <input
           ref={input}
-          id={id}
+          {...described(id, { hint, error })}
           type="text"
           role="combobox"
           aria-autocomplete="list"
           aria-expanded={shown}
           aria-controls={`${id}-list`}
           aria-activedescendant={shown && at >= 0 ? `${id}-${at}` : undefined}
-          aria-invalid={error === undefined ? undefined : true}
-          aria-describedby={describedBy.length === 0 ? undefined : describedBy.join(" ")}
           autoComplete="off"
           autoCapitalize="off"
           autoCorrect="off"
@@ -125,8 +117,7 @@ export function PathField({
           ))}
         </ul>
       </div>
-      <FieldNotes {...{ id, hint, error }} />
-    </div>
+    </Field>
   );
 }
 

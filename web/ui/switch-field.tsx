@@ -1,6 +1,6 @@
 import { Switch as RadixSwitch } from "radix-ui";
 import { type ReactNode, useId } from "react";
-import { FieldNotes } from "./field.tsx";
+import { SideLabel } from "./field.tsx";
 
 /** On or off, at once. */
 export function SwitchField({
@@ -29,12 +29,7 @@ export function SwitchField({
       >
         <RadixSwitch.Thumb className="block size-3.5 translate-x-0.5 rounded-full bg-ink-faint transition-transform data-[state=checked]:translate-x-[1.1rem] data-[state=checked]:bg-accent-ink" />
       </RadixSwitch.Root>
-      <div className="min-w-0">
-        <label htmlFor={id} className="text-sm font-medium">
-          {label}
-        </label>
-        <FieldNotes {...{ id, hint }} />
-      </div>
+      <SideLabel {...{ id, label, hint }} />
     </div>
   );
 }
