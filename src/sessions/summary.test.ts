@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { sessionRecord } from "../../test/support/session-record.ts";
-import type { TurnState } from "../transcripts/transcript.ts";
+import type { TurnState } from "../transcripts/index.ts";
 import { summarize } from "./summary.ts";
 
 const record = sessionRecord({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { TurnState } from "../transcripts/transcript.ts";
+import type { TurnState } from "../transcripts/index.ts";
 import { initialActivity } from "./activity.ts";
 import { type TranscriptLook, transcriptNews } from "./transcript-news.ts";
 

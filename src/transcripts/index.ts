@@ -1,11 +1,11 @@
 export { openBlockingSource } from "./blocking-source.ts";
-export { type FailureNeeds, isoSeconds } from "./failure.ts";
 export { headId } from "./head-id.ts";
 export {
   countAt,
   type Fields,
   fieldsAt,
   isFields,
+  isoSeconds,
   listAt,
   parseLine,
   pathAt,
@@ -16,19 +16,32 @@ export { createPeek, looksLikeObject, peekFirstElement, peekNull, peekTrue, type
 export type { FileStamp, LineSource } from "./line-source.ts";
 export { type ChainLink, chainedSource } from "./line-source-chain.ts";
 export { type LineSink, maxLineBytes, type ScanPosition } from "./line-splitter.ts";
-export { markSchema, messageFormSchema, type SavedIndexer, savedIndexerSchema } from "./saved-indexer.ts";
-export type { TranscriptSummary, Transcripts, TurnRange, TurnState } from "./transcript.ts";
-export type { StoredSession, TranscriptDatabase, TranscriptFormat, TranscriptFormats } from "./transcript-format.ts";
-export { createTranscripts } from "./transcripts.ts";
-export type { CollectorMemory, CollectorTurn, ReadText, TurnOfLine } from "./turn-collector-turn.ts";
-export { claudeImages, codexImages, geminiImages } from "./turn-images.ts";
+export type { TranscriptSummary, Transcripts, TurnRange } from "./transcript.ts";
 export {
-  interruptLast,
+  type CollectorMemory,
+  type CollectorTurn,
+  createFormat,
+  type ReadText,
+  type StoredSession,
+  type TranscriptDatabase,
+  type TranscriptFormat,
+  type TranscriptFormats,
+  type TurnOfLine,
+} from "./transcript-format.ts";
+export { createTranscripts } from "./transcripts.ts";
+export {
+  createTurnLog,
+  type FailureNeeds,
+  failedTurn,
   type MessageForm,
-  noFacts,
-  type TranscriptFacts,
-  type TurnBuilder,
+  markSchema,
+  messageFormSchema,
+  readLine,
+  readNewestFirst,
+  type SavedIndexer,
+  savedIndexerSchema,
   type TurnIndexer,
   type TurnMark,
+  type TurnState,
 } from "./turn-index.ts";
-export { createTurnDraft, cut, sumOfUsages, type TurnDraft, titleFrom, toolInput, toolResult } from "./turn-parts.ts";
+export { cut, type TurnDraft, titleFrom, toolInput, toolResult } from "./turn-parts.ts";

@@ -39,6 +39,14 @@ export function timeOf(line: Fields): string | null {
   return text.endsWith("Z") ? text : new Date(epochMs).toISOString();
 }
 
+// The last second that a date can name.
+const lastSecond = 8_640_000_000_000;
+
+/** Epoch seconds as ISO 8601; null for what is no date. */
+export function isoSeconds(seconds: number | undefined): string | null {
+  return seconds !== undefined && seconds > 0 && seconds <= lastSecond ? new Date(seconds * 1000).toISOString() : null;
+}
+
 /** The number under `key`, or 0; never negative, never a fraction, never beyond the whole numbers that JSON's readers keep exact. */
 export function countAt(from: Fields, key: string): number {
   const value = from[key];

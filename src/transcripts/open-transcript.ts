@@ -5,8 +5,9 @@ import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSource } from "./line-source.ts";
 import type { ScanPosition } from "./line-splitter.ts";
 import type { TranscriptSummary, TurnRange } from "./transcript.ts";
+import type { TranscriptFormat, TurnBuilder } from "./transcript-format.ts";
 import { sizeOfTurn, type TurnCache } from "./turn-cache.ts";
-import type { TranscriptReader, TurnBuilder, TurnIndexer, TurnMark } from "./turn-index.ts";
+import type { TurnIndexer, TurnMark } from "./turn-index.ts";
 import { createSkippedLines, feedJobs, type Job, type SkippedLines } from "./turn-jobs.ts";
 import { titleFrom } from "./turn-parts.ts";
 
@@ -47,9 +48,9 @@ let readings = 0;
 /** Nothing is read before the first `refresh`. */
 export function createOpenTranscript(
   path: string,
-  options: { reader: TranscriptReader; cache: TurnCache },
+  options: { format: TranscriptFormat; cache: TurnCache },
 ): OpenTranscript {
-  const { reader, cache } = options;
+  const { format, cache } = options;
   let reading: Reading | null = null;
 
   async function continues(source: LineSource, known: Reading): Promise<boolean> {
@@ -64,7 +65,7 @@ export function createOpenTranscript(
     const none = Buffer.alloc(0);
     return {
       id: ++readings,
-      indexer: reader.createIndexer(),
+      indexer: format.createIndexer(),
       skipped: createSkippedLines(),
       position: start,
       stamp,
@@ -85,7 +86,7 @@ export function createOpenTranscript(
     if (turn !== undefined) return { turn };
     // A line that was taken for part of this turn may since have begun the next one: then the turn is put together anew.
     const begun = known.lastTurn?.mark === mark && known.lastTurn.fedTo <= end ? known.lastTurn : null;
-    const builder = begun?.builder ?? reader.createTurnBuilder(mark);
+    const builder = begun?.builder ?? format.createTurnBuilder(mark);
     return { job: { index, mark, builder, start: begun?.fedTo ?? mark.start, end } };
   }
 

@@ -1,11 +1,22 @@
+import type { Turn } from "../wire/turn.ts";
+import { type Fields, parseLine, timeOf } from "./json-fields.ts";
 import type { FileStamp, LineSource } from "./line-source.ts";
-import type { ReadText } from "./turn-collector-turn.ts";
-import type { TranscriptReader } from "./turn-index.ts";
+import { imagesOf } from "./turn-images.ts";
+import { type MessageForm, readLine, type SavedIndexer, type TurnIndexer, type TurnMark } from "./turn-index.ts";
+import { createTurnDraft, type TurnDraft } from "./turn-parts.ts";
 
-/** What the shared machinery has to know of one agent's transcripts. Lives in the agent's folder. */
-export interface TranscriptFormat extends TranscriptReader {
-  /** Collects what was said in a line, for search. */
-  readonly readText: ReadText;
+/** What is particular to the transcripts of one agent. Lives in the agent's folder. */
+export interface FormatParts {
+  /** @param saved where to continue; one of another format is ignored */
+  createIndexer(saved?: SavedIndexer): TurnIndexer;
+  /** What the user said in the line that begins a turn; null when it says nothing. */
+  promptOf(line: Fields): string | null;
+  /** The pictures in that line, each as base64. */
+  picturesOf?(line: Fields): readonly (string | null)[];
+  /** Puts an answer together: what it returns is given each line, and returns false for one that cannot be parsed. */
+  createAnswer(draft: TurnDraft, mark: TurnMark): (bytes: Buffer) => boolean;
+  /** Collects for search what was said in any other line than that of a prompt; `turn` is null before the first one. */
+  readAnswerText(bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null): void;
   /** Whether a transcript with this first line is no session (a sub-agent's, say). Never by default. */
   isPart?(firstLine: Buffer): boolean;
   /** A transcript that looked like a part is a session once it has a turn. */
@@ -20,8 +31,86 @@ export interface TranscriptFormat extends TranscriptReader {
   readonly database?: TranscriptDatabase;
 }
 
+/** Finds the turns of one agent's transcripts, puts them together, and collects what was said in them. */
+export interface TranscriptFormat
+  extends Omit<FormatParts, "promptOf" | "picturesOf" | "createAnswer" | "readAnswerText"> {
+  createTurnBuilder(mark: TurnMark): TurnBuilder;
+  /** Collects what was said in a line, for search. */
+  readonly readText: ReadText;
+}
+
 /** All formats by their names: those that templates, the configuration and the catalog use. */
 export type TranscriptFormats = Readonly<Record<string, TranscriptFormat>>;
+
+/** Puts one turn together from its lines. */
+export interface TurnBuilder {
+  /** @returns false when the line could not be parsed: to be counted as skipped. */
+  line(bytes: Buffer): boolean;
+  /** The turn so far; the builder can continue afterwards. */
+  turn(index: number): Turn;
+}
+
+/** A format from what is particular to it. */
+export function createFormat(parts: FormatParts): TranscriptFormat {
+  const { promptOf, picturesOf, createAnswer, readAnswerText, ...format } = parts;
+
+  function prompt(draft: TurnDraft, line: Fields): void {
+    const text = promptOf(line);
+    if (text !== null) draft.add({ type: "text", text });
+    draft.images = imagesOf(picturesOf?.(line) ?? []);
+    draft.touch(timeOf(line));
+  }
+
+  return {
+    ...format,
+    createTurnBuilder(mark) {
+      const draft = createTurnDraft();
+      return {
+        line:
+          mark.role === "user" ? (bytes) => readLine(bytes, (line) => prompt(draft, line)) : createAnswer(draft, mark),
+        turn: (index) => draft.build(index, mark.role),
+      };
+    },
+    readText(bytes, memory, turn) {
+      if (turn?.begins !== true || turn.mark.role !== "user") return readAnswerText(bytes, memory, turn);
+      const line = parseLine(bytes);
+      turn.say((line === null ? null : promptOf(line)) ?? "");
+    },
+  };
+}
+
+/** The turn in which a line stands. */
+export interface TurnOfLine {
+  readonly index: number;
+  /** The indexer's last mark: `marks.at(-1)`. */
+  readonly mark: TurnMark;
+}
+
+/** The turn of a line, as a format's reader sees it. */
+export interface CollectorTurn extends TurnOfLine {
+  /** Whether the turn begins with this line. */
+  readonly begins: boolean;
+  /** How many turns begin with this line: two, when a command of the user turns out to be answered. */
+  readonly began: number;
+  /** Adds text to this turn. */
+  say(text: string): void;
+  /** Adds text to the turn before, which was the user's. */
+  sayBefore(text: string): void;
+  /** What was collected of this turn is void. */
+  restart(): void;
+}
+
+/** What a format's reader has to remember from line to line. */
+export interface CollectorMemory {
+  /** @see CollectorState */
+  command: string | null;
+  form: MessageForm;
+  /** Lines of this turn that were read: a resumed session repeats some. */
+  readonly seenLines: Set<string>;
+}
+
+/** Takes in one line; `turn` is null before the first. */
+export type ReadText = (bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null) => void;
 
 /** A session as a database lists it. */
 export interface StoredSession {

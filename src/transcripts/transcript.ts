@@ -1,19 +1,5 @@
 import type { Turn } from "../wire/turn.ts";
-import type { FailureNeeds } from "./failure.ts";
-
-/** How the last turn of a transcript stands, as far as its lines say. */
-export type TurnState =
-  | { readonly kind: "none" }
-  | { readonly kind: "open" }
-  | { readonly kind: "ended" }
-  | { readonly kind: "aborted" }
-  | {
-      readonly kind: "failed";
-      readonly message: string;
-      readonly needs?: FailureNeeds;
-      /** When the limit ends that is reached, where the agent tells. */
-      readonly resetsAt?: string;
-    };
+import type { TurnState } from "./turn-index.ts";
 
 /** What is known of a transcript without its turns. */
 export interface TranscriptSummary {

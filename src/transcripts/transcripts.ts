@@ -44,7 +44,7 @@ export function createTranscripts({ formats, clock, log, maxOpen = defaultMaxOpe
 
   function openTranscript(path: string, format: string): OpenTranscript {
     const key = `${format}:${path}`;
-    const transcript = opened.get(key) ?? createOpenTranscript(path, { reader: formatOf(format), cache });
+    const transcript = opened.get(key) ?? createOpenTranscript(path, { format: formatOf(format), cache });
     opened.delete(key);
     opened.set(key, transcript);
     for (const oldest of opened.keys()) {

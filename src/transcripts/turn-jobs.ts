@@ -1,7 +1,8 @@
 import { looksLikeObject } from "./json-peek.ts";
 import type { LineSource } from "./line-source.ts";
 import type { LineSink } from "./line-splitter.ts";
-import type { TurnBuilder, TurnMark } from "./turn-index.ts";
+import type { TurnBuilder } from "./transcript-format.ts";
+import type { TurnMark } from "./turn-index.ts";
 
 /** Skipped lines are remembered by offset up to here, so that none is counted twice; beyond they are only counted. */
 const maxSkippedOffsets = 10_000;

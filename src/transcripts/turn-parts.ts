@@ -61,6 +61,10 @@ export interface TurnDraft {
   model: string | null;
   /** Pictures that belong to it. */
   images: readonly TurnImage[];
+  /** Of each answer of the model, by what it is known by: the last one that is set counts. */
+  readonly usages: Map<string, Usage>;
+  /** Adds text or thinking, unless it is empty. */
+  addText(text: string | null, type?: "text" | "thinking"): void;
   add(block: Block): void;
   /** Adds the call, or puts it in the place of the one with the same id, whose result it keeps when it has none. */
   putCall(call: Omit<ToolCall, "type">): void;
@@ -73,7 +77,7 @@ export interface TurnDraft {
   dropTexts(): void;
   /** The timestamp of a line that belongs to the turn. */
   touch(timestamp: string | null): void;
-  build(index: number, role: Turn["role"], usage: Usage | null): Turn;
+  build(index: number, role: Turn["role"]): Turn;
 }
 
 function sizeOfCall(call: ToolCall): number {
@@ -105,6 +109,10 @@ export function createTurnDraft(): TurnDraft {
     endedAt: null,
     model: null,
     images: [],
+    usages: new Map(),
+    addText(text, type = "text") {
+      if (text !== null && text !== "") draft.add({ type, text });
+    },
     add(block) {
       const size = block.type === "tool_call" ? sizeOfCall(block) : block.text.length;
       const room = maxTurnCharacters - characters;
@@ -155,28 +163,27 @@ export function createTurnDraft(): TurnDraft {
       draft.at ??= timestamp;
       draft.endedAt = timestamp;
     },
-    build(index, role, usage) {
+    build(index, role) {
       const shown = blocks.filter((block) => block !== null);
       if (leftOut > 0)
         shown.push({ type: "text", text: `(${leftOut} more blocks: this turn is too long to be shown in full)` });
       const text = shown.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
       const { at, endedAt, model, images } = draft;
-      const turn = { index, role, at, endedAt, text, blocks: shown, model, usage };
+      const turn = { index, role, at, endedAt, text, blocks: shown, model, usage: sumOf(draft.usages) };
       return images.length === 0 ? turn : { ...turn, images: [...images] };
     },
   };
   return draft;
 }
 
-/** The sum of usages, or null when there is none. */
-export function sumOfUsages(usages: Iterable<Usage>): Usage | null {
-  const all = [...usages];
-  if (all.length === 0) return null;
-  const sum = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
-  for (const usage of all) {
-    sum.inputTokens = Math.min(sum.inputTokens + usage.inputTokens, Number.MAX_SAFE_INTEGER);
-    sum.outputTokens = Math.min(sum.outputTokens + usage.outputTokens, Number.MAX_SAFE_INTEGER);
-    sum.cacheReadTokens = Math.min(sum.cacheReadTokens + usage.cacheReadTokens, Number.MAX_SAFE_INTEGER);
-  }
-  return sum;
+/** Null when there is none. */
+function sumOf(usages: ReadonlyMap<string, Usage>): Usage | null {
+  if (usages.size === 0) return null;
+  const total = (key: keyof Usage): number =>
+    [...usages.values()].reduce((sum, usage) => Math.min(sum + usage[key], Number.MAX_SAFE_INTEGER), 0);
+  return {
+    inputTokens: total("inputTokens"),
+    outputTokens: total("outputTokens"),
+    cacheReadTokens: total("cacheReadTokens"),
+  };
 }

@@ -1,19 +1,19 @@
 import { z } from "zod";
-import type { TurnState } from "../../transcripts/index.ts";
 import {
-  cut,
+  createTurnLog,
   type Fields,
+  failedTurn,
   fieldsAt,
-  interruptLast,
   messageFormSchema,
-  noFacts,
   parseLine,
   pathAt,
+  readLine,
+  readNewestFirst,
   type SavedIndexer,
   savedIndexerSchema,
   stringAt,
   type TurnIndexer,
-  type TurnMark,
+  type TurnState,
   timeOf,
 } from "../../transcripts/index.ts";
 import { codexErrorMessage, codexNeeds, codexResetsAt } from "./codex-failure.ts";
@@ -30,10 +30,7 @@ import {
   isUsersOwnAction,
 } from "./codex-lines.ts";
 
-/** Enough of the first prompt to make a title of it. */
-const promptCharacters = 1_000;
-
-/** A state with more than this is not put by: such a file is read anew when it grows. */
+/** A state with more than this is not saved: such a file is read again when it grows. */
 const maxSavedMarks = 1_000;
 const maxSavedCharacters = 50_000;
 
@@ -49,24 +46,21 @@ const savedSchema = savedIndexerSchema.extend({
   usageStart: z.int().nullable(),
 });
 
-type SavedCodex = z.infer<typeof savedSchema>;
-
 /** Lines that say nothing of a turn. */
 const beside: ReadonlySet<CodexLine["kind"]> = new Set(["meta", "context", "other", "unreadable"]);
 
 /** Finds turns and facts in a rollout of Codex, from its beginning or from where another one stood. */
 export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
-  const marks: TurnMark[] = [...(from?.marks ?? [])];
-  const turnsBefore = from?.turnsBefore ?? 0;
-  const facts = { ...(from?.facts ?? noFacts()) };
+  const log = createTurnLog(from);
+  const { marks, facts } = log;
   /** The newest form that a prompt or answer of this file had so far. */
   let form: CodexForm = from?.form ?? "responses";
   /** The form and text of the last prompt, while nothing answered it. */
   let unanswered: { readonly form: CodexForm; readonly text: string } | null = from?.unanswered ?? null;
-  /** Whether the file tells when turns begin and end; the older ones do not. */
+  /** Whether the file says when turns begin and end; the older ones do not. */
   let tellsTurns = from?.tellsTurns ?? false;
-  /** Whether the file said that the last turn ended: a command that goes on longer is told of after that, and begins no turn. */
+  /** Whether the file said that the last turn ended: a command that runs longer is written after that, and begins no turn. */
   let turnIsOver = from?.turnIsOver ?? false;
   let hasMeta = from?.hasMeta ?? false;
   /** Lines since the last pause, not parsed: only the last readable one of each kind says something new. */
@@ -80,10 +74,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   /** Offset of the first token count after the last prompt: older versions write it in front of the answer that it counts. */
   let usageStart: number | null = from?.usageStart ?? null;
 
-  function meta(bytes: Buffer): boolean {
-    if (hasMeta) return true; // a fork repeats its parent's
-    const line = parseLine(bytes);
-    if (line === null) return false;
+  function meta(line: Fields): void {
     hasMeta = true;
     settle();
     const payload = codexPayload(line);
@@ -94,44 +85,42 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     facts.updatedAt = facts.createdAt;
     if (payload["history_mode"] === "paginated") form = "items";
     if (payload["history_mode"] === "legacy") form = "events";
-    return true;
   }
 
-  function prompt(of: CodexForm, bytes: Buffer, offset: number): boolean {
-    if (of === "responses" && form !== "responses") return true;
-    const line = parseLine(bytes);
-    if (line === null) return false;
+  function prompt(
+    of: CodexForm,
+    line: Fields,
+    mark: { readonly start: number; readonly firstLineBytes: number },
+  ): void {
     const payload = codexPayload(line);
-    if (isOfOtherThread(payload, facts.agentSessionId)) return true;
+    if (isOfOtherThread(payload, facts.agentSessionId)) return;
     const text = codexPromptText(payload);
     if (text === null) {
       if (of === "responses") facts.cwd ??= /<cwd>([^<]+)<\/cwd>/.exec(JSON.stringify(payload))?.[1] ?? null;
-      return true;
+      return;
     }
     const newer = codexFormRank[of] > codexFormRank[form];
     if (newer) form = of;
     if (unanswered !== null && unanswered.form !== of) {
       if (newer && unanswered.form === "responses") dropUnanswered();
-      else if (unanswered.text === text) return true;
+      else if (unanswered.text === text) return;
     }
-    if (marks.length === 0) facts.firstPrompt = cut(text, promptCharacters);
+    if (marks.length === 0) facts.firstPrompt = null;
     settle();
-    marks.push({ role: "user", start: offset, firstLineBytes: bytes.length });
+    log.prompt(mark, text);
     usageStart = null;
     unanswered = { form: of, text };
-    facts.lastTurn = { kind: "open" };
     turnIsOver = false;
-    seen(line);
-    return true;
+    log.seen(timeOf(line));
   }
 
-  /** Takes back the prompts that were only guessed from the model's input, now that a newer form tells the real one. */
+  /** Takes back the prompts that were only guessed from the model's input, now that a newer form holds the real one. */
   function dropUnanswered(): void {
-    while (marks.at(-1)?.role === "user") marks.pop();
+    while (log.lastRole() === "user") marks.pop();
   }
 
   function output(bytes: Buffer, offset: number, ends: boolean): boolean {
-    if (marks.at(-1)?.role !== "assistant") {
+    if (log.lastRole() !== "assistant") {
       const line = parseLine(bytes);
       if (line === null) return false;
       const payload = codexPayload(line);
@@ -139,26 +128,19 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
       settle();
       const { agentSessionId, model } = facts;
       const before = { agentSessionId, model, form, totalTokens };
-      marks.push({ role: "assistant", start: usageStart ?? offset, firstLineBytes: bytes.length, before });
-      seen(line);
+      log.answer({ start: usageStart ?? offset, firstLineBytes: bytes.length, before });
+      log.seen(timeOf(line));
     }
     unanswered = null;
     usageStart = null;
     putOff(bytes);
-    if (!turnIsOver) facts.lastTurn = ends && !tellsTurns ? { kind: "ended" } : { kind: "open" };
+    if (!turnIsOver) facts.lastTurn = { kind: ends && !tellsTurns ? "ended" : "open" };
     return true;
   }
 
   function failure(error: unknown): TurnState {
-    const needs = codexNeeds(error);
     readLimits();
-    const resetsAt = needs === "limit_reset" ? limitEnds : null;
-    return {
-      kind: "failed",
-      message: codexErrorMessage(error),
-      ...(needs === undefined ? {} : { needs }),
-      ...(resetsAt === null ? {} : { resetsAt }),
-    };
+    return failedTurn(codexErrorMessage(error), { needs: codexNeeds(error), resetsAt: limitEnds });
   }
 
   function readLimits(): void {
@@ -169,7 +151,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
 
   function usage(bytes: Buffer, offset: number): void {
     newestUsage = bytes;
-    if (marks.at(-1)?.role === "user") usageStart ??= offset;
+    if (log.lastRole() === "user") usageStart ??= offset;
     else usages.push(bytes);
   }
 
@@ -182,11 +164,9 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     putOff(bytes);
     if (line !== null) facts.lastTurn = failure(codexPayload(line)["error"]);
     else if (facts.lastTurn.kind === "open") {
-      // Versions before 0.14x tell no error; they only leave the prompt without an answer.
-      const unansweredEnd = ending === "silent" && marks.at(-1)?.role === "user";
-      facts.lastTurn = unansweredEnd
-        ? { kind: "failed", message: "The turn ended without an answer." }
-        : { kind: "ended" };
+      // Versions before 0.14x write no error; they only leave the prompt without an answer.
+      const unansweredEnd = ending === "silent" && log.lastRole() === "user";
+      facts.lastTurn = unansweredEnd ? failedTurn("The turn ended without an answer.") : { kind: "ended" };
     }
     return true;
   }
@@ -196,28 +176,13 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     turnIsOver = kind === "aborted";
     putOff(bytes);
     if (marks.length > 0) facts.lastTurn = { kind };
-    if (kind === "aborted" && isInterruption(bytes)) interruptLast(marks);
-    return true;
-  }
-
-  function failed(bytes: Buffer): boolean {
-    const line = parseLine(bytes);
-    if (line === null) return false;
-    putOff(bytes);
-    if (marks.length > 0) facts.lastTurn = failure(codexPayload(line));
+    if (kind === "aborted" && isInterruption(bytes)) log.interrupt();
     return true;
   }
 
   /** Only for its time; the oldest files have none. */
   function putOff(bytes: Buffer): void {
     if (bytes.includes('"timestamp"')) outputs.push(bytes);
-  }
-
-  function seen(line: Fields): void {
-    settle();
-    const time = timeOf(line);
-    facts.createdAt ??= time;
-    facts.updatedAt = time ?? facts.updatedAt;
   }
 
   function settle(): void {
@@ -229,46 +194,28 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     usages = [];
   }
 
-  function save(): SavedCodex | null {
-    // The last prompts can still be taken back, down to the answer before them.
-    const kept = marks.slice(
-      Math.max(
-        0,
-        marks.findLastIndex(({ role }) => role === "assistant"),
-      ),
-    );
-    if (kept.length > maxSavedMarks || (unanswered?.text.length ?? 0) > maxSavedCharacters) return null;
-    return {
-      format: "codex",
-      turnsBefore: turnsBefore + marks.length - kept.length,
-      marks: kept,
-      facts: { ...facts },
-      form,
-      unanswered,
-      tellsTurns,
-      turnIsOver,
-      hasMeta,
-      totalTokens,
-      usageStart,
-    };
-  }
-
   return {
-    marks,
-    turnsBefore,
-    facts,
-    save,
+    ...log,
+    save() {
+      // The last prompts can still be taken back, down to the answer before them.
+      const lastAnswer = marks.findLastIndex(({ role }) => role === "assistant");
+      const kept = marks.slice(Math.max(0, lastAnswer));
+      if (kept.length > maxSavedMarks || (unanswered?.text.length ?? 0) > maxSavedCharacters) return null;
+      const own = { form, unanswered, tellsTurns, turnIsOver, hasMeta, totalTokens, usageStart };
+      return { ...log.saved("codex", kept), ...own };
+    },
     line(bytes, offset) {
       const line = codexLineKind(bytes);
       if (!beside.has(line.kind)) facts.turnLines++;
       switch (line.kind) {
         case "meta":
-          return meta(bytes);
+          return hasMeta || readLine(bytes, meta); // a fork repeats its parent's
         case "prompt":
-          return prompt(line.form, bytes, offset);
+          if (line.form === "responses" && form !== "responses") return true;
+          return readLine(bytes, (read) => prompt(line.form, read, { start: offset, firstLineBytes: bytes.length }));
         case "answer":
         case "thinking":
-          // An older form tells once more what the newer one told, or a compaction's summary.
+          // An older form repeats what the newer one said, or a compaction's summary.
           return codexFormRank[line.form] < codexFormRank[form] || output(bytes, offset, line.kind === "answer");
         case "plan":
           return output(bytes, offset, true);
@@ -276,7 +223,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
         case "action":
           return output(bytes, offset, false);
         case "result":
-          if (marks.at(-1)?.role === "assistant") putOff(bytes);
+          if (log.lastRole() === "assistant") putOff(bytes);
           return true;
         case "context":
           contexts.push(bytes);
@@ -286,7 +233,10 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
         case "aborted":
           return mark(bytes, "aborted");
         case "error":
-          return failed(bytes);
+          return readLine(bytes, (read) => {
+            putOff(bytes);
+            if (marks.length > 0) facts.lastTurn = failure(codexPayload(read));
+          });
         case "complete":
           return complete(bytes);
         case "usage":
@@ -313,10 +263,10 @@ function isInterruption(bytes: Buffer): boolean {
 
 /** What the last line that says something says. */
 function lastOf<T>(lines: readonly Buffer[], read: (line: Fields) => T | null): T | null {
-  for (const bytes of lines.toReversed()) {
-    const line = parseLine(bytes);
-    const said = line === null ? null : read(line);
-    if (said !== null) return said;
-  }
-  return null;
+  let said: T | null = null;
+  readNewestFirst(lines, (line) => {
+    said = read(line);
+    return said !== null;
+  });
+  return said;
 }

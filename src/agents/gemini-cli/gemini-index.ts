@@ -1,18 +1,18 @@
 import { z } from "zod";
-import type { TurnState } from "../../transcripts/index.ts";
 import {
-  cut,
+  createTurnLog,
+  type Fields,
+  failedTurn,
   fieldsAt,
-  interruptLast,
   listAt,
-  noFacts,
   parseLine,
+  readLine,
+  readNewestFirst,
   type SavedIndexer,
   savedIndexerSchema,
   stringAt,
-  type TranscriptFacts,
   type TurnIndexer,
-  type TurnMark,
+  type TurnState,
   timeOf,
 } from "../../transcripts/index.ts";
 import {
@@ -24,12 +24,10 @@ import {
   readGeminiUser,
 } from "./gemini-lines.ts";
 
-/** Enough of the first prompt to make a title of it. */
-const promptCharacters = 1_000;
-
 const savedSchema = savedIndexerSchema.extend({ format: z.literal("gemini"), copying: z.boolean() });
 
-type SavedGemini = z.infer<typeof savedSchema>;
+/** Lines that may say something of a turn. */
+const turnKinds: ReadonlySet<string> = new Set(["user", "answer", "told", "error", "rewound"]);
 
 /**
  * Finds turns and facts in a transcript of Gemini CLI, from its beginning or from where another one stood. What the agent takes out of
@@ -37,142 +35,101 @@ type SavedGemini = z.infer<typeof savedSchema>;
  */
 export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
-  const marks: TurnMark[] = [...(from?.marks ?? [])];
-  const turnsBefore = from?.turnsBefore ?? 0;
-  const facts = { ...(from?.facts ?? noFacts()) };
+  const log = createTurnLog(from);
+  const { marks, facts } = log;
   /** Inside of a copy of the history. */
   let copying = from?.copying ?? false;
   /** The newest answer, not parsed: the one before it says nothing more. */
   let putOff: Buffer[] = [];
 
-  function user(bytes: Buffer, offset: number): boolean {
-    const line = parseLine(bytes);
-    if (line === null) return false;
+  function user(line: Fields, start: number, firstLineBytes: number): void {
     const said = readGeminiUser(line);
     if (said.kind === "context") copying = true;
-    if (said.kind !== "prompt" || copying) return true;
+    if (said.kind !== "prompt" || copying) return;
     settle();
-    absorbTime(facts, timeOf(line));
-    marks.push({ role: "user", start: offset, firstLineBytes: bytes.length });
-    facts.firstPrompt ??= cut(said.text, promptCharacters);
-    facts.lastTurn = { kind: "open" };
-    return true;
+    log.seen(timeOf(line));
+    log.prompt({ start, firstLineBytes }, said.text);
   }
 
   function answer(bytes: Buffer, offset: number): boolean {
     if (copying || marks.length === 0) return true;
-    if (marks.at(-1)?.role === "user") {
+    if (log.lastRole() === "user") {
       const line = parseLine(bytes);
       if (line === null) return false;
       if (!isGeminiAnswer(line)) return true;
-      marks.push({ role: "assistant", start: offset, firstLineBytes: bytes.length });
+      log.answer({ start: offset, firstLineBytes: bytes.length });
     }
     putOff.push(bytes);
     return true;
   }
 
-  /** Reads the put-off answers from the end, until they told how the turn stands, the model and the time: all are in each real line. */
+  /** Reads the put-off answers from the end, until they said how the turn stands, the model and the time: all are in each real line. */
   function settle(): void {
     const lines = putOff;
     putOff = [];
-    let turn: TurnState | null = null;
-    let model: string | null = null;
-    let time: string | null = null;
-    for (const bytes of lines.toReversed()) {
-      const line = parseLine(bytes);
-      if (line === null || !isGeminiAnswer(line)) continue;
+    const found: { turn?: TurnState; model?: string | null; time?: string | null } = {};
+    readNewestFirst(lines, (line) => {
+      if (!isGeminiAnswer(line)) return false;
       const ended = listAt(line, "toolCalls").length === 0 && geminiText(line["content"]) !== "";
-      turn ??= ended ? { kind: "ended" } : { kind: "open" };
-      model ??= stringAt(line, "model");
-      time ??= timeOf(line);
-      if (model !== null && time !== null) break;
-    }
-    facts.lastTurn = turn ?? facts.lastTurn;
-    facts.model = model ?? facts.model;
-    facts.updatedAt = time ?? facts.updatedAt;
+      found.turn ??= { kind: ended ? "ended" : "open" };
+      found.model ??= stringAt(line, "model");
+      found.time ??= timeOf(line);
+      return found.model !== null && found.time !== null;
+    });
+    facts.lastTurn = found.turn ?? facts.lastTurn;
+    facts.model = found.model ?? facts.model;
+    facts.updatedAt = found.time ?? facts.updatedAt;
   }
 
   /** The turn is over, in this way. */
-  function end(bytes: Buffer, state: TurnState): void {
+  function end(line: Fields | null, state: TurnState): void {
     settle();
     if (marks.length > 0) facts.lastTurn = state;
-    const line = parseLine(bytes);
-    if (line !== null) absorbTime(facts, timeOf(line));
+    if (line !== null) log.seen(timeOf(line));
   }
 
-  function told(bytes: Buffer): boolean {
-    const line = parseLine(bytes);
-    if (line === null) return false;
-    if (!isGeminiCancelled(line)) return true;
-    end(bytes, { kind: "aborted" });
-    interruptLast(marks);
-    return true;
-  }
-
-  function failed(bytes: Buffer): boolean {
-    const line = parseLine(bytes);
-    if (line === null) return false;
-    end(bytes, { kind: "failed", message: geminiText(line["content"]) || "The model's API answered with an error." });
-    return true;
-  }
-
-  function head(bytes: Buffer): boolean {
-    const line = parseLine(bytes);
-    if (line === null) return false;
+  function head(line: Fields): void {
     copying = false;
     facts.agentSessionId ??= stringAt(line, "sessionId");
     facts.createdAt ??= stringAt(line, "startTime");
     facts.ownTitle = stringAt(line, "summary") ?? facts.ownTitle;
-    return true;
-  }
-
-  function history(bytes: Buffer): boolean {
-    copying = false;
-    if (facts.cwd !== null) return true;
-    const line = parseLine(bytes);
-    if (line === null) return false;
-    facts.cwd = geminiDir(line);
-    return true;
-  }
-
-  function title(bytes: Buffer): boolean {
-    const line = parseLine(bytes);
-    if (line === null) return false;
-    facts.ownTitle = stringAt(fieldsAt(line, "$set"), "summary") ?? facts.ownTitle;
-    return true;
-  }
-
-  function save(): SavedGemini {
-    const kept = marks.slice(-1);
-    const before = turnsBefore + marks.length - kept.length;
-    return { format: "gemini", turnsBefore: before, marks: kept, facts: { ...facts }, copying };
   }
 
   return {
-    marks,
-    turnsBefore,
-    facts,
-    save,
+    ...log,
+    save: () => ({ ...log.saved("gemini"), copying }),
     line(bytes, offset) {
       const kind = geminiLineKind(bytes);
       if (turnKinds.has(kind)) facts.turnLines++;
       switch (kind) {
         case "head":
-          return head(bytes);
+          return readLine(bytes, head);
         case "user":
-          return user(bytes, offset);
+          return readLine(bytes, (line) => user(line, offset, bytes.length));
         case "answer":
           return answer(bytes, offset);
         case "told":
-          return told(bytes);
+          return readLine(bytes, (line) => {
+            if (!isGeminiCancelled(line)) return;
+            end(line, { kind: "aborted" });
+            log.interrupt();
+          });
         case "error":
-          return failed(bytes);
+          return readLine(bytes, (line) =>
+            end(line, failedTurn(geminiText(line["content"]) || "The model's API answered with an error.")),
+          );
         case "history":
-          return history(bytes);
+          copying = false;
+          if (facts.cwd !== null) return true;
+          return readLine(bytes, (line) => {
+            facts.cwd = geminiDir(line);
+          });
         case "facts":
-          return title(bytes);
+          return readLine(bytes, (line) => {
+            facts.ownTitle = stringAt(fieldsAt(line, "$set"), "summary") ?? facts.ownTitle;
+          });
         case "rewound":
-          end(bytes, { kind: "aborted" });
+          end(parseLine(bytes), { kind: "aborted" });
           return true;
         case "tool_result":
         case "other":
@@ -183,12 +140,4 @@ export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
     },
     pause: settle,
   };
-}
-
-/** Lines that may say something of a turn. */
-const turnKinds: ReadonlySet<string> = new Set(["user", "answer", "told", "error", "rewound"]);
-
-function absorbTime(facts: TranscriptFacts, time: string | null): void {
-  facts.createdAt ??= time;
-  facts.updatedAt = time ?? facts.updatedAt;
 }

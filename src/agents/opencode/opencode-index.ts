@@ -1,16 +1,13 @@
 import { z } from "zod";
 import {
-  cut,
+  createTurnLog,
   type Fields,
   fieldsAt,
-  interruptLast,
-  noFacts,
-  parseLine,
   pathAt,
+  readLine,
   type SavedIndexer,
   savedIndexerSchema,
   type TurnIndexer,
-  type TurnMark,
   timeOf,
 } from "../../transcripts/index.ts";
 import { eventAddressBytes } from "./opencode-database.ts";
@@ -35,25 +32,20 @@ const savedSchema = savedIndexerSchema.extend({
   awaitsPrompt: z.boolean(),
 });
 
-type SavedOpenCode = z.infer<typeof savedSchema>;
-
 /**
- * Finds the turns in a session's log of OpenCode, or goes on from where another one stood. What is taken out of the history (undo) was said and stays a
- * turn; what the agent says for the user (a summary, "go on") is part of its own turn.
+ * Finds the turns in a session's log of OpenCode, or continues where another one stood. What is taken out of the history (undo) was said
+ * and stays a turn; what the agent says for the user (a summary, "go on") is part of its own turn.
  */
 export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
-  const marks: TurnMark[] = [...(from?.marks ?? [])];
-  const turnsBefore = from?.turnsBefore ?? 0;
-  const facts = { ...(from?.facts ?? noFacts()) };
+  const log = createTurnLog(from, { promptCharacters });
+  const { facts } = log;
   /** The newest message of the user; its prompt comes after it. */
   let userMessage = from?.userMessage ?? "";
   let awaitsPrompt = from?.awaitsPrompt ?? false;
 
-  function begin(role: TurnMark["role"], offset: number): void {
-    // A mark ends in front of the next event, however long its own is.
-    marks.push({ role, start: offset, firstLineBytes: eventAddressBytes - 1 });
-  }
+  // A mark ends in front of the next event, however long its own is.
+  const markAt = (start: number) => ({ start, firstLineBytes: eventAddressBytes - 1 });
 
   function message(line: Fields, offset: number): void {
     const info = openCodeInfo(line);
@@ -62,13 +54,13 @@ export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
       if (id === userMessage) return;
       userMessage = id;
       awaitsPrompt = true;
-    } else if (info["role"] === "assistant" && marks.length > 0) {
-      if (marks.at(-1)?.role === "user") begin("assistant", offset);
+    } else if (info["role"] === "assistant" && log.marks.length > 0) {
+      if (log.lastRole() === "user") log.answer(markAt(offset));
       facts.model = openCodeModel(info) ?? facts.model;
       facts.lastTurn = info["summary"] === true ? { kind: "open" } : openCodeState(info);
-      if (facts.lastTurn.kind === "aborted") interruptLast(marks);
+      if (facts.lastTurn.kind === "aborted") log.interrupt();
     }
-    touch(line);
+    facts.updatedAt = timeOf(line) ?? facts.updatedAt;
   }
 
   function part(line: Fields, offset: number): void {
@@ -77,10 +69,8 @@ export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
     const prompt = openCodePrompt(said);
     if (prompt === null) return;
     awaitsPrompt = false;
-    begin("user", offset);
-    facts.firstPrompt ??= cut(prompt, promptCharacters);
-    facts.lastTurn = { kind: "open" };
-    touch(line);
+    log.prompt(markAt(offset), prompt);
+    facts.updatedAt = timeOf(line) ?? facts.updatedAt;
   }
 
   function session(line: Fields): void {
@@ -91,33 +81,17 @@ export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
     facts.createdAt ??= openCodeTime(fieldsAt(info, "time")["created"]);
   }
 
-  function touch(line: Fields): void {
-    facts.updatedAt = timeOf(line) ?? facts.updatedAt;
-  }
-
-  function save(): SavedOpenCode {
-    const kept = marks.slice(-1);
-    const before = turnsBefore + marks.length - kept.length;
-    return { format: "opencode", turnsBefore: before, marks: kept, facts: { ...facts }, userMessage, awaitsPrompt };
-  }
-
   return {
-    marks,
-    turnsBefore,
-    facts,
-    save,
+    ...log,
+    save: () => ({ ...log.saved("opencode"), userMessage, awaitsPrompt }),
     line(bytes, offset) {
       const kind = openCodeLineKind(bytes);
       if (kind === "other") return true;
       if (kind !== "session") facts.turnLines++;
       // Parts are long, and but for a prompt only the turns need them.
       if (kind === "part" && !awaitsPrompt) return true;
-      const line = parseLine(bytes);
-      if (line === null) return false;
-      if (kind === "message") message(line, offset);
-      else if (kind === "part") part(line, offset);
-      else session(line);
-      return true;
+      const read = { message, part, session }[kind];
+      return readLine(bytes, (line) => read(line, offset));
     },
     pause: () => undefined,
   };

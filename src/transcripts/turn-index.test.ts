@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 import { claudeFormat } from "../agents/claude-code/claude-format.ts";
 import { codexFormat } from "../agents/codex/codex-format.ts";
 import { geminiFormat } from "../agents/gemini-cli/gemini-format.ts";
-import { savedIndexerSchema } from "./saved-indexer.ts";
-import type { TurnIndexer } from "./turn-index.ts";
+import { savedIndexerSchema, type TurnIndexer } from "./turn-index.ts";
 
 const readers = [
   ["claude", claudeFormat],
