@@ -7,7 +7,7 @@ export { type HookDecision, parseTaken, parseWanted } from "./permission-message
 export type { RecordSetupJob } from "./ports.ts";
 export { type AgentRegistry, createRegistry } from "./registry.ts";
 export { dialogIdOf, isAbout, type ScreenDialog } from "./screen-dialog.ts";
-export { type AgentSetupJobs, createAgentErrands } from "./setup-jobs.ts";
+export { type AgentSetupJobs, createAgentSetupJobs } from "./setup-jobs.ts";
 export type {
   AgentTemplate,
   Environment,

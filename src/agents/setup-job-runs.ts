@@ -27,13 +27,13 @@ export interface SetupJobRequest {
 }
 
 /** One that waits, runs, or ended a moment ago. */
-export interface Errand extends SetupJobRequest {
+export interface SetupJob extends SetupJobRequest {
   readonly setupJobId: string;
   readonly terminalId: string;
   state: "waiting" | "running" | "ended";
   exitCode: number | null;
   watchers: number;
-  /** Epoch milliseconds: nobody has watched it since then. */
+  /** Epoch milliseconds: no one has watched it since then. */
   unwatchedAt: number;
   /** While it is ended and forgotten. */
   removal: Promise<void> | null;
@@ -44,26 +44,26 @@ export interface Errand extends SetupJobRequest {
   cancelLimit: () => void;
 }
 
-/** The lives of errands: each in a terminal of the host, one installation after another. */
+/** Setup jobs that wait, run, or ended a moment ago: each in a terminal of the host, one installation after another. */
 export interface SetupJobRuns {
-  all(): readonly Errand[];
-  find(setupJobId: string): Errand | undefined;
+  all(): readonly SetupJob[];
+  find(setupJobId: string): SetupJob | undefined;
   /** Begins it, or puts it in line; an installation waits for others, because npm's global folder is one. @throws PosternError `agent_start_failed` */
-  begin(request: SetupJobRequest): Promise<Errand>;
+  begin(request: SetupJobRequest): Promise<SetupJob>;
   /** Installations that come before this one. */
-  ahead(errand: Errand): number;
-  /** Ends it, and forgets it. @param by who cancelled it; null for nobody */
-  remove(errand: Errand, by: SetupJobOrigin | null): Promise<void>;
-  /** The same soon, unless somebody watches it. */
-  leave(errand: Errand, by: SetupJobOrigin): void;
+  ahead(job: SetupJob): number;
+  /** Ends it, and forgets it. @param by who cancelled it; null for no one */
+  remove(job: SetupJob, by: SetupJobOrigin | null): Promise<void>;
+  /** The same soon, unless someone watches it. */
+  leave(job: SetupJob, by: SetupJobOrigin): void;
   /** It is asked for, and about to be watched: who looks for it has as long again. */
-  touch(errand: Errand): void;
-  watch(errand: Errand): () => void;
+  touch(job: SetupJob): void;
+  watch(job: SetupJob): () => void;
   /** Ends those that run, and forgets all. */
   close(): Promise<void>;
 }
 
-/** What {@link createErrandRuns} needs. */
+/** What {@link createSetupJobRuns} needs. */
 export interface SetupJobRunsDeps {
   readonly host: TerminalHostClient;
   /** One of this agent ended, or was forgotten. */
@@ -75,9 +75,9 @@ export interface SetupJobRunsDeps {
 
 /** A person who logs in takes a few minutes, with a second factor and a look for the password; a slow line as many for 100 MB. */
 const limitMs = 10 * 60_000;
-/** A page that is loaded anew, or a phone that wakes up, is back by then. An installation needs nobody. */
+/** A page that is reloaded, or a phone that wakes up, is back by then. An installation needs no one. */
 const unwatchedMs = 2 * 60_000;
-/** Another tab that is loaded anew at the moment when this one is left is back by then. */
+/** Another tab that is reloaded at the moment when this one is left is back by then. */
 const leftMs = 3_000;
 /** The last screen says how it went. */
 const keptMs = 60_000;
@@ -87,96 +87,96 @@ const words = { login: "log-in", install: "installation" } satisfies Record<Agen
 const size = { cols: 100, rows: 30 };
 
 /** @see SetupJobRuns */
-export function createErrandRuns({ host, changed, note, clock, log }: SetupJobRunsDeps): SetupJobRuns {
+export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJobRunsDeps): SetupJobRuns {
   /** In the order in which they were asked for. */
-  const errands = new Map<string, Errand>();
+  const jobs = new Map<string, SetupJob>();
   let closed = false;
 
-  const stopListening = host.onExit((told) => {
-    if (told === null) {
+  const stopListening = host.onExit((ended) => {
+    if (ended === null) {
       // They went with their host. Those that wait did not, and the next of them begins with the first end.
-      for (const errand of [...errands.values()].filter(({ state }) => state !== "waiting")) {
-        settle(errand, null);
-        drop(errand);
+      for (const job of [...jobs.values()].filter(({ state }) => state !== "waiting")) {
+        settle(job, null);
+        drop(job);
       }
       return;
     }
-    const errand = [...errands.values()].find(({ terminalId }) => terminalId === told.terminalId);
-    if (errand !== undefined) settle(errand, told.exit.signal === null ? told.exit.exitCode : null);
+    const job = [...jobs.values()].find(({ terminalId }) => terminalId === ended.terminalId);
+    if (job !== undefined) settle(job, ended.exit.signal === null ? ended.exit.exitCode : null);
   });
 
-  const hasEnded = ({ state }: Errand): boolean => state === "ended";
+  const hasEnded = ({ state }: SetupJob): boolean => state === "ended";
 
-  function tell(errand: Errand, what: "started" | "cancelled" | "ended", by = errand.by): void {
-    const details = what === "started" ? errand.details : what === "ended" ? { exitCode: errand.exitCode } : {};
-    const entry: SetupJobRecord = { ...by, action: `agent_${errand.kind}_${what}`, subject: errand.agent, details };
-    if (what !== "started" && errand.early !== null) {
-      errand.early.push(entry);
+  function record(job: SetupJob, what: "started" | "cancelled" | "ended", by = job.by): void {
+    const details = what === "started" ? job.details : what === "ended" ? { exitCode: job.exitCode } : {};
+    const entry: SetupJobRecord = { ...by, action: `agent_${job.kind}_${what}`, subject: job.agent, details };
+    if (what !== "started" && job.early !== null) {
+      job.early.push(entry);
       return;
     }
-    for (const one of [entry, ...(errand.early ?? [])]) void note(one);
-    errand.early = null;
+    for (const one of [entry, ...(job.early ?? [])]) void note(one);
+    job.early = null;
   }
 
-  function settle(errand: Errand, exitCode: number | null): void {
-    if (hasEnded(errand)) return;
-    errand.state = "ended";
-    errand.exitCode = exitCode;
-    errand.cancelUnwatched();
-    errand.cancelLimit();
-    changed(errand.agent);
-    log.info({ agent: errand.agent, exitCode }, `the ${words[errand.kind]} of an agent ended`);
-    if (errand.removal === null) tell(errand, "ended");
-    errand.cancelLimit = clock.after(keptMs, () => {
-      drop(errand);
-      void forget(errand);
+  function settle(job: SetupJob, exitCode: number | null): void {
+    if (hasEnded(job)) return;
+    job.state = "ended";
+    job.exitCode = exitCode;
+    job.cancelUnwatched();
+    job.cancelLimit();
+    changed(job.agent);
+    log.info({ agent: job.agent, exitCode }, `the ${words[job.kind]} of an agent ended`);
+    if (job.removal === null) record(job, "ended");
+    job.cancelLimit = clock.after(keptMs, () => {
+      drop(job);
+      void forget(job);
     });
     beginNext();
   }
 
-  function drop(errand: Errand): void {
-    errand.cancelUnwatched();
-    errand.cancelLeft();
-    errand.cancelLimit();
-    errands.delete(errand.setupJobId);
-    changed(errand.agent);
+  function drop(job: SetupJob): void {
+    job.cancelUnwatched();
+    job.cancelLeft();
+    job.cancelLimit();
+    jobs.delete(job.setupJobId);
+    changed(job.agent);
   }
 
-  function complain({ agent, kind }: Errand, error: unknown): void {
+  function complain({ agent, kind }: SetupJob, error: unknown): void {
     if (hasCode(error, "terminal_gone")) return;
     log.warn({ agent, error: messageOf(error) }, `cannot end the ${words[kind]} of an agent`);
   }
 
-  async function end(errand: Errand): Promise<void> {
-    const options = { graceMs: graceMs[errand.kind] };
-    await host.end(errand.terminalId, options).catch((error: unknown) => complain(errand, error));
+  async function end(job: SetupJob): Promise<void> {
+    const options = { graceMs: graceMs[job.kind] };
+    await host.end(job.terminalId, options).catch((error: unknown) => complain(job, error));
   }
 
   /** Codes, addresses and tokens were on its screen. */
-  async function forget(errand: Errand): Promise<void> {
-    await host.forget(errand.terminalId).catch((error: unknown) => complain(errand, error));
+  async function forget(job: SetupJob): Promise<void> {
+    await host.forget(job.terminalId).catch((error: unknown) => complain(job, error));
   }
 
-  function remove(errand: Errand, by: SetupJobOrigin | null): Promise<void> {
-    errand.removal ??= (async () => {
-      if (by !== null && !hasEnded(errand)) tell(errand, "cancelled", by);
-      if (errand.state === "waiting") return drop(errand);
-      if (!hasEnded(errand)) await end(errand);
-      drop(errand);
-      await forget(errand);
+  function remove(job: SetupJob, by: SetupJobOrigin | null): Promise<void> {
+    job.removal ??= (async () => {
+      if (by !== null && !hasEnded(job)) record(job, "cancelled", by);
+      if (job.state === "waiting") return drop(job);
+      if (!hasEnded(job)) await end(job);
+      drop(job);
+      await forget(job);
       beginNext();
     })();
-    return errand.removal;
+    return job.removal;
   }
 
-  function endUnwatched(errand: Errand): void {
-    errand.cancelUnwatched();
-    if (errand.state !== "running" || errand.kind === "install") return;
-    errand.cancelUnwatched = clock.after(unwatchedMs, () => void end(errand));
+  function endUnwatched(job: SetupJob): void {
+    job.cancelUnwatched();
+    if (job.state !== "running" || job.kind === "install") return;
+    job.cancelUnwatched = clock.after(unwatchedMs, () => void end(job));
   }
 
-  const installing = (): readonly Errand[] =>
-    [...errands.values()].filter((errand) => errand.kind === "install" && !hasEnded(errand));
+  const installing = (): readonly SetupJob[] =>
+    [...jobs.values()].filter((job) => job.kind === "install" && !hasEnded(job));
 
   function beginNext(): void {
     const [next] = installing();
@@ -187,49 +187,49 @@ export function createErrandRuns({ host, changed, note, clock, log }: SetupJobRu
     });
   }
 
-  async function run(errand: Errand): Promise<void> {
-    const { agent, kind, program, terminalId } = errand;
-    errand.state = "running"; // before the host lists it
+  async function run(job: SetupJob): Promise<void> {
+    const { agent, kind, program, terminalId } = job;
+    job.state = "running"; // before the host lists it
     try {
       const cwd = await realpath(program.env["HOME"] ?? "/");
       const place = { cwd, ...program, ...size };
-      await host.spawn({ terminalId, leaseKey: errand.setupJobId, ...place, keepRecording: false });
+      await host.spawn({ terminalId, leaseKey: job.setupJobId, ...place, keepRecording: false });
     } catch (error) {
       if (!hasCode(error, "spawn_failed") && !isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) throw error;
-      const told = `The ${words[kind]} of ${agent} cannot be started: ${messageOf(error)}`;
-      throw agentError("agent_start_failed", told, { cause: error });
+      const message = `The ${words[kind]} of ${agent} cannot be started: ${messageOf(error)}`;
+      throw agentError("agent_start_failed", message, { cause: error });
     }
     log.info({ agent }, `the ${words[kind]} of an agent began`);
-    if (!errands.has(errand.setupJobId)) {
-      // It was cancelled before the host had answered, which may have begun it after that: nobody else would end it.
-      await end(errand);
-      await forget(errand);
+    if (!jobs.has(job.setupJobId)) {
+      // It was cancelled before the host had answered, which may have begun it after that: nothing else would end it.
+      await end(job);
+      await forget(job);
     }
-    if (hasEnded(errand) || !errands.has(errand.setupJobId)) return; // before the host had answered
-    errand.cancelLimit = clock.after(limitMs, () => void end(errand));
-    endUnwatched(errand);
+    if (hasEnded(job) || !jobs.has(job.setupJobId)) return; // before the host had answered
+    job.cancelLimit = clock.after(limitMs, () => void end(job));
+    endUnwatched(job);
   }
 
-  function leave(errand: Errand, by: SetupJobOrigin): void {
-    errand.cancelLeft();
+  function leave(job: SetupJob, by: SetupJobOrigin): void {
+    job.cancelLeft();
     const unlessWatched = (): void => {
-      if (errand.watchers > 0 || hasEnded(errand)) return;
-      const pauseMs = errand.unwatchedAt + leftMs - clock.now();
-      if (pauseMs <= 0) void remove(errand, by);
-      else errand.cancelLeft = clock.after(pauseMs, unlessWatched);
+      if (job.watchers > 0 || hasEnded(job)) return;
+      const pauseMs = job.unwatchedAt + leftMs - clock.now();
+      if (pauseMs <= 0) void remove(job, by);
+      else job.cancelLeft = clock.after(pauseMs, unlessWatched);
     };
-    errand.cancelLeft = clock.after(leftMs, unlessWatched);
+    job.cancelLeft = clock.after(leftMs, unlessWatched);
   }
 
   return {
-    all: () => [...errands.values()],
-    find: (setupJobId) => errands.get(setupJobId),
+    all: () => [...jobs.values()],
+    find: (setupJobId) => jobs.get(setupJobId),
     leave,
     remove,
 
     async begin(request) {
       const waits = request.kind === "install" && installing().length > 0;
-      const errand: Errand = {
+      const job: SetupJob = {
         ...request,
         setupJobId: `${request.kind}-${newUuid()}`,
         terminalId: newUuid(),
@@ -243,46 +243,46 @@ export function createErrandRuns({ host, changed, note, clock, log }: SetupJobRu
         cancelLeft: () => undefined,
         cancelLimit: () => undefined,
       };
-      errands.set(errand.setupJobId, errand);
+      jobs.set(job.setupJobId, job);
       try {
-        if (!waits) await run(errand);
+        if (!waits) await run(job);
       } catch (error) {
-        errands.delete(errand.setupJobId);
+        jobs.delete(job.setupJobId);
         beginNext();
         throw error;
       }
-      tell(errand, "started");
-      return errand;
+      record(job, "started");
+      return job;
     },
 
-    ahead: (errand) => (errand.state === "waiting" ? installing().indexOf(errand) : 0),
+    ahead: (job) => (job.state === "waiting" ? installing().indexOf(job) : 0),
 
-    touch(errand) {
-      if (errand.watchers > 0) return;
-      errand.unwatchedAt = clock.now();
-      endUnwatched(errand);
+    touch(job) {
+      if (job.watchers > 0) return;
+      job.unwatchedAt = clock.now();
+      endUnwatched(job);
     },
 
-    watch(errand) {
-      errand.watchers += 1;
-      errand.cancelUnwatched();
+    watch(job) {
+      job.watchers += 1;
+      job.cancelUnwatched();
       let left = false;
       return () => {
         if (left) return;
         left = true;
-        errand.watchers -= 1;
-        if (errand.watchers > 0) return;
-        errand.unwatchedAt = clock.now();
-        endUnwatched(errand);
+        job.watchers -= 1;
+        if (job.watchers > 0) return;
+        job.unwatchedAt = clock.now();
+        endUnwatched(job);
       };
     },
 
     async close() {
       closed = true;
       stopListening();
-      const all = [...errands.values()];
-      for (const errand of all) drop(errand);
-      await Promise.all(all.map((errand) => remove(errand, null)));
+      const all = [...jobs.values()];
+      for (const job of all) drop(job);
+      await Promise.all(all.map((job) => remove(job, null)));
     },
   };
 }

@@ -13,7 +13,7 @@ import type { Scope } from "../wire/access.ts";
 import type { Caller } from "../wire/caller.ts";
 import { createCustomTemplate, customAgentSchema } from "./custom/custom.ts";
 import type { SetupJobOrigin, SetupJobRecord } from "./ports.ts";
-import { createAgentErrands } from "./setup-jobs.ts";
+import { createAgentSetupJobs } from "./setup-jobs.ts";
 import type { AgentTemplate } from "./template.ts";
 
 const patience = { timeout: 15_000, interval: 20 };
@@ -59,7 +59,7 @@ async function setUp(
     return found;
   };
   const bin = await makeTempFolder();
-  const logins = createAgentErrands({
+  const logins = createAgentSetupJobs({
     host: {
       ...host,
       async spawn(spec) {

@@ -8,7 +8,7 @@ import type { Caller } from "../wire/caller.ts";
 import { agentError } from "./errors.ts";
 import { installCommand, installEnvironment, loginArguments, loginMethods } from "./known-agents.ts";
 import type { RecordSetupJob, SetupJobOrigin } from "./ports.ts";
-import { createErrandRuns, type Errand, type SetupJobProgram, type SetupJobRequest } from "./setup-job-runs.ts";
+import { createSetupJobRuns, type SetupJob, type SetupJobProgram, type SetupJobRequest } from "./setup-job-runs.ts";
 import type { AgentTemplate, Environment } from "./template.ts";
 
 /** Agents' own interactive log-ins, and their installation from npm, each in a terminal that is attached to like a session's. */
@@ -24,7 +24,7 @@ export interface AgentSetupJobs {
     options: { readonly method?: LoginMethod | undefined; readonly by: SetupJobOrigin },
   ): Promise<StartedSetupJob>;
   /**
-   * Installs the agent from npm, or its newest version over an older one. While that goes on, that one is meant; while another agent is
+   * Installs the agent from npm, or its newest version over an older one. While that runs, that one is meant; while another agent is
    * installed, it waits for that. Nothing is configured.
    * @throws PosternError `agent_unknown` | `agent_binary_missing` (of npm) | `agent_start_failed` | `invalid_request` for an agent that npm
    *   does not have
@@ -34,7 +34,7 @@ export interface AgentSetupJobs {
   ofAgent(name: string): AgentSetupJob[];
   /**
    * Ends what of this kind runs for the agent, and forgets it. Idempotent.
-   * @param options `unlessWatched`: a few seconds later, and not while somebody watches it
+   * @param options `unlessWatched`: a few seconds later, and not while someone watches it
    * @throws PosternError `agent_unknown`
    */
   cancel(
@@ -46,7 +46,7 @@ export interface AgentSetupJobs {
   find(setupJobId: string, caller: Caller): SetupJobTerminal | null;
   /** Whether the terminal is one of these. */
   owns(terminalId: string): boolean;
-  /** Ends those that run, and forgets all: nobody could find them again. */
+  /** Ends those that run, and forgets all: no one could find them again. */
   close(): Promise<void>;
 }
 
@@ -61,11 +61,11 @@ export interface StartedSetupJob {
 /** Where it takes place. */
 export interface SetupJobTerminal {
   readonly terminalId: string;
-  /** Somebody watches until the returned function is called. A log-in that nobody watches any more is ended after a while. */
+  /** Someone watches until the returned function is called. A log-in that no one watches any more is ended after a while. */
   watch(): () => void;
 }
 
-/** What {@link createAgentErrands} needs. */
+/** What {@link createAgentSetupJobs} needs. */
 export interface AgentSetupJobsDeps {
   readonly host: TerminalHostClient;
   readonly agents: {
@@ -82,10 +82,10 @@ export interface AgentSetupJobsDeps {
   readonly log: Log;
 }
 
-/** None outlives its gateway, and no recording is made of one: what is found running at the next start is ended as any terminal that nobody knows. */
-export function createAgentErrands({ host, agents, note, clock, log }: AgentSetupJobsDeps): AgentSetupJobs {
-  const runs = createErrandRuns({ host, changed: (name) => agents.loginChanged(name), note, clock, log });
-  const flights = createSingleFlight<Errand>();
+/** None outlives its gateway, and no recording is made of one: what is found running at the next start is ended as any unknown terminal. */
+export function createAgentSetupJobs({ host, agents, note, clock, log }: AgentSetupJobsDeps): AgentSetupJobs {
+  const runs = createSetupJobRuns({ host, changed: (name) => agents.loginChanged(name), note, clock, log });
+  const flights = createSingleFlight<SetupJob>();
 
   /** The one of this kind that is under way for the agent, else another. */
   async function start(request: SetupJobRequest): Promise<StartedSetupJob> {
@@ -124,26 +124,26 @@ export function createAgentErrands({ host, agents, note, clock, log }: AgentSetu
     },
 
     ofAgent: (name) =>
-      runs.all().flatMap((errand) => {
-        const { agent, kind, setupJobId: sessionId, state, exitCode } = errand;
-        return agent === name ? [{ kind, sessionId, state, exitCode, ahead: runs.ahead(errand) }] : [];
+      runs.all().flatMap((job) => {
+        const { agent, kind, setupJobId: sessionId, state, exitCode } = job;
+        return agent === name ? [{ kind, sessionId, state, exitCode, ahead: runs.ahead(job) }] : [];
       }),
 
     async cancel(nameOrAlias, kind, { by, unlessWatched = false }) {
       const { name } = agents.template(nameOrAlias);
-      const meant = runs.all().filter((errand) => errand.agent === name && errand.kind === kind);
-      if (unlessWatched) for (const errand of meant) runs.leave(errand, by);
-      else await Promise.all(meant.map((errand) => runs.remove(errand, by)));
+      const meant = runs.all().filter((job) => job.agent === name && job.kind === kind);
+      if (unlessWatched) for (const job of meant) runs.leave(job, by);
+      else await Promise.all(meant.map((job) => runs.remove(job, by)));
     },
 
     find(setupJobId, caller) {
-      const errand = runs.find(setupJobId);
-      if (errand === undefined || errand.state === "waiting" || !caller.scopes.has("admin")) return null;
-      runs.touch(errand);
-      return { terminalId: errand.terminalId, watch: () => runs.watch(errand) };
+      const job = runs.find(setupJobId);
+      if (job === undefined || job.state === "waiting" || !caller.scopes.has("admin")) return null;
+      runs.touch(job);
+      return { terminalId: job.terminalId, watch: () => runs.watch(job) };
     },
 
-    owns: (terminalId) => runs.all().some((errand) => errand.terminalId === terminalId),
+    owns: (terminalId) => runs.all().some((job) => job.terminalId === terminalId),
 
     close: () => runs.close(),
   };
@@ -152,14 +152,15 @@ export function createAgentErrands({ host, agents, note, clock, log }: AgentSetu
 async function installProgram(template: AgentTemplate, env: Environment): Promise<SetupJobProgram> {
   const command = installCommand(template);
   if (command === null) {
-    const told = `npm does not have ${template.name}. Install it, and say where its program is.`;
-    throw agentError("invalid_request", told);
+    const message = `npm does not have ${template.name}. Install it, and say where its program is.`;
+    throw agentError("invalid_request", message);
   }
   const [npm, ...args] = command;
   const program = await findExecutable(npm, env["PATH"] ?? "");
   if (program === null) {
-    const told = "`npm` is not on the gateway's PATH. It comes with Node.js; install it, and start the gateway again.";
-    throw agentError("agent_binary_missing", told);
+    const message =
+      "`npm` is not on the gateway's PATH. It comes with Node.js; install it, and start the gateway again.";
+    throw agentError("agent_binary_missing", message);
   }
   return { argv: [program, ...args], env: installEnvironment(template, env) };
 }

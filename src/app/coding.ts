@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { AgentTemplate, Environment, RecordSetupJob } from "../agents/index.ts";
-import { type AgentSetupJobs, createAgentErrands } from "../agents/index.ts";
+import { type AgentSetupJobs, createAgentSetupJobs } from "../agents/index.ts";
 import { transcriptFormats } from "../agents/transcript-formats.ts";
 import type { CatalogPlace, CatalogSource } from "../catalog/index.ts";
 import { createCatalog, createForgottenSessions } from "../catalog/index.ts";
@@ -101,7 +101,7 @@ export interface Coding {
   /** Where the sessions that the caller may see have worked. */
   dirs(caller: Caller): Promise<SessionDirs>;
   /** Agents' own log-ins and their installation, in terminals. */
-  readonly errands: AgentSetupJobs;
+  readonly setupJobs: AgentSetupJobs;
   /** Whether the folder rule allows this directory, a worktree perhaps, which may be gone. */
   readonly isVisibleDir: IsVisibleDir;
   /** @see placeOf */
@@ -187,7 +187,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const templateOf = (name: string): AgentTemplate | null =>
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
-  const errands = createAgentErrands({ host: deps.host, agents, note: deps.recordSetupJob, clock, log });
+  const setupJobs = createAgentSetupJobs({ host: deps.host, agents, note: deps.recordSetupJob, clock, log });
   const live = createLiveSessions({
     ...deps,
     hooks,
@@ -197,7 +197,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     events,
     templateOf,
     environmentOf,
-    isOthers: (terminalId) => errands.owns(terminalId),
+    isOthers: (terminalId) => setupJobs.owns(terminalId),
   });
   const forgotten = createForgottenSessions(db);
   const catalog = createCatalog({
@@ -231,7 +231,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const terminals = createSessionTerminals({ ...deps, locator, spawn });
   const views = createTerminalViews({
     ...deps,
-    sources: [setupJobTerminals(errands), terminals.find],
+    sources: [setupJobTerminals(setupJobs), terminals.find],
     gone: terminals.gone,
   });
   const workshop = createGitWorkshop(deps);
@@ -265,7 +265,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     changes,
     branches: createBranches({ git: workshop.git, ...folderRule }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
-    errands,
+    setupJobs,
     isVisibleDir: (dir, { scope, within }) => folderRule.isVisibleDir(dir, { scope, caller: { folders: within } }),
     placeOf: (dir) => placeOf(worktrees, dir),
     changedSince: (epochMs, after) => store.changedSince(epochMs, { after, limit: changedAtOnce }),
@@ -278,7 +278,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     async stop() {
       views.close();
       await catalog.close();
-      await errands.close();
+      await setupJobs.close();
       await live.close();
       await hooks.close();
       await transcripts.close();
@@ -287,8 +287,8 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
 }
 
 /** The terminals of agents' log-ins and installations, by their own ids. */
-function setupJobTerminals(errands: AgentSetupJobs): FindTerminal {
-  return (setupJobId, caller) => errands.find(setupJobId, caller);
+function setupJobTerminals(setupJobs: AgentSetupJobs): FindTerminal {
+  return (setupJobId, caller) => setupJobs.find(setupJobId, caller);
 }
 
 /** All that an agent wrote, whether it is configured or not: what `read` finds is listed too. */
