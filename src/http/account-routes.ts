@@ -1,7 +1,14 @@
 import { z } from "zod";
 import type { Accounts } from "../accounts/index.ts";
 import { PosternError } from "../core/errors.ts";
-import { accountSchema, addAccountInputSchema, addedAccountSchema } from "../wire/accounts.ts";
+import { createdTokenSchema, createTokenInputSchema, tokenSchema } from "../wire/access.ts";
+import {
+  accountSchema,
+  addAccountInputSchema,
+  addedAccountSchema,
+  auditPageSchema,
+  auditQuerySchema,
+} from "../wire/accounts.ts";
 import { signInLinkSchema } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
 import { requireAll } from "./route-access.ts";
@@ -43,7 +50,7 @@ function addList({ app }: RouteServer, { accounts }: AccountRoutesDeps): void {
   });
 }
 
-function addAdd({ app, principalOf, originOf }: RouteServer, { accounts, baseUrl }: AccountRoutesDeps): void {
+function addAdd({ app, principalOf, actorOf }: RouteServer, { accounts, baseUrl }: AccountRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/accounts",
@@ -60,20 +67,16 @@ function addAdd({ app, principalOf, originOf }: RouteServer, { accounts, baseUrl
     handler: async (request, reply) => {
       requireAll(principalOf(request), request.body.scopes);
       const account = await accounts.directory.add(request.body);
-      await accounts.audit.note({
-        action: "account_added",
-        accountId: principalOf(request).accountId,
-        subject: account.accountId,
-        details: { name: account.name, scopes: account.scopes },
-        from: originOf(request),
-      });
-      const signInLink = await accounts.signIn.createUrl(account.accountId, baseUrl());
+      const { accountId: subject, name, scopes } = account;
+      const details = { name, scopes };
+      await accounts.audit.note({ ...actorOf(request), action: "account_added", subject, details });
+      const signInLink = await accounts.signIn.createUrl(subject, baseUrl());
       return reply.code(201).send({ ...account, signInLink });
     },
   });
 }
 
-function addLinks({ app, principalOf, originOf }: RouteServer, { accounts, baseUrl }: AccountRoutesDeps): void {
+function addLinks({ app, principalOf, actorOf }: RouteServer, { accounts, baseUrl }: AccountRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/accounts/:accountId/sign-in-links",
@@ -90,22 +93,16 @@ function addLinks({ app, principalOf, originOf }: RouteServer, { accounts, baseU
       const { accountId } = request.params;
       const account = await accounts.directory.find(accountId);
       if (account === null) throw new PosternError("account_not_found", `There is no account ${accountId}.`);
-      const principal = principalOf(request);
-      requireAll(principal, account.scopes);
+      requireAll(principalOf(request), account.scopes);
       const made = await accounts.signIn.createUrl(accountId, baseUrl());
-      await accounts.audit.note({
-        action: "sign_in_link_created",
-        accountId: principal.accountId,
-        subject: accountId,
-        details: { name: account.name },
-        from: originOf(request),
-      });
+      const noted = { subject: accountId, details: { name: account.name } };
+      await accounts.audit.note({ ...actorOf(request), action: "sign_in_link_created", ...noted });
       return reply.code(201).send(made);
     },
   });
 }
 
-function addRemove({ app, principalOf, originOf }: RouteServer, { accounts }: AccountRoutesDeps): void {
+function addRemove({ app, actorOf }: RouteServer, { accounts }: AccountRoutesDeps): void {
   app.route({
     method: "DELETE",
     url: "/api/accounts/:accountId",
@@ -119,15 +116,96 @@ function addRemove({ app, principalOf, originOf }: RouteServer, { accounts }: Ac
       response: { 204: z.undefined().describe("Removed") },
     },
     handler: async (request, reply) => {
-      const account = await accounts.directory.remove(request.params.accountId);
-      await accounts.audit.note({
-        action: "account_removed",
-        accountId: principalOf(request).accountId,
-        subject: account.accountId,
-        details: { name: account.name },
-        from: originOf(request),
-      });
+      const { accountId: subject, name } = await accounts.directory.remove(request.params.accountId);
+      await accounts.audit.note({ ...actorOf(request), action: "account_removed", subject, details: { name } });
       return reply.code(204).send();
     },
   });
+}
+
+/** `GET /api/audit`: what was decided and made, by whom and from where. */
+export function auditRoutes({ audit }: Pick<Accounts, "audit">): RouteModule {
+  return ({ app }) => {
+    app.route({
+      method: "GET",
+      url: "/api/audit",
+      config: { access: "admin" },
+      schema: {
+        operationId: "listAudit",
+        tags: ["accounts"],
+        summary: "Who did what, when and from where: sign-ins, tokens, apps, accounts, deletions. The newest first.",
+        description: "Of all accounts. The newest 20,000 are kept, and 5,000 more of whom nobody knew.",
+        querystring: auditQuerySchema,
+        response: { 200: auditPageSchema },
+      },
+      handler: async (request) => audit.page(request.query),
+    });
+  };
+}
+
+const tokenTags = ["tokens"];
+
+/** `/api/tokens`: the caller's own personal tokens. */
+export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit">): RouteModule {
+  return ({ app, actorOf, principalOf }) => {
+    app.route({
+      method: "GET",
+      url: "/api/tokens",
+      config: { access: "admin" },
+      schema: {
+        operationId: "listTokens",
+        tokenTags,
+        summary: "The account's personal tokens in force, without the tokens themselves.",
+        response: { 200: z.object({ tokens: z.array(tokenSchema) }) },
+      },
+      handler: async (request) => ({ tokens: [...(await tokens.list(principalOf(request).accountId))] }),
+    });
+
+    app.route({
+      method: "POST",
+      url: "/api/tokens",
+      config: { access: "admin" },
+      schema: {
+        operationId: "createToken",
+        tokenTags,
+        summary: "Makes a personal token. It is shown this one time.",
+        description: "It holds no scope that the caller lacks.",
+        body: createTokenInputSchema,
+        response: { 201: createdTokenSchema },
+      },
+      handler: async (request, reply) => {
+        const { name, scopes, expiresAt = null, folders = null } = request.body;
+        const wanted = { name, scopes, expiresAt: expiresAt === null ? null : Date.parse(expiresAt), folders };
+        const principal = principalOf(request);
+        requireAll(principal, scopes);
+        const { token, record } = await tokens.create(principal.accountId, wanted);
+        const { tokenId: subject, scopes: given, expiresAt: until } = record;
+        const details = { name, scopes: given, expiresAt: until, folders: record.folders };
+        await audit.note({ ...actorOf(request), action: "token_created", subject, details });
+        return reply.code(201).send({ ...record, token });
+      },
+    });
+
+    app.route({
+      method: "DELETE",
+      url: "/api/tokens/:tokenId",
+      config: { access: "admin" },
+      schema: {
+        operationId: "revokeToken",
+        tokenTags,
+        summary: "Revokes a token, at once.",
+        params: z.strictObject({ tokenId: textSchema(200) }),
+        response: { 204: z.undefined().describe("Revoked") },
+      },
+      handler: async (request, reply) => {
+        const { accountId } = principalOf(request);
+        const { tokenId } = request.params;
+        const revoked = (await tokens.list(accountId)).find((token) => token.tokenId === tokenId);
+        await tokens.revoke(accountId, tokenId);
+        const details = { name: revoked?.name };
+        await audit.note({ ...actorOf(request), action: "token_revoked", subject: tokenId, details });
+        return reply.code(204).send();
+      },
+    });
+  };
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Audit } from "../accounts/index.ts";
 import type { OAuth } from "../oauth/index.ts";
-import { addClientInputSchema, addedClientSchema, oauthClientSchema } from "../wire/oauth.ts";
+import { addClientInputSchema, addedClientSchema, connectedAppSchema, oauthClientSchema } from "../wire/oauth.ts";
 import { textSchema } from "../wire/text.ts";
 import type { RouteModule } from "./route-server.ts";
 
@@ -11,7 +11,7 @@ const config = { access: "admin" } as const;
 /** `/api/oauth/clients`: the clients that may ask to be let in. */
 export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonly audit: Audit }): RouteModule {
   const { clients, audit } = deps;
-  return ({ app, originOf, principalOf }) => {
+  return ({ app, actorOf }) => {
     app.route({
       method: "GET",
       url: "/api/oauth/clients",
@@ -38,13 +38,9 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
       },
       handler: async (request, reply) => {
         const added = await clients.add(request.body);
-        await audit.note({
-          action: "client_added",
-          accountId: principalOf(request).accountId,
-          subject: added.clientId,
-          details: { name: added.name, redirectUris: added.redirectUris, confidential: added.confidential },
-          from: originOf(request),
-        });
+        const { clientId: subject, name, redirectUris, confidential } = added;
+        const details = { name, redirectUris, confidential };
+        await audit.note({ ...actorOf(request), action: "client_added", subject, details });
         return reply.code(201).send(added);
       },
     });
@@ -64,14 +60,46 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
         const { clientId } = request.params;
         const removed = (await clients.list()).find((client) => client.clientId === clientId);
         await clients.remove(clientId);
-        const { accountId } = principalOf(request);
-        await audit.note({
-          action: "client_removed",
-          accountId,
-          subject: clientId,
-          details: { name: removed?.name },
-          from: originOf(request),
-        });
+        const details = { name: removed?.name };
+        await audit.note({ ...actorOf(request), action: "client_removed", subject: clientId, details });
+        return reply.code(204).send();
+      },
+    });
+  };
+}
+
+const own = { access: "own" } as const;
+
+/** `/api/oauth/apps`: the apps that the caller's account let in. */
+export function appRoutes({ apps }: { readonly apps: Pick<OAuth["apps"], "list" | "disconnect"> }): RouteModule {
+  return ({ app, actorOf, principalOf }) => {
+    app.route({
+      method: "GET",
+      url: "/api/oauth/apps",
+      config: own,
+      schema: {
+        operationId: "listConnectedApps",
+        tags,
+        summary: "The apps that the account let in, and what each may do; the one last used first.",
+        response: { 200: z.object({ apps: z.array(connectedAppSchema) }) },
+      },
+      handler: async (request) => ({ apps: [...(await apps.list(principalOf(request).accountId))] }),
+    });
+
+    app.route({
+      method: "DELETE",
+      url: "/api/oauth/apps/:appId",
+      config: own,
+      schema: {
+        operationId: "disconnectApp",
+        tags,
+        summary: "Ends all that an app was given, at once; what it has open ends within five seconds.",
+        params: z.strictObject({ appId: textSchema(200) }),
+        response: { 204: z.undefined().describe("Disconnected") },
+      },
+      handler: async (request, reply) => {
+        const { scopes } = principalOf(request);
+        await apps.disconnect(request.params.appId, { ...actorOf(request), scopes });
         return reply.code(204).send();
       },
     });

@@ -4,7 +4,7 @@ import { hasCode, PosternError } from "../core/errors.ts";
 import type { Decider } from "../oauth/index.ts";
 import type { Scope } from "../wire/access.ts";
 import { browserKeyHeader } from "../wire/sign-in.ts";
-import { browserCookies } from "./browser-cookie.ts";
+import { browserCookies } from "./credentials.ts";
 import { checkOwnPage } from "./known-host.ts";
 import type { RouteServer } from "./route-server.ts";
 

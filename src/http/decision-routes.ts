@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
 import { sha256 } from "../core/ids.ts";
-import type { OAuth } from "../oauth/index.ts";
+import type { AuthorizationRequest, OAuth } from "../oauth/index.ts";
 import {
   type AuthorizationQuery,
   authorizationQuerySchema,
@@ -10,17 +10,16 @@ import {
   decisionKeyField,
   oauthPaths,
 } from "../wire/oauth.ts";
-import { consentPage } from "./consent-page.ts";
 import { createDeciding, type Deciding, type DecidingDeps } from "./deciding.ts";
-import { tickedScopes } from "./decision-form.ts";
+import { decisionForm, type FormWay, nameOfClient, tickedScopes, whoAsks } from "./decision-form.ts";
 import { addDeviceRoutes } from "./device-routes.ts";
 import { isFresh } from "./etag.ts";
-import { acceptFormsOnly } from "./form-body.ts";
-import { oauthErrorsPage, oauthErrorsPath } from "./oauth-errors-page.ts";
+import { acceptFormsOnly } from "./fastify-app.ts";
+import { type Html, html } from "./html.ts";
+import { isLoopback } from "./known-host.ts";
 import { answerMistake, askToSignIn, deciderOrSignIn, sendPage, sendTo } from "./page-answers.ts";
-import { pageFiles } from "./page-frame.ts";
-import { pageScript } from "./page-script.ts";
-import { pageStyle } from "./page-style.ts";
+import { pageScript, pageStyle } from "./page-files.ts";
+import { claimed, notice, pageFiles, pageOf } from "./page-frame.ts";
 import type { HttpApp, RouteModule } from "./route-server.ts";
 
 /** What deciding needs. */
@@ -146,3 +145,89 @@ function parametersOf(request: AuthorizationQuery): URLSearchParams {
   const pairs = Object.entries(known).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one]));
   return new URLSearchParams(pairs);
 }
+
+/** `GET /oauth/authorize`: who asks, for what, where the answer goes, and the owner's decision. */
+function consentPage(page: {
+  readonly request: AuthorizationRequest;
+  /** The protocol's own, which the decision repeats. */
+  readonly parameters: URLSearchParams;
+  readonly way: FormWay;
+  readonly noneTicked?: boolean;
+}): Html {
+  const { request, parameters, way, noneTicked = false } = page;
+  const name = nameOfClient(request.client);
+  return pageOf(
+    "Let an app in?",
+    html`<div>
+        <h1>Let ${name} in?</h1>
+        <p class="lead">It asks to use the coding agents on this machine, as you.</p>
+      </div>
+      <dl class="panel facts">
+        ${whoAsks(request)}
+        ${request.destination === null ? null : destinationRow(request.destination)}
+      </dl>
+      ${request.destination !== null && isOfThisMachine(request.destination) ? machineNotice : null}
+      ${decisionForm({ action: oauthPaths.authorize, fields: [...parameters], request, way, noneTicked })}`,
+  );
+}
+
+function destinationRow(destination: string): Html {
+  return html`<div><dt>Leads to</dt><dd>${
+    isOfThisMachine(destination)
+      ? html`a program on this computer <span class="host">${claimed(destination, 120)}</span>`
+      : html`<span class="host">${claimed(destination, 260)}</span>`
+  }</dd></div>`;
+}
+
+const machineNotice = notice(
+  "lamp",
+  "Any program on this computer can ask like this, under any name. Allow it only if you started this yourself, just now.",
+);
+
+/** A scheme of its own, or a host that leads back to the browser's own machine. */
+function isOfThisMachine(destination: string): boolean {
+  const address = `http://${destination}`;
+  return destination.endsWith(":") || (URL.canParse(address) && isLoopback(new URL(address).hostname));
+}
+
+/** What `error_uri` leads to. */
+const oauthErrorsPath = "/docs/oauth-errors";
+
+/** Each `error` that a client can get from us, and what its maker can do about it. */
+const errors: readonly (readonly [error: string, words: string])[] = [
+  ["access_denied", "The owner said no, or allowed nothing of what was asked for. Do not ask again by yourself."],
+  [
+    "invalid_request",
+    "A field is missing, given twice, or not what it should be; `error_description` says which. Public clients must send a code_challenge with S256.",
+  ],
+  [
+    "invalid_scope",
+    "A scope is unknown, or not among those that the client registered for. /.well-known/oauth-authorization-server lists all.",
+  ],
+  ["invalid_target", "The resource is none of this gateway’s. Name its own address, or that of /mcp (RFC 8707)."],
+  ["unauthorized_client", "The client did not register for this way of being let in."],
+  ["unsupported_response_type", "Only response_type=code is answered."],
+  ["invalid_client", "The client is unknown, or its secret is wrong. Register anew."],
+  [
+    "invalid_grant",
+    "The code or refresh token is used, expired, revoked, or another client’s. Let the owner sign you in again; the same will not work later.",
+  ],
+  ["unsupported_grant_type", "Codes, refresh tokens and device codes are taken, nothing else."],
+  ["authorization_pending", "The owner has not decided yet: ask again after `interval` seconds (RFC 8628)."],
+  ["slow_down", "You ask too often: wait five seconds longer between two tries, and as long as Retry-After says."],
+  ["expired_token", "The device’s code is too old. Begin again."],
+  ["temporarily_unavailable", "Too many asked at once. Try again later."],
+  ["server_error", "Something went wrong inside the gateway. Its log has more."],
+];
+
+/** A page in words about each error of RFC 6749 and its relatives, for who makes a client. */
+const oauthErrorsPage = pageOf(
+  "OAuth errors",
+  html`<div>
+        <h1>OAuth errors</h1>
+        <p class="lead">What a client was told, and what its maker can do about it.</p>
+      </div>
+      <dl class="panel facts wide">${errors.map(
+        ([error, words]) => html`<div id="${error}"><dt><code>${error}</code></dt><dd>${words}</dd></div>`,
+      )}</dl>`,
+);

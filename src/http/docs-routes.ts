@@ -1,8 +1,13 @@
+import { once } from "node:events";
+import { extname } from "node:path";
 import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
 import { gunzip } from "node:zlib";
+import { z } from "zod";
+import type { Principal } from "../accounts/index.ts";
 import { type ProblemCode, problemCodes } from "../wire/problem.ts";
 import { problemHelp } from "../wire/problem-help.ts";
-import { createDocsScript } from "./docs-script.ts";
+import { tagOrNotModified } from "./etag.ts";
 import { html } from "./html.ts";
 import { problemStatuses } from "./problem-response.ts";
 import type { RouteModule } from "./route-server.ts";
@@ -112,3 +117,81 @@ export const docsRoutes: RouteModule = ({ app }) => {
     },
   });
 };
+
+/** Far longer than it takes. */
+const loadTimeoutMs = 60_000;
+
+/** The script of the API reference, compressed with gzip. Loaded when it is first asked for, in a thread of its own. */
+function createDocsScript(): () => Promise<Buffer> {
+  let script: Promise<Buffer> | undefined;
+  return () => {
+    script ??= load().catch((error: unknown) => {
+      script = undefined; // the next one who asks tries again
+      throw error;
+    });
+    return script;
+  };
+}
+
+async function load(): Promise<Buffer> {
+  const here = import.meta.url;
+  const worker = new Worker(new URL(`./docs-worker${extname(here)}`, here));
+  try {
+    const told: unknown = await once(worker, "message", { signal: AbortSignal.timeout(loadTimeoutMs) });
+    const [script] = z.tuple([z.instanceof(Uint8Array)]).parse(told);
+    return Buffer.from(script);
+  } finally {
+    await worker.terminate();
+  }
+}
+
+/** `GET /openapi.json`: the whole HTTP face as an OpenAPI 3.1 document, made when it is first asked for. */
+export function openApiRoutes(options: { readonly version: string }): RouteModule {
+  return ({ app, routes }) => {
+    let document: Promise<Record<string, unknown>> | undefined;
+
+    async function build(): Promise<Record<string, unknown>> {
+      const { buildOpenApi } = await import("./openapi-document.ts");
+      return { ...buildOpenApi({ version: options.version, routes: routes() }) };
+    }
+
+    app.route({
+      method: "GET",
+      url: "/openapi.json",
+      config: { access: "public" },
+      schema: {
+        operationId: "openApi",
+        tags: ["gateway"],
+        summary: "This document.",
+        response: { 200: z.looseObject({}) },
+      },
+      onSend: tagOrNotModified,
+      handler: async () => (document ??= build()),
+    });
+  };
+}
+
+const manifestSchema = z.looseObject({}).meta({ id: "Manifest" });
+
+/** `GET /manifest`: what a caller (mostly an LLM's host) can use here. */
+export function manifestRoutes(deps: {
+  /** Makes the manifest for this caller. */
+  readonly manifest: (principal: Principal) => Promise<z.infer<typeof manifestSchema>>;
+}): RouteModule {
+  return ({ app, principalOf }) => {
+    app.route({
+      method: "GET",
+      url: "/manifest",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "manifest",
+        tags: ["gateway"],
+        summary: "The tools, folders and agents that a caller can use.",
+        description: "Carries an `ETag`; with `If-None-Match` an unchanged manifest is answered with 304.",
+        response: { 200: manifestSchema },
+      },
+      onSend: tagOrNotModified,
+      handler: async (request) => deps.manifest(principalOf(request)),
+    });
+  };
+}

@@ -1,10 +1,10 @@
-import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import fastify from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import { hasCode, messageOf } from "../core/errors.ts";
+import { hasCode, messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { ChallengedRequest } from "./challenge.ts";
-import { acceptJsonOnly } from "./json-body.ts";
 import { toProblem } from "./problem-response.ts";
 import type { HttpApp } from "./route-server.ts";
 
@@ -69,4 +69,77 @@ function answerError(
     log.error({ requestId: request.id, code: problem.code, reason: messageOf(error), cause, stack }, "request failed");
   }
   void reply.code(problem.status).headers(headers).type("application/problem+json").send(JSON.stringify(problem));
+}
+
+/**
+ * Makes JSON the one kind of body: valid UTF-8 and whole characters only, so that what an agent is told is what was sent,
+ * byte for byte. An empty body is as none.
+ */
+function acceptJsonOnly(app: FastifyInstance): void {
+  const parseSafely = app.getDefaultJsonParser("error", "error"); // refuses `__proto__` and its like
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body: Buffer, done) => {
+    if (body.length === 0) {
+      done(null, undefined);
+      return;
+    }
+    const text = decode(body);
+    if (text === null) {
+      done(new PosternError("invalid_request", "The body is not valid UTF-8."), undefined);
+      return;
+    }
+    void parseSafely(request, text, (error, value: unknown) => {
+      if (error !== null) {
+        done(new PosternError("invalid_request", `The body is not valid JSON: ${messageOf(error)}`), undefined);
+      } else if (text.includes("\\u") && !isWellFormed(value)) {
+        done(new PosternError("invalid_request", "The body holds half of a surrogate pair."), undefined);
+      } else {
+        done(null, value);
+      }
+    });
+  });
+}
+
+function decode(body: Buffer): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    return null; // the only thing that a fatal decoder throws for
+  }
+}
+
+/** Whether every string in it has a UTF-8 form. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (value === null || typeof value !== "object") return true;
+  return Object.entries(value).every(([key, inner]) => key.isWellFormed() && isWellFormed(inner));
+}
+
+/** More than any honest request needs: addresses of requests end at 16 KiB. */
+const formLimitBytes = 32 * 1024;
+
+/**
+ * Takes forms, and nothing else, for the routes of this scope (`app.register`): a field that was given more than once is an array.
+ * @see https://url.spec.whatwg.org/#concept-urlencoded-parser
+ */
+export function acceptFormsOnly(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "buffer", bodyLimit: formLimitBytes },
+    (_request, body: Buffer, done) => {
+      const text = decode(body);
+      if (text === null) done(new PosternError("invalid_request", "The form is not valid UTF-8."), undefined);
+      else done(null, fieldsOf(new URLSearchParams(text)));
+    },
+  );
+}
+
+function fieldsOf(parameters: URLSearchParams): Readonly<Record<string, string | readonly string[]>> {
+  return Object.fromEntries(
+    [...new Set(parameters.keys())].map((name): [string, string | readonly string[]] => {
+      const [value = "", ...more] = parameters.getAll(name);
+      return [name, more.length === 0 ? value : [value, ...more]];
+    }),
+  );
 }

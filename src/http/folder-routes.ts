@@ -1,6 +1,17 @@
 import { z } from "zod";
+import type { Principal } from "../accounts/index.ts";
 import type { Folders } from "../folders/index.ts";
 import { addFolderInputSchema, folderSchema } from "../wire/access.ts";
+import {
+  type Branches,
+  branchesQuerySchema,
+  branchesSchema,
+  type CompletedPaths,
+  completedPathsSchema,
+  completePathQuerySchema,
+  type SessionDirs,
+  sessionDirsSchema,
+} from "../wire/changes.ts";
 import type { RouteModule } from "./route-server.ts";
 
 const tags = ["folders"];
@@ -50,6 +61,62 @@ export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
         response: { 200: folderSchema },
       },
       handler: async (request) => folders.remove(request.query.path),
+    });
+  };
+}
+
+/** What {@link placeRoutes} needs. */
+interface PlaceRoutesDeps {
+  readonly complete: (path: string, principal: Principal) => Promise<CompletedPaths>;
+  readonly branches: (dir: string, principal: Principal) => Promise<Branches>;
+  readonly dirs: (principal: Principal) => Promise<SessionDirs>;
+}
+
+/** Where sessions work and could work. */
+export function placeRoutes({ complete, branches, dirs }: PlaceRoutesDeps): RouteModule {
+  return ({ app, principalOf }) => {
+    app.route({
+      method: "GET",
+      url: "/api/folders/complete",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "completePath",
+        tags: ["folders"],
+        summary: "Directories that begin with a path that is being typed.",
+        description:
+          "Registered folders with the scope `files` or `coding`, and what lies in them; with none registered any directory, for the " +
+          "owner. At most 100, sorted; hidden ones only when the last component begins with a dot. For the owner `~` is the home directory.",
+        querystring: completePathQuerySchema,
+        response: { 200: completedPathsSchema },
+      },
+      handler: async (request) => complete(request.query.path, principalOf(request)),
+    });
+
+    app.route({
+      method: "GET",
+      url: "/api/coding/branches",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "listBranches",
+        tags: ["coding"],
+        summary: "What the worktree of a new session in a directory can be made from.",
+        querystring: branchesQuerySchema,
+        response: { 200: branchesSchema },
+      },
+      handler: async (request) => branches(request.query.dir, principalOf(request)),
+    });
+
+    app.route({
+      method: "GET",
+      url: "/api/coding/dirs",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "listDirs",
+        tags: ["coding"],
+        summary: "The directories of all sessions, most recently used first.",
+        response: { 200: sessionDirsSchema },
+      },
+      handler: async (request) => dirs(principalOf(request)),
     });
   };
 }

@@ -10,7 +10,7 @@ import {
   logSessionIdSchema,
   sessionLogDeletionSchema,
 } from "../wire/logs.ts";
-import type { RouteModule } from "./route-server.ts";
+import type { RouteServer } from "./route-server.ts";
 
 const tags = ["memory"];
 const config = { access: "logs:write" } as const;
@@ -22,13 +22,13 @@ same time one is answered with 200. Errors: \`unauthenticated\`, \`insufficient_
 when the body names another entry than the path, \`log_not_found\` for what is not there and what is not yours.`;
 
 /** How log entries are forgotten. */
-export function addLogDeletionRoutes(server: Parameters<RouteModule>[0], logs: Logs): void {
+export function addLogDeletionRoutes(server: RouteServer, logs: Logs): void {
   addPreviewRoute(server, logs);
   addDeleteRoutes(server, logs);
   addDeleteSessionRoute(server, logs);
 }
 
-function addPreviewRoute({ app, principalOf }: Parameters<RouteModule>[0], logs: Logs): void {
+function addPreviewRoute({ app, principalOf }: RouteServer, logs: Logs): void {
   app.route({
     method: "GET",
     url: "/api/v1/logs/:logId/deletion-preview",
@@ -46,7 +46,7 @@ function addPreviewRoute({ app, principalOf }: Parameters<RouteModule>[0], logs:
 }
 
 /** The seed's route, and the same for who is behind a proxy that takes the body of a DELETE away. */
-function addDeleteRoutes({ app, originOf, principalOf }: Parameters<RouteModule>[0], logs: Logs): void {
+function addDeleteRoutes({ app, originOf, principalOf }: RouteServer, logs: Logs): void {
   const ways = [
     { method: "DELETE", url: "/api/v1/logs/:logId", operationId: "deleteLog", more: "" },
     {
@@ -89,7 +89,7 @@ function addDeleteRoutes({ app, originOf, principalOf }: Parameters<RouteModule>
   }
 }
 
-function addDeleteSessionRoute({ app, originOf, principalOf }: Parameters<RouteModule>[0], logs: Logs): void {
+function addDeleteSessionRoute({ app, originOf, principalOf }: RouteServer, logs: Logs): void {
   app.route({
     method: "DELETE",
     url: "/api/v1/logs",

@@ -2,19 +2,26 @@ import { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Logs, Recorded } from "../logs/index.ts";
 import {
+  entitiesInputSchema,
+  entityPageSchema,
+  factPageSchema,
+  factsInputSchema,
   listLogsInputSchema,
   logDetailSchema,
   logEntrySchema,
   logIdSchema,
   logPageSchema,
+  logSearchSchema,
   logSessionIdSchema,
+  searchLogsInputSchema,
   sessionRecordedSchema,
   submitLogInputSchema,
+  timelineInputSchema,
 } from "../wire/logs.ts";
+import { textSchema } from "../wire/text.ts";
 import { addLogDeletionRoutes } from "./log-deletion-routes.ts";
-import { addLogQueryRoutes, limitInQuery } from "./log-query-routes.ts";
 import { requireAll } from "./route-access.ts";
-import type { RouteModule } from "./route-server.ts";
+import type { RouteModule, RouteServer } from "./route-server.ts";
 
 const tags = ["memory"];
 const params = z.strictObject({ logId: logIdSchema });
@@ -45,7 +52,7 @@ export function logRoutes({ logs, record }: LogRoutesDeps): RouteModule {
   };
 }
 
-function addSubmitRoute({ app, principalOf }: Parameters<RouteModule>[0], logs: Logs): void {
+function addSubmitRoute({ app, principalOf }: RouteServer, logs: Logs): void {
   app.route({
     method: "POST",
     url: "/api/v1/logs",
@@ -73,7 +80,7 @@ function addSubmitRoute({ app, principalOf }: Parameters<RouteModule>[0], logs: 
   });
 }
 
-function addReadRoutes({ app, principalOf }: Parameters<RouteModule>[0], logs: Logs): void {
+function addReadRoutes({ app, principalOf }: RouteServer, logs: Logs): void {
   app.route({
     method: "GET",
     url: "/api/v1/logs",
@@ -106,10 +113,7 @@ function addReadRoutes({ app, principalOf }: Parameters<RouteModule>[0], logs: L
   });
 }
 
-function addRecordRoute(
-  { app, principalOf, signalOf }: Parameters<RouteModule>[0],
-  record: LogRoutesDeps["record"],
-): void {
+function addRecordRoute({ app, principalOf, signalOf }: RouteServer, record: LogRoutesDeps["record"]): void {
   app.route({
     method: "POST",
     url: "/api/v1/sessions/:sessionId/record",
@@ -130,5 +134,82 @@ function addRecordRoute(
       const { outcome, logIds, turns } = await record(request.params.sessionId, principal, signalOf(reply));
       return { outcome, logIds: [...logIds], turns };
     },
+  });
+}
+
+const config = { access: "logs:read" } as const;
+
+/** How many items a page holds, as a query says it: digits. */
+function limitInQuery(usual: number) {
+  return z.coerce.number().int().min(1).max(200).optional().describe(`${usual} by default.`);
+}
+
+/** `/api/v1/search`, `/api/v1/facts`, `/api/v1/entities`: questions to the memory. */
+function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void {
+  app.route({
+    method: "GET",
+    url: "/api/v1/search",
+    config,
+    schema: {
+      operationId: "searchLogs",
+      tags,
+      summary: "Log entries in which all words occur, the best first.",
+      description:
+        'Folded: case and accents do not count. `"Quoted words"` are a phrase; the last word is also the beginning of one. `source`, ' +
+        "`status` and `sessionId` leave only such entries. Snippets are untrusted. Errors: `invalid_request`.",
+      querystring: searchLogsInputSchema.extend({ limit: limitInQuery(20) }),
+      response: { 200: logSearchSchema },
+    },
+    handler: async (request) => logs.search(principalOf(request), request.query),
+  });
+
+  app.route({
+    method: "GET",
+    url: "/api/v1/facts",
+    config,
+    schema: {
+      operationId: "findFacts",
+      tags,
+      summary: "Facts, with the time that each holds, the newest first.",
+      description:
+        "`asOf` asks what held at a time, `knownAt` what was known then. Of `current_branch`, `last_exit` and `status` a subject has one " +
+        "at a time: a fact ends where the next one begins. Keys and values are untrusted. Errors: `invalid_request`, for a cursor and an " +
+        "entity that cannot be read too.",
+      querystring: factsInputSchema.extend({ limit: limitInQuery(100) }),
+      response: { 200: factPageSchema },
+    },
+    handler: async (request) => logs.facts(principalOf(request), request.query),
+  });
+
+  app.route({
+    method: "GET",
+    url: "/api/v1/entities",
+    config,
+    schema: {
+      operationId: "listEntities",
+      tags,
+      summary: "The things that facts speak of: files, commands, branches, decisions and others.",
+      description: "Keys are untrusted. Errors: `invalid_request`, for a cursor too.",
+      querystring: entitiesInputSchema.extend({ limit: limitInQuery(50) }),
+      response: { 200: entityPageSchema },
+    },
+    handler: async (request) => logs.entities(principalOf(request), request.query),
+  });
+
+  app.route({
+    method: "GET",
+    url: "/api/v1/entities/:entityId/timeline",
+    config,
+    schema: {
+      operationId: "entityTimeline",
+      tags,
+      summary: "Every fact about a thing, as subject or object, the newest first.",
+      description:
+        "Of a thing that is not there it is empty. Keys and values are untrusted. Errors: `invalid_request`, for a cursor too.",
+      params: z.strictObject({ entityId: textSchema(200) }),
+      querystring: timelineInputSchema.extend({ limit: limitInQuery(100) }),
+      response: { 200: factPageSchema },
+    },
+    handler: async (request) => logs.timeline(principalOf(request), request.params.entityId, request.query),
   });
 }

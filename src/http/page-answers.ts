@@ -95,3 +95,16 @@ const words: Readonly<Partial<Record<ProblemCode, { readonly title: string; read
     advice: "Nothing was decided. An account gives only what it holds itself.",
   },
 };
+
+const missingPage = mistakePage({
+  title: "No such page",
+  detail: "There is nothing behind this address.",
+  advice: html`<a href="/">Go to the sessions</a>, or see <a href="/docs">what this gateway answers</a>.`,
+});
+
+/** Answers a person who mistyped an address, or followed an old link, with a page; null for programs, which get a problem document. */
+export function answerVisitor(request: FastifyRequest, reply: FastifyReply): FastifyReply | null {
+  const { accept = "", authorization } = request.headers;
+  const isVisit = request.method === "GET" && accept.includes("text/html") && authorization === undefined;
+  return isVisit ? sendPage(reply, 404, missingPage) : null;
+}

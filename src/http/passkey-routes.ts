@@ -5,7 +5,7 @@ import { PosternError } from "../core/errors.ts";
 import { addPasskeyInputSchema, passkeyAnswerSchema, passkeyCeremonySchema, passkeySchema } from "../wire/accounts.ts";
 import { signedInSchema } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
-import { browserCookie } from "./browser-cookie.ts";
+import { browserCookie } from "./credentials.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
 
 /** What the routes of passkeys need. */
@@ -28,7 +28,7 @@ export function passkeyRoutes(deps: PasskeyRoutesDeps): RouteModule {
 }
 
 function addRegistration(server: RouteServer, deps: PasskeyRoutesDeps): void {
-  const { app, originOf, ownPageOf } = server;
+  const { app, actorOf, ownPageOf } = server;
   const { passkeys, audit } = deps.accounts;
   app.route({
     method: "POST",
@@ -61,19 +61,14 @@ function addRegistration(server: RouteServer, deps: PasskeyRoutesDeps): void {
     handler: async (request, reply) => {
       const owner = await ownerOf(request, { server, ...deps });
       const made = await passkeys.register(owner, request.body);
-      await audit.note({
-        action: "passkey_added",
-        accountId: owner.account.accountId,
-        subject: made.passkeyId,
-        details: { name: made.name },
-        from: originOf(request),
-      });
+      const { passkeyId: subject, name } = made;
+      await audit.note({ ...actorOf(request), action: "passkey_added", subject, details: { name } });
       return reply.code(201).send(made);
     },
   });
 }
 
-function addOwn({ app, originOf, principalOf }: RouteServer, { accounts }: PasskeyRoutesDeps): void {
+function addOwn({ app, actorOf, principalOf }: RouteServer, { accounts }: PasskeyRoutesDeps): void {
   app.route({
     method: "GET",
     url: "/api/passkeys",
@@ -100,9 +95,8 @@ function addOwn({ app, originOf, principalOf }: RouteServer, { accounts }: Passk
     },
     handler: async (request, reply) => {
       const { accountId } = principalOf(request);
-      const { passkeyId, name } = await accounts.passkeys.remove(accountId, request.params.passkeyId);
-      const from = originOf(request);
-      await accounts.audit.note({ action: "passkey_removed", accountId, subject: passkeyId, details: { name }, from });
+      const { passkeyId: subject, name } = await accounts.passkeys.remove(accountId, request.params.passkeyId);
+      await accounts.audit.note({ ...actorOf(request), action: "passkey_removed", subject, details: { name } });
       return reply.code(204).send();
     },
   });

@@ -77,6 +77,8 @@ export interface RouteServer {
   readonly addressOf: (request: FastifyRequest) => string;
   /** From where a request came, as the audit writes it down. */
   readonly originOf: (request: FastifyRequest) => AuditOrigin;
+  /** Who is calling and from where, as the audit writes it down. */
+  readonly actorOf: (request: FastifyRequest) => { readonly accountId: string; readonly from: AuditOrigin };
   /**
    * Before a failure at what nobody can guess is answered or written down.
    * @throws PosternError `rate_limited` when too many of this address failed before it
@@ -99,3 +101,30 @@ export interface RouteServer {
 
 /** Adds the routes of one capability. */
 export type RouteModule = (server: RouteServer) => void;
+
+/** The `preValidation` of a route whose body has no required field. */
+export async function bodyMayBeMissing(request: FastifyRequest): Promise<void> {
+  request.body ??= {};
+}
+
+/** What to say to a request that fits no route: with another method it may. */
+export function findRoutes(
+  routes: readonly KnownRoute[],
+  request: { readonly method: string; readonly url: string },
+): { readonly methods: readonly string[]; readonly detail: string } {
+  const [path = ""] = request.url.split("?", 1);
+  const methods = [
+    ...new Set(routes.filter(({ url }) => fits(url, path)).flatMap((route) => route.methods)),
+  ].toSorted();
+  if (methods.length === 0) return { methods, detail: "There is no such route. /openapi.json lists them." };
+  return { methods, detail: `This route does not take ${request.method}, but ${methods.join(", ")}.` };
+}
+
+function fits(url: string, path: string): boolean {
+  const wanted = url.split("/");
+  const given = path.split("/");
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, at) => (part.startsWith(":") ? given[at] !== "" : part === given[at]))
+  );
+}

@@ -20,11 +20,10 @@ import {
   isLoopback,
 } from "./known-host.ts";
 import { endLate, type Listening, openListeners } from "./listeners.ts";
-import { answerVisitor } from "./missing-page.ts";
+import { answerVisitor } from "./page-answers.ts";
 import { changesRights, requireAccess } from "./route-access.ts";
 import { createRouteLimits, type LimitedRequest, type LimitName, type RouteLimit } from "./route-limits.ts";
-import type { KnownRoute, RouteModule, RouteServer } from "./route-server.ts";
-import { findRoutes } from "./route-table.ts";
+import { findRoutes, type KnownRoute, type RouteModule, type RouteServer } from "./route-server.ts";
 import { createUpgrades } from "./upgrades.ts";
 
 /** How the HTTP face is set up. */
@@ -156,15 +155,10 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
       hold?.end(new PosternError("client_gone", "The call has ended."));
       await holds.recheck();
     }
-  });
-
-  app.addHook("onResponse", async (request, reply) => {
-    limits.answered(request.raw, reply.raw.statusCode);
-  });
-
-  app.addHook("onSend", async (_request, reply) => {
     if (closing !== undefined) void reply.header("connection", "close");
   });
+
+  app.addHook("onResponse", async ({ raw }, reply) => limits.answered(raw, reply.raw.statusCode));
 
   app.setNotFoundHandler(async (request, reply) => {
     const { methods, detail } = findRoutes(knownRoutes, request);
@@ -220,6 +214,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     recheck: async (request) => holdOf(request.raw).check(),
     addressOf,
     originOf: (request) => ({ address: addressOf(request), userAgent: request.headers["user-agent"] ?? null }),
+    actorOf: (request) => ({ accountId: server.principalOf(request).accountId, from: server.originOf(request) }),
     checkFailures: (request) => limits.checkFailures(limitedRequest(request)),
     attacks: (request, thing, id) => limits.attacked(limitedRequest(request), thing, id),
     onUpgrade: (path, handler) => upgrades.on(path, handler),

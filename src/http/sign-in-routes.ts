@@ -12,7 +12,7 @@ import {
   signInLinkSchema,
 } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
-import { browserCookie } from "./browser-cookie.ts";
+import { browserCookie } from "./credentials.ts";
 import { requireAll } from "./route-access.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
 
@@ -69,7 +69,7 @@ function addSignIn({ app, checkFailures, originOf, ownPageOf }: RouteServer, { a
   });
 }
 
-function addSignOut({ app, originOf, ownPageOf, principalOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
+function addSignOut({ app, actorOf, ownPageOf, principalOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/sign-out",
@@ -86,8 +86,8 @@ function addSignOut({ app, originOf, ownPageOf, principalOf }: RouteServer, { ac
         throw new PosternError("invalid_request", "Only a signed-in browser signs out. Revoke a token instead.");
       }
       await accounts.browsers.revoke(accountId, browserSessionId);
-      const from = originOf(request);
-      await accounts.audit.note({ action: "signed_out", accountId, subject: browserSessionId, details: {}, from });
+      const noted = { subject: browserSessionId, details: {} };
+      await accounts.audit.note({ ...actorOf(request), action: "signed_out", ...noted });
       return reply
         .code(204)
         .header("set-cookie", browserCookie(ownPageOf(request), null))
@@ -96,7 +96,7 @@ function addSignOut({ app, originOf, ownPageOf, principalOf }: RouteServer, { ac
   });
 }
 
-function addLinks({ app, originOf, principalOf }: RouteServer, { accounts, gateway }: SignInRoutesDeps): void {
+function addLinks({ app, actorOf, principalOf }: RouteServer, { accounts, gateway }: SignInRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/sign-in-links",
@@ -113,15 +113,14 @@ function addLinks({ app, originOf, principalOf }: RouteServer, { accounts, gatew
       const { accountId, name, scopes: held } = await accounts.accountOf(principal);
       requireAll(principal, held);
       const made = await accounts.signIn.createUrl(accountId, gateway().baseUrl);
-      const from = originOf(request);
-      const noted = { action: "sign_in_link_created", accountId, subject: accountId, details: { name }, from } as const;
-      await accounts.audit.note(noted);
+      const noted = { subject: accountId, details: { name } };
+      await accounts.audit.note({ ...actorOf(request), action: "sign_in_link_created", ...noted });
       return reply.code(201).send(made);
     },
   });
 }
 
-function addBrowsers({ app, originOf, principalOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
+function addBrowsers({ app, actorOf, principalOf }: RouteServer, { accounts }: SignInRoutesDeps): void {
   const { audit, browsers } = accounts;
   app.route({
     method: "GET",
@@ -157,7 +156,7 @@ function addBrowsers({ app, originOf, principalOf }: RouteServer, { accounts }: 
       const revoked = (await browsers.list(accountId)).find((each) => each.browserSessionId === subject);
       await browsers.revoke(accountId, subject);
       const details = { userAgent: revoked?.userAgent };
-      await audit.note({ action: "browser_revoked", accountId, subject, details, from: originOf(request) });
+      await audit.note({ ...actorOf(request), action: "browser_revoked", subject, details });
       return reply.code(204).send();
     },
   });

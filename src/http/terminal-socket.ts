@@ -1,7 +1,14 @@
-import { type Principal, requireScope } from "../accounts/index.ts";
+import { type Principal, requireScope, type TerminalTickets } from "../accounts/index.ts";
 import { hasCode } from "../core/errors.ts";
 import type { Viewer, ViewerLink, ViewRequest, ViewTerminal } from "../terminals/index.ts";
-import { type TerminalMode, terminalCloseCodes, terminalProtocol, terminalQuerySchema } from "../wire/terminal.ts";
+import {
+  type TerminalMode,
+  terminalCloseCodes,
+  terminalProtocol,
+  terminalQuerySchema,
+  terminalTicketInputSchema,
+  terminalTicketSchema,
+} from "../wire/terminal.ts";
 import type { RouteModule } from "./route-server.ts";
 import type { OpenedSocket } from "./upgrades.ts";
 
@@ -101,4 +108,24 @@ function modeOf({ principal, ticket }: OpenedSocket, wanted: TerminalMode | unde
 function requireMode(principal: Principal, mode: TerminalMode): void {
   requireScope(principal, "coding:read"); // who types, sees
   if (mode === "drive") requireScope(principal, "coding:drive");
+}
+
+/** `POST /api/coding/terminal-ticket` */
+export function ticketRoutes(deps: { readonly tickets: TerminalTickets }): RouteModule {
+  return ({ app, principalOf }) =>
+    app.route({
+      method: "POST",
+      url: "/api/coding/terminal-ticket",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "createTerminalTicket",
+        tags: ["coding"],
+        summary: "A ticket for the WebSocket of a terminal, for clients that cannot send a header with it.",
+        description:
+          "`mode: drive` needs the scope `coding:drive`. Without `mode`: drive if the caller may, else observe.",
+        body: terminalTicketInputSchema,
+        response: { 200: terminalTicketSchema },
+      },
+      handler: async (request) => deps.tickets.create(principalOf(request), request.body),
+    });
 }

@@ -10,7 +10,7 @@ import {
   webhookSchema,
 } from "../wire/events.ts";
 import { textSchema } from "../wire/text.ts";
-import type { RouteModule } from "./route-server.ts";
+import { bodyMayBeMissing, type RouteModule, type RouteServer } from "./route-server.ts";
 
 const tags = ["webhooks"];
 const params = z.object({ webhookId: textSchema(200) });
@@ -27,7 +27,7 @@ export function webhookRoutes({ webhooks }: { readonly webhooks: Webhooks }): Ro
   };
 }
 
-function addWebhookRoutes({ app, principalOf }: Parameters<RouteModule>[0], webhooks: Webhooks): void {
+function addWebhookRoutes({ app, principalOf }: RouteServer, webhooks: Webhooks): void {
   app.route({
     method: "GET",
     url: "/api/webhooks",
@@ -88,7 +88,7 @@ function addWebhookRoutes({ app, principalOf }: Parameters<RouteModule>[0], webh
   });
 }
 
-function addDeliveryRoutes({ app, principalOf }: Parameters<RouteModule>[0], webhooks: Webhooks): void {
+function addDeliveryRoutes({ app, principalOf }: RouteServer, webhooks: Webhooks): void {
   app.route({
     method: "GET",
     url: "/api/webhooks/:webhookId/deliveries",
@@ -118,9 +118,7 @@ function addDeliveryRoutes({ app, principalOf }: Parameters<RouteModule>[0], web
       body: retryDeliveriesInputSchema,
       response: { 200: z.object({ retried: z.int() }) },
     },
-    preValidation: async (request) => {
-      request.body ??= {};
-    },
+    preValidation: bodyMayBeMissing,
     async handler(request) {
       const { eventIds = null } = request.body;
       return { retried: await webhooks.retry(principalOf(request), request.params.webhookId, eventIds) };

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pageStyle } from "./page-style.ts";
+import { pageStyle } from "./page-files.ts";
 
 const tokens = (css: string): ReadonlyMap<string, string> =>
   new Map(
