@@ -1,7 +1,86 @@
 import { findExecutable } from "../platform/executables.ts";
 import { runCommand } from "../platform/run-command.ts";
+import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
 import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, shellWord, warning } from "./finding.ts";
+
+/** What a fix needs to know of an agent beside its entry. */
+export interface AgentFixes {
+  /** The command that installs it; null when it comes from nowhere that we know. */
+  readonly install: string | null;
+  /** The command that logs it in; null for an agent without a log-in. */
+  readonly logIn: string | null;
+}
+
+/** How a start in a terminal went. */
+export type SmokeResult =
+  | { readonly started: true; readonly afterMs: number }
+  | { readonly started: false; readonly reason: string };
+
+/** Why an agent's own sandbox does not work. */
+export interface SandboxProblem {
+  readonly message: string;
+  readonly fix: string | null;
+}
+
+/** Binary, version and log-in of each agent, and which one is the default. */
+export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => AgentFixes): readonly Finding[] {
+  const { agents, availableAgents } = list;
+  const found = availableAgents.map(({ name }) => name);
+  if (agents.length === 0) {
+    const message =
+      found.length === 0
+        ? "No agent is configured, and none is on PATH."
+        : `Here, but not configured: ${found.join(", ")}.`;
+    return [failure("agents", message, "postern coding setup")];
+  }
+  const [first] = agents;
+  const choice =
+    agents.length > 1 && list.default === null && first !== undefined
+      ? [
+          warning(
+            "agents",
+            "Several agents and no default: each request must name one.",
+            `postern coding setup --default ${first.name}`,
+          ),
+        ]
+      : [];
+  return [...choice, ...agents.map((agent) => checkAgent(agent, fixesOf(agent.name)))];
+}
+
+function checkAgent({ name, binary, version, login }: AgentEntry, { install, logIn }: AgentFixes): Finding {
+  const check = `agent ${name}`;
+  if (binary === null) return failure(check, "Its program is not where it should be.", install);
+  if (version === null) {
+    return failure(check, `${binary} tells no version: it does not run, or took longer than half a minute.`, install);
+  }
+  const what = `${version} (${binary})`;
+  switch (login) {
+    case "logged_in":
+      return ok(check, `${what}, logged in.`);
+    case "key_variable":
+      return ok(check, `${what}, with the key of its variable.`);
+    case "logged_out":
+      return failure(check, `${what} is not logged in.`, logIn);
+    case "unknown":
+      return logIn === null
+        ? ok(check, `${what}.`)
+        : warning(check, `${what} does not tell whether it is logged in.`, logIn);
+  }
+}
+
+/** What a start in a terminal shows, beside what the agent says of itself. */
+export function checkSmoke(name: string, result: SmokeResult, { install }: AgentFixes): Finding {
+  const check = `start of ${name}`;
+  if (result.started) return ok(check, `Ready for a prompt after ${(result.afterMs / 1000).toFixed(1)} s.`);
+  return failure(check, result.reason, install);
+}
+
+/** Whether the commands of an agent run in its own sandbox. */
+export function checkSandbox(name: string, problem: SandboxProblem | null): Finding {
+  const check = `sandbox of ${name}`;
+  return problem === null ? ok(check, "Commands run in it.") : warning(check, problem.message, problem.fix);
+}
 
 const oldestNode = 24;
 /** The oldest git that the tests run with. */

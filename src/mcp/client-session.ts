@@ -11,8 +11,7 @@ import { newUuid } from "../core/ids.ts";
 import type { McpLimits } from "./ports.ts";
 import type { ReplayBuffer } from "./replay-buffer.ts";
 import { createServer, type ServerDeps } from "./server.ts";
-import { createSubscriptions } from "./session-subscriptions.ts";
-import type { SessionUpdates } from "./session-updates.ts";
+import { createSubscriptions, type SessionUpdates } from "./session-updates.ts";
 
 /** A session of a client of the 2025 specifications, as far as its keeper needs to know it. */
 export interface ClientSession {

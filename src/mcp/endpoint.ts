@@ -8,8 +8,7 @@ import type { Mcp, McpDeps, McpLimits, McpRequest } from "./ports.ts";
 import { ReplayBuffer } from "./replay-buffer.ts";
 import { createSessionResources, type SessionResources } from "./resources.ts";
 import { createServer, listTools } from "./server.ts";
-import { SessionInterest } from "./session-interest.ts";
-import { createSessionUpdates } from "./session-updates.ts";
+import { createSessionUpdates, SessionInterest } from "./session-updates.ts";
 
 const mebibyte = 1024 * 1024;
 

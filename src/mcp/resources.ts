@@ -9,9 +9,9 @@ import {
 import type { Principal } from "../accounts/index.ts";
 import { hasCode } from "../core/errors.ts";
 import type { ReadOutput } from "../wire/coding.ts";
-import { conversationText, line } from "./conversation-text.ts";
+import type { Block, Turn } from "../wire/turn.ts";
+import { untrustedNotice } from "./instructions.ts";
 import type { McpDeps } from "./ports.ts";
-import { sessionIdOf, sessionUri, sessionUriTemplate } from "./session-uri.ts";
 
 const pageSize = 50;
 /** As many turns as the text has room for, and then some. */
@@ -20,6 +20,9 @@ const maxTurns = 200;
 const maxCompletions = 100;
 const searchedForCompletion = 200;
 const mimeType = "text/markdown";
+
+/** The resource of a session, as RFC 6570 writes it. */
+const sessionUriTemplate = "postern://sessions/{sessionId}";
 
 /** Sessions as resources, for a caller. */
 export interface SessionResources {
@@ -106,4 +109,81 @@ function offsetOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   if (/^\d{1,7}$/.test(cursor)) return Number(cursor);
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, "The cursor is none that this server gave.");
+}
+
+/** The address of a session as a resource. */
+function sessionUri(sessionId: string): string {
+  return `postern://sessions/${encodeURIComponent(sessionId)}`;
+}
+
+/** The id in such an address; null when it is no such address. */
+function sessionIdOf(uri: string): string | null {
+  const [, encoded = ""] = /^postern:\/\/sessions\/([^/?#]{1,600})$/.exec(uri) ?? [];
+  try {
+    return encoded === "" ? null : decodeURIComponent(encoded);
+  } catch {
+    return null; // half an escape
+  }
+}
+
+/** What a client may well put into the context of an LLM. The newest turns are kept. */
+const maxConversationChars = 200_000;
+const maxTurnChars = 40_000;
+const maxToolChars = 2_000;
+
+// Controls but newline and tab, and the marks that reverse the order of what follows: a reader's terminal may act on them.
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A session for readers: how it stands, then its conversation, marked as what it is. */
+function conversationText(session: ReadOutput): string {
+  const head = [
+    untrustedNotice,
+    "",
+    `Session ${session.sessionId}`,
+    `Title: ${line(session.title ?? "(none)")}`,
+    `Agent: ${session.agent} · Directory: ${line(session.dir)}`,
+    `Status: ${session.status}${session.activity === null ? "" : ` · ${session.activity.replaceAll("_", " ")}`}`,
+    `Turns: ${session.turnCount} · Updated: ${session.updatedAt}`,
+    ...session.permissions.map(({ permissionId, tool }) => `Waits for a permission: ${line(tool)} (${permissionId})`),
+  ].join("\n");
+  const kept: string[] = [];
+  let room = maxConversationChars - head.length;
+  for (const turn of session.turns.toReversed()) {
+    const text = turnText(turn);
+    if (text.length > room) break;
+    room -= text.length;
+    kept.unshift(text);
+  }
+  const first = session.turns[session.turns.length - kept.length]?.index ?? 0;
+  const missing = first > 0 ? [`(${first} earlier turns are left out; coding_read_session has them.)`] : [];
+  return [head, ...missing, ...kept].join("\n\n");
+}
+
+/** Text of a transcript on one line, without what a terminal may act on. */
+function line(text: string): string {
+  return text.replace(controls, "").replace(/\s+/g, " ").trim();
+}
+
+function turnText({ index, role, at, text, blocks }: Turn): string {
+  const body = blocks.length === 0 ? [text] : blocks.map(blockText).filter((part) => part !== "");
+  const head = `## ${index} ${role}${at === null ? "" : ` · ${at}`}`;
+  return cut([head, ...body].join("\n\n").replace(controls, ""), maxTurnChars);
+}
+
+function blockText(block: Block): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "thinking":
+      return "";
+    case "tool_call": {
+      const input = cut(JSON.stringify(block.input) ?? "", maxToolChars);
+      const outcome = block.result === null ? "(no result yet)" : cut(block.result.text, maxToolChars);
+      return `[tool ${line(block.name)} ${input}]${block.result?.ok === false ? " failed" : ""}\n${outcome}`;
+    }
+  }
+}
+
+function cut(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars)}… (${text.length - maxChars} more characters)`;
 }

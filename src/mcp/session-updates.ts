@@ -1,6 +1,9 @@
-import { messageOf } from "../core/errors.ts";
+import { ResourceNotFoundError } from "@modelcontextprotocol/server";
+import type { Principal } from "../accounts/index.ts";
+import { messageOf, PosternError } from "../core/errors.ts";
 import type { EventKind, SessionEvent } from "../wire/events.ts";
-import type { McpDeps } from "./ports.ts";
+import type { McpDeps, McpLimits } from "./ports.ts";
+import type { SessionResources } from "./resources.ts";
 
 /** After these a session reads differently: not at every word of the agent. */
 const telling: ReadonlySet<EventKind> = new Set([
@@ -81,4 +84,101 @@ function updateOf(event: SessionEvent): SessionUpdate | null {
   const replaces = event.kind === "session.created" ? event.replaces : null;
   const isChange = telling.has(event.kind);
   return isChange || replaces !== null ? { sessionId: event.sessionId, replaces, isChange } : null;
+}
+
+/** The sessions that one client wants to hear of, under the addresses that it asked for them by. */
+export class SessionInterest {
+  readonly #wanted = new Map<string, Set<string>>();
+
+  get size(): number {
+    return this.#wanted.size;
+  }
+
+  has(uri: string): boolean {
+    return this.#wanted.has(uri);
+  }
+
+  /** @param sessionIds every id of the session, its aliases too */
+  add(uri: string, sessionIds: readonly string[]): void {
+    this.#wanted.set(uri, new Set(sessionIds));
+  }
+
+  remove(uri: string): void {
+    this.#wanted.delete(uri);
+  }
+
+  clear(): void {
+    this.#wanted.clear();
+  }
+
+  /** @returns the addresses to tell of it. Of a session that goes on under another id it is told too, under the same address. */
+  urisOf({ sessionId, replaces, isChange }: SessionUpdate): readonly string[] {
+    const told: string[] = [];
+    for (const [uri, ids] of this.#wanted) {
+      if (replaces !== null && ids.has(replaces)) ids.add(sessionId);
+      if (isChange && ids.has(sessionId)) told.push(uri);
+    }
+    return told;
+  }
+}
+
+/** What {@link createSubscriptions} needs. */
+interface SubscriptionsDeps extends Pick<McpLimits, "maxSubscriptions"> {
+  readonly updates: SessionUpdates;
+  readonly resources: SessionResources;
+}
+
+/** Of a session that is subscribed to. */
+const lookUpMs = 10_000;
+
+/** What a client of the 2025 specifications subscribed to. */
+export function createSubscriptions(
+  { updates, resources, maxSubscriptions }: SubscriptionsDeps,
+  onUpdate: (uri: string) => void,
+) {
+  const wanted = new SessionInterest();
+  let principal: Principal | null = null;
+  let stop: (() => void) | undefined;
+
+  /** What the caller can no longer see is not reported, whatever was allowed when they subscribed. */
+  async function report(uri: string): Promise<void> {
+    if (principal === null) return;
+    const { allowed: _ofARequest, ...caller } = principal;
+    try {
+      await resources.idsOf(uri, caller, AbortSignal.timeout(lookUpMs));
+      onUpdate(uri);
+    } catch (error) {
+      if (error instanceof ResourceNotFoundError) wanted.remove(uri); // else it can be seen again when the store answers
+    }
+  }
+
+  return {
+    /** The caller of the newest request. */
+    setPrincipal(newest: Principal): void {
+      principal = newest;
+    },
+    add(uri: string, sessionIds: readonly string[]): void {
+      if (wanted.size >= maxSubscriptions && !wanted.has(uri)) {
+        throw new PosternError(
+          "rate_limited",
+          `${maxSubscriptions} sessions are subscribed to, the most allowed. Leave one.`,
+        );
+      }
+      wanted.add(uri, sessionIds);
+      stop ??= updates.subscribe((update) => {
+        for (const subscribed of wanted.urisOf(update)) void report(subscribed);
+      });
+    },
+    remove(uri: string): void {
+      wanted.remove(uri);
+      if (wanted.size > 0) return;
+      stop?.();
+      stop = undefined;
+    },
+    clear(): void {
+      wanted.clear();
+      stop?.();
+      stop = undefined;
+    },
+  };
 }

@@ -1,8 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PosternError } from "../core/errors.ts";
-import { must, type RunManager, readOrNull, removeFile, writeWhenChanged } from "./run-manager.ts";
-import { argvOf, type ServiceManager, type ServiceSpec } from "./service.ts";
+import {
+  argvOf,
+  must,
+  type RunManager,
+  readOrNull,
+  removeFile,
+  type ServiceManager,
+  type ServiceSpec,
+  writeWhenChanged,
+} from "./service.ts";
 
 const label = "dev.postern.gateway";
 

@@ -1,7 +1,15 @@
 import { join } from "node:path";
 import { PosternError } from "../core/errors.ts";
-import { must, type RunManager, readOrNull, removeFile, writeWhenChanged } from "./run-manager.ts";
-import { argvOf, type ServiceManager, type ServiceSpec } from "./service.ts";
+import {
+  argvOf,
+  must,
+  type RunManager,
+  readOrNull,
+  removeFile,
+  type ServiceManager,
+  type ServiceSpec,
+  writeWhenChanged,
+} from "./service.ts";
 
 const unit = "postern.service";
 
