@@ -1,3 +1,52 @@
-export { type ChatFace, openChatFace } from "./chat-face.ts";
+import { messageOf } from "../core/errors.ts";
+import { commands } from "./commands.ts";
+import { createDeliveries } from "./deliveries.ts";
+import { createHandler } from "./handler.ts";
+import { createIntake } from "./intake.ts";
+import type { ChatDeps } from "./ports.ts";
+import { createReports } from "./reports.ts";
+import { createSessions } from "./sessions.ts";
+
 export type { ChatDeps } from "./ports.ts";
 export { createTelegram, type TelegramOptions } from "./telegram/telegram.ts";
+
+/** People reach their sessions through a chat program. */
+export interface ChatFace {
+  /** Ends what is under way; what was not dealt with waits for the next start. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Takes up what waits from before, and goes on. Nothing of the chat program is waited for: when it cannot be reached this returns all the same,
+ * and tries again.
+ */
+export async function openChatFace(deps: ChatDeps): Promise<ChatFace> {
+  const { chats, channel, log } = deps;
+  const sessions = createSessions(deps);
+  const deliveries = createDeliveries(deps);
+  const reports = createReports(deps, { sessions, deliveries });
+  const handler = createHandler(deps, { sessions, reports, deliveries });
+  const intake = createIntake(deps, {
+    taken: (update) => void handler.handle(update),
+    say: (chatId) => deliveries.wake(chatId),
+  });
+  await deliveries.start();
+  const waiting = await chats.inbox.waiting();
+  // What a person decided before the end is dealt with before anybody says that it was decided elsewhere.
+  const presses = waiting.filter(({ messageId }) => messageId === null).map((update) => handler.handle(update));
+  for (const update of waiting) if (update.messageId !== null) void handler.handle(update);
+  const begun = Promise.all(presses)
+    .then(() => reports.start())
+    .catch((error: unknown) => log.error({ channel: channel.name, reason: messageOf(error) }, "chats hear of nothing"));
+  intake.start();
+  void channel.introduce(commands);
+  return {
+    async close() {
+      await intake.close();
+      await handler.close();
+      await begun;
+      await reports.close();
+      await deliveries.close();
+    },
+  };
+}

@@ -8,9 +8,9 @@ import type { Deliveries } from "./deliveries.ts";
 import type { ChatDeps } from "./ports.ts";
 import { questionMessage, settledQuestion } from "./questions.ts";
 import type { Sessions } from "./sessions.ts";
+import { turnMessages } from "./split.ts";
 import { activityWords, isAtRest, statusMessage } from "./status-words.ts";
 import { messageOf, styled } from "./styled.ts";
-import { turnMessages } from "./turn-messages.ts";
 
 /** Tells chats what becomes of their sessions: turns that ended, questions, how they stand. */
 export interface Reports {

@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { suiteSeed } from "../../test/support/suite-seed.ts";
 import { fromMarkdown } from "./markdown.ts";
-import { splitText } from "./split.ts";
+import { splitText, turnMessages } from "./split.ts";
 import { styled } from "./styled.ts";
-import { turnMessages } from "./turn-messages.ts";
 
 const limits = { maxTextLength: 100, maxSpans: 5, betweenMessagesMs: 0, maxMessagesPerSecond: 1_000 };
 const split = (text: string) => splitText(fromMarkdown(text), limits);

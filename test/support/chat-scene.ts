@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from "vitest";
 import type { Principal } from "../../src/accounts/index.ts";
-import { openChatFace } from "../../src/channels/chat-face.ts";
+import { openChatFace } from "../../src/channels/index.ts";
 import { createTelegram } from "../../src/channels/telegram/telegram.ts";
 import { createChats } from "../../src/chats/index.ts";
 import { isoTime, systemClock } from "../../src/core/clock.ts";
