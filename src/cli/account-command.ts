@@ -2,11 +2,11 @@ import type { Command } from "commander";
 import { type Scope, scopeSchema } from "../wire/access.ts";
 import type { AddAccountInput } from "../wire/accounts.ts";
 import { textSchema } from "../wire/text.ts";
+import { withStores } from "./context.ts";
 import { minutesUntil, runningAddress, webAddress } from "./login-link-command.ts";
 import { type CommonOptions, describe, listOf, oneOf } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { withStores } from "./with-stores.ts";
 
 interface AddOptions extends CommonOptions {
   readonly scopes: readonly AddAccountInput["scopes"][number][];

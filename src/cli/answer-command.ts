@@ -7,8 +7,9 @@ import {
   type PendingPermission,
   readOutputSchema,
 } from "../wire/coding.ts";
-import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
-import { type CommonOptions, describe } from "./options.ts";
+import { connect } from "./context.ts";
+import { type GatewayClient } from "./gateway-client.ts";
+import { type CommonOptions, collect, describe } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { sessionLine } from "./turn-text.ts";
@@ -39,7 +40,7 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     .option("--answer <question=answer>", "answer a question; once for each", collect)
     .option("--choice <number>", "pick this choice of a dialog")
     .action(async (sessionId: string, permissionId: string | undefined, options: AnswerOptions) => {
-      const gateway = createGatewayClient(await context.ports.socketPath());
+      const gateway = await connect(context);
       const open = await openPermissions(gateway, sessionId);
       const { choice } = options;
       const decision = decisionOf(options);
@@ -62,11 +63,6 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
       if (options.json) context.stdout(`${printableJson(output)}\n`);
       else context.stdout(`${sessionLine(output)}\n`);
     });
-}
-
-/** commander hands over undefined before the first. */
-function collect(text: string, before: readonly string[] | undefined): readonly string[] {
-  return [...(before ?? []), text];
 }
 
 async function openPermissions(gateway: GatewayClient, sessionId: string): Promise<readonly PendingPermission[]> {

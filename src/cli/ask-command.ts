@@ -13,7 +13,8 @@ import {
   type SessionSummary,
 } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
-import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { connect, readAll } from "./context.ts";
+import { type GatewayClient } from "./gateway-client.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -39,6 +40,7 @@ interface AskOptions extends CommonOptions {
 const heartbeatMs = 15_000;
 /** The gateway takes no larger body by default. */
 const maxPromptBytes = 1024 * 1024;
+const promptTooLarge = "The prompt on standard input is over 1 MiB. Put it into a file and name the file.";
 const dayS = 86_400;
 /** Between two reads, should they return at once. */
 const pauseMs = 200;
@@ -76,10 +78,11 @@ export function addAskCommand(group: Command, context: CliContext): void {
 
 async function ask(prompt: string, { options, context }: { options: AskOptions; context: CliContext }): Promise<void> {
   refuseHalfWorktree(options);
-  const client = createGatewayClient(await context.ports.socketPath());
+  const client = await connect(context);
   const deadline = options.wait === undefined ? Number.POSITIVE_INFINITY : context.clock.now() + options.wait * 1000;
   const input: AskInput = {
-    prompt: prompt === "-" ? await readAll(context.stdin) : prompt,
+    prompt:
+      prompt === "-" ? await readAll(context.stdin, { maxBytes: maxPromptBytes, tooLarge: promptTooLarge }) : prompt,
     dir: await directoryOf(options, { client, cwd: context.cwd }),
     waitMs: waitUntil(deadline, context),
     ...requestFields(options),
@@ -258,19 +261,4 @@ function whatItWaitsFor({ sessionId, activity, permissions }: AskOutput): string
       ? `Answer with \`postern coding answer ${id} --answer "question=answer"\`, or --allow for a plan`
       : `Answer with \`postern coding answer ${id} --allow\``;
   return `Session ${id} waits for ${what}: ${asked}. ${how}, or --deny; then read on with \`postern coding read ${id} --wait 600\`.`;
-}
-
-async function readAll(input: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of input) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > maxPromptBytes)
-      throw new PosternError(
-        "too_large",
-        "The prompt on standard input is over 1 MiB. Put it into a file and name the file.",
-      );
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { isoTime } from "../core/clock.ts";
 import { absolutePath, type CommonOptions, describe } from "./options.ts";
-import { plainLine, printableJson } from "./plain-text.ts";
+import { plainLine, printableJson, sizeText } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
 interface BackupOptions extends CommonOptions {
@@ -79,8 +79,4 @@ export function addBackupCommands(program: Command, context: CliContext): void {
 
 function progressOf(context: CliContext, { json }: CommonOptions): (words: string) => void {
   return json ? () => undefined : (words) => context.stderr(`${plainLine(words)} …\n`);
-}
-
-function sizeText(sizeBytes: number): string {
-  return sizeBytes < 1_000_000 ? `${Math.ceil(sizeBytes / 1_000)} kB` : `${(sizeBytes / 1_000_000).toFixed(1)} MB`;
 }

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { addClientInputSchema } from "../wire/oauth.ts";
 import { textSchema } from "../wire/text.ts";
+import { withStores } from "./context.ts";
 import { type CommonOptions, collect, describe, oneOf } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { withStores } from "./with-stores.ts";
 
 interface AddOptions extends CommonOptions {
   readonly redirect?: readonly string[];

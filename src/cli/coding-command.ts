@@ -1,19 +1,23 @@
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
-import { closeAllOutputSchema, closeOutputSchema, listAgentsOutputSchema, readOutputSchema } from "../wire/coding.ts";
-import { agentTable } from "./agent-table.ts";
+import {
+  type CloseOutput,
+  closeAllOutputSchema,
+  closeOutputSchema,
+  interruptOutputSchema,
+  listAgentsOutputSchema,
+  readOutputSchema,
+} from "../wire/coding.ts";
 import { addAnswerCommand } from "./answer-command.ts";
 import { addAskCommand } from "./ask-command.ts";
-import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
-import { addInterruptCommand } from "./interrupt-command.ts";
+import { callTool } from "./context.ts";
 import { addListCommand } from "./list-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addSearchCommand } from "./search-command.ts";
-import { addSetupCommand } from "./setup-command.ts";
+import { addSetupCommand, agentTable } from "./setup-command.ts";
 import { attentionText, sessionLine, turnText } from "./turn-text.ts";
-import { worktreeText } from "./worktree-text.ts";
 
 interface ReadOptions extends CommonOptions {
   readonly after?: number;
@@ -55,8 +59,7 @@ function addReadCommand(group: Command, context: CliContext): void {
         ...(last !== undefined && { last }),
         ...(wait !== undefined && { waitMs: wait * 1000 }),
       };
-      const gateway = await connect(context);
-      const output = await gateway.call("coding_read_session", { input, output: readOutputSchema });
+      const output = await callTool(context, "coding_read_session", { input, output: readOutputSchema });
       if (json) return context.stdout(`${printableJson(output)}\n`);
       if (output.turns.length > 0) context.stdout(`${output.turns.map(turnText).join("\n\n")}\n`);
       const attention = attentionText(output);
@@ -72,8 +75,7 @@ function addCloseCommands(group: Command, context: CliContext): void {
     .option("--discard-worktree", "do not keep what a removed worktree would lose")
     .action(async (sessionId: string, options: CloseOptions) => {
       const input = { sessionId, ...(options.discardWorktree && { discardWorktree: true }) };
-      const gateway = await connect(context);
-      const output = await gateway.call("coding_close_session", { input, output: closeOutputSchema });
+      const output = await callTool(context, "coding_close_session", { input, output: closeOutputSchema });
       const text = `Closed ${plainLine(output.sessionId)}.\n${worktreeText(output)}`;
       context.stdout(options.json ? `${printableJson(output)}\n` : text);
     });
@@ -81,8 +83,7 @@ function addCloseCommands(group: Command, context: CliContext): void {
   describe(group.command("close-all"), ["postern coding close-all"])
     .description("end the agents of all sessions that this gateway runs")
     .action(async (options: CommonOptions) => {
-      const gateway = await connect(context);
-      const output = await gateway.call("coding_close_all", { input: {}, output: closeAllOutputSchema });
+      const output = await callTool(context, "coding_close_all", { input: {}, output: closeAllOutputSchema });
       if (options.json) context.stdout(`${printableJson(output)}\n`);
       else context.stdout(`Closed ${output.closed.length}.\n${output.closed.map(worktreeText).join("")}`);
       failWhenLeft(output.failed);
@@ -93,8 +94,7 @@ function addAgentsCommand(group: Command, context: CliContext): void {
   describe(group.command("agents"), ["postern coding agents", "postern coding agents --json"])
     .description("list the configured agents and those that were only found")
     .action(async (options: CommonOptions) => {
-      const gateway = await connect(context);
-      const output = await gateway.call("coding_list_agents", { input: {}, output: listAgentsOutputSchema });
+      const output = await callTool(context, "coding_list_agents", { input: {}, output: listAgentsOutputSchema });
       context.stdout(`${options.json ? printableJson(output) : agentTable(output)}\n`);
     });
 }
@@ -108,6 +108,40 @@ function failWhenLeft(failed: readonly { sessionId: string; code: string; detail
   );
 }
 
-async function connect(context: CliContext): Promise<GatewayClient> {
-  return createGatewayClient(await context.ports.socketPath());
+/** `postern coding interrupt`: stops the running turn and keeps the session. */
+function addInterruptCommand(group: Command, context: CliContext): void {
+  describe(group.command("interrupt"), ["postern coding interrupt 0b0c…"])
+    .description(
+      "stop the turn that a session's agent is running; a permission it waits for is denied, waiting prompts go next",
+    )
+    .argument("<sessionId>", "its ID")
+    .action(async (sessionId: string, { json }: CommonOptions) => {
+      const output = await callTool(context, "coding_interrupt", {
+        input: { sessionId },
+        output: interruptOutputSchema,
+      });
+      const id = plainLine(output.sessionId);
+      if (json) return context.stdout(`${printableJson(output)}\n`);
+      return context.stdout(output.interrupted ? `Stopped the turn of ${id}.\n` : `No turn of ${id} was running.\n`);
+    });
+}
+
+/** What became of a closed session's worktree, for a person; nothing for a session without one. */
+function worktreeText({ sessionId, worktree }: CloseOutput): string {
+  if (worktree === null) return "";
+  const { path, removed, reason, rescue, ignoredLost, branchKept } = worktree;
+  const lines = removed
+    ? [`Worktree ${path} is removed${branchKept === null ? "" : `; its branch ${branchKept} stays`}.`]
+    : [`Worktree ${path} stays: ${reason ?? "it could not be removed"}`];
+  if (rescue !== null) {
+    lines.push(
+      `${rescue.files} changed files are kept as ${rescue.ref}; \`postern rescue restore ${sessionId}\` puts them back.`,
+    );
+  }
+  if (removed && ignoredLost.count > 0) {
+    const shown = ignoredLost.first20.slice(0, 5).join(", ");
+    const more = ignoredLost.count > 5 ? ", …" : "";
+    lines.push(`${ignoredLost.count} ignored files (${ignoredLost.bytes} bytes) went with it: ${shown}${more}`);
+  }
+  return lines.map((line) => `${plainLine(line)}\n`).join("");
 }

@@ -1,4 +1,30 @@
+import type { z } from "zod";
+import { PosternError } from "../core/errors.ts";
+import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 import type { CliContext, CliStores } from "./ports.ts";
+
+/** A client of the running gateway, as the owner. */
+export async function connect({ ports }: Pick<CliContext, "ports">): Promise<GatewayClient> {
+  return createGatewayClient(await ports.socketPath());
+}
+
+/** One {@link GatewayClient.call}. */
+export async function callTool<T>(
+  context: CliContext,
+  tool: string,
+  options: { readonly input: object; readonly output: z.ZodType<T> },
+): Promise<T> {
+  return (await connect(context)).call(tool, options);
+}
+
+/** One {@link GatewayClient.send}. */
+export async function send<T>(
+  context: CliContext,
+  route: Parameters<GatewayClient["send"]>[0],
+  output: z.ZodType<T>,
+): Promise<T> {
+  return (await connect(context)).send(route, output);
+}
 
 /** Opens the store for one task and closes it, whatever became of the task. */
 export async function withStores<T>(context: CliContext, task: (stores: CliStores) => Promise<T>): Promise<T> {
@@ -8,4 +34,41 @@ export async function withStores<T>(context: CliContext, task: (stores: CliStore
   } finally {
     await stores.close();
   }
+}
+
+// Nobody types a longer answer.
+const maxAnswerLength = 1_000;
+
+/** Whether a person answers the question, which was asked, with yes. */
+export async function saysYes(stdin: AsyncIterable<Uint8Array>): Promise<boolean> {
+  let text = "";
+  for await (const chunk of stdin) {
+    text += Buffer.from(chunk).toString("utf8");
+    if (text.includes("\n") || text.length > maxAnswerLength) break;
+  }
+  return /^\s*y(es)?\s*$/i.test(text.split("\n", 1)[0] ?? "");
+}
+
+/** @throws PosternError `usage` when what cannot be undone would have to be asked of nobody */
+export function requireConfirmation(
+  options: { readonly yes?: true; readonly json?: true },
+  { interactive }: Pick<CliContext, "interactive">,
+): void {
+  if (options.yes || (!options.json && interactive)) return;
+  throw new PosternError("usage", "There is nobody to ask whether it shall be removed for good: add --yes.");
+}
+
+/** All of an input, as text. @throws PosternError `too_large` with these words */
+export async function readAll(
+  input: AsyncIterable<Uint8Array>,
+  { maxBytes, tooLarge }: { readonly maxBytes: number; readonly tooLarge: string },
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of input) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > maxBytes) throw new PosternError("too_large", tooLarge);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { type FolderScope, folderScopeSchema } from "../wire/access.ts";
+import { withStores } from "./context.ts";
 import { absolutePath, type CommonOptions, describe, listOf } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { withStores } from "./with-stores.ts";
 
 interface AddOptions extends CommonOptions {
   readonly scopes: readonly FolderScope[];

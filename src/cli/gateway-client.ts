@@ -135,11 +135,18 @@ export function problemOf(answer: Answer): PosternError {
   return new PosternError(code, untold === "" ? detail : `${detail} ${untold}`, { details: { status, ...details } });
 }
 
-function parseJson(text: string): unknown {
+/** Undefined for what is no JSON: a schema then refuses it. */
+export function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
     return value;
   } catch {
-    return undefined; // the schema then refuses it, with the status in the message
+    return undefined;
   }
+}
+
+/** The path of a route with a query, without what is not given. */
+export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { type ListInput, type ListOutput, listInputSchema, listOutputSchema } from "../wire/session-lists.ts";
-import { createGatewayClient } from "./gateway-client.ts";
+import { callTool } from "./context.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -44,8 +44,7 @@ export function addListCommand(group: Command, context: CliContext): void {
 
 async function list({ json, dir, ...filters }: ListOptions, context: CliContext): Promise<void> {
   const input: ListInput = { ...filters, ...(dir !== undefined && { dir: absolutePath(dir, context.cwd) }) };
-  const gateway = createGatewayClient(await context.ports.socketPath());
-  const output = await gateway.call("coding_list_sessions", { input, output: listOutputSchema });
+  const output = await callTool(context, "coding_list_sessions", { input, output: listOutputSchema });
   if (json) return context.stdout(`${printableJson(output)}\n`);
   if (output.sessions.length > 0) context.stdout(`${sessionTable(output.sessions, context)}\n`);
   context.stderr(`${footer(output)}\n`);

@@ -1,11 +1,10 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { hasCode } from "../core/errors.ts";
 import { meSchema } from "../wire/sign-in.ts";
-import { createGatewayClient } from "./gateway-client.ts";
+import { send, withStores } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { withStores } from "./with-stores.ts";
 
 interface LinkOptions extends CommonOptions {
   readonly baseUrl?: string;
@@ -71,9 +70,8 @@ async function makeLink({ account, baseUrl, json }: LinkOptions, context: CliCon
 
 /** The address of the gateway that runs, whose port may be another than the configuration's; null when none runs. */
 export async function runningAddress(context: CliContext): Promise<string | null> {
-  const client = createGatewayClient(await context.ports.socketPath());
   try {
-    const me = await client.send({ method: "GET", path: "/api/me" }, meSchema);
+    const me = await send(context, { method: "GET", path: "/api/me" }, meSchema);
     return me.gateway.baseUrl;
   } catch (error) {
     // `route_not_found`: one of an older version.

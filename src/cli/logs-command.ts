@@ -1,23 +1,27 @@
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
 import {
+  factPageSchema,
   type ListLogsInput,
   listLogsInputSchema,
   logDetailSchema,
   logEntrySchema,
   logPageSchema,
+  logSearchSchema,
   maxLogCharacters,
+  type SearchLogsInput,
+  searchLogsInputSchema,
   sessionRecordedSchema,
   submitLogInputSchema,
 } from "../wire/logs.ts";
-import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { readAll, send } from "./context.ts";
+import { withQuery } from "./gateway-client.ts";
 import { addForgetCommands } from "./logs-forget-command.ts";
-import { addLogQueryCommands } from "./logs-query-command.ts";
-import { count, detailText, entryTable } from "./logs-text.ts";
+import { detailText, entryTable, factTable, hitText } from "./logs-text.ts";
 import { type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
-import { plainLine, printableJson } from "./plain-text.ts";
+import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { withQuery } from "./with-query.ts";
+import { markerOf } from "./search-command.ts";
 
 interface ListOptions extends CommonOptions, Pick<ListLogsInput, "source" | "status" | "limit" | "cursor"> {
   readonly session?: string;
@@ -27,6 +31,9 @@ interface AddOptions extends CommonOptions {
   readonly title?: string;
   readonly session?: string;
 }
+
+/** No text of an entry has more bytes. */
+const tooMuch = { maxBytes: 4 * maxLogCharacters, tooLarge: "This is more than an entry may hold." };
 
 /** `postern logs …`: what is remembered of sessions, and how it is forgotten; through the running gateway, as the owner. */
 export function addLogsCommands(program: Command, context: CliContext): void {
@@ -52,7 +59,7 @@ function addListCommand(group: Command, context: CliContext): void {
     .option("--cursor <cursor>", "go on where a list before ended")
     .action(async ({ json, session: sessionId, source, status, limit, cursor }: ListOptions) => {
       const path = withQuery("/api/v1/logs", { sessionId, source, status, limit, cursor });
-      const page = await (await connect(context)).send({ method: "GET", path }, logPageSchema);
+      const page = await send(context, { method: "GET", path }, logPageSchema);
       if (json) return context.stdout(`${printableJson(page)}\n`);
       if (page.logs.length === 0) return context.stderr("Nothing is remembered.\n");
       context.stdout(`${entryTable(page.logs)}\n`);
@@ -66,7 +73,7 @@ function addShowCommand(group: Command, context: CliContext): void {
     .argument("<logId>", "the ID that `postern logs list` shows")
     .action(async (logId: string, { json }: CommonOptions) => {
       const path = `/api/v1/logs/${encodeURIComponent(logId)}`;
-      const log = await (await connect(context)).send({ method: "GET", path }, logDetailSchema);
+      const log = await send(context, { method: "GET", path }, logDetailSchema);
       context.stdout(json ? `${printableJson(log)}\n` : `${detailText(log)}\n`);
     });
 }
@@ -83,17 +90,14 @@ function addAddCommands(group: Command, context: CliContext): void {
     .option("--title <title>", "what it is about")
     .option("--session <id>", "the session that it belongs to")
     .action(async (words: readonly string[], { json, title, session: sessionId }: AddOptions) => {
-      const content = words.length > 0 ? words.join(" ") : await readAll(context.stdin);
+      const content = words.length > 0 ? words.join(" ") : await readAll(context.stdin, tooMuch);
       const body = submitLogInputSchema.safeParse({
         content,
         ...(title && { title }),
         ...(sessionId && { sessionId }),
       });
       if (!body.success) throw new PosternError("usage", body.error.issues[0]?.message ?? "This cannot be remembered.");
-      const log = await (await connect(context)).send(
-        { method: "POST", path: "/api/v1/logs", body: body.data },
-        logEntrySchema,
-      );
+      const log = await send(context, { method: "POST", path: "/api/v1/logs", body: body.data }, logEntrySchema);
       context.stdout(json ? `${printableJson(log)}\n` : `${plainLine(log.logId)}\n`);
     });
 
@@ -102,7 +106,7 @@ function addAddCommands(group: Command, context: CliContext): void {
     .argument("<sessionId>", "its ID")
     .action(async (sessionId: string, { json }: CommonOptions) => {
       const path = `/api/v1/sessions/${encodeURIComponent(sessionId)}/record`;
-      const recorded = await (await connect(context)).send({ method: "POST", path }, sessionRecordedSchema);
+      const recorded = await send(context, { method: "POST", path }, sessionRecordedSchema);
       if (json) return context.stdout(`${printableJson(recorded)}\n`);
       const { logIds, turns } = recorded;
       if (logIds.length === 0) return context.stderr("All of it was remembered already.\n");
@@ -111,17 +115,70 @@ function addAddCommands(group: Command, context: CliContext): void {
     });
 }
 
-async function readAll(stdin: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of stdin) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > 4 * maxLogCharacters) throw new PosternError("too_large", "This is more than an entry may hold.");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+interface FactsOptions extends CommonOptions {
+  readonly subject?: string;
+  readonly predicate?: string;
+  readonly object?: string;
+  readonly asOf?: string;
+  readonly knownAt?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
 }
 
-async function connect(context: CliContext): Promise<GatewayClient> {
-  return createGatewayClient(await context.ports.socketPath());
+interface SearchOptions extends CommonOptions, Pick<SearchLogsInput, "source" | "status" | "limit"> {
+  readonly session?: string;
+}
+
+/** `postern logs search|facts`. */
+function addLogQueryCommands(group: Command, context: CliContext): void {
+  describe(group.command("search"), [
+    "postern logs search timeout",
+    "postern logs search '\"flaky mirror\" retr' --json",
+    "postern logs search release --session 0b0c…",
+  ])
+    .description(
+      'find entries by words; all have to occur, "quoted words" as a phrase, the last word also as a beginning',
+    )
+    .argument("<query...>", "what to look for")
+    .option("--session <id>", "only of this session")
+    .option("--source <source>", "session (recorded) or api (submitted)", oneOf(searchLogsInputSchema.shape.source))
+    .option("--status <status>", "pending, ready or failed", oneOf(searchLogsInputSchema.shape.status))
+    .option("--limit <count>", "at most so many (default: 20)", wholeNumber(1, 200))
+    .action(async (words: readonly string[], options: SearchOptions) => {
+      const { json, session: sessionId, source, status, limit } = options;
+      const q = words.join(" ");
+      const found = await send(
+        context,
+        { method: "GET", path: withQuery("/api/v1/search", { q, sessionId, source, status, limit }) },
+        logSearchSchema,
+      );
+      if (json) return context.stdout(`${printableJson(found)}\n`);
+      const mark = context.interactive ? markerOf(q) : (text: string) => text;
+      for (const hit of found.hits) context.stdout(`${hitText(hit, mark)}\n`);
+      const more = found.hasMore ? " There are more: --limit." : "";
+      const partial = found.partial ? " Only the newest with these words were looked at." : "";
+      const shown = found.hits.length === 0 ? "Nothing found." : `${count(found.hits.length, "entry", "entries")}.`;
+      return context.stderr(`${shown}${more}${partial}\n`);
+    });
+
+  describe(group.command("facts"), [
+    "postern logs facts --predicate status",
+    "postern logs facts --subject Decision:timeout",
+    "postern logs facts --object File:/code/app/main.ts --predicate edited --as-of 2026-05-01T00:00:00Z",
+  ])
+    .description("list facts, the newest first, each with the time that it holds")
+    .option("--subject <thing>", "Type:key, or an ID")
+    .option("--predicate <name>", "decided, status, edited, read, ran, last_exit, current_branch, …")
+    .option("--object <thing>", "Type:key, or an ID")
+    .option("--as-of <time>", "only what held then (ISO 8601)")
+    .option("--known-at <time>", "as if nothing had been recorded since (ISO 8601)")
+    .option("--limit <count>", "at most so many (default: 100)", wholeNumber(1, 200))
+    .option("--cursor <cursor>", "go on where a list before ended")
+    .action(async ({ json, ...query }: FactsOptions) => {
+      const page = await send(context, { method: "GET", path: withQuery("/api/v1/facts", query) }, factPageSchema);
+      if (json) return context.stdout(`${printableJson(page)}\n`);
+      if (page.facts.length === 0) return context.stderr("Nothing is known of it.\n");
+      context.stdout(`${factTable(page)}\n`);
+      if (page.nextCursor !== null) context.stderr(`More: --cursor ${page.nextCursor}\n`);
+    });
 }

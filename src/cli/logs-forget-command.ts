@@ -7,13 +7,12 @@ import {
   logPageSchema,
   sessionLogDeletionSchema,
 } from "../wire/logs.ts";
-import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
-import { count, previewText } from "./logs-text.ts";
+import { connect, requireConfirmation, saysYes } from "./context.ts";
+import { type GatewayClient, withQuery } from "./gateway-client.ts";
+import { previewText } from "./logs-text.ts";
 import { type CommonOptions, describe } from "./options.ts";
-import { plainLine, printableJson } from "./plain-text.ts";
+import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { requireSomebodyToAsk, saysYes } from "./says-yes.ts";
-import { withQuery } from "./with-query.ts";
 
 interface DeleteOptions extends CommonOptions {
   readonly yes?: true;
@@ -55,8 +54,8 @@ export function addForgetCommands(group: Command, context: CliContext): void {
       if ([session, before, all].filter((given) => given !== undefined).length !== 1) {
         throw new PosternError("usage", "Say which: --session <id>, --before <time>, or --all.");
       }
-      requireSomebodyToAsk(options, context);
-      const gateway = createGatewayClient(await context.ports.socketPath());
+      requireConfirmation(options, context);
+      const gateway = await connect(context);
       return purge(gateway, { options, context });
     });
 }
@@ -67,8 +66,8 @@ interface Run<Options> {
 }
 
 async function deleteOne(logId: string, { options, context }: Run<DeleteOptions>): Promise<void> {
-  requireSomebodyToAsk(options, context);
-  const gateway = createGatewayClient(await context.ports.socketPath());
+  requireConfirmation(options, context);
+  const gateway = await connect(context);
   const path = `/api/v1/logs/${encodeURIComponent(logId)}`;
   if (!options.yes) {
     const preview = await gateway.send({ method: "GET", path: `${path}/deletion-preview` }, deletionPreviewSchema);

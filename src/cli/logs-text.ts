@@ -1,5 +1,5 @@
 import type { DeletionPreview, FactPage, LogDetail, LogEntry, LogFact, LogHit } from "../wire/logs.ts";
-import { plainLine, plainText, table } from "./plain-text.ts";
+import { count, plainLine, plainText, table } from "./plain-text.ts";
 import { turnText } from "./turn-text.ts";
 
 /** Entries as a person reads them, one a line. */
@@ -56,11 +56,6 @@ export function previewText({ removed, shared }: DeletionPreview): string {
   const gone = `${count(facts, "fact")}, ${count(statements, "statement")} and ${count(entities, "entity", "entities")} would be gone for good.`;
   if (shared.statements + shared.entities === 0) return gone;
   return `${gone} ${count(shared.statements, "statement")} and ${count(shared.entities, "entity", "entities")} stay, as other entries share them.`;
-}
-
-/** `1 fact`, `2 facts`. */
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number} ${number === 1 ? one : many}`;
 }
 
 function objectText({ object, value }: LogFact): string {

@@ -1,18 +1,29 @@
+import type { Command } from "commander";
+import { z } from "zod";
 import { messageOf, PosternError } from "../core/errors.ts";
+import { createGatewayClient, parseJson } from "./gateway-client.ts";
 import { readLines } from "./json-lines.ts";
-import { BridgeSession, type GatewayPlace, isUnsent, type Sending, type Session } from "./mcp-bridge-session.ts";
-import { listen } from "./mcp-bridge-stream.ts";
-import type { McpAnswer, McpReports } from "./mcp-exchange.ts";
+import {
+  BridgeSession,
+  type GatewayPlace,
+  isUnsent,
+  listen,
+  type Sending,
+  type Session,
+} from "./mcp-bridge-session.ts";
 import {
   errorLine,
   failureLine,
+  type McpAnswer,
+  type McpReports,
   type Message,
   type MessageId,
   messageSchema,
-  parseJson,
   refusalLine,
   versionOf,
-} from "./mcp-messages.ts";
+} from "./mcp-exchange.ts";
+import { plainLine } from "./plain-text.ts";
+import type { CliContext } from "./ports.ts";
 
 /** What a bridge connects. */
 export interface BridgeOptions extends GatewayPlace {
@@ -221,4 +232,37 @@ class McpBridge {
   async #write(text: string): Promise<void> {
     if (!this.#ending.signal.aborted) await this.#options.write(`${text}\n`);
   }
+}
+
+const example = "postern token create --name mcp --scopes coding:read,coding:write";
+
+/** `postern mcp`: the running gateway's tools for an MCP client that starts its servers itself. */
+export function addMcpCommand(program: Command, context: CliContext): void {
+  program
+    .command("mcp")
+    .description("serve the running gateway's tools to an MCP client over standard input and output")
+    .addHelpText(
+      "after",
+      `
+It acts with the scopes of the token in POSTERN_TOKEN.
+
+Examples:
+  $ claude mcp add postern --env POSTERN_TOKEN=pst_… -- postern mcp
+  $ codex mcp add postern --env POSTERN_TOKEN=pst_… -- postern mcp`,
+    )
+    .action(async () => {
+      const token = await context.ports.token();
+      if (token === null) {
+        throw new PosternError("unauthenticated", `POSTERN_TOKEN is not set. Make a token with \`${example}\`.`);
+      }
+      const socketPath = await context.ports.socketPath();
+      await createGatewayClient(socketPath).send({ method: "GET", path: "/healthz" }, z.unknown());
+      const { stdin: input, stderr, clock } = context;
+      const write = async (line: string): Promise<void> => {
+        context.stdout(line);
+        await context.stdoutTaken();
+      };
+      const warn = (text: string): void => stderr(`postern mcp: ${plainLine(text)}\n`);
+      await bridgeMcp({ socketPath, token, clock, input, write, warn });
+    });
 }

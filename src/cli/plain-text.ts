@@ -36,3 +36,13 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
     )
     .join("\n");
 }
+
+/** `1 fact`, `2 facts`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
+/** A file's size for a person. */
+export function sizeText(sizeBytes: number): string {
+  return sizeBytes < 1_000_000 ? `${Math.ceil(sizeBytes / 1_000)} kB` : `${(sizeBytes / 1_000_000).toFixed(1)} MB`;
+}

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { type SearchInput, type SearchOutput, searchInputSchema, searchOutputSchema } from "../wire/session-lists.ts";
-import { createGatewayClient } from "./gateway-client.ts";
+import { callTool } from "./context.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -43,8 +43,7 @@ async function search(
 ): Promise<void> {
   const { json, dir, ...filters } = options;
   const input: SearchInput = { query, ...filters, ...(dir !== undefined && { dir: absolutePath(dir, context.cwd) }) };
-  const gateway = createGatewayClient(await context.ports.socketPath());
-  const output = await gateway.call("coding_search_sessions", { input, output: searchOutputSchema });
+  const output = await callTool(context, "coding_search_sessions", { input, output: searchOutputSchema });
   if (json) return context.stdout(`${printableJson(output)}\n`);
   const mark = context.interactive ? markerOf(query) : (text: string) => text;
   for (const session of output.sessions) context.stdout(`${sessionText(session, mark)}\n`);

@@ -5,9 +5,10 @@ import {
   rescueSchema,
   rescueShowOutputSchema,
 } from "../wire/rescue.ts";
-import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { forgottenTracesSchema, recordingInfoSchema } from "../wire/terminal.ts";
+import { callTool, connect, requireConfirmation, saysYes } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";
-import { plainLine, printableJson, table } from "./plain-text.ts";
+import { count, plainLine, printableJson, sizeText, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
 interface RestoreOptions extends CommonOptions {
@@ -27,8 +28,7 @@ function addListCommand(group: Command, context: CliContext): void {
   describe(group.command("list"), ["postern rescue list"])
     .description("list the sessions whose worktree was removed with work in it, latest first")
     .action(async (options: CommonOptions) => {
-      const gateway = await connect(context);
-      const output = await gateway.call("rescue_list", { input: {}, output: rescueListOutputSchema });
+      const output = await callTool(context, "rescue_list", { input: {}, output: rescueListOutputSchema });
       if (options.json) return context.stdout(`${printableJson(output)}\n`);
       if (output.rescues.length === 0) return context.stderr("Nothing was rescued.\n");
       const rows = output.rescues.map((rescue) =>
@@ -43,8 +43,7 @@ function addShowCommand(group: Command, context: CliContext): void {
     .description("list the paths in a rescue; with git you see their content")
     .argument("<sessionId>", "the session that the worktree was made for")
     .action(async (sessionId: string, options: CommonOptions) => {
-      const gateway = await connect(context);
-      const output = await gateway.call("rescue_show", { input: { sessionId }, output: rescueShowOutputSchema });
+      const output = await callTool(context, "rescue_show", { input: { sessionId }, output: rescueShowOutputSchema });
       if (options.json) return context.stdout(`${printableJson(output)}\n`);
       for (const { path, change } of output.paths) context.stdout(`${change.padEnd(8)} ${plainLine(path)}\n`);
       const more = output.pathCount - output.paths.length;
@@ -62,9 +61,8 @@ function addRestoreCommand(group: Command, context: CliContext): void {
     .argument("<sessionId>", "the session that the worktree was made for")
     .option("--force", "overwrite files that were changed since")
     .action(async (sessionId: string, options: RestoreOptions) => {
-      const gateway = await connect(context);
       const input = { sessionId, ...(options.force && { force: true }) };
-      const output = await gateway.call("rescue_restore", { input, output: rescueRestoreOutputSchema });
+      const output = await callTool(context, "rescue_restore", { input, output: rescueRestoreOutputSchema });
       const line = `Restored ${output.restoredCount} files in ${plainLine(output.path)}.`;
       context.stdout(options.json ? `${printableJson(output)}\n` : `${line}\n`);
     });
@@ -75,13 +73,45 @@ function addDropCommand(group: Command, context: CliContext): void {
     .description("forget a rescue for good")
     .argument("<sessionId>", "the session that the worktree was made for")
     .action(async (sessionId: string, options: CommonOptions) => {
-      const gateway = await connect(context);
-      const output = await gateway.call("rescue_drop", { input: { sessionId }, output: rescueSchema });
+      const output = await callTool(context, "rescue_drop", { input: { sessionId }, output: rescueSchema });
       const line = `Dropped ${plainLine(output.ref)}, which was ${plainLine(output.commit)}.`;
       context.stdout(options.json ? `${printableJson(output)}\n` : `${line}\n`);
     });
 }
 
-async function connect(context: CliContext): Promise<GatewayClient> {
-  return createGatewayClient(await context.ports.socketPath());
+interface ForgetOptions extends CommonOptions {
+  readonly yes?: true;
+}
+
+/** `postern session …`: what Postern itself keeps of a session. */
+export function addSessionCommands(program: Command, context: CliContext): void {
+  const group = program.command("session").description("what the gateway itself keeps of a session");
+  describe(group.command("forget"), ["postern session forget 0b0c…", "postern session forget 0b0c… --yes --json"])
+    .description(
+      "remove for good what the gateway keeps of a session: recordings of its terminals, what its hooks told, what waits of it in chats, and what the search knows of it until now; what the memory recorded stays (`postern logs purge --session` deletes that), and so does the agent's transcript, and with it the session in the list, without a title",
+    )
+    .argument("<sessionId>", "its ID; its agent must have ended")
+    .option("--yes", "do not ask")
+    .action(async (sessionId: string, options: ForgetOptions) => {
+      requireConfirmation(options, context);
+      const gateway = await connect(context);
+      const session = `/api/coding/sessions/${encodeURIComponent(sessionId)}`;
+      if (!options.yes) {
+        const info = await gateway.send({ method: "GET", path: `${session}/recording/info` }, recordingInfoSchema);
+        const sizeBytes = info.terminals.reduce((sum, terminal) => sum + terminal.sizeBytes, 0);
+        context.stderr(
+          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} would be gone for good, with what its hooks told and what waits of it in chats, and what was said until now would not be found any more, but for what the memory recorded (\`postern logs purge --session\` deletes that). Remove? [y/N] `,
+        );
+        if (!(await saysYes(context.stdin))) return context.stderr("Nothing was removed.\n");
+      }
+      const forgotten = await gateway.send({ method: "DELETE", path: `${session}/traces` }, forgottenTracesSchema);
+      if (options.json) return context.stdout(`${printableJson(forgotten)}\n`);
+      const { recordings, recordingBytes, sessionId: id, message } = forgotten;
+      context.stdout(`Removed ${recordingsText(recordings, recordingBytes)} of ${plainLine(id)}.\n`);
+      return context.stdout(`${plainLine(message)}\n`);
+    });
+}
+
+function recordingsText(recordings: number, sizeBytes: number): string {
+  return `${count(recordings, "recording")} (${sizeText(sizeBytes)})`;
 }

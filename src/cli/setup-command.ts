@@ -4,14 +4,13 @@ import { PosternError } from "../core/errors.ts";
 import type { Folder, FolderScope } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 import type { SignInLink } from "../wire/sign-in.ts";
-import { agentTable } from "./agent-table.ts";
+import { withStores } from "./context.ts";
 import { trustNotice } from "./folder-command.ts";
 import { minutesUntil, runningAddress } from "./login-link-command.ts";
 import { absolutePath, type CommonOptions, describe } from "./options.ts";
-import { plainLine, printableJson } from "./plain-text.ts";
+import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext, CliStores, KnownAgent } from "./ports.ts";
 import { installAgent, logInAgent, type SetupPlan } from "./setup-steps.ts";
-import { withStores } from "./with-stores.ts";
 
 /** The flags of `postern coding setup`. */
 interface SetupOptions extends CommonOptions {
@@ -196,4 +195,17 @@ function defaultWithoutAsking(
 
 function isNamed(agent: KnownAgent, name: string): boolean {
   return agent.name === name || agent.aliases.includes(name);
+}
+
+/** The configured agents, then those that were only found. */
+export function agentTable({ agents, availableAgents }: ListAgentsOutput): string {
+  const rows = [
+    ...agents.map((agent) => ({ agent, state: agent.isDefault ? "default" : "configured" })),
+    ...availableAgents.map((agent) => ({ agent, state: "found" })),
+  ];
+  if (rows.length === 0) return "No agents. See `postern coding setup --help`.";
+  return table(
+    ["AGENT", "STATE", "LOGIN", "VERSION", "BINARY"],
+    rows.map(({ agent, state }) => [agent.name, state, agent.login, agent.version ?? "-", agent.binary ?? "missing"]),
+  );
 }

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { type Scope, scopeSchema } from "../wire/access.ts";
+import { withStores } from "./context.ts";
 import { absolutePath, type CommonOptions, collect, describe, duration, listOf } from "./options.ts";
 import { printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { withStores } from "./with-stores.ts";
 
 interface CreateOptions extends CommonOptions {
   readonly name: string;

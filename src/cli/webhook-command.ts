@@ -12,7 +12,7 @@ import {
   eventKindSchema,
   webhookSchema,
 } from "../wire/events.ts";
-import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { send } from "./context.ts";
 import { type CommonOptions, describe, listOf, oneOf } from "./options.ts";
 import { printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -46,8 +46,8 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     )
     .action(async (url: string, { json, kinds }: AddOptions) => {
       const body = { url, ...(kinds === undefined ? {} : { kinds }) };
-      const gateway = await connect(context);
-      const { secret, ...webhook } = await gateway.send(
+      const { secret, ...webhook } = await send(
+        context,
         { method: "POST", path: "/api/webhooks", body },
         addedWebhookSchema,
       );
@@ -62,8 +62,7 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     .description("send nothing more to a webhook, also not what waits")
     .argument("<webhookId>", "the ID that `postern webhook list` shows")
     .action(async (webhookId: string, options: CommonOptions) => {
-      const gateway = await connect(context);
-      await gateway.send({ method: "DELETE", path: pathOf(webhookId) }, z.unknown());
+      await send(context, { method: "DELETE", path: pathOf(webhookId) }, z.unknown());
       context.stdout(options.json ? `${printableJson({ removed: webhookId })}\n` : `Removed ${webhookId}.\n`);
     });
 
@@ -71,8 +70,7 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     .description("send a test request to a webhook, once, and say what came of it")
     .argument("<webhookId>", "its ID")
     .action(async (webhookId: string, options: CommonOptions) => {
-      const gateway = await connect(context);
-      const result = await gateway.send({ method: "POST", path: `${pathOf(webhookId)}/test` }, attemptResultSchema);
+      const result = await send(context, { method: "POST", path: `${pathOf(webhookId)}/test` }, attemptResultSchema);
       if (options.json) context.stdout(`${printableJson(result)}\n`);
       if (!result.ok) throw new PosternError("webhook_failed", result.error ?? "The receiver did not answer 2xx.");
       if (!options.json) context.stdout(`The receiver answered ${result.status} in ${result.durationMs} ms.\n`);
@@ -83,9 +81,8 @@ function addLookCommands(group: Command, context: CliContext): void {
   describe(group.command("list"), ["postern webhook list", "postern webhook list --json"])
     .description("list the webhooks")
     .action(async (options: CommonOptions) => {
-      const gateway = await connect(context);
       const answer = z.object({ webhooks: z.array(webhookSchema) });
-      const { webhooks } = await gateway.send({ method: "GET", path: "/api/webhooks" }, answer);
+      const { webhooks } = await send(context, { method: "GET", path: "/api/webhooks" }, answer);
       if (options.json) return context.stdout(`${printableJson({ webhooks })}\n`);
       if (webhooks.length === 0) return context.stderr("No webhooks. Add one with `postern webhook add`.\n");
       const rows = webhooks.map((webhook) => [
@@ -107,10 +104,9 @@ function addLookCommands(group: Command, context: CliContext): void {
     .argument("<webhookId>", "its ID")
     .option("--state <state>", deliveryStateSchema.options.join(", "), oneOf(deliveryStateSchema))
     .action(async (webhookId: string, { json, state }: DeliveriesOptions) => {
-      const gateway = await connect(context);
       const path = `${pathOf(webhookId)}/deliveries${state === undefined ? "" : `?state=${state}`}`;
       const answer = z.object({ deliveries: z.array(deliverySchema) });
-      const { deliveries } = await gateway.send({ method: "GET", path }, answer);
+      const { deliveries } = await send(context, { method: "GET", path }, answer);
       if (json) return context.stdout(`${printableJson({ deliveries })}\n`);
       if (deliveries.length === 0) return context.stderr("Nothing.\n");
       const rows = deliveries.map((delivery) => [
@@ -128,17 +124,12 @@ function addLookCommands(group: Command, context: CliContext): void {
     .description("send again what was given up; enables a webhook that was disabled")
     .argument("<webhookId>", "its ID")
     .action(async (webhookId: string, options: CommonOptions) => {
-      const gateway = await connect(context);
       const path = `${pathOf(webhookId)}/deliveries/retry`;
-      const answer = await gateway.send({ method: "POST", path, body: {} }, z.object({ retried: z.int() }));
+      const answer = await send(context, { method: "POST", path, body: {} }, z.object({ retried: z.int() }));
       context.stdout(options.json ? `${printableJson(answer)}\n` : `Sending ${answer.retried} again.\n`);
     });
 }
 
 function pathOf(webhookId: string): string {
   return `/api/webhooks/${encodeURIComponent(webhookId)}`;
-}
-
-async function connect(context: CliContext): Promise<GatewayClient> {
-  return createGatewayClient(await context.ports.socketPath());
 }

@@ -5,8 +5,7 @@ import type { Size } from "./clipped-view.ts";
 import { createKeyReader, type DetachKey, type KeyReader } from "./keys.ts";
 import { createSessionScreen, type SessionScreen } from "./session-screen.ts";
 import { openTerminalLink, refusal, type TerminalLink } from "./terminal-link.ts";
-import type { UserTerminal } from "./user-terminal.ts";
-import { onEveryWayOut } from "./ways-out.ts";
+import { onEveryWayOut, type UserTerminal } from "./user-terminal.ts";
 
 /** How it ended. */
 export type AttachEnd = { readonly kind: "detached" } | { readonly kind: "ended"; readonly exit: ExitFrame };

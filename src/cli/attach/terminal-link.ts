@@ -10,7 +10,7 @@ import {
   type TerminalMode,
   terminalProtocol,
 } from "../../wire/terminal.ts";
-import { connectionError, problemOf } from "../gateway-client.ts";
+import { connectionError, parseJson, problemOf } from "../gateway-client.ts";
 
 /** Where to connect, and with what. */
 export interface LinkOptions {
@@ -149,15 +149,6 @@ function readText(
   // A kind that a newer gateway knows: nothing of the picture.
   if (parsed.success) listeners.onFrame(parsed.data);
   else if (socket.protocol !== terminalProtocol) socket.close(1002);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    return undefined; // no frame of ours, as the schema then says
-  }
 }
 
 function queryOf({ sessionId, mode, size, continueAt }: LinkOptions): URLSearchParams {
