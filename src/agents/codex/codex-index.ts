@@ -87,11 +87,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     if (payload["history_mode"] === "legacy") form = "events";
   }
 
-  function prompt(
-    of: CodexForm,
-    line: Fields,
-    mark: { readonly start: number; readonly firstLineBytes: number },
-  ): void {
+  function prompt(of: CodexForm, line: Fields, at: { readonly start: number; readonly firstLineBytes: number }): void {
     const payload = codexPayload(line);
     if (isOfOtherThread(payload, facts.agentSessionId)) return;
     const text = codexPromptText(payload);
@@ -107,7 +103,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     }
     if (marks.length === 0) facts.firstPrompt = null;
     settle();
-    log.prompt(mark, text);
+    log.prompt(at, text);
     usageStart = null;
     unanswered = { form: of, text };
     turnIsOver = false;
