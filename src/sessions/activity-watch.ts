@@ -238,8 +238,10 @@ export class ActivityWatch {
 
   async #bindTranscript(path: string): Promise<void> {
     if (path === this.#transcript.path) return;
+    const { identity } = this.#input;
+    const { sessionId } = identity.record;
     await this.#transcript.follow(path);
-    await this.#input.identity.patch({ transcriptPath: path });
+    await identity.patch({ transcriptPath: path }, sessionId);
   }
 
   /** By the session's id, where no hook has told the path. */
@@ -247,8 +249,9 @@ export class ActivityWatch {
     const { identity, template, env } = this.#input;
     // The record of a session that the process has just begun has none yet, though the one before it is still followed.
     if (identity.record.transcriptPath !== null || identity.provisional) return;
-    const path = await template.findTranscript(identity.record.sessionId, env);
-    if (path !== null) await this.#bindTranscript(path);
+    const { sessionId } = identity.record;
+    const path = await template.findTranscript(sessionId, env);
+    if (path !== null && identity.record.sessionId === sessionId) await this.#bindTranscript(path);
   }
 
   /** The process may have gone over to another session in its terminal. */

@@ -17,7 +17,7 @@ export function leaseKeyOf(session: { readonly agent: string; readonly sessionId
 export interface IdentityDeps {
   readonly store: SessionStore;
   readonly queue: PromptQueue;
-  readonly host: TerminalHostClient;
+  readonly host: Pick<TerminalHostClient, "renameLease">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -36,7 +36,7 @@ export class Identity {
   readonly #deps: IdentityDeps;
   readonly #process: IdentityProcess;
   readonly #changed: () => void;
-  /** Hook and state file may tell the same id at the same time. */
+  /** Hook and state file may report the same id at the same time, and a patch must not go to an id that is being replaced. */
   readonly #lock = createKeyedLock();
   #record: SessionRecord;
   /** Whether the agent gave or used this id. A session that was just begun in the terminal has no transcript yet that would prove it. */
@@ -101,10 +101,15 @@ export class Identity {
     return this.#take(agentSessionId, this.#deps.clock.now());
   }
 
-  async patch(patch: SessionPatch): Promise<void> {
-    await this.#deps.store.update(this.#record.sessionId, patch);
-    this.#record = { ...this.#record, ...patch };
-    this.#changed();
+  /** @param of the session that the patch is about, if it is about one only: skipped when the process has left it */
+  patch(patch: SessionPatch, of?: string): Promise<void> {
+    return this.#lock.run("id", async () => {
+      const { sessionId, aliases } = this.#record;
+      if (of !== undefined && of !== sessionId && !aliases.includes(of)) return;
+      await this.#deps.store.update(sessionId, patch);
+      this.#record = { ...this.#record, ...patch };
+      this.#changed();
+    });
   }
 
   /** Whether this process runs the session with that id, by the agent's own files; null when they do not tell. */

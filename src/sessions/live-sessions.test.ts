@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openSqliteTestStore } from "../../test/support/database.ts";
@@ -10,6 +11,7 @@ import { transcriptFormats } from "../agents/transcript-formats.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createTranscripts } from "../transcripts/index.ts";
+import { type LaunchOrder, launchDirOf } from "./launch.ts";
 import { AgentEndedUnfollowed, createLiveSessions, type LiveSessionsDeps } from "./live-sessions.ts";
 import { openPermissionHooks } from "./permission-hooks.ts";
 import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
@@ -23,7 +25,9 @@ async function setUp(change: Partial<LiveSessionsDeps> = {}, queueOf = (queue: P
   const [clock, log] = [systemClock, silentLog];
   const hooks = await openPermissionHooks({ socketPath: join(home, "hooks.sock"), clock, log });
   onTestFinished(() => hooks.close());
-  const store = createSessionStore(db, { nodeId: "local" });
+  const stored = createSessionStore(db, { nodeId: "local" });
+  let readings = 0;
+  const store = { ...stored, launchIds: () => ((readings += 1), stored.launchIds()) };
   const queue = queueOf(createPromptQueue(db, clock));
   const live = createLiveSessions({
     ...{ home, host, hooks, clock, log, store, queue },
@@ -38,12 +42,19 @@ async function setUp(change: Partial<LiveSessionsDeps> = {}, queueOf = (queue: P
     ...change,
   });
   onTestFinished(() => live.close());
-  return { home, host, store, live };
+  return { home, host, store, live, readingsOfAllLaunches: () => readings };
 }
 
 const agent = createCustomTemplate(
-  customAgentSchema.parse({ name: "cat", binary: "/bin/cat", startArgs: [], readyPattern: "never" }),
+  customAgentSchema.parse({ name: "cat", binary: "/bin/cat", startArgs: [], resumeArgs: ["-"], readyPattern: "never" }),
 );
+
+function orderFor(home: string, kind: LaunchOrder["kind"]): LaunchOrder {
+  return {
+    ...{ kind, sessionId: "s1", template: agent, binary: "/bin/cat", env: {}, dir: home, trustDir: true },
+    ...{ prompt: null, model: null, systemPrompt: null, permissionMode: "ask", size: { cols: 80, rows: 24 } },
+  };
+}
 
 /** Starts an agent while the store fails so many times as it is about to be followed. */
 async function launchWhileFailing(failures: number) {
@@ -57,17 +68,11 @@ async function launchWhileFailing(failures: number) {
     },
   }));
   const record = sessionRecord({ sessionId: "s1", agent: agent.name, dir: home });
-  const launching = live.launch(
-    {
-      ...{ kind: "start", sessionId: "s1", template: agent, binary: "/bin/cat", env: {}, dir: home, trustDir: true },
-      ...{ prompt: null, model: null, systemPrompt: null, permissionMode: "ask", size: { cols: 80, rows: 24 } },
-    },
-    async (names) => {
-      const named = { ...record, ...names };
-      await store.insert(named);
-      return named;
-    },
-  );
+  const launching = live.launch(orderFor(home, "start"), async (names) => {
+    const named = { ...record, ...names };
+    await store.insert(named);
+    return named;
+  });
   return { host, live, launching };
 }
 
@@ -91,4 +96,21 @@ test("a terminal that no session knows is ended, one that is somebody else's is 
   for (const spec of [stray, others]) await host.spawn(spec);
   await live.reconcile();
   expect(await host.list()).toMatchObject([{ terminalId: others.terminalId, exit: null }]);
+});
+
+test("a resume removes the folder of the launch before it, without reading the launches of all other sessions", async () => {
+  const { home, store, live, readingsOfAllLaunches } = await setUp({ templateOf: () => agent });
+  const record = sessionRecord({ sessionId: "s1", agent: agent.name, dir: home });
+  await store.insert(record);
+  const launches: string[] = [];
+  for (const kind of ["start", "resume"] as const) {
+    const session = await live.launch(orderFor(home, kind), async (names) => {
+      launches.push(names.launchId);
+      await store.update("s1", { ...names, updatedAt: 2 });
+      return { ...record, ...names };
+    });
+    await live.end(session);
+  }
+  expect(launches.map((launchId) => existsSync(launchDirOf(home, launchId)))).toEqual([false, true]);
+  expect(readingsOfAllLaunches()).toBe(0);
 });

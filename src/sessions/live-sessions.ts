@@ -206,7 +206,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
   /** The launch before this one; a session that moved on in its terminal shares it with its successor. */
   async function removeReplaced(launchId: string): Promise<void> {
     try {
-      if (!(await deps.store.launchIds()).has(launchId)) await removeLaunchDir(deps, launchId);
+      if (!(await deps.store.namesLaunch(launchId))) await removeLaunchDir(deps, launchId);
     } catch (error) {
       deps.log.warn({ launchId, error }, "cannot tell whether the folder of an old launch is needed");
     }

@@ -79,6 +79,7 @@ describeOnBothStores("session records", (openStore) => {
     expect(await store.find("first")).toEqual(back);
     expect((await store.withTerminal()).map(({ sessionId }) => sessionId)).toEqual(["first"]);
     expect(await store.launchIds()).toEqual(new Set(["launch"]));
+    expect([await store.namesLaunch("launch"), await store.namesLaunch("other")]).toEqual([true, false]);
   });
 
   test("only this gateway's sessions with a terminal are taken up", async () => {

@@ -60,6 +60,8 @@ export interface SessionStore {
   ): Promise<void>;
   /** Every launch that a session names, of whatever gateway. */
   launchIds(): Promise<ReadonlySet<string>>;
+  /** Whether a session names this launch. */
+  namesLaunch(launchId: string): Promise<boolean>;
   /** Sessions of this gateway that were written to since then, or have a terminal; the earliest first, from the one behind `after` on. */
   changedSince(
     epochMs: number,
@@ -206,6 +208,11 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
     async launchIds() {
       const rows = await db.selectFrom("sessions").select("launch_id").where("launch_id", "is not", null).execute();
       return new Set(rows.flatMap(({ launch_id }) => launch_id ?? []));
+    },
+
+    async namesLaunch(launchId) {
+      const query = db.selectFrom("sessions").select("session_id").where("launch_id", "=", launchId).limit(1);
+      return (await query.executeTakeFirst()) !== undefined;
     },
 
     async changedSince(epochMs, { after, limit }) {

@@ -47,7 +47,7 @@ export interface RecordingsDeps {
   readonly db: Kysely<Tables>;
   readonly host: Pick<TerminalHostClient, "recording" | "forget">;
   readonly locator: Pick<SessionLocator, "locate" | "withSession">;
-  readonly store: Pick<SessionStore, "update" | "launchIds">;
+  readonly store: Pick<SessionStore, "update" | "namesLaunch">;
   readonly queue: Pick<PromptQueue, "loseAll">;
   readonly publisher: Pick<EventPublisher, "publish" | "flush">;
   readonly catalog: Pick<Catalog, "forget">;
@@ -181,7 +181,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
     const { sessionId, launchId } = record;
     await deps.store.update(sessionId, { launchId: null, lastScreen: null, title: null });
     if (launchId === null) return { removed: 0, kept: 0 };
-    if ((await deps.store.launchIds()).has(launchId)) {
+    if (await deps.store.namesLaunch(launchId)) {
       await deps.store.update(sessionId, { launchId });
       return { removed: 0, kept: 1 };
     }

@@ -238,3 +238,32 @@ test("a file that could be taken for git's own by its name keeps the worktree", 
   expect(await world.worktrees.close(sessionId, keep)).toMatchObject({ removed: false });
   expect(await readFile(join(dir, ".GIT"), "utf8")).toBe("mine\n");
 });
+
+test("a session that is resumed while its worktree is being closed gets a new one once the old one is gone", async () => {
+  const world = await createWorktreeWorld();
+  const { dir, sessionId } = await world.make("b");
+  await writeFile(join(dir, "README.md"), "modified\n");
+  const [reached, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const room = world.again({
+    onStep: async (step) => {
+      if (step !== "removing") return;
+      reached.resolve();
+      await go.promise;
+    },
+  });
+  const closing = room.close(sessionId, keep);
+  await reached.promise;
+  const order: string[] = [];
+  const both = [
+    closing.then((closed) => order.push(`closed: ${closed?.removed}`)),
+    room.revive(sessionId).then(() => order.push("revived")),
+  ];
+  // What does not wait for the close would be through by then: as many steps of git and of the disk as a revival takes.
+  await world.make("c");
+  go.resolve();
+  await Promise.all(both);
+  expect(order).toEqual(["closed: true", "revived"]);
+  expect(await readFile(join(dir, "README.md"), "utf8")).toBe("# Scratch\n");
+  expect(await gitIn(dir, "status", "--porcelain")).toBe("");
+  expect(await room.ofSession(sessionId)).toMatchObject({ state: "ready", rescueFiles: 1 });
+});

@@ -70,6 +70,7 @@ export interface WorktreeStore {
   /** @returns the record as it is now */
   update(record: WorktreeRecord, patch: WorktreePatch): Promise<WorktreeRecord>;
   delete(worktreeId: string): Promise<void>;
+  find(worktreeId: string): Promise<WorktreeRecord | null>;
   ofSession(sessionId: string): Promise<WorktreeRecord | null>;
   /** Those that are, hold or held `dir` (a real path); one that stands before one that is gone. */
   holding(dir: string): Promise<readonly WorktreeRecord[]>;
@@ -124,6 +125,11 @@ export function createWorktreeStore(
 
     async delete(worktreeId) {
       await db.deleteFrom("worktrees").where("worktree_id", "=", worktreeId).execute();
+    },
+
+    async find(worktreeId) {
+      const row = await mine().where("worktree_id", "=", worktreeId).executeTakeFirst();
+      return row === undefined ? null : toRecord(row);
     },
 
     async ofSession(sessionId) {

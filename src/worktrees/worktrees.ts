@@ -104,17 +104,24 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     onStep: options.onStep ?? (() => Promise.resolve()),
   };
 
-  async function revive(record: WorktreeRecord): Promise<WorktreeRecord> {
+  /** One change at a time in a repository, each with the record that the one before left; null once there is none. */
+  function change<T>(record: WorktreeRecord, task: (now: WorktreeRecord) => Promise<T>): Promise<T | null> {
     return lock.run(record.commonDir, async () => {
-      const now = await finished(record);
-      if (now.state === "removed") return remakeWorktree(deps, now);
-      if (now.state !== "ready") throw unfinished(now);
-      if ((await inodeOf(now.path)) !== null) return now;
-      // Somebody removed the directory: as if we had.
-      await closeWorktree(deps, now, { discard: false });
-      const gone = await store.ofSession(now.sessionId);
-      return gone?.state === "removed" ? remakeWorktree(deps, gone) : now;
+      const now = await store.find(record.worktreeId);
+      return now === null ? null : task(now);
     });
+  }
+
+  /** @returns the record of the worktree that stands now */
+  async function revive(record: WorktreeRecord): Promise<WorktreeRecord> {
+    const now = await finished(record);
+    if (now.state === "removed") return remakeWorktree(deps, now);
+    if (now.state !== "ready") throw unfinished(now);
+    if ((await inodeOf(now.path)) !== null) return now;
+    // Somebody removed the directory: as if we had.
+    await closeWorktree(deps, now, { discard: false });
+    const gone = await store.find(now.worktreeId);
+    return gone?.state === "removed" ? remakeWorktree(deps, gone) : now;
   }
 
   /** A close that could not be ended is gone on with, and a making that could not be undone is undone. */
@@ -124,7 +131,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     else if (state === "removing" || state === "closing") {
       await closeWorktree(deps, record, { discard: closing === "discard" });
     } else return record;
-    return (await store.ofSession(record.sessionId)) ?? record;
+    return (await store.find(record.worktreeId)) ?? record;
   }
 
   async function rescueOf(record: WorktreeRecord): Promise<Rescue> {
@@ -137,7 +144,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
   /** Of a session that did not come to be. What is in it all the same is kept, as at a close. */
   async function withdraw(record: WorktreeRecord): Promise<void> {
     const { removed, rescue } = await closeWorktree(deps, record, { discard: false });
-    const left = await store.ofSession(record.sessionId);
+    const left = await store.find(record.worktreeId);
     if (removed && rescue === null && left !== null) await undoCreation(deps, left);
   }
 
@@ -171,25 +178,23 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     async takeBack(sessionId) {
       const record = await store.ofSession(sessionId);
       if (record === null) return;
-      await lock
-        .run(record.commonDir, () => withdraw(record))
-        .catch((error: unknown) =>
-          log.error({ path: record.path, error }, "cannot take a worktree back; its session has it until it is closed"),
-        );
+      await change(record, withdraw).catch((error: unknown) =>
+        log.error({ path: record.path, error }, "cannot take a worktree back; its session has it until it is closed"),
+      );
     },
 
     async revive(sessionId) {
       const record = await store.ofSession(sessionId);
       if (record === null) return;
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      await told(revive(record));
+      await told(change(record, revive));
     },
 
     async close(sessionId, { discard }) {
       const record = await store.ofSession(sessionId);
       if (record === null) return null;
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      return lock.run(record.path, () => closeWorktree(deps, record, { discard }));
+      return change(record, (now) => closeWorktree(deps, now, { discard }));
     },
 
     ofSession: (sessionId) => store.ofSession(sessionId),
@@ -222,16 +227,25 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     rescueOf: (record) => told(rescueOf(record)),
 
     async restore(record, how) {
-      const rescue = await told(rescueOf(record));
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      return told(revive(record).then((standing) => restoreRescue(deps, standing, { ...how, rescue })));
+      const names = await told(
+        change(record, async (now) => {
+          const rescue = await rescueOf(now);
+          return restoreRescue(deps, await revive(now), { ...how, rescue });
+        }),
+      );
+      return names ?? [];
     },
 
     async drop(record) {
-      const { commit } = await told(rescueOf(record));
-      if (record.rescueRef === null) return;
-      await told(deps.git.must(["update-ref", "-d", record.rescueRef, commit], { at: { gitDir: record.commonDir } }));
-      await store.update(record, { rescueRef: null, rescueCommit: null });
+      await told(
+        change(record, async (now) => {
+          const { commit } = await rescueOf(now);
+          if (now.rescueRef === null) return;
+          await deps.git.must(["update-ref", "-d", now.rescueRef, commit], { at: { gitDir: now.commonDir } });
+          await store.update(now, { rescueRef: null, rescueCommit: null });
+        }),
+      );
     },
 
     async reconcile(sessionExists) {
