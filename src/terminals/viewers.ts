@@ -52,8 +52,3 @@ export function sizeOwner(all: ViewerStates): (ViewerState & { readonly size: Te
   }
   return owner;
 }
-
-/** A size that a terminal can have: 2 to 1000 columns, 1 to 500 rows. */
-export function clampSize({ cols, rows }: TerminalSize): TerminalSize {
-  return { cols: Math.min(Math.max(cols, 2), 1_000), rows: Math.min(Math.max(rows, 1), 500) };
-}
