@@ -1,4 +1,4 @@
-import { incompleteCharacterBytes } from "./utf8.ts";
+import { incompleteCharacterBytes } from "../../src/core/utf8.ts";
 
 /** Columns and rows. */
 export interface TerminalSize {
