@@ -8,7 +8,7 @@ import type { Caller } from "../wire/caller.ts";
 import { type TerminalCloseCode, type TerminalMode, terminalCloseCodes } from "../wire/terminal.ts";
 import { Attachment } from "./attachment.ts";
 import { createFrameWriter } from "./frame-writer.ts";
-import type { Viewer, ViewerLink, ViewRequest } from "./viewer.ts";
+import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
 
 /** How somebody looks at a terminal. */
 export interface Watching {
