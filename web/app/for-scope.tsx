@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { Scope } from "../../src/wire/access.ts";
-import { scopeWords } from "../../src/wire/scope-words.ts";
+import { scopeWords } from "../../src/wire/access.ts";
 import { useMe } from "../api/me.ts";
 import { EmptyState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
