@@ -55,10 +55,9 @@ const ports: CliPorts = {
   async startGateway(overrides) {
     await settleState();
     const config = await servedConfig(overrides);
-    const [{ createLog }, { beginStart }, { endTerminalHost }] = await Promise.all([
+    const [{ createLog }, { beginStart, endTerminalHost }] = await Promise.all([
       import("./app/log.ts"),
       import("./app/begin-start.ts"),
-      import("./app/terminal-host-link.ts"),
     ]);
     const log = createLog(config.logLevel);
     const begun = await beginStart(config, log);

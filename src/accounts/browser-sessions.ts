@@ -1,10 +1,9 @@
 import type { Kysely, Selectable } from "kysely";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
-import { newSecret, newUuid, sha256 } from "../core/ids.ts";
+import { newSecret, newUuid, sameHash, sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { BrowserSession, SignedIn } from "../wire/sign-in.ts";
-import { sameHash } from "./same-hash.ts";
 
 const dayMs = 86_400_000;
 /** A browser that nobody used for so long is signed out. Ours. */

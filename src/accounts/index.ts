@@ -18,14 +18,20 @@ import { createTerminalTickets, type TerminalTickets } from "./terminal-tickets.
 import type { TrustedIssuers } from "./trusted-issuers.ts";
 
 export type { Account, AccountStore, RemoveWithAll } from "./account-store.ts";
-export { AllowedFolders } from "./allowed-folders.ts";
 export type { Audit, AuditNote, AuditOrigin } from "./audit.ts";
 export type { Audience } from "./authentication.ts";
 export { type BrowserRecord, type BrowserSessions, browserSessionLifeMs, type NewBrowser } from "./browser-sessions.ts";
 export type { PasskeyOwner, PasskeyPage, Passkeys } from "./passkeys.ts";
 export type { NewToken, PersonalTokens } from "./personal-tokens.ts";
 export type { AppToken, AppTokens, FetchKeys } from "./ports.ts";
-export { type AccountsErrorCode, type Credentials, callerOf, type Principal, requireScope } from "./principal.ts";
+export {
+  type AccountsErrorCode,
+  AllowedFolders,
+  type Credentials,
+  callerOf,
+  type Principal,
+  requireScope,
+} from "./principal.ts";
 export type { NewSignInLink, SignIn } from "./sign-in.ts";
 export type { RedeemedTicket, TerminalTickets } from "./terminal-tickets.ts";
 export { createTrustedIssuers, type TrustedIssuer, type TrustedIssuers } from "./trusted-issuers.ts";

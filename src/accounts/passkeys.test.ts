@@ -4,8 +4,7 @@ import { describeOnBothStores, type OpenTestStore } from "../../test/support/dat
 import { errorCode } from "../../test/support/error-code.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { type Account, createAccounts } from "./index.ts";
-import { createCeremonies } from "./passkey-ceremonies.ts";
-import { passkeySite } from "./passkey-site.ts";
+import { createCeremonies, passkeySite } from "./passkey-ceremonies.ts";
 
 const origin = "http://localhost:7177";
 const page = { pageOrigin: origin, baseUrl: `${origin}/` };

@@ -6,8 +6,7 @@ import type { AddPasskeyInput, Passkey, PasskeyAnswer, PasskeyCeremony } from ".
 import type { Account } from "./account-store.ts";
 import type { Audit, AuditOrigin } from "./audit.ts";
 import type { BrowserSessionStore, NewBrowser } from "./browser-sessions.ts";
-import { type Ceremonies, type Ceremony, ceremonyLifeMs, createCeremonies } from "./passkey-ceremonies.ts";
-import { passkeySite } from "./passkey-site.ts";
+import { type Ceremonies, type Ceremony, ceremonyLifeMs, createCeremonies, passkeySite } from "./passkey-ceremonies.ts";
 import type { PasskeyKey, PasskeyStore } from "./passkey-store.ts";
 
 /** A page of the gateway, and where the gateway's pages ought to be. */

@@ -4,12 +4,11 @@ import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
-import { newSecret, newUuid, sha256 } from "../core/ids.ts";
+import { newSecret, newUuid, sameHash, sha256 } from "../core/ids.ts";
 import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
 import { scopes as allScopes, type Scope, type Token } from "../wire/access.ts";
 import { bothHold, heldScopes, parseScopes } from "./held-scopes.ts";
-import { sameHash } from "./same-hash.ts";
 
 /** How a personal token begins, so that people and secret scanners know one. */
 export const tokenPrefix = "pst_";

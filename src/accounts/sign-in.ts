@@ -1,11 +1,10 @@
 import type { Kysely } from "kysely";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
-import { newSecret, sha256 } from "../core/ids.ts";
+import { newSecret, sameHash, sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { SignInLink } from "../wire/sign-in.ts";
 import type { BrowserSessionStore, NewBrowser } from "./browser-sessions.ts";
-import { sameHash } from "./same-hash.ts";
 
 /** Long enough to carry a link to a phone, too short for one that was forgotten in a terminal's scrollback. */
 const linkLifeMs = 10 * 60_000;

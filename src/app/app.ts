@@ -4,7 +4,6 @@ import { sql } from "kysely";
 import type { Accounts, Principal } from "../accounts/index.ts";
 import { type AgentRegistry, hookCommand } from "../agents/index.ts";
 import { systemClock } from "../core/clock.ts";
-import { createDisposer, type Disposer } from "../core/disposal.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
@@ -219,4 +218,32 @@ async function gatewayId(home: string): Promise<string> {
   const id = newUuid();
   await writeFileAtomic(path, id);
   return id;
+}
+
+/** Collects what must be closed and closes it once, last opened first. */
+interface Disposer {
+  add(close: () => void | Promise<void>): void;
+  /** Idempotent; every closer runs even when another failed, and the first failure is thrown at the end. */
+  close(): Promise<void>;
+}
+
+/** An empty {@link Disposer}. */
+function createDisposer(): Disposer {
+  const closers: (() => void | Promise<void>)[] = [];
+  let closing: Promise<void> | undefined;
+  async function closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (let close = closers.pop(); close !== undefined; close = closers.pop()) {
+      try {
+        await close();
+      } catch (error) {
+        failures.push(error); // thrown below, after the others had their turn
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+  return {
+    add: (close) => void closers.push(close),
+    close: () => (closing ??= closeAll()),
+  };
 }

@@ -2,17 +2,25 @@ import type { Kysely } from "kysely";
 import type { Accounts } from "../accounts/index.ts";
 import { searchText } from "../catalog/index.ts";
 import type { Clock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Events } from "../events/index.ts";
 import type { Folders } from "../folders/index.ts";
-import { createRecorder, type Logs, openLogs, type Recorder, type SessionPart } from "../logs/index.ts";
+import {
+  createModelExtractor,
+  createRecorder,
+  type Extractor,
+  type Logs,
+  openLogs,
+  type Recorder,
+  type SessionPart,
+} from "../logs/index.ts";
 import type { Erasure } from "../storage/erasure.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { Scope } from "../wire/access.ts";
 import type { ReadOutput } from "../wire/coding.ts";
 import type { Coding } from "./coding.ts";
 import type { Config } from "./config.ts";
-import { extractorOf } from "./extractor.ts";
 
 /** The memory, and what takes sessions into it. */
 export interface Memory {
@@ -94,4 +102,29 @@ function partOf(session: ReadOutput, place: Awaited<ReturnType<Coding["placeOf"]
     unfinished: !goesOn ? null : activity === "idle" ? "unwritten" : "running",
     isOver: session.status === "completed" || session.status === "failed",
   };
+}
+
+const usualKeyVariable = "POSTERN_EXTRACTOR_API_KEY";
+
+/**
+ * The model of `memory.extractor`, or null. Tells the operator what leaves this machine.
+ * @throws PosternError `invalid_configuration` when there is no key where one has to be
+ */
+function extractorOf(
+  config: Pick<Config, "memory" | "env">,
+  deps: { readonly clock: Clock; readonly log: Log },
+): Extractor | null {
+  const settings = config.memory.extractor;
+  if (settings === undefined) return null;
+  const { provider, baseUrl, model, apiKeyVariable } = settings;
+  const apiKey = config.env[apiKeyVariable ?? usualKeyVariable]?.trim() ?? "";
+  if (apiKey === "" && (provider === "anthropic" || apiKeyVariable !== undefined)) {
+    throw new PosternError(
+      "invalid_configuration",
+      `The setting "memory.extractor" needs a key in the variable ${apiKeyVariable ?? usualKeyVariable}, which is empty. Set it for the gateway, or remove the setting.`,
+    );
+  }
+  const { origin } = new URL(baseUrl);
+  deps.log.info({ model, origin, key: apiKey !== "" }, "what is remembered is sent to a model");
+  return createModelExtractor({ provider, baseUrl, model, apiKey: apiKey === "" ? null : apiKey, clock: deps.clock });
 }

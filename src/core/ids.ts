@@ -1,4 +1,4 @@
-import { hash, randomBytes, randomUUID } from "node:crypto";
+import { hash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 
 /** A random UUID (version 4): session, terminal and account identifiers. */
 export function newUuid(): string {
@@ -18,4 +18,10 @@ export function newSecret(): string {
 /** SHA-256 of `text` as lower-case hex: how secrets are stored and how requests are compared. */
 export function sha256(text: string): string {
   return hash("sha256", text);
+}
+
+/** Whether two hashes in hex are the same, in a time that does not tell how far. */
+export function sameHash(stored: string, shown: string): boolean {
+  const [one, other] = [Buffer.from(stored), Buffer.from(shown)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }

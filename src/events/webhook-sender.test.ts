@@ -9,8 +9,8 @@ import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createGuardedFetch } from "../platform/guarded-fetch.ts";
 import { createAddressList } from "../platform/public-address.ts";
+import { attemptsInOrder, maxAttempts } from "./delivery-queue.ts";
 import { createEvents } from "./index.ts";
-import { attemptsInOrder, maxAttempts } from "./retry-schedule.ts";
 
 const hourMs = 3_600_000;
 const patient = { timeout: 10_000 };

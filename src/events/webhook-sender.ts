@@ -4,10 +4,10 @@ import type { Log } from "../core/log.ts";
 import type { FetchedAnswer, GuardedFetch } from "../platform/guarded-fetch.ts";
 import type { AttemptResult } from "../wire/events.ts";
 import type { AttemptOutcome, DeliveryQueue, WaitingDelivery } from "./delivery-queue.ts";
+import { attemptsInOrder, maxAttempts, pauseAfter, retryAfterMs } from "./delivery-queue.ts";
 import type { IsVisibleDir } from "./ports.ts";
-import { attemptsInOrder, maxAttempts, pauseAfter, retryAfterMs } from "./retry-schedule.ts";
-import { signedHeaders } from "./webhook-signature.ts";
 import type { StoredWebhook, WebhookStore } from "./webhook-store.ts";
+import { signedHeaders } from "./webhook-store.ts";
 
 /** Takes events to webhooks, each webhook by itself: one at a time, so that none waits for another's receiver. */
 export interface WebhookSender {

@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from "node:crypto";
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import { isoTime } from "../core/clock.ts";
@@ -11,7 +12,6 @@ import {
   type SessionEvent,
   type Webhook,
 } from "../wire/events.ts";
-import { secretPrefix } from "./webhook-signature.ts";
 
 /** A webhook as the sender needs it. */
 export interface StoredWebhook {
@@ -217,4 +217,28 @@ function toDelivery(row: Selectable<Tables["webhook_deliveries"]>): Delivery {
     lastStatus: row.last_status,
     lastError: row.last_error,
   };
+}
+
+/** How a secret begins that is not sealed. */
+const secretPrefix = "whsec_";
+
+/** A new secret: 256 random bits, in the form that verifying libraries take. @see https://www.standardwebhooks.com */
+export function newWebhookSecret(): string {
+  return secretPrefix + randomBytes(32).toString("base64");
+}
+
+/**
+ * The headers that say from whom a request is, what it is about and when it was sent. The signature is over `id.timestamp.body`; the
+ * timestamp, in seconds, is that of this attempt, so that a receiver can refuse what was recorded long ago.
+ *
+ * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
+export function signedHeaders(
+  secret: string,
+  message: { readonly id: string; readonly at: number; readonly body: string },
+): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(message.at / 1_000));
+  const key = Buffer.from(secret.slice(secretPrefix.length), "base64");
+  const signature = createHmac("sha256", key).update(`${message.id}.${timestamp}.${message.body}`).digest("base64");
+  return { "webhook-id": message.id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
 }

@@ -20,8 +20,7 @@ import { createDeliveryQueue } from "./delivery-queue.ts";
 import { createEventIds, originId } from "./event-id.ts";
 import type { IsVisibleDir } from "./ports.ts";
 import { createWebhookSender } from "./webhook-sender.ts";
-import { newWebhookSecret } from "./webhook-signature.ts";
-import { createWebhookStore, type StoredWebhook, takes } from "./webhook-store.ts";
+import { createWebhookStore, newWebhookSecret, type StoredWebhook, takes } from "./webhook-store.ts";
 
 /** Who sees to webhooks: as much of the caller as webhooks need to know. */
 export interface WebhookOwner {

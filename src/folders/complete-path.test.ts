@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { type CompleteRule, completePath } from "./complete-path.ts";
-import type { RegisteredFolder } from "./scope-rule.ts";
+import type { RegisteredFolder } from "./real-path.ts";
 
 /** A tree, and completion in it; the root stands before every path. */
 async function setUp(folders: Readonly<Record<string, readonly RegisteredFolder["scopes"][number][]>> = {}) {

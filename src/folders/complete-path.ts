@@ -2,8 +2,7 @@ import { access, constants, lstat, opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno, PosternError } from "../core/errors.ts";
 import type { CompletedPaths } from "../wire/changes.ts";
-import { resolvePath } from "./real-path.ts";
-import { holds, isAllowed, type RegisteredFolder } from "./scope-rule.ts";
+import { holds, isAllowed, type RegisteredFolder, resolvePath } from "./real-path.ts";
 
 /** Who wants a path completed. */
 export interface CompleteRule {

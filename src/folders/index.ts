@@ -1,18 +1,17 @@
 import { access, constants, stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
-import type { Kysely } from "kysely";
-import type { Clock } from "../core/clock.ts";
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import { type Clock, isoTime } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type Folder, type FolderScope, folderScopes } from "../wire/access.ts";
+import { type Folder, type FolderScope, folderScopeSchema, folderScopes } from "../wire/access.ts";
 import type { CompletedPaths } from "../wire/changes.ts";
 import { type CompleteRule, completePath } from "./complete-path.ts";
-import { createFolderStore } from "./folder-store.ts";
-import { resolvePath } from "./real-path.ts";
-import { holds, innermost, isAllowed, type Rule } from "./scope-rule.ts";
+import { holds, innermost, isAllowed, type Rule, resolvePath } from "./real-path.ts";
 
 export type { CompleteRule } from "./complete-path.ts";
-export type { Rule } from "./scope-rule.ts";
+export type { Rule } from "./real-path.ts";
 
 /** Codes that folders throw. */
 export type FoldersErrorCode = "invalid_request" | "dir_not_allowed" | "dir_not_found" | "folder_not_found";
@@ -156,4 +155,49 @@ async function isDirectory(path: string): Promise<boolean> {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false; // went away since
     throw error;
   }
+}
+
+/** SQL of registered folders. */
+interface FolderStore {
+  /** In the order of their paths. */
+  list(): Promise<readonly Folder[]>;
+  /** A folder that is there gets these scopes. */
+  put(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
+  /** @returns null when there was none */
+  remove(path: string): Promise<Folder | null>;
+}
+
+const storedScopesSchema = z.array(folderScopeSchema);
+
+/** @see FolderStore */
+function createFolderStore(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): FolderStore {
+  const { db, clock } = deps;
+  return {
+    async list() {
+      const rows = await db.selectFrom("folders").selectAll().execute();
+      return rows.map(toFolder).toSorted((a, b) => (a.path < b.path ? -1 : 1));
+    },
+    async put(path, scopes) {
+      const row = { path, scopes: JSON.stringify(scopes), created_at: clock.now() };
+      const stored = await db
+        .insertInto("folders")
+        .values(row)
+        .onConflict((conflict) => conflict.column("path").doUpdateSet({ scopes: row.scopes }))
+        .returningAll()
+        .executeTakeFirstOrThrow();
+      return toFolder(stored);
+    },
+    async remove(path) {
+      const row = await db.deleteFrom("folders").where("path", "=", path).returningAll().executeTakeFirst();
+      return row === undefined ? null : toFolder(row);
+    },
+  };
+}
+
+function toFolder(row: Selectable<Tables["folders"]>): Folder {
+  return {
+    path: row.path,
+    scopes: storedScopesSchema.parse(JSON.parse(row.scopes)),
+    createdAt: isoTime(row.created_at),
+  };
 }

@@ -1,7 +1,6 @@
 import type { AuthorizationRequest } from "../oauth/index.ts";
-import { appScopes, type Scope } from "../wire/access.ts";
+import { appScopes, type Scope, scopeWords } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
-import { scopeWords } from "../wire/scope-words.ts";
 import { claimedText, mixesAlphabets } from "./claimed-text.ts";
 import type { KeyNeed } from "./deciding.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";

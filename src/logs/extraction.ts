@@ -2,8 +2,16 @@ import type { Clock } from "../core/clock.ts";
 import { oneAtATime } from "../core/coalesce.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import { allowedAssertions } from "./allowed-assertions.ts";
-import { entityIdOf, type TaggedAssertion } from "./assertion.ts";
+import { entityTypeSchema, predicateSchema } from "../wire/logs.ts";
+import {
+  type Assertion,
+  type EntityRef,
+  entityIdOf,
+  keyOf,
+  maxAssertions,
+  maxValueCharacters,
+  type TaggedAssertion,
+} from "./assertion.ts";
 import { type Derivable, episodeOf } from "./episode.ts";
 import { type Episode, insertEpisode } from "./episode-store.ts";
 import { episodeText } from "./episode-text.ts";
@@ -167,4 +175,19 @@ async function subjectsWithRules(
     .where("extractor", "like", "rules@%")
     .execute();
   return new Set(rows.map(({ subject_id }) => subject_id));
+}
+
+/** What came from outside of these rules, as far as it has the form of assertions. */
+function allowedAssertions(given: readonly Assertion[], extractor: string): readonly TaggedAssertion[] {
+  return given.slice(0, maxAssertions).flatMap(({ subject, predicate, object, at }) => {
+    if (!predicateSchema.safeParse(predicate).success || !Number.isSafeInteger(at)) return [];
+    const who = allowedEntity(subject);
+    const what = typeof object === "string" ? maskedText(object, maxValueCharacters) : allowedEntity(object);
+    return who === null || what === null ? [] : [{ subject: who, predicate, object: what, at, extractor }];
+  });
+}
+
+function allowedEntity({ type, key }: EntityRef): EntityRef | null {
+  const known = entityTypeSchema.safeParse(type);
+  return known.success ? { type: known.data, key: keyOf(maskedText(key, maxValueCharacters)) } : null;
 }

@@ -24,8 +24,7 @@ import { findEntities } from "./entities.ts";
 import { createExtraction } from "./extraction.ts";
 import { factFilter, findFacts } from "./facts.ts";
 import { type Recorded, recordSession, type SessionRecording, type Submitted, submitLog } from "./ingest.ts";
-import { readLog } from "./log-detail.ts";
-import { listLogs } from "./log-list.ts";
+import { listLogs, readLog } from "./log-list.ts";
 import { createLogIds } from "./log-rows.ts";
 import type {
   DeletionOrigin,

@@ -1,7 +1,6 @@
 import type { Block, Turn } from "../wire/turn.ts";
-import { withoutInjected } from "./injected-context.ts";
 import { mask, maskSecrets, namesSecret } from "./mask-secrets.ts";
-import { cut, plainText } from "./plain-text.ts";
+import { cut, plainText, withoutInjected } from "./plain-text.ts";
 import type { LogBody } from "./rules.ts";
 
 /** Of a tool's result so much is kept: how it ended and what it was about. */

@@ -16,3 +16,41 @@ export function cut(text: string, limit: number): string {
   const last = text.charCodeAt(limit - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit);
 }
+
+/**
+ * What programs put into a conversation beside what people and agents say: reminders, what hooks printed, the environment. Nothing of it
+ * is remembered.
+ */
+const injectedTags = [
+  ...[
+    "system-reminder",
+    "user-prompt-submit-hook",
+    "session-start-hook",
+    "local-command-stdout",
+    "local-command-stderr",
+  ],
+  ...["local-command-caveat", "command-name", "command-message", "command-args", "command-contents", "bash-stdout"],
+  ...["bash-stderr", "environment_context", "user_instructions", "permissions instructions", "INSTRUCTIONS"],
+  ...["turn_aborted", "ide_opened_file", "ide_selection", "task-notification", "skill", "hook_output"],
+] as const;
+
+const opening = new RegExp(`<(${injectedTags.join("|")})(?:\\s[^<>\\n]{0,500})?>`, "g");
+/** What an agent says in place of a hook: one line for each. */
+const hookLine =
+  /^(?:[A-Za-z]{1,40} hook (?:additional context|feedback|success|error|blocking error)|.{0,80} hook (?:additional context|feedback|success|error|blocking error)):.*$/gm;
+
+/** The text without injected context. An element that is not closed goes to the end of the text. */
+export function withoutInjected(text: string): string {
+  if (!text.includes("<") && !text.includes(" hook ")) return text;
+  let kept = "";
+  let from = 0;
+  opening.lastIndex = 0;
+  for (let found = opening.exec(text); found !== null; found = opening.exec(text)) {
+    kept += text.slice(from, found.index);
+    const closing = `</${found[1] ?? ""}>`;
+    const end = text.indexOf(closing, opening.lastIndex);
+    from = end < 0 ? text.length : end + closing.length;
+    opening.lastIndex = from;
+  }
+  return (kept + text.slice(from)).replace(hookLine, "");
+}

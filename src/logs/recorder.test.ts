@@ -5,8 +5,8 @@ import { addAccount, openTestLogs, tester, whole } from "../../test/support/logs
 import { createRecordedSessions, createTestRecorder } from "../../test/support/recorded-sessions.ts";
 import { PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
+import { recordingMark } from "./record-turns.ts";
 import type { RecorderDeps } from "./recorder.ts";
-import { recordingMark } from "./recording-marks.ts";
 
 async function setUp(openStore = openSqliteTestStore) {
   const store = await openStore();

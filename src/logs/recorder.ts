@@ -4,8 +4,7 @@ import type { Log } from "../core/log.ts";
 import type { SessionEvent } from "../wire/events.ts";
 import type { Recorded } from "./ingest.ts";
 import type { FollowSessions, LogsCaller } from "./ports.ts";
-import { type RecordTurnsDeps, recordTurns } from "./record-turns.ts";
-import { recordingMark, saveRecordingMark } from "./recording-marks.ts";
+import { type RecordTurnsDeps, recordingMark, recordTurns, saveRecordingMark } from "./record-turns.ts";
 
 /** Takes sessions into the memory: by itself into the owner's, and for whoever asks into theirs. */
 export interface Recorder {

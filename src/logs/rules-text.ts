@@ -1,6 +1,5 @@
 import { type Assertion, type EntityRef, keyOf, maxValueCharacters } from "./assertion.ts";
-import { withoutInjected } from "./injected-context.ts";
-import { cut } from "./plain-text.ts";
+import { cut, withoutInjected } from "./plain-text.ts";
 
 /** Who says it, and when. */
 export interface Said {

@@ -1,6 +1,6 @@
 import type { Turn } from "../wire/turn.ts";
 import { type Assertion, distinct, type EntityRef, keyOf, type TaggedAssertion } from "./assertion.ts";
-import type { FilePlace } from "./file-key.ts";
+import type { FilePlace } from "./rules-calls.ts";
 import { assertionsOfCall } from "./rules-calls.ts";
 import { assertionsOfText } from "./rules-text.ts";
 

@@ -1,10 +1,10 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LogHit, LogSearch, SearchLogsInput } from "../wire/logs.ts";
-import { type EntryFilter, entryFilterFor, isAll, matchesEntry, matchesPosting } from "./entry-filter.ts";
 import { type EntryRow, entryColumns, toEntry } from "./log-rows.ts";
 import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import type { NamesOf, SearchTerm, SearchText } from "./ports.ts";
 import type { VisibilityFilter } from "./visibility-filter.ts";
+import { type EntryFilter, entryFilterFor, matchesEntry, matchesPosting, meansAll } from "./visibility-filter.ts";
 
 const defaultLimit = 20;
 /** Of a word that occurs in more pieces than this only the newest are looked at: it says little, and they are likely what is meant. */
@@ -87,7 +87,7 @@ async function wordIds(
     .selectFrom("log_words")
     .select("word_id")
     .where("account_id", "=", entries.accountId)
-    .$if(prefix && !isAll(entries), (query) =>
+    .$if(prefix && !meansAll(entries), (query) =>
       query.where(sql<boolean>`exists (select 1 from log_postings as p where p.word_id = log_words.word_id
         and ${matchesPosting(on, entries)})`),
     )
@@ -110,7 +110,7 @@ async function piecesOf(
       .selectFrom("log_postings as p")
       .select(["chunk_id", "occurrences"])
       .where("word_id", "=", id)
-      .$if(!isAll(entries), (query) => query.where(matchesPosting(on, entries)))
+      .$if(!meansAll(entries), (query) => query.where(matchesPosting(on, entries)))
       .orderBy("chunk_id", "desc")
       .limit(maxPieces + 1)
       .execute();

@@ -5,12 +5,11 @@ import { PosternError } from "../core/errors.ts";
 import type { OAuthClient } from "../wire/oauth.ts";
 import { type ClientStore, clientName } from "./client-store.ts";
 import type { Engine } from "./engine.ts";
-import { newGrant } from "./grants.ts";
 import type { AuthorizationRequest, Decider, OAuth } from "./oauth.ts";
 import { destinationOf } from "./places.ts";
+import { newGrant } from "./record-store.ts";
 import { currentWork, type ReplayedDecision } from "./request-work.ts";
-import { type GatewayPlace, nameResources, resourceOfName } from "./resources.ts";
-import { type AppScope, heldOf, readScopes } from "./scopes.ts";
+import { type AppScope, type GatewayPlace, heldOf, nameResources, readScopes, resourceOfName } from "./resources.ts";
 
 /** The fields of the seed's decision form that go to the library; `resource` and `response_type` are ours (RFC 8707, RFC 6749). */
 const replayed = ["client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method"] as const;

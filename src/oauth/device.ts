@@ -3,12 +3,19 @@ import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { ClientStore } from "./client-store.ts";
 import { askScopes } from "./decision.ts";
-import { newGrant } from "./grants.ts";
 import type { LetIn } from "./let-in.ts";
 import type { AuthorizationRequest, OAuth } from "./oauth.ts";
 import type { OAuthRecord, RecordStore, RecordWrite } from "./record-store.ts";
-import { type GatewayPlace, nameResources, resourceNames, resourceOfName } from "./resources.ts";
-import { type AppScope, heldOf, readScopes } from "./scopes.ts";
+import { newGrant } from "./record-store.ts";
+import {
+  type AppScope,
+  type GatewayPlace,
+  heldOf,
+  nameResources,
+  readScopes,
+  resourceNames,
+  resourceOfName,
+} from "./resources.ts";
 
 /** What the device asked for, as the library wrote it down. */
 const askedSchema = z.object({

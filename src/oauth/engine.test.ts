@@ -5,9 +5,8 @@ import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createClientDocuments } from "./client-documents.ts";
 import { createClientStore } from "./client-store.ts";
-import { createEngine } from "./engine.ts";
+import { createEngine, unusedKeys } from "./engine.ts";
 import type { ProviderKeys } from "./provider.ts";
-import { unusedKeys } from "./provider-keys.ts";
 import { createRecordStore } from "./record-store.ts";
 
 test("the library that could not be made is made anew with the next request", async () => {

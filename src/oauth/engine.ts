@@ -1,12 +1,14 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { generateKeyPairSync } from "node:crypto";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import type { default as Provider } from "oidc-provider";
 import { messageOf } from "../core/errors.ts";
 import { sha256 } from "../core/ids.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 import type { AuditNote } from "./ports.ts";
 import { createProvider, type ProviderDeps, type ProviderKeys } from "./provider.ts";
-import { authorizationRequest, type ReplayParameters } from "./replay.ts";
 import { currentWork, type ReplayedDecision, type RequestWork, withWork } from "./request-work.ts";
+import type { SigningKeys } from "./signing-keys.ts";
 
 type AuditOrigin = AuditNote["from"];
 
@@ -123,4 +125,42 @@ function toRefusal(
   written: boolean,
 ): { readonly status: number; readonly body: Readonly<Record<string, string>> } | null {
   return written ? null : { status: 400, body: { error: "invalid_grant", error_description: "It was used before." } };
+}
+
+/** One field of each, as a request of the browser to the library would carry them. */
+type ReplayParameters = Readonly<Record<string, string>>;
+
+/**
+ * An authorization request as the library would get it from a browser, without a network: decisions are stateless, so each is asked for
+ * anew, with the decision already made.
+ * @see RFC 6749 section 4.1.1
+ */
+function authorizationRequest(
+  path: string,
+  parameters: ReplayParameters,
+  host: string,
+): { readonly request: IncomingMessage; readonly response: ServerResponse } {
+  const request = new IncomingMessage(new Socket());
+  request.method = "GET";
+  request.url = `${path}?${new URLSearchParams(parameters)}`;
+  // The library looks its session up by a cookie; which one it finds is ours to say.
+  request.headers = { host, cookie: "_session=replayed" };
+  return { request, response: new ServerResponse(request) };
+}
+
+/** For the library: it signs with one of them and only has to know the others. */
+export async function keysOf(keys: SigningKeys): Promise<ProviderKeys> {
+  const { kid, privateJwk } = await keys.signing();
+  return { jwks: { keys: [{ ...privateJwk, kty: "RSA" }] }, kid, alg: "RS256" };
+}
+
+let unused: ProviderKeys | undefined;
+
+/** The library wants a key also where tokens are opaque. Nothing is ever signed with this one, and nobody sees it. */
+export function unusedKeys(): ProviderKeys {
+  if (unused !== undefined) return unused;
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const jwk = { ...privateKey.export({ format: "jwk" }), kty: "EC", kid: "unused", alg: "ES256", use: "sig" } as const;
+  unused = { jwks: { keys: [jwk] }, kid: "unused", alg: "ES256" };
+  return unused;
 }

@@ -2,17 +2,17 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
+import { appScopes } from "../wire/access.ts";
+import { oauthPaths } from "../wire/oauth.ts";
 import { createApps } from "./apps.ts";
 import { createClientDocuments } from "./client-documents.ts";
-import { clientName, createClientStore } from "./client-store.ts";
-import { createClients } from "./clients.ts";
+import { authMethods, grantTypes } from "./client-rules.ts";
+import { clientName, createClientStore, createClients } from "./client-store.ts";
 import { createDecision, createVerdict } from "./decision.ts";
 import { createDevice } from "./device.ts";
-import { createEngine } from "./engine.ts";
-import { createMetadata } from "./metadata.ts";
+import { createEngine, keysOf, unusedKeys } from "./engine.ts";
 import type { OAuth } from "./oauth.ts";
 import type { FetchDocument, NoteAudit, ScopesOfAccount, SecretBox } from "./ports.ts";
-import { keysOf, unusedKeys } from "./provider-keys.ts";
 import { createRecordStore } from "./record-store.ts";
 import type { GatewayPlace } from "./resources.ts";
 import { createSigningKeys } from "./signing-keys.ts";
@@ -86,5 +86,54 @@ export function createOAuth(deps: OAuthDeps): OAuth {
     ...createDevice({ records, clients, clock, place, documentOf }),
     start: () => sweep.start(),
     close: () => sweep.close(),
+  };
+}
+
+/** The documents that lead a client to the authorization server. Their addresses are the issuer's, by whatever name they were asked for. */
+function createMetadata({
+  place,
+  config,
+}: {
+  readonly place: () => GatewayPlace;
+  readonly config: { readonly registration: "on" | "off"; readonly metadataDocuments: "on" | "off" };
+}): Pick<OAuth, "metadata" | "protectedResource"> {
+  return {
+    async metadata() {
+      const { baseUrl } = place();
+      return {
+        issuer: baseUrl,
+        authorization_endpoint: baseUrl + oauthPaths.authorize,
+        token_endpoint: baseUrl + oauthPaths.token,
+        ...(config.registration === "on" ? { registration_endpoint: baseUrl + oauthPaths.registration } : {}),
+        revocation_endpoint: baseUrl + oauthPaths.revocation,
+        introspection_endpoint: baseUrl + oauthPaths.introspection,
+        device_authorization_endpoint: baseUrl + oauthPaths.deviceAuthorization,
+        jwks_uri: baseUrl + oauthPaths.jwks,
+        scopes_supported: [...appScopes],
+        response_types_supported: ["code"],
+        response_modes_supported: ["query"],
+        grant_types_supported: [...grantTypes],
+        token_endpoint_auth_methods_supported: [...authMethods],
+        revocation_endpoint_auth_methods_supported: [...authMethods],
+        introspection_endpoint_auth_methods_supported: [...authMethods],
+        // `plain` is for clients with a secret only, and no client should be led to it.
+        code_challenge_methods_supported: ["S256"],
+        authorization_response_iss_parameter_supported: true,
+        client_id_metadata_document_supported: config.metadataDocuments === "on",
+        service_documentation: `${baseUrl}/docs`,
+      };
+    },
+
+    async protectedResource(resource) {
+      const { baseUrl } = place();
+      return {
+        resource,
+        authorization_servers: [baseUrl],
+        scopes_supported: [...appScopes],
+        bearer_methods_supported: ["header"],
+        resource_name: "Postern",
+        resource_documentation: `${baseUrl}/docs`,
+      };
+    },
   };
 }

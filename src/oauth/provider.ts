@@ -5,7 +5,6 @@ import { newSecret } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { appScopes } from "../wire/access.ts";
 import { oauthPaths } from "../wire/oauth.ts";
-import { appClaim } from "./access-jwt.ts";
 import type { ClientDocuments } from "./client-documents.ts";
 import { applyClientRules, authMethods } from "./client-rules.ts";
 import type { ClientStore } from "./client-store.ts";
@@ -13,9 +12,16 @@ import { inSeconds, lifetimes } from "./lifetimes.ts";
 import type { AuditNote, ScopesOfAccount } from "./ports.ts";
 import type { RecordStore } from "./record-store.ts";
 import { currentWork } from "./request-work.ts";
-import { audienceOf, type GatewayPlace, nameResources, resourceNames, resourceOfName } from "./resources.ts";
-import { readScopes } from "./scopes.ts";
+import {
+  audienceOf,
+  type GatewayPlace,
+  nameResources,
+  readScopes,
+  resourceNames,
+  resourceOfName,
+} from "./resources.ts";
 import { createSqlAdapter } from "./sql-adapter.ts";
+import { appClaim } from "./tokens.ts";
 
 /** What a provider needs. */
 export interface ProviderDeps {

@@ -2,6 +2,7 @@ import { type FSWatcher, type Stats, statSync, watch } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { Clock } from "../core/clock.ts";
+import { oneAtATime } from "../core/coalesce.ts";
 import { isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
@@ -26,8 +27,9 @@ interface WatchedFile {
   readonly listeners: Set<() => void>;
   /** Size, time and inode as last seen. */
   signature: string;
-  looking: boolean;
-  lookAgain: boolean;
+  /** Whether the poll asked for the next look: it finds what the kernel should have reported. */
+  polled: boolean;
+  readonly look: () => Promise<void>;
   cancelSettle: (() => void) | null;
 }
 
@@ -39,26 +41,28 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
   let cancelPoll: (() => void) | null = null;
   let closed = false;
 
-  /** @param missed whether this look finds what the kernel should have told. */
-  async function look(file: WatchedFile, missed: boolean): Promise<void> {
-    if (file.looking) {
-      file.lookAgain = true;
-      return;
-    }
-    file.looking = true;
-    do {
-      file.lookAgain = false;
-      const now = await signatureOf(file.path);
-      const changed = file.signature !== now;
-      file.signature = now;
-      if (!changed || files.get(file.path) !== file) continue;
-      if (missed) renewFolder(dirname(file.path));
-      tell(file);
-    } while (file.lookAgain);
-    file.looking = false;
+  function watchedFile(path: string): WatchedFile {
+    const file: WatchedFile = {
+      path,
+      listeners: new Set(),
+      signature: signatureNow(path),
+      polled: false,
+      look: oneAtATime(async () => {
+        const { polled } = file;
+        file.polled = false;
+        const now = await signatureOf(path);
+        const changed = file.signature !== now;
+        file.signature = now;
+        if (!changed || files.get(path) !== file) return;
+        if (polled) renewFolder(dirname(path));
+        notify(file);
+      }),
+      cancelSettle: null,
+    };
+    return file;
   }
 
-  function tell(file: WatchedFile): void {
+  function notify(file: WatchedFile): void {
     for (const listener of [...file.listeners]) {
       try {
         listener();
@@ -71,7 +75,7 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
   function soon(file: WatchedFile): void {
     file.cancelSettle ??= clock.after(settleMs, () => {
       file.cancelSettle = null;
-      void look(file, false);
+      void file.look();
     });
   }
 
@@ -110,7 +114,8 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
     cancelPoll = clock.after(pollMs, () => {
       for (const file of files.values()) {
         watchFolder(dirname(file.path));
-        void look(file, true);
+        file.polled = true;
+        void file.look();
       }
       poll();
     });
@@ -128,14 +133,7 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
   return {
     add(path, listener) {
       if (closed) return () => undefined;
-      const file = files.get(path) ?? {
-        path,
-        listeners: new Set(),
-        signature: signatureNow(path),
-        looking: false,
-        lookAgain: false,
-        cancelSettle: null,
-      };
+      const file = files.get(path) ?? watchedFile(path);
       files.set(path, file);
       const mine = (): void => listener();
       file.listeners.add(mine);

@@ -3,6 +3,7 @@ import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "../core/clock.ts";
+import { oneAtATime } from "../core/coalesce.ts";
 import { openRegularFile } from "../platform/regular-file.ts";
 
 /** Follows a session's inbox file from its beginning. */
@@ -41,8 +42,6 @@ export function createHookInbox(deps: {
   let skipping = false;
   let full = false;
   let closed = false;
-  let reading: Promise<void> | null = null;
-  let again = false;
   let cancelSweep = (): void => undefined;
 
   async function readOn(): Promise<void> {
@@ -79,19 +78,9 @@ export function createHookInbox(deps: {
     }
   }
 
-  /** One reader at a time; a call during a read makes it look once more. */
-  function pump(): Promise<void> {
-    again = true;
-    reading ??= (async () => {
-      while (again && !closed) {
-        again = false;
-        await readOn().catch(deps.onError);
-      }
-    })().finally(() => {
-      reading = null;
-    });
-    return reading;
-  }
+  const pump = oneAtATime(async () => {
+    if (!closed) await readOn().catch(deps.onError);
+  });
 
   let watcher: FSWatcher | null = null;
   try {
@@ -112,7 +101,7 @@ export function createHookInbox(deps: {
       closed = true;
       cancelSweep();
       watcher?.close();
-      await reading;
+      await pump(); // the end of the reading under way
       await file?.close();
       file = null;
     },

@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import { oneAtATime } from "../core/coalesce.ts";
 import type { Log } from "../core/log.ts";
 
 /** Runs one task at a time, as often as it is needed. */
@@ -22,30 +23,27 @@ export function createReconciler(
 ): Reconciler {
   const stopping = new AbortController();
   const { signal } = stopping;
+  let waiting = 0;
   let wanted = false;
-  let running: Promise<void> | null = null;
   let retrying: Promise<void> | null = null;
 
-  function run(): Promise<void> {
-    wanted = true;
-    running ??= Promise.resolve().then(runWanted);
-    return running;
-  }
+  const runOnce = oneAtATime(async () => {
+    if (!signal.aborted) await task();
+  });
 
-  async function runWanted(): Promise<void> {
+  async function run(): Promise<void> {
+    waiting += 1;
     try {
-      while (wanted && !signal.aborted) {
-        wanted = false;
-        await task();
-      }
+      await runOnce();
     } finally {
-      running = null; // here, so that nothing asked for after the last look is taken for part of this run
+      waiting -= 1;
     }
   }
 
   async function retry(): Promise<void> {
     let pauseMs = firstPauseMs;
     while (wanted && !signal.aborted) {
+      wanted = false;
       try {
         await run();
       } catch (error) {
@@ -76,7 +74,7 @@ export function createReconciler(
       return retrying;
     },
     get running() {
-      return running !== null;
+      return waiting > 0;
     },
     stop: () => stopping.abort(),
   };

@@ -1,4 +1,5 @@
 import type { AgentTemplate } from "../agents/index.ts";
+import { oneAtATime } from "../core/coalesce.ts";
 import type { TranscriptSummary, Transcripts, TurnRange } from "../transcripts/index.ts";
 import type { Turn } from "../wire/turn.ts";
 import { containsPrompt, samePrompt } from "./same-prompt.ts";
@@ -27,9 +28,14 @@ export class TranscriptFollower {
   #sawOpen = false;
   /** When the agent took the newest prompt, by its hook. */
   #promptAt = 0;
-  /** The file changed since it was last read. */
-  #stale = false;
-  #reading = false;
+  readonly #readOn = oneAtATime(async () => {
+    try {
+      await this.refresh();
+      await this.#onChange();
+    } catch (error) {
+      this.#onError(error);
+    }
+  });
 
   constructor(deps: {
     readonly transcripts: Transcripts;
@@ -111,24 +117,6 @@ export class TranscriptFollower {
     if (path !== this.#path) return; // the session moved to another file during the read
     this.#summary = summary;
     if (this.hasBegun) this.#sawOpen = true;
-  }
-
-  /** One reading at a time; a change during it is read next. */
-  async #readOn(): Promise<void> {
-    this.#stale = true;
-    if (this.#reading) return;
-    this.#reading = true;
-    try {
-      while (this.#stale) {
-        this.#stale = false;
-        await this.refresh();
-        await this.#onChange();
-      }
-    } catch (error) {
-      this.#onError(error);
-    } finally {
-      this.#reading = false;
-    }
   }
 
   /** The agent is idle: what the transcript has now is before the next prompt. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { clampSize } from "../core/terminal-size.ts";
 import { createRawLog, type RawLog } from "./raw-log.ts";
 import { createReadScheduler } from "./read-scheduler.ts";
 import type { Recordings } from "./recordings.ts";
@@ -216,15 +217,6 @@ export function createHost(deps: HostDeps): Host {
       for (const terminalId of terminals.keys()) release(terminalId);
     },
   };
-}
-
-/** A size that every terminal program can live with. */
-export function clampSize({ cols, rows }: { readonly cols: number; readonly rows: number }): {
-  readonly cols: number;
-  readonly rows: number;
-} {
-  const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, Math.floor(value)));
-  return { cols: clamp(cols, 2, 1000), rows: clamp(rows, 1, 500) };
 }
 
 /** The addon forks before it looks, so what can be known is checked first. */

@@ -1,3 +1,5 @@
+import { incompleteCharacterBytes } from "../core/utf8.ts";
+
 /** Where output that ends in the middle of something began it: a character, or an escape sequence that had no effect yet. */
 export interface IncompleteOutput {
   /** Takes the next bytes. */
@@ -68,16 +70,4 @@ function nextState(state: State, byte: number): State {
 
 function joinTail(before: Uint8Array, data: Uint8Array): Uint8Array {
   return Uint8Array.from([...before, ...data]).slice(-4);
-}
-
-/** Bytes at the end of `data` that begin a UTF-8 character without completing it. */
-export function incompleteCharacterBytes(data: Uint8Array): number {
-  for (let back = 1; back <= Math.min(3, data.byteLength); back++) {
-    const byte = data[data.byteLength - back] ?? 0;
-    if (byte < 0x80) return 0;
-    if (byte < 0xc0) continue; // a continuation: what began it stands before
-    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return back < length ? back : 0;
-  }
-  return 0;
 }

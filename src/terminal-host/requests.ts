@@ -1,6 +1,7 @@
 import { PosternError } from "../core/errors.ts";
+import { clampSize } from "../core/terminal-size.ts";
 import { booleanField, type Fields, numberField, textField, textListField, textMapField } from "./fields.ts";
-import { clampSize, type Host } from "./host.ts";
+import type { Host } from "./host.ts";
 import type { Method } from "./protocol.ts";
 import type { SpawnSpec } from "./terminal-info.ts";
 

@@ -1,7 +1,8 @@
 import headlessModule, { type IBuffer } from "@xterm/headless";
 import { unpooled } from "../core/unpooled.ts";
+import { incompleteCharacterBytes } from "../core/utf8.ts";
 import { watchHiddenModes } from "./hidden-modes.ts";
-import { incompleteCharacterBytes, watchIncompleteOutput } from "./incomplete-output.ts";
+import { watchIncompleteOutput } from "./incomplete-output.ts";
 import { paintScreen } from "./paint-screen.ts";
 import { answerQueries } from "./query-answers.ts";
 import { insidesOf, type XtermInternals } from "./xterm-internals.ts";

@@ -14,7 +14,7 @@ import { readClientFrame } from "./client-frame.ts";
 import { Feed } from "./feed.ts";
 import { createFrameWriter, type FrameWriter } from "./frame-writer.ts";
 import { SharedOutput, type StreamEnd } from "./shared-output.ts";
-import type { Viewer, ViewerLink, ViewRequest } from "./viewer.ts";
+import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
 import { nextViewerStates, sizeOwner, type ViewerEvent, type ViewerStates } from "./viewers.ts";
 
 /** What an {@link Attachment} needs. */

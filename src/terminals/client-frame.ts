@@ -1,6 +1,6 @@
+import { clampSize } from "../core/terminal-size.ts";
 import type { TerminalSize } from "../terminal-host/terminal-info.ts";
 import { type ClientFrame, clientFrameSchema } from "../wire/terminal.ts";
-import { clampSize } from "./viewers.ts";
 
 /** What a client sent: text for the program, or its window's size. */
 export type ClientWord =

@@ -5,7 +5,7 @@ import type { TerminalSize, TerminalStream } from "../terminal-host/terminal-inf
 import type { FrameWriter } from "./frame-writer.ts";
 import { OutputChunk } from "./output-chunk.ts";
 import { holdBytes, holdMs, type OutputSubscriber, type SharedOutput, type StreamEnd } from "./shared-output.ts";
-import type { ViewerLink } from "./viewer.ts";
+import type { ViewerLink } from "./viewers.ts";
 
 /** What a {@link Feed} needs. */
 export interface FeedDeps {

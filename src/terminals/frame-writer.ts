@@ -1,7 +1,7 @@
 import type { TerminalExit, TerminalSize, TerminalSnapshot } from "../terminal-host/terminal-info.ts";
 import type { ExitFrame, ServerFrame, TerminalMode } from "../wire/terminal.ts";
 import { frameOf, noBytes, type OutputChunk, toTextFrames } from "./output-chunk.ts";
-import type { ViewerLink } from "./viewer.ts";
+import type { ViewerLink } from "./viewers.ts";
 
 /** Where a viewer begins. */
 export interface HelloFrame {

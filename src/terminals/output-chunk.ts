@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { incompleteCharacterBytes } from "../core/utf8.ts";
 import { binaryFrameKinds, outputFrameHeadBytes } from "../wire/terminal.ts";
 
 /** Output as text frames, and the bytes of a character that is not complete yet. */
@@ -59,7 +60,7 @@ export function frameOf(kind: keyof typeof binaryFrameKinds, offset: number, pay
 /** Cuts output at its last complete character. What is no UTF-8 at all becomes U+FFFD. */
 export function toTextOutput(carry: Buffer, data: Buffer): TextOutput {
   const joined = carry.byteLength === 0 ? data : Buffer.concat([carry, data]);
-  const cut = joined.byteLength - incompleteBytes(joined);
+  const cut = joined.byteLength - incompleteCharacterBytes(joined);
   // A copy: the few bytes would keep the whole piece in memory.
   const rest = cut === joined.byteLength ? noBytes : Buffer.from(joined.subarray(cut));
   return { frames: toTextFrames(joined.subarray(0, cut)), carry: rest };
@@ -74,18 +75,6 @@ export function toTextFrames(bytes: Buffer): readonly Buffer[] {
   const text = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString("utf8"));
   const brace = firstBraceOfObject(text);
   return brace === -1 ? [text] : [text.subarray(0, brace + 1), text.subarray(brace + 1)];
-}
-
-/** How many of the last bytes begin a character that is not complete: at most 3. */
-function incompleteBytes(bytes: Buffer): number {
-  for (let count = 1; count <= Math.min(3, bytes.byteLength); count += 1) {
-    const byte = bytes[bytes.byteLength - count] ?? 0;
-    if (byte >> 6 === 0b10) continue; // inside a character
-    if (byte < 0xc2 || byte > 0xf4) return 0;
-    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return length > count ? count : 0;
-  }
-  return 0;
 }
 
 const openBrace = 0x7b;

@@ -1,14 +1,14 @@
 import type { Clock } from "../core/clock.ts";
 import { hasCode, isPosternError, messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { clampSize } from "../core/terminal-size.ts";
 import { createMinorGc } from "../platform/minor-gc.ts";
 import type { TerminalHostClient, TerminalSize, TerminalSnapshot } from "../terminal-host/terminal-info.ts";
 import type { Caller } from "../wire/caller.ts";
 import { type TerminalCloseCode, type TerminalMode, terminalCloseCodes } from "../wire/terminal.ts";
 import { Attachment } from "./attachment.ts";
 import { createFrameWriter } from "./frame-writer.ts";
-import type { Viewer, ViewerLink, ViewRequest } from "./viewer.ts";
-import { clampSize } from "./viewers.ts";
+import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
 
 /** How somebody looks at a terminal. */
 export interface Watching {

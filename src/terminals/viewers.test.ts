@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { clampSize, nextViewerStates, sizeOwner, type ViewerEvent, type ViewerStates } from "./viewers.ts";
+import { nextViewerStates, sizeOwner, type ViewerEvent, type ViewerStates } from "./viewers.ts";
 
 const wide = { cols: 200, rows: 50 };
 const narrow = { cols: 40, rows: 20 };
@@ -76,10 +76,4 @@ describe("the size of a terminal with several viewers", () => {
       }),
     );
   });
-});
-
-test("a size is clamped to what a terminal can have", () => {
-  expect(clampSize({ cols: 0, rows: 0 })).toEqual({ cols: 2, rows: 1 });
-  expect(clampSize({ cols: 5_000, rows: 5_000 })).toEqual({ cols: 1_000, rows: 500 });
-  expect(clampSize({ cols: 80, rows: 24 })).toEqual({ cols: 80, rows: 24 });
 });

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { createGitScratch } from "../platform/git-scratch.ts";
 import type { ChangedFile } from "../wire/changes.ts";
-import type { DeadlineGit } from "./deadline-git.ts";
 import { type Differing, differingInTrees, differingInWorkTree } from "./differing.ts";
-import { ownObjects } from "./own-objects.ts";
+import type { DeadlineGit } from "./git-workshop.ts";
+import { ownObjects } from "./git-workshop.ts";
 import { type Compared, type PatchedFile, patchesOf } from "./patches.ts";
 import { type Sized, sizesOf } from "./sizes.ts";
 import { shownName, type TreeName } from "./tree-walk.ts";

@@ -1,12 +1,11 @@
 export { createBranches } from "./branches.ts";
 export { createClosePreview } from "./close-preview.ts";
 export { createGitWorkshop } from "./git-workshop.ts";
-export { placeOf, type SessionPlace } from "./place-of.ts";
 export { createSessionDiff, type DiffOf } from "./session-diff.ts";
-export { shownWorktree } from "./shown-worktree.ts";
 export { shownName } from "./tree-walk.ts";
 export { filesRule, type VisibleFiles, visibleFiles } from "./visible-files.ts";
 export type { NewWorktree } from "./worktree-deps.ts";
-export { countWorktrees, type FolderRule } from "./worktree-scope.ts";
+export { countWorktrees, type FolderRule, placeOf, type SessionPlace } from "./worktree-scope.ts";
 export type { WorktreeRecord } from "./worktree-store.ts";
+export { shownWorktree } from "./worktree-store.ts";
 export { createWorktrees, type Worktrees } from "./worktrees.ts";

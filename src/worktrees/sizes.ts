@@ -1,8 +1,10 @@
+import { constants } from "node:fs";
+import { access, lstat, open } from "node:fs/promises";
+import { isErrno } from "../core/errors.ts";
 import type { Git, GitPlace } from "../platform/git-command.ts";
 import { type Differing, isSubmodule } from "./differing.ts";
 import type { TreeEntry } from "./git-trees.ts";
-import type { TreeName } from "./tree-walk.ts";
-import { createWorkFiles, isBinaryFile, type WorkFile } from "./work-files.ts";
+import { bytesOf, type TreeName } from "./tree-walk.ts";
 
 /** A larger file is listed without a patch, and not read. */
 const maxFileBytes = 1024 * 1024;
@@ -74,4 +76,80 @@ async function objectSizes(
   const told = (await git.must(args, { at, input: `${ids.join("\n")}\n` })).toString("latin1");
   const lines = told.split("\n").map((line) => line.split(" "));
   return new Map(lines.flatMap(([id = "", size = ""]) => (/^\d+$/.test(size) ? [[id, Number(size)]] : [])));
+}
+
+/** What stands at a path of a work tree. `closed`: a file that we may not read. `gone`: nothing that git would keep. */
+type WorkFile =
+  | { readonly kind: "file" | "link"; readonly sizeBytes: number }
+  | { readonly kind: "closed" }
+  | { readonly kind: "gone" };
+
+/** Looks at paths of one work tree. No link in a path is followed: what lies behind one is not in the work tree. */
+function createWorkFiles(root: string): (name: TreeName) => Promise<WorkFile> {
+  const folders = new Map<TreeName, Promise<boolean>>();
+
+  function isFolder(name: TreeName): Promise<boolean> {
+    const known = folders.get(name);
+    if (known !== undefined) return known;
+    const looked = look(name);
+    folders.set(name, looked);
+    return looked;
+  }
+
+  async function look(name: TreeName): Promise<boolean> {
+    const above = parentOf(name);
+    if (above !== "" && !(await isFolder(above))) return false;
+    return (await statsOf(root, name))?.isDirectory() === true;
+  }
+
+  return async (name) => {
+    const folder = parentOf(name);
+    if (folder !== "" && !(await isFolder(folder))) return { kind: "gone" };
+    const stats = await statsOf(root, name);
+    if (stats?.isSymbolicLink() === true) return { kind: "link", sizeBytes: stats.size };
+    if (stats?.isFile() !== true) return { kind: "gone" };
+    return (await isReadable(root, name)) ? { kind: "file", sizeBytes: stats.size } : { kind: "closed" };
+  };
+}
+
+// As git looks at it.
+const lookedAtBytes = 8_000;
+
+/** Whether a file is no text: there is a NUL in its beginning. */
+async function isBinaryFile(root: string, name: TreeName): Promise<boolean> {
+  try {
+    const file = await open(bytesOf(root, name), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(lookedAtBytes), 0, lookedAtBytes, 0);
+      return buffer.subarray(0, bytesRead).includes(0);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "EISDIR")) return false;
+    throw error;
+  }
+}
+
+function parentOf(name: TreeName): TreeName {
+  return name.slice(0, Math.max(0, name.lastIndexOf("/")));
+}
+
+async function statsOf(root: string, name: TreeName) {
+  try {
+    return await lstat(bytesOf(root, name));
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ENAMETOOLONG")) return null;
+    throw error;
+  }
+}
+
+async function isReadable(root: string, name: TreeName): Promise<boolean> {
+  try {
+    await access(bytesOf(root, name), constants.R_OK);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "EACCES", "EPERM", "ENOENT", "ENOTDIR")) return false;
+    throw error;
+  }
 }

@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { dirname, isAbsolute } from "node:path";
 import { hasCode, isErrno } from "../core/errors.ts";
+import { findRepository } from "../platform/git-repository.ts";
 import type { FolderScope } from "../wire/access.ts";
 import type { AllowedDir, Caller, IsVisibleDir, ResolveAllowedDir } from "../wire/caller.ts";
 import { worktreeError } from "./errors.ts";
@@ -75,4 +76,24 @@ async function isDirectory(path: string): Promise<boolean> {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return false;
     throw error;
   }
+}
+
+/** Where a session works, as people would say it. */
+export interface SessionPlace {
+  /** Its directory; in a gateway-made worktree, also in one that is gone, the same one of the repository. */
+  readonly dir: string;
+  /** The repository's main checkout; null when it lies in none that still stands. */
+  readonly repository: string | null;
+  /** The root of the gateway-made worktree that it works in; null when it is in none. */
+  readonly worktree: string | null;
+}
+
+/** @param dir a session's directory, a real path that need not exist any more */
+export async function placeOf(worktrees: Pick<Worktrees, "countedAs">, dir: string): Promise<SessionPlace> {
+  const { dir: real, counted, place } = await worktrees.countedAs(dir);
+  const repository = (await findRepository(counted))?.root ?? null;
+  if (repository === null || place === "elsewhere") return { dir: counted, repository, worktree: null };
+  // Both end with the same folders below their roots.
+  const worktree = real.slice(0, real.length - (counted.length - repository.length));
+  return { dir: counted, repository, worktree };
 }

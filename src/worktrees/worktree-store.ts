@@ -2,6 +2,7 @@ import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import type { Tables } from "../storage/schema.ts";
+import type { SessionSummary } from "../wire/coding.ts";
 
 /**
  * The life of a worktree. Each state is written down before what it names begins, so that the next start knows what a crash left:
@@ -209,4 +210,13 @@ function toColumns(patch: WorktreePatch) {
         ? patch.ignoredLost
         : JSON.stringify(patch.ignoredLost),
   };
+}
+
+/** A worktree as a session's summary shows it. */
+export function shownWorktree(record: WorktreeRecord | null): SessionSummary["worktree"] {
+  if (record === null) return null;
+  const { repository, path, branch, baseBranch, rescueRef: ref, rescueCommit: commit, state } = record;
+  const removed = state !== "ready" && state !== "creating";
+  const rescue = ref === null || commit === null ? null : { ref, commit };
+  return { repository, path, branch, baseBranch, removed, rescue };
 }

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { PosternError } from "../../src/core/errors.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import { silentLog } from "../../src/core/log.ts";
-import { holds } from "../../src/folders/scope-rule.ts";
+import { holds } from "../../src/folders/real-path.ts";
 import {
   type DeletionOrigin,
   type Extractor,

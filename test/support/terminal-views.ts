@@ -4,7 +4,7 @@ import { PosternError } from "../../src/core/errors.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { SpawnSpec, TerminalHostClient } from "../../src/terminal-host/terminal-info.ts";
 import { createTerminalViews, type TerminalViewsDeps, type Watching } from "../../src/terminals/terminal-views.ts";
-import type { ViewRequest } from "../../src/terminals/viewer.ts";
+import type { ViewRequest } from "../../src/terminals/viewers.ts";
 import type { Scope } from "../../src/wire/access.ts";
 import { createMemoryLink, type MemoryLink } from "./viewer-link.ts";
 

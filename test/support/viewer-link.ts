@@ -1,6 +1,6 @@
 import xterm from "@xterm/headless";
 import { onTestFinished } from "vitest";
-import type { Viewer, ViewerLink } from "../../src/terminals/viewer.ts";
+import type { Viewer, ViewerLink } from "../../src/terminals/viewers.ts";
 import {
   binaryFrameKinds,
   outputFrameHeadBytes,

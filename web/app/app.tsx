@@ -2,7 +2,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense } from "react";
 import { BrowserRouter, Link, Route, Routes } from "react-router";
 import type { Scope } from "../../src/wire/access.ts";
-import { scopeWords } from "../../src/wire/scope-words.ts";
+import { scopeWords } from "../../src/wire/access.ts";
 import { useMe } from "../api/me.ts";
 import { createQueryClient } from "../api/query.ts";
 import { SessionsPage } from "../pages/sessions-page.tsx";

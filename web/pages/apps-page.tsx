@@ -1,7 +1,7 @@
 import { AppWindow } from "lucide-react";
 import { useState } from "react";
+import { scopeWords } from "../../src/wire/access.ts";
 import { type ConnectedApp, oauthPaths } from "../../src/wire/oauth.ts";
-import { scopeWords } from "../../src/wire/scope-words.ts";
 import { useApps, useDisconnectApp } from "../api/access.ts";
 import { useMay, useMe } from "../api/me.ts";
 import { Button } from "../ui/button.tsx";

@@ -1,5 +1,5 @@
 import type { Scope } from "../../src/wire/access.ts";
-import { scopeWords } from "../../src/wire/scope-words.ts";
+import { scopeWords } from "../../src/wire/access.ts";
 import { Badge } from "../ui/badge.tsx";
 import { CheckField } from "../ui/field.tsx";
 

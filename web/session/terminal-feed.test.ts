@@ -1,7 +1,7 @@
 import headlessModule from "@xterm/headless";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { createTerminalFeed, incompleteCharacterBytes, type TerminalFeed } from "./terminal-feed.ts";
+import { createTerminalFeed, type TerminalFeed } from "./terminal-feed.ts";
 
 const terminals: InstanceType<typeof headlessModule.Terminal>[] = [];
 
@@ -98,22 +98,5 @@ describe("a terminal's feed", () => {
     expect(feed.write(bytes("-".repeat(900)))).toBe(true);
     await drained(feed);
     expect(rowsOf(terminal).join("")).toMatch(/yzbegun-{900}$/);
-  });
-});
-
-describe("the end of UTF-8", () => {
-  it("is incomplete by as many bytes as its last character has, when it is cut", () => {
-    const cases = [
-      ["a", 0],
-      ["é", 0],
-      ["🙂", 0],
-    ] as const;
-    for (const [text, expected] of cases) expect(incompleteCharacterBytes(bytes(text))).toBe(expected);
-    expect(incompleteCharacterBytes(bytes("a🙂").subarray(0, 4))).toBe(3);
-    expect(incompleteCharacterBytes(bytes("漢").subarray(0, 2))).toBe(2);
-    expect(incompleteCharacterBytes(bytes("é").subarray(0, 1))).toBe(1);
-    expect(incompleteCharacterBytes(new Uint8Array([0x80, 0x80, 0x80, 0x80]))).toBe(0);
-    expect(incompleteCharacterBytes(new Uint8Array([0xff]))).toBe(0);
-    expect(incompleteCharacterBytes(new Uint8Array(0))).toBe(0);
   });
 });

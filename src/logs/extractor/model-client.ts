@@ -1,4 +1,3 @@
-import { createBoundedFetch } from "./bounded-fetch.ts";
 import { answerSchema } from "./claims.ts";
 import { instructions } from "./instructions.ts";
 
@@ -67,7 +66,7 @@ export async function loadModelClient(settings: ModelSettings): Promise<AskModel
 
 /** Everything is given: what is left out, these packages would look for in variables that belong to the agents. */
 async function loadModel({ provider, baseUrl, model, apiKey }: ModelSettings) {
-  const fetch = createBoundedFetch({ baseUrl, maxAnswerBytes });
+  const fetch = boundedFetch(baseUrl);
   if (provider === "anthropic") {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
     return createAnthropic({ baseURL: baseUrl, apiKey: apiKey ?? "", fetch })(model);
@@ -81,4 +80,32 @@ async function loadModel({ provider, baseUrl, model, apiKey }: ModelSettings) {
     fetch,
     ...key,
   })(model);
+}
+
+/**
+ * A fetch that goes to one address only, follows no redirect (which would take text and key elsewhere) and takes no endless answer.
+ * Not the guarded fetch: the owner named this address, and it may well be this machine's.
+ */
+function boundedFetch(baseUrl: string): typeof fetch {
+  const prefix = `${baseUrl.replace(/\/+$/, "")}/`;
+  return async (input, init) => {
+    const url = input instanceof Request ? input.url : String(input);
+    if (!url.startsWith(prefix)) throw new Error("A model is asked at its own address only.");
+    const response = await fetch(url, { ...init, redirect: "error" });
+    const { status, statusText, headers } = response;
+    return new Response(await boundedBody(response), { status, statusText, headers });
+  };
+}
+
+async function boundedBody(response: Response): Promise<Uint8Array<ArrayBuffer> | null> {
+  if (response.body === null) return null;
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of response.body) {
+    sizeBytes += chunk.byteLength;
+    // Leaving the loop cancels the body, which closes the connection.
+    if (sizeBytes > maxAnswerBytes) throw new Error(`A model answered with more than ${maxAnswerBytes} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { readableLogLine } from "./readable-log.ts";
+import { readableLogLine } from "./log.ts";
 
 function lineOf(write: (log: ReturnType<typeof pino>) => void): string {
   let text = "";

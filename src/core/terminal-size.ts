@@ -1,0 +1,8 @@
+/** A size that a terminal can have: 2 to 1000 columns, 1 to 500 rows, whole numbers. */
+export function clampSize({ cols, rows }: { readonly cols: number; readonly rows: number }): {
+  readonly cols: number;
+  readonly rows: number;
+} {
+  const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, Math.floor(value)));
+  return { cols: clamp(cols, 2, 1_000), rows: clamp(rows, 1, 500) };
+}
