@@ -1,10 +1,3 @@
-/**
- * How long does a search in titles and in the full text take over 10,000 transcripts of 1 GB in all, cold and warm, and what does the
- * text cost when the catalog is built? Each figure is also given as a ratio to its limit, or to a bare loop of `JSON.parse` over the
- * same files in the same run.
- *
- * `node bench/search.ts [folder of a corpus made by bench/corpus.ts]`
- */
 import { createReadStream, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
@@ -16,8 +9,7 @@ import { createBatchStore } from "../src/catalog/batch-store.ts";
 import { openCatalogDatabase } from "../src/catalog/catalog-database.ts";
 import { createCatalogIndexer } from "../src/catalog/catalog-indexer.ts";
 import { createTextIndex } from "../src/catalog/text-index.ts";
-import { createTextCollector } from "../src/catalog/turn-collector.ts";
-import type { TextCollector, TextIndex } from "../src/catalog/turn-text.ts";
+import { createTextCollector, type TextCollector, type TextIndex } from "../src/catalog/turn-collector.ts";
 import { systemClock } from "../src/core/clock.ts";
 import { silentLog } from "../src/core/log.ts";
 import type { SearchInput, SearchOutput } from "../src/wire/session-lists.ts";
@@ -25,6 +17,14 @@ import { createWorld, startGateway } from "../test/support/gateway.ts";
 import { makeTestFolder } from "../test/support/test-folder.ts";
 import { makeCorpus } from "./corpus.ts";
 import { positionals, quantile, sizeOf } from "./measure.ts";
+
+/**
+ * How long does a search in titles and in the full text take over 10,000 transcripts of 1 GB in all, cold and warm, and what does the
+ * text cost when the catalog is built? Each figure is also given as a ratio to its limit, or to a bare loop of `JSON.parse` over the
+ * same files in the same run.
+ *
+ * `node bench/search.ts [folder of a corpus made by bench/corpus.ts]`
+ */
 
 const limitMs = { title: 10, all: 50 } as const;
 const rounds = sizeOf({ full: 20, small: 2 });

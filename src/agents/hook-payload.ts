@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { sha256 } from "../core/ids.ts";
 import type { HookClaim, HookEvent, ToolCall } from "./template.ts";
@@ -84,4 +85,17 @@ export function sharedEvent(payload: HookPayload): HookEvent | null {
       return { kind: "session_end", reason: textField(payload, "reason") };
   }
   return null;
+}
+
+/**
+ * The one hook command of every session, as a shell line that agents run: this Node and the fixed script, nothing else. It does
+ * not vary with the session, so that an agent that remembers what it trusts (Codex) is asked once.
+ */
+export function hookCommand(node: string = process.execPath): string {
+  return `${shellQuoted(node)} ${shellQuoted(fileURLToPath(new URL("./hook.mjs", import.meta.url)))}`;
+}
+
+/** In double quotes where that is safe in every shell, else in single ones. */
+function shellQuoted(path: string): string {
+  return /^[\w./@+-]+$/.test(path) ? `"${path}"` : `'${path.replaceAll("'", `'\\''`)}'`;
 }

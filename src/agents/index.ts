@@ -1,11 +1,15 @@
-export { changeAgent } from "./change-agent.ts";
 export { customAgentSchema } from "./custom/custom.ts";
-export { hookCommand } from "./hook-command.ts";
+export { hookCommand } from "./hook-payload.ts";
 export { createKnownAgents, installEnvironment, loginArguments } from "./known-agents.ts";
-export { type PermissionAnswer, toHookDecision } from "./permission-answer.ts";
-export { type HookDecision, parseTaken, parseWanted } from "./permission-messages.ts";
+export {
+  type HookDecision,
+  type PermissionAnswer,
+  parseTaken,
+  parseWanted,
+  toHookDecision,
+} from "./permission-answer.ts";
 export type { RecordSetupJob } from "./ports.ts";
-export { type AgentRegistry, createRegistry } from "./registry.ts";
+export { type AgentRegistry, changeAgent, createRegistry } from "./registry.ts";
 export { dialogIdOf, isAbout, type ScreenDialog } from "./screen-dialog.ts";
 export { type AgentSetupJobs, createAgentSetupJobs } from "./setup-jobs.ts";
 export type {

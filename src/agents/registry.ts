@@ -1,7 +1,10 @@
+import { isAbsolute } from "node:path";
 import type { Kysely } from "kysely";
 import { type Clock, systemClock } from "../core/clock.ts";
+import { hasCode } from "../core/errors.ts";
 import { isExecutableFile } from "../platform/executables.ts";
 import type { Tables } from "../storage/schema.ts";
+import type { ConfigureAgentInput } from "../wire/changes.ts";
 import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
 import { createAgentFacts } from "./agent-facts.ts";
 import { agentEnvironment } from "./environment.ts";
@@ -208,4 +211,38 @@ function binaryMissing({ name, binaryName, npmPackage }: AgentTemplate, given: s
     "agent_binary_missing",
     `Cannot start ${name}: ${what}. ${install}, or run \`postern coding setup\`.`,
   );
+}
+
+/**
+ * Configures an agent, or changes what is said of it and nothing else.
+ * @throws PosternError `agent_unknown` | `agent_binary_missing` | `invalid_request` (the binary is no absolute path)
+ */
+export async function changeAgent(
+  registry: AgentRegistry,
+  nameOrAlias: string,
+  { binary, isDefault }: ConfigureAgentInput,
+): Promise<void> {
+  const { name } = registry.template(nameOrAlias);
+  if (typeof binary === "string" && !isAbsolute(binary)) {
+    throw agentError("invalid_request", `${JSON.stringify(binary)} is no absolute path. Null is looked up on PATH.`);
+  }
+  if (binary !== undefined || !(await isConfigured(registry, name))) {
+    await registry.configure(name, {
+      ...(typeof binary === "string" ? { binary } : {}),
+      isDefault: isDefault === true,
+    });
+  } else if (isDefault === true) {
+    await registry.setDefault(name);
+  }
+}
+
+async function isConfigured(registry: AgentRegistry, name: string): Promise<boolean> {
+  try {
+    await registry.resolve(name);
+    return true;
+  } catch (error) {
+    if (hasCode(error, "agent_not_configured")) return false;
+    if (hasCode(error, "agent_binary_missing")) return true;
+    throw error;
+  }
 }

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { CatalogDatabase } from "./catalog-database.ts";
 import type { CatalogTables, TranscriptRow } from "./catalog-tables.ts";
 import type { Checkpoint } from "./transcript-scan.ts";
-import type { TextIndex } from "./turn-text.ts";
+import type { TextIndex } from "./turn-collector.ts";
 
 /** Writes to the catalog, each call in short transactions of its own. Calls must not overlap. */
 export interface BatchStore {

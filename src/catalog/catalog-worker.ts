@@ -1,6 +1,6 @@
 // The indexing process: neither its reading and writing nor its memory is the gateway's. The first message is its order, all others
 // are tasks. It ends when it is told to, and when the gateway is gone.
-import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messages.ts";
+import type { IndexingNews, IndexingOrder, IndexingTask } from "./indexing-process.ts";
 import { type Indexing, runIndexing } from "./run-indexing.ts";
 
 let indexing: Promise<Indexing> | undefined;

@@ -4,8 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { openSqliteTestStore } from "../../test/support/database.ts";
 import { catalogPlaceOf, openTestCatalog } from "../../test/support/test-catalog.ts";
-import { prepareForWriting } from "./catalog-database.ts";
-import { emptyCatalogJournal, rewriteCatalog } from "./erase-catalog.ts";
+import { emptyCatalogJournal, prepareForWriting, rewriteCatalog } from "./catalog-database.ts";
 import { createTextIndex, createTextStore } from "./text-index.ts";
 
 /** What stands in the place of nothing else: so much of it is a trace. */

@@ -1,12 +1,19 @@
 export { type Catalog, createCatalog } from "./catalog.ts";
 export type { CatalogPlace } from "./catalog-database.ts";
 export type { TranscriptRow } from "./catalog-tables.ts";
-export { type DirRow, dirRows } from "./dir-rows.ts";
 export { createForgottenSessions } from "./forgotten-sessions.ts";
 export { findTerms, parseQuery, type QueryTerm } from "./query.ts";
 export { type FoundFilter, type RecordedTitle, recordedTitles, sessionsOf, wantedAmong } from "./query-rows.ts";
 export { findTranscripts, type HeadText, type Hit, matchesOf } from "./query-search.ts";
-export { searchText } from "./search-text.ts";
-export { type AliveSessions, findSessions, type SessionRow, sessionDirs, transcriptRows } from "./session-rows.ts";
+export {
+  type AliveSessions,
+  type DirRow,
+  dirRows,
+  findSessions,
+  type SessionRow,
+  sessionDirs,
+  transcriptRows,
+} from "./session-rows.ts";
+export { searchText } from "./snippet.ts";
 export { createTextStore } from "./text-index.ts";
 export type { CatalogSource } from "./transcript-walk.ts";

@@ -162,7 +162,7 @@ export async function matchesOf(
 }
 
 /** The match in a title or first message: where more terms occur, and with as many in the title. */
-export function matchInHead({ title, firstMessage }: HeadText, terms: readonly QueryTerm[]): SearchMatch {
+function matchInHead({ title, firstMessage }: HeadText, terms: readonly QueryTerm[]): SearchMatch {
   const inTitle = look(title ?? "", terms);
   const inFirst = look(firstMessage ?? "", terms);
   if (title !== null && (inTitle.terms >= inFirst.terms || firstMessage === null)) {

@@ -2,14 +2,18 @@ import { systemClock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { createBatchStore } from "./batch-store.ts";
-import { type CatalogDatabase, openCatalogDatabase, prepareForWriting } from "./catalog-database.ts";
+import {
+  type CatalogDatabase,
+  emptyCatalogJournal,
+  openCatalogDatabase,
+  prepareForWriting,
+  rewriteCatalog,
+} from "./catalog-database.ts";
 import { createCatalogIndexer } from "./catalog-indexer.ts";
-import type { IndexingNews, IndexingOrder, IndexingTask } from "./catalog-messages.ts";
-import { emptyCatalogJournal, rewriteCatalog } from "./erase-catalog.ts";
+import type { IndexingNews, IndexingOrder, IndexingTask } from "./indexing-process.ts";
 import { createThreadedStore } from "./store-thread.ts";
 import { createTextIndex } from "./text-index.ts";
-import { createTextCollector } from "./turn-collector.ts";
-import type { TextIndex } from "./turn-text.ts";
+import { createTextCollector, type TextIndex } from "./turn-collector.ts";
 
 /** The indexing process's work, without the process. */
 export interface Indexing {

@@ -1,4 +1,5 @@
-import type { TermPlace } from "./query.ts";
+import { findTerms, parseQuery, type QueryTerm, type TermPlace } from "./query.ts";
+import { foldText, wordsOf } from "./text-index-words.ts";
 
 /** About two lines of a terminal. */
 const snippetCharacters = 160;
@@ -56,3 +57,14 @@ function boundary(text: string, wanted: number): number {
   }
   return at;
 }
+
+/** What a word is, and what a query asks for: one notion, for whoever else searches in texts. */
+export const searchText = {
+  /** The words of a text, folded, in order. */
+  words: (text: string): readonly string[] => wordsOf(foldText(text)),
+  /** What a query asks for; empty when it is nothing. */
+  terms: (query: string): readonly QueryTerm[] => parseQuery(query),
+  places: (text: string, terms: readonly QueryTerm[]): readonly TermPlace[] => findTerms(text, terms),
+  /** One line around the places, without control characters. */
+  snippet: (text: string, places: readonly TermPlace[]): string => snippetOf(text, places),
+} as const;

@@ -2,7 +2,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { BatchStore } from "./batch-store.ts";
 import type { CatalogPlace } from "./catalog-database.ts";
-import type { StoreAnswer, StoreTask } from "./store-messages.ts";
+import type { Checkpoint } from "./transcript-scan.ts";
 
 /** A batch store that has something to let go of. */
 export interface ClosableStore extends BatchStore {
@@ -71,4 +71,15 @@ function startStoreThread(place: CatalogPlace): Omit<ClosableStore, "remove"> {
     put: (batch) => run({ kind: "put", batch }),
     close: () => (closing ??= close()),
   };
+}
+
+/** What the writing thread is told: where to write, first of all; then one thing at a time, each of which it answers. */
+export type StoreTask =
+  | { readonly kind: "open"; readonly place: CatalogPlace }
+  | { readonly kind: "put"; readonly batch: readonly Checkpoint[] }
+  | { readonly kind: "close" };
+
+/** What became of a task; null is well. */
+export interface StoreAnswer {
+  readonly failed: string | null;
 }

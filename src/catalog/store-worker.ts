@@ -4,7 +4,7 @@ import { messageOf } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
 import { type BatchStore, createBatchStore } from "./batch-store.ts";
 import { type CatalogDatabase, type CatalogPlace, openCatalogDatabase, prepareForWriting } from "./catalog-database.ts";
-import type { StoreAnswer, StoreTask } from "./store-messages.ts";
+import type { StoreAnswer, StoreTask } from "./store-thread.ts";
 import { createTextIndex } from "./text-index.ts";
 
 interface Opened {

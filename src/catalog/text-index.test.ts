@@ -10,7 +10,7 @@ import { catalogPlaceOf, openTestCatalog } from "../../test/support/test-catalog
 import { findTerms, parseQuery } from "./query.ts";
 import { findTranscripts, matchesOf } from "./query-search.ts";
 import { createTextIndex, createTextStore } from "./text-index.ts";
-import type { TurnText } from "./turn-text.ts";
+import type { TurnText } from "./turn-collector.ts";
 
 async function openIndex(openStore: OpenTestStore) {
   const catalog = await openTestCatalog(catalogPlaceOf(await openStore()));

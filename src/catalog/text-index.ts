@@ -5,7 +5,7 @@ import { createPostgresTextStore } from "./text-index-postgres.ts";
 import { createSqliteTextStore } from "./text-index-sqlite.ts";
 import { maxParts, type PartId, partIdOf, type TextStore } from "./text-index-store.ts";
 import { foldText, wordBoundary } from "./text-index-words.ts";
-import type { TextIndex } from "./turn-text.ts";
+import type { TextIndex } from "./turn-collector.ts";
 
 /**
  * What was said is kept in parts of this size, over turns: few enough rows that the most common word is found quickly, and small

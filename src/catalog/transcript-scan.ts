@@ -1,19 +1,22 @@
 import { createHash } from "node:crypto";
+import { z } from "zod";
 import { transcriptFormat } from "../agents/transcript-formats.ts";
-import type { LineSource, ReadText, TurnIndexer } from "../transcripts/index.ts";
 import {
+  type LineSource,
   looksLikeObject,
   maxLineBytes,
   openBlockingSource,
   parseLine,
+  type ReadText,
   type ScanPosition,
+  savedIndexerSchema,
   stringAt,
+  type TurnIndexer,
   titleFrom,
 } from "../transcripts/index.ts";
 import type { TranscriptRow } from "./catalog-tables.ts";
-import { parseSavedScan, type SavedScan } from "./saved-scan.ts";
 import type { FileState, TranscriptFile } from "./transcript-walk.ts";
-import type { CollectorState, TextCollector, TurnText } from "./turn-text.ts";
+import type { CollectorState, TextCollector, TurnText } from "./turn-collector.ts";
 
 /** A row as a scan makes it; whether it is listed depends on the other transcripts of its session. */
 export type ScannedRow = Omit<TranscriptRow, "listed">;
@@ -275,4 +278,27 @@ function storable(text: string | null): string | null {
 function epochMs(time: string | null): number | null {
   const ms = time === null ? Number.NaN : Date.parse(time);
   return Number.isNaN(ms) ? null : ms;
+}
+
+const collectorSchema: z.ZodType<CollectorState> = z.object({
+  turnIndex: z.int(),
+  turnStart: z.int(),
+  characters: z.int(),
+  command: z.string().nullable(),
+  form: z.enum(["responses", "events", "items"]),
+  handedOver: z.int(),
+});
+
+const savedScanSchema = z.object({ indexer: savedIndexerSchema, collector: collectorSchema });
+
+/** Where the readers of a file stand, to go on when it has grown. */
+type SavedScan = z.infer<typeof savedScanSchema>;
+
+/** Reads what was put by as JSON; null for what is not of this version. */
+function parseSavedScan(json: string): SavedScan | null {
+  try {
+    return savedScanSchema.safeParse(JSON.parse(json)).data ?? null;
+  } catch {
+    return null; // no JSON: the file is read anew
+  }
 }

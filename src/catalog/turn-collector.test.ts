@@ -12,8 +12,7 @@ import { silentLog } from "../core/log.ts";
 import { createTranscripts } from "../transcripts/index.ts";
 import { looksLikeObject } from "../transcripts/json-peek.ts";
 import type { TurnIndexer } from "../transcripts/turn-index.ts";
-import { createTextCollector, maxTurnTextCharacters } from "./turn-collector.ts";
-import type { CollectorState, TurnText } from "./turn-text.ts";
+import { type CollectorState, createTextCollector, maxTurnTextCharacters, type TurnText } from "./turn-collector.ts";
 
 const formats = ["claude", "codex", "gemini"] as const;
 const folder = join(import.meta.dirname, "../transcripts/fixtures");

@@ -1,4 +1,3 @@
-export { openBlockingSource } from "./blocking-source.ts";
 export { headId } from "./head-id.ts";
 export {
   countAt,
@@ -14,7 +13,7 @@ export {
 } from "./json-fields.ts";
 export { createPeek, looksLikeObject, peekFirstElement, peekNull, peekTrue, type Verdict } from "./json-peek.ts";
 export type { FileStamp, LineSource } from "./line-source.ts";
-export { type ChainLink, chainedSource } from "./line-source-chain.ts";
+export { openBlockingSource } from "./line-source.ts";
 export { type LineSink, maxLineBytes, type ScanPosition } from "./line-splitter.ts";
 export type { TranscriptSummary, Transcripts, TurnRange } from "./transcript.ts";
 export {

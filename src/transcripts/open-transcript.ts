@@ -1,12 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import type { Turn } from "../wire/turn.ts";
-import { createAnswerBudget } from "./answer-budget.ts";
 import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSource } from "./line-source.ts";
 import type { ScanPosition } from "./line-splitter.ts";
 import type { TranscriptSummary, TurnRange } from "./transcript.ts";
 import type { TranscriptFormat, TurnBuilder } from "./transcript-format.ts";
-import { sizeOfTurn, type TurnCache } from "./turn-cache.ts";
+import { createAnswerBudget, sizeOfTurn, type TurnCache } from "./turn-cache.ts";
 import type { TurnIndexer, TurnMark } from "./turn-index.ts";
 import { createSkippedLines, feedJobs, type Job, type SkippedLines } from "./turn-jobs.ts";
 import { titleFrom } from "./turn-parts.ts";

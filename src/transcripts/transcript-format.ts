@@ -1,9 +1,8 @@
 import type { Turn } from "../wire/turn.ts";
 import { type Fields, parseLine, timeOf } from "./json-fields.ts";
 import type { FileStamp, LineSource } from "./line-source.ts";
-import { imagesOf } from "./turn-images.ts";
 import { type MessageForm, readLine, type SavedIndexer, type TurnIndexer, type TurnMark } from "./turn-index.ts";
-import { createTurnDraft, type TurnDraft } from "./turn-parts.ts";
+import { createTurnDraft, imagesOf, type TurnDraft } from "./turn-parts.ts";
 
 /** What is particular to the transcripts of one agent. Lives in the agent's folder. */
 export interface FormatParts {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 import { expect, inject, onTestFinished } from "vitest";
-import { hookCommand } from "../../src/agents/hook-command.ts";
+import { hookCommand } from "../../src/agents/hook-payload.ts";
 import type { AgentTemplate, HookClaim, LaunchPlan, LaunchRequest } from "../../src/agents/template.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import { type ModelServer, startModelServer } from "../model-server/model-server.ts";

@@ -9,13 +9,11 @@ import { createHolderMemory } from "../holder-memory.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "../hook-payload.ts";
 import { type DialogForm, readDialog } from "../screen-dialog.ts";
 import type { AgentTemplate, Environment, HookEvent, LaunchPlan, LaunchRequest } from "../template.ts";
-import { readClaudeConfig } from "./claude-config.ts";
-import { answerFirstRunDialogs } from "./claude-dialogs.ts";
-import { claudeNeeds } from "./claude-failure.ts";
-import { claudeKeyVariables, loginState } from "./claude-login.ts";
+import { configDir, configPath, quiet, readClaudeConfig, unlessSet } from "./claude-config.ts";
+import { claudeNeeds } from "./claude-lines.ts";
+import { answerFirstRunDialogs, claudeKeyVariables, loginState } from "./claude-login.ts";
 import { undecidedMcpServers } from "./claude-mcp.ts";
 import { claudeActivity, claudeSessions, liveClaudeState } from "./claude-state.ts";
-import { configDir, configPath, quiet, unlessSet } from "./claude-surroundings.ts";
 
 const modes = { ask: "manual", edits: "acceptEdits", all: "bypassPermissions" } satisfies Record<
   PermissionMode,

@@ -18,10 +18,11 @@ import {
   type TurnState,
   timeOf,
 } from "../../transcripts/index.ts";
-import { claudeNeeds, claudeResetsAt } from "./claude-failure.ts";
 import {
   type ClaudeLineKind,
   claudeLineKind,
+  claudeNeeds,
+  claudeResetsAt,
   claudeText,
   isClaudeAnswer,
   isClaudeFiller,

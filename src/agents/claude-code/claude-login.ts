@@ -1,8 +1,17 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { z } from "zod";
 import { runCommand } from "../../platform/run-command.ts";
-import type { Environment, LoginState } from "../template.ts";
-import { isKeyRejected } from "./claude-key.ts";
-import { quiet, unlessSet } from "./claude-surroundings.ts";
+import type { Environment, LaunchRequest, LoginState } from "../template.ts";
+import {
+  type ClaudeConfig,
+  changeClaudeConfig,
+  configDir,
+  configPath,
+  quiet,
+  readClaudeConfig,
+  unlessSet,
+} from "./claude-config.ts";
 
 const statusTimeoutMs = 10_000;
 
@@ -12,7 +21,7 @@ export const claudeKeyVariables = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", 
 const authStatusSchema = z.looseObject({ loggedIn: z.boolean(), authMethod: z.string().optional() });
 
 /** `claude auth status` (0.4 s); null when this Claude Code does not tell. */
-export async function authStatus(binary: string, env: Environment): Promise<z.infer<typeof authStatusSchema> | null> {
+async function authStatus(binary: string, env: Environment): Promise<z.infer<typeof authStatusSchema> | null> {
   const { stdout } = await runCommand([binary, "auth", "status"], {
     env: { ...env, ...unlessSet(quiet, env) },
     timeoutMs: statusTimeoutMs,
@@ -33,4 +42,88 @@ export async function loginState(binary: string, env: Environment): Promise<Logi
   if (status?.loggedIn === true) return "logged_in";
   if (hasKey) return "key_variable";
   return status === null ? "unknown" : "logged_out";
+}
+
+const keyResponsesSchema = z.looseObject({
+  approved: z.array(z.string()).default([]),
+  rejected: z.array(z.string()).default([]),
+});
+
+/** Claude Code remembers a key by its last 20 characters. */
+function keyTail(env: Environment): string {
+  return (env["ANTHROPIC_API_KEY"] ?? "").slice(-20);
+}
+
+/** What the person has answered to "use this API key?"; null for a key that was never asked about, and for none. */
+function keyAnswer(config: ClaudeConfig, tail: string): "approved" | "rejected" | null {
+  const responses = keyResponses(config);
+  return responses.rejected.includes(tail) ? "rejected" : responses.approved.includes(tail) ? "approved" : null;
+}
+
+/** The answers, with yes for this key. */
+function approved(config: ClaudeConfig, tail: string): unknown {
+  const responses = keyResponses(config);
+  return { ...responses, approved: [...responses.approved.filter((other) => other !== tail), tail] };
+}
+
+/** Whether the person has said no to the key that is set: Claude Code does not use it then. */
+async function isKeyRejected(env: Environment): Promise<boolean> {
+  const tail = keyTail(env);
+  if (tail === "") return false;
+  const config = await readClaudeConfig(await configPath(env)).catch(() => ({})); // not readable: its start says so
+  return keyAnswer(config, tail) === "rejected";
+}
+
+function keyResponses(config: ClaudeConfig): z.infer<typeof keyResponsesSchema> {
+  return keyResponsesSchema.safeParse(config["customApiKeyResponses"]).data ?? { approved: [], rejected: [] };
+}
+
+/** Answers the first-run dialogs: on disk only what has no flag and no variable. Returns the variables. */
+export async function answerFirstRunDialogs(request: LaunchRequest): Promise<Environment> {
+  const path = await configPath(request.env);
+  const variables: Record<string, string> = {};
+  // Trust for this launch alone: it leaves with the process, as the registration of a folder can be taken back. It opens the
+  // folder and runs the repository's hooks, but does not let the repository's settings allow themselves commands (measured).
+  if (request.trustDir) variables["CLAUDE_CODE_SANDBOXED"] = "1";
+  // Without it the agent refuses its most permissive mode as root; the caller has asked for that mode.
+  if (request.permissionMode === "all" && process.getuid?.() === 0) variables["IS_SANDBOX"] = "1";
+  const key = await keyDecision(path, request);
+  if (key === "keep_login") variables["ANTHROPIC_API_KEY"] = "";
+  await changeClaudeConfig(path, (config) => ({
+    ...config,
+    hasCompletedOnboarding: true,
+    hasSeenAutoDefaultNotice: true,
+    ...(key === "approve" ? { customApiKeyResponses: approved(config, keyTail(request.env)) } : {}),
+  }));
+  return variables;
+}
+
+/**
+ * What to do about "use this API key?": nothing when there is no key or the person has answered before; keep a log-in that is
+ * there; else the key is the log-in.
+ */
+async function keyDecision(path: string, request: LaunchRequest): Promise<"nothing" | "keep_login" | "approve"> {
+  const tail = keyTail(request.env);
+  if (tail === "") return "nothing";
+  const config = await readClaudeConfig(path);
+  if (keyAnswer(config, tail) !== null) return "nothing";
+  return (await isLoggedIn(request, config["oauthAccount"])) ? "keep_login" : "approve";
+}
+
+const known = new Map<string, boolean>();
+const maxKnown = 100;
+
+/** Without the key. Asked anew (0.4 s) when the account or the credentials changed. */
+async function isLoggedIn({ binary, env }: LaunchRequest, account: unknown): Promise<boolean> {
+  const { ANTHROPIC_API_KEY: _key, ...withoutKey } = env;
+  const credentials = join(configDir(env), ".credentials.json");
+  const { mtimeMs } = await stat(credentials).catch(() => ({ mtimeMs: 0 })); // none here, or in the system's keychain
+  const tokens = [env["ANTHROPIC_AUTH_TOKEN"], env["CLAUDE_CODE_OAUTH_TOKEN"]].map(Boolean);
+  const question = JSON.stringify([binary, credentials, mtimeMs, account ?? null, tokens]);
+  const before = known.get(question);
+  if (before !== undefined) return before;
+  const status = await authStatus(binary, withoutKey);
+  if (known.size >= maxKnown) known.clear();
+  if (status !== null) known.set(question, status.loggedIn);
+  return status?.loggedIn === true;
 }

@@ -27,8 +27,7 @@ import {
   isSubagentRollout,
   isUsersOwnAction,
 } from "./codex-lines.ts";
-import { createScripts, shownCall, shownResult } from "./codex-scripts.ts";
-import { codexAction, codexCall, codexResult } from "./codex-tools.ts";
+import { codexAction, codexCall, codexResult, createScripts, shownCall, shownResult } from "./codex-tools.ts";
 import { withEarlierParts } from "./rollout-chain.ts";
 
 /** Reads `<home>/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` in every form from the first versions of Codex to 0.169. */

@@ -8,7 +8,7 @@ import { createSingleFlight } from "../../core/single-flight.ts";
 import { signalChildGroup } from "../../platform/processes.ts";
 import { agentError } from "../errors.ts";
 import type { Environment } from "../template.ts";
-import { tomlString, tomlTable } from "./toml.ts";
+import { tomlString, tomlTable } from "./codex-provider.ts";
 
 /** What is asked of Codex's hooks; there is none after Esc or an API error, which the transcript tells. */
 const hookEvents = ["SessionStart", "UserPromptSubmit", "PermissionRequest", "PostToolUse", "Stop", "SessionEnd"];

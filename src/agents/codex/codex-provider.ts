@@ -4,7 +4,6 @@ import { parse } from "smol-toml";
 import { isErrno } from "../../core/errors.ts";
 import { readSmallFile } from "../../platform/regular-file.ts";
 import type { Environment } from "../template.ts";
-import { tomlString } from "./toml.ts";
 
 /** As much of `config.toml` as a start needs. */
 export interface CodexConfig {
@@ -83,4 +82,14 @@ async function exists(path: string): Promise<boolean> {
   } catch (error) {
     return !isErrno(error, "ENOENT", "ENOTDIR");
   }
+}
+
+/** A TOML basic string. JSON's escapes are TOML's, but for DEL, which TOML wants escaped, and half surrogates, which it does not know. */
+export function tomlString(text: string): string {
+  return JSON.stringify(text.toWellFormed()).replaceAll("\u007f", "\\u007F");
+}
+
+/** A TOML inline table; the values are TOML already. */
+export function tomlTable(entries: readonly (readonly [key: string, value: string])[]): string {
+  return `{${entries.map(([key, value]) => `${tomlString(key)}=${value}`).join(",")}}`;
 }

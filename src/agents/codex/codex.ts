@@ -1,5 +1,8 @@
+import { mkdir, readdir, stat, symlink, unlink } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { newUuid } from "../../core/ids.ts";
+import { writeFileAtomic } from "../../platform/files.ts";
 import { runCommand } from "../../platform/run-command.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { clearRows, typedText } from "../composer-text.ts";
@@ -10,11 +13,9 @@ import { type DialogForm, readDialog } from "../screen-dialog.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "../template.ts";
 import { nativeCodex } from "./codex-binary.ts";
 import { type CodexHook, trustedHookArguments } from "./codex-hooks.ts";
-import { instructionsArguments } from "./codex-instructions.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
-import { codexKeyVariables, keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
+import { codexKeyVariables, keyProviderArguments, readCodexConfig, tomlString, tomlTable } from "./codex-provider.ts";
 import { checkCodexSandbox } from "./codex-sandbox.ts";
-import { tomlTable } from "./toml.ts";
 
 /** Approval policy and sandbox. In a read-only sandbox every write and every command of weight has to be asked for. */
 const policies = {
@@ -176,4 +177,38 @@ function composerRows(lines: readonly string[], from = lines): readonly string[]
   if (!lines.slice(row + 1).some(isStatus)) return null;
   const end = lines.findLastIndex((line, at) => at > row && line.trim() === "" && isStatus(lines[at + 1]));
   return from.slice(row, end === -1 ? row + 1 : end);
+}
+
+const profileLink = /^postern-[0-9a-f-]{36}\.config\.toml$/;
+
+/**
+ * Gives a launch its developer instructions in a file, where no other user can read them: an argument is visible to everyone in the list
+ * of processes. Codex reads them from a profile, which it only looks for in its own folder (measured: 0.156.0 to 0.169.0). So the text
+ * stays in the launch's folder and a link in Codex's folder leads to it. The profile is laid over `config.toml`, all else of which holds.
+ *
+ * @returns the arguments
+ */
+async function instructionsArguments(
+  instructions: string,
+  { home, launchDir }: { readonly home: string; readonly launchDir: string },
+): Promise<readonly string[]> {
+  const file = join(launchDir, "instructions.config.toml");
+  await writeFileAtomic(file, `developer_instructions=${tomlString(instructions)}\n`, { durable: false });
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  await removeOldLinks(home);
+  const name = `postern-${newUuid()}`;
+  await symlink(file, join(home, `${name}.config.toml`));
+  return [`--profile=${name}`];
+}
+
+/** The links of launches whose folder is gone. */
+async function removeOldLinks(home: string): Promise<void> {
+  const links = (await readdir(home)).filter((name) => profileLink.test(name)).map((name) => join(home, name));
+  for (const link of links) {
+    const isThere = await stat(link).then(
+      () => true,
+      () => false, // it leads nowhere, or another start removed it
+    );
+    if (!isThere) await unlink(link).catch(() => undefined); // the next start tries again
+  }
 }

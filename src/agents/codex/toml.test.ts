@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
-import { tomlString, tomlTable } from "./toml.ts";
+import { tomlString, tomlTable } from "./codex-provider.ts";
 
 test("any text survives as a TOML string", () => {
   fc.assert(

@@ -27,7 +27,7 @@ const fetchBytes = 1024 * 1024;
 const busyMs = 2_000;
 
 /** The database and the session of a transcript's path; null for the path of a file. */
-export function databaseOf(path: string): { readonly database: string; readonly sessionId: string } | null {
+function databaseOf(path: string): { readonly database: string; readonly sessionId: string } | null {
   const [database, sessionId] = [dirname(path), basename(path)];
   return databaseName.test(basename(database)) && sessionName.test(sessionId) ? { database, sessionId } : null;
 }
@@ -93,7 +93,7 @@ function sessionOf({ id, seq, updatedAt }: Readonly<Record<string, unknown>>): S
 }
 
 /** Which file it is, by its inode: nothing is opened, for to close a file drops the locks that SQLite holds on it in this process. */
-export function databaseFile(database: string): { readonly dev: number; readonly ino: number } | null {
+function databaseFile(database: string): { readonly dev: number; readonly ino: number } | null {
   return statOf(database);
 }
 

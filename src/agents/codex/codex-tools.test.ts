@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shownCall, shownResult } from "./codex-scripts.ts";
+import { shownCall, shownResult } from "./codex-tools.ts";
 
 const script = (input: string) => shownCall({ id: "1", name: "exec", input, result: null });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { claudeNeeds, claudeResetsAt } from "./claude-failure.ts";
+import { claudeNeeds, claudeResetsAt } from "./claude-lines.ts";
 
 test.each([
   ["authentication_failed", "login"],
