@@ -156,7 +156,7 @@ function sourceOf(file: number): LineSource | null {
   const stat = fstatSync(file);
   if (!stat.isFile()) return null;
   const stamp = { dev: stat.dev, ino: stat.ino, sizeBytes: stat.size, modifiedMs: stat.mtimeMs };
-  let open = true;
+  let isOpen = true;
   return {
     stamp,
     seekable: true,
@@ -176,8 +176,8 @@ function sourceOf(file: number): LineSource | null {
       return bytes.subarray(0, readSync(file, bytes, 0, length, start));
     },
     async close() {
-      if (open) closeSync(file);
-      open = false;
+      if (isOpen) closeSync(file);
+      isOpen = false;
     },
   };
 }
