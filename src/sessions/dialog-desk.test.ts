@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import type { ScreenDialog } from "../agents/screen-dialog.ts";
+import { PosternError } from "../core/errors.ts";
 import { DialogDesk } from "./dialog-desk.ts";
 
-/** A terminal with dialogs that are answered one after another; `drops` keys are lost first. */
-function terminal(dialogs: readonly (readonly string[])[], { drops = 0 } = {}) {
+/** A terminal with dialogs that are answered one after another; `drops` keys are lost first, and after them it `ends`. */
+function terminal(dialogs: readonly (readonly string[])[], { drops = 0, ends = false } = {}) {
   const taken: string[] = [];
   const keys: string[] = [];
   let at = 0;
@@ -26,7 +27,10 @@ function terminal(dialogs: readonly (readonly string[])[], { drops = 0 } = {}) {
     terminalId: "t",
     clock,
     host: {
-      look: async () => ({ cols: 80, rows: 24, title: null, offset: 0, lines: [], bright: null }),
+      async look() {
+        if (ends && current() === null) throw new PosternError("terminal_gone", "There is no live terminal t.");
+        return { cols: 80, rows: 24, title: null, offset: 0, lines: [], bright: null };
+      },
       async write(_terminalId, data) {
         beforeWrite();
         keys.push(String(data));
@@ -55,6 +59,12 @@ test("moves to the choice, and presses Enter on it alone", async () => {
   const { choose, taken, keys } = terminal([trust, remove]);
   expect(await choose("Trust?", 2)).toBe(true);
   expect([taken, keys]).toEqual([["Trust? Yes"], ["\u001b[B", "\u001b[B", "\r"]]);
+});
+
+test("a choice that ends the agent is taken", async () => {
+  const { choose, taken } = terminal([trust], { ends: true });
+  expect(await choose("Trust?", 0)).toBe(true);
+  expect(taken).toEqual(["Trust? No"]);
 });
 
 test("presses again what an agent dropped", async () => {

@@ -4,6 +4,7 @@ import { type Clock, isoTime } from "../core/clock.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import type { ActivityState } from "./activity.ts";
+import { unlessGone } from "./submit.ts";
 
 /** What a {@link DialogDesk} works with. */
 export interface DialogDeskDeps {
@@ -82,7 +83,8 @@ export class DialogDesk {
 
   async #dialog(): Promise<ScreenDialog | null> {
     const { host, terminalId, template } = this.#deps;
-    return template.readDialog?.((await host.look(terminalId)).lines) ?? null;
+    const screen = await unlessGone(host.look(terminalId), null); // a choice may end the agent
+    return screen === null ? null : (template.readDialog?.(screen.lines) ?? null);
   }
 
   /** Waits until the key has shown: a key that was dropped is pressed again. */

@@ -6,6 +6,7 @@ import type { InterruptInput, InterruptOutput } from "../wire/coding.ts";
 import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { SessionLocator } from "./locate.ts";
+import { unlessGone } from "./submit.ts";
 
 /** What interrupting needs. */
 export interface InterruptDeps {
@@ -52,10 +53,10 @@ async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: Abo
   const settled = (): boolean => live.outbox.unconfirmed === null || live.exit !== null;
   await live.changes.until(settled, { timeoutMs: takenMs, signal });
   if (live.exit !== null) return false;
-  if (isSilent(live.template)) return pressOnce(deps, live);
+  if (isSilent(live.template)) return unlessGone(pressOnce(deps, live), false);
   if (!live.state.turnRuns) return false;
   // The next prompt is not typed before the composer is empty again.
-  return live.outbox.hold(() => stopTurn(deps, live, signal));
+  return live.outbox.hold(() => unlessGone(stopTurn(deps, live, signal), true));
 }
 
 /** Of an agent that reports nothing and writes no transcript that we read, nobody knows whether a turn runs. */

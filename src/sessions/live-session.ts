@@ -11,7 +11,7 @@ import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts"
 import type { Outbox } from "./outbox.ts";
 import type { SessionPublisher } from "./session-events.ts";
 import type { SessionRecord } from "./session-store.ts";
-import { composerText } from "./submit.ts";
+import { composerText, unlessGone } from "./submit.ts";
 
 // Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
 const tickMs = 250;
@@ -112,7 +112,7 @@ export class LiveSession {
   /** What was typed into the composer of an agent that rests, and by nobody from here; "" for nothing, and where it cannot be read. */
   async draft(): Promise<string> {
     if (!isResting(this.state) || this.outbox.isSending) return "";
-    return (await composerText(this.#deps, this)) ?? "";
+    return (await unlessGone(composerText(this.#deps, this), null)) ?? "";
   }
 
   /** Begins to follow the agent. */

@@ -1,14 +1,16 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openSqliteTestStore } from "../../test/support/database.ts";
 import { sessionRecord } from "../../test/support/session-record.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { makeHostFixture, specOf } from "../../test/support/terminal-host.ts";
 import { setUpTold } from "../../test/support/told-session.ts";
 import { createCustomTemplate, customAgentSchema } from "../agents/custom/custom.ts";
+import type { AgentTemplate } from "../agents/template.ts";
 import { transcriptFormats } from "../agents/transcript-formats.ts";
 import { systemClock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
 import { createTranscripts } from "../transcripts/index.ts";
 import { type LaunchOrder, launchDirOf } from "./launch.ts";
@@ -49,17 +51,24 @@ const agent = createCustomTemplate(
   customAgentSchema.parse({ name: "cat", binary: "/bin/cat", startArgs: [], resumeArgs: ["-"], readyPattern: "never" }),
 );
 
-function orderFor(home: string, kind: LaunchOrder["kind"]): LaunchOrder {
+function orderFor(home: string, kind: LaunchOrder["kind"], template = agent): LaunchOrder {
   return {
-    ...{ kind, sessionId: "s1", template: agent, binary: "/bin/cat", env: {}, dir: home, trustDir: true },
+    ...{ kind, sessionId: "s1", template, binary: "/bin/cat", env: {}, dir: home, trustDir: true },
     ...{ prompt: null, model: null, systemPrompt: null, permissionMode: "ask", size: { cols: 80, rows: 24 } },
   };
 }
 
+/** It is ready at once, and its composer is empty. */
+const readyAgent: AgentTemplate = {
+  ...agent,
+  composerPainted: () => true,
+  composer: { text: () => "", pastedWord: /never/, clearKeys: () => "", mayHoldEnter: false, getsPromptBack: false },
+};
+
 /** Starts an agent while the store fails so many times as it is about to be followed. */
-async function launchWhileFailing(failures: number) {
+async function launchWhileFailing(failures: number, template = agent) {
   let left = failures;
-  const { home, host, store, live } = await setUp({ templateOf: () => agent }, (queue) => ({
+  const { home, host, store, live } = await setUp({ templateOf: () => template }, (queue) => ({
     ...queue,
     async open(sessionId) {
       left -= 1;
@@ -68,7 +77,7 @@ async function launchWhileFailing(failures: number) {
     },
   }));
   const record = sessionRecord({ sessionId: "s1", agent: agent.name, dir: home });
-  const launching = live.launch(orderFor(home, "start"), async (names) => {
+  const launching = live.launch(orderFor(home, "start", template), async (names) => {
     const named = { ...record, ...names };
     await store.insert(named);
     return named;
@@ -82,6 +91,15 @@ test("an agent is followed even if the store failed as it started", async () => 
   expect(await live.findAlive("s1")).toBe(session);
   await live.end(session);
   expect(session.exit).not.toBeNull();
+});
+
+test("a terminal that has just ended holds no draft", async () => {
+  const { host, live, launching } = await launchWhileFailing(0, readyAgent);
+  const session = await launching;
+  await expect.poll(() => session.state.activity).toBe("idle");
+  vi.spyOn(host, "look").mockRejectedValue(new PosternError("terminal_gone", "There is no live terminal."));
+  expect(await session.draft()).toBe("");
+  await live.end(session);
 });
 
 test("an agent that cannot be followed does not run on", async () => {

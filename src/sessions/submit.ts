@@ -89,17 +89,22 @@ async function afterEnter(
   const deadline = deps.clock.now() + goneMs;
   while (deps.clock.now() < deadline) {
     await deps.clock.sleep(pollMs);
-    try {
-      const now = await composerText(deps, terminal);
-      if (now === null || now === typed.before || !isOf(now, typed, terminal)) return "gone";
-      if (!(await typed.maySend())) return "gone";
-      if (now !== typed.shown && compact(now) === compact(typed.shown)) return "new_line";
-    } catch (error) {
-      if (hasCode(error, "terminal_gone")) return "gone"; // as by a command that ends the agent
-      throw error;
-    }
+    const now = await unlessGone(composerText(deps, terminal), null); // gone, as by a command that ends the agent
+    if (now === null || now === typed.before || !isOf(now, typed, terminal)) return "gone";
+    if (!(await typed.maySend())) return "gone";
+    if (now !== typed.shown && compact(now) === compact(typed.shown)) return "new_line";
   }
   return "unmoved";
+}
+
+/** What `task` gives, and `gone` when its terminal ended meanwhile, which the terminal host reports apart. */
+export async function unlessGone<T>(task: Promise<T>, gone: T): Promise<T> {
+  try {
+    return await task;
+  } catch (error) {
+    if (hasCode(error, "terminal_gone")) return gone;
+    throw error;
+  }
 }
 
 /** Whether the composer holds this text; null when it cannot be read. */
