@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { processRow } from "../../src/platform/process-table.ts";
-import type { SessionSummary } from "../../src/wire/coding.ts";
+import type { AskInput, SessionSummary } from "../../src/wire/coding.ts";
 import { createWorld, type World } from "../support/gateway.ts";
 import { planActs, planKills, type Storm, type StormAct, startStorm, stormAgents } from "../support/kill-storm.ts";
 import { prepareStore } from "../support/prepared-store.ts";
@@ -42,7 +42,7 @@ test(`${killCount} kills of gateway, terminal host and agents lose nothing that 
     await expect.poll(async () => orphansOf(world, await storm.gatewayPid()), { timeout: 20_000 }).toEqual([]);
     expect(sharedTranscripts(world)).toEqual([]);
 
-    const left = [...sessions];
+    const left: Asking[] = [...sessions, ...stormAgents.map((agent) => ({ agent, sessionId: undefined }))];
     const askAll = async (): Promise<void> => {
       for (let next = left.pop(); next !== undefined; next = left.pop())
         problems.push(...(await problemsOfAsking(storm, world, next)));
@@ -109,21 +109,20 @@ function untrueStatus(session: SessionSummary): readonly string[] {
   return [`untrue: ${shown(session)}`];
 }
 
-/** Each session takes a prompt and answers it, and can be closed. */
-async function problemsOfAsking(storm: Storm, world: World, session: SessionSummary): Promise<readonly string[]> {
-  const { agent, sessionId } = session;
-  const { prompt, asked } = await storm.ask({ dir: world.repository, sessionId, waitMs: 60_000 });
-  if (asked === null) {
-    const { asked: anew } = await storm.ask({ agent, dir: world.repository, waitMs: 60_000 });
-    await storm.call("coding_close_session", { sessionId: anew?.sessionId });
-    return anew?.delivered === true ? [] : [`no new session after ${shown(session)}`];
-  }
+/** A session to ask, or an agent for a new one. */
+type Asking = Pick<AskInput, "agent" | "sessionId">;
+
+/** Each session takes a prompt and answers it, and can be closed; or the answer says to start a new one. */
+async function problemsOfAsking(storm: Storm, world: World, { agent, sessionId }: Asking): Promise<readonly string[]> {
+  const { prompt, asked, advice } = await storm.ask({ agent, dir: world.repository, sessionId, waitMs: 60_000 });
+  if (asked === null)
+    return advice?.includes("Start a new session") === true ? [] : [`a dead end: ${agent} ${sessionId}, ${advice}`];
   const text = asked.turns?.at(-1)?.text ?? "";
   const problems = [];
   if (asked.delivered !== true) problems.push(`not delivered: ${prompt.mark} ${asked.deliveryState} ${shown(asked)}`);
   if (!text.startsWith(`ECHO ${prompt.mark}`)) problems.push(`not answered: ${prompt.mark} ${text} ${shown(asked)}`);
   if (asked.activity !== "idle") problems.push(`untrue after its turn: ${shown(asked)}`);
-  await storm.call("coding_close_session", { sessionId });
+  await storm.call("coding_close_session", { sessionId: asked.sessionId });
   return problems;
 }
 

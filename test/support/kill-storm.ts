@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
+import { expect } from "vitest";
 import type { AskInput, AskOutput, SessionSummary } from "../../src/wire/coding.ts";
 import type { ListOutput } from "../../src/wire/session-lists.ts";
 import { type Answer, killAndWait, type World } from "./gateway.ts";
@@ -35,8 +36,10 @@ export interface Storm {
 
 interface StormAnswer {
   readonly prompt: StormPrompt;
-  /** Null: there is no such session. */
+  /** Null: the session cannot be resumed. */
   readonly asked: AskOutput | null;
+  /** What to do instead. */
+  readonly advice: string | null;
 }
 
 // A call is repeated this often before it counts as a dead end: longer than any start of a gateway or of an agent takes.
@@ -44,7 +47,8 @@ const callForMs = 180_000;
 const retryMs = 150;
 
 const kill = fc.record({
-  kind: fc.constantFrom(...killKinds),
+  // A dead terminal host takes all agents with it: if it died as often as they do, few sessions would come far.
+  kind: fc.constantFrom(...killKinds, "gateway", "agent"),
   afterMs: fc.noBias(fc.integer({ min: 100, max: 2_500 })),
   pick: fc.noBias(fc.nat(1_000)),
 });
@@ -96,12 +100,12 @@ export async function startStorm(world: World, token: string): Promise<Storm> {
     throw new Error(`${tool} was never answered`);
   }
 
-  async function send(prompt: StormPrompt): Promise<AskOutput | null> {
-    const { status, body } = await call<AskOutput>("coding_ask", prompt.request);
-    if (status === 404) return null;
+  async function send(prompt: StormPrompt): Promise<StormAnswer> {
+    const { status, body } = await call<AskOutput & { readonly detail?: string }>("coding_ask", prompt.request);
+    if (status === 404) return { prompt, asked: null, advice: body.detail ?? null };
     if (status !== 200) throw new Error(`coding_ask answered ${status}: ${JSON.stringify(body)}`);
     prompt.answers.push(body);
-    return body;
+    return { prompt, asked: body, advice: null };
   }
 
   return {
@@ -117,11 +121,11 @@ export async function startStorm(world: World, token: string): Promise<Storm> {
         answers: [],
       };
       prompts.push(prompt);
-      return { prompt, asked: await send(prompt) };
+      return send(prompt);
     },
     async repeat(prompt) {
       const { waitMs: _waitMs, ...request } = prompt.request;
-      const asked = await send({ ...prompt, request });
+      const { asked } = await send({ ...prompt, request });
       if (asked === null) throw new Error(`The session of ${prompt.mark} is gone`);
       return asked;
     },
@@ -137,21 +141,25 @@ export async function startStorm(world: World, token: string): Promise<Storm> {
     },
     async kill(kind, pick) {
       const { server } = await serving;
-      const agents = agentsOf(world);
-      const agent = agents[pick % Math.max(1, agents.length)];
-      if (kind === "agent" && agent === undefined) return;
       kills.set(kind, (kills.get(kind) ?? 0) + 1);
       const restart = async (): Promise<void> => {
         serving = server.end("SIGKILL").then(() => serveWorld(world, token));
         await serving;
       };
       const endHosts = (): Promise<unknown> => Promise.all(hostsOf(world).map((pid) => killAndWait(pid)));
-      if (kind === "agent") await killAndWait(agent);
+      if (kind === "agent") await killAndWait(await agentToKill(world, pick));
       else if (kind === "gateway") await restart();
       else if (kind === "host") await endHosts();
       else await (pick % 2 === 0 ? Promise.all([restart(), endHosts()]) : endHosts().then(restart));
     },
   };
+}
+
+/** One of the agents that run, as soon as there is one. */
+async function agentToKill(world: World, pick: number): Promise<number> {
+  await expect.poll(() => agentsOf(world).length, { timeout: 60_000 }).toBeGreaterThan(0);
+  const agents = agentsOf(world);
+  return agents[pick % agents.length] ?? agentToKill(world, pick);
 }
 
 function codeIn(body: unknown): string {
