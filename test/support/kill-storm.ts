@@ -49,7 +49,7 @@ const retryMs = 150;
 const kill = fc.record({
   // A dead terminal host takes all agents with it: if it died as often as they do, few sessions would come far.
   kind: fc.constantFrom(...killKinds, "gateway", "agent"),
-  afterMs: fc.noBias(fc.integer({ min: 100, max: 2_500 })),
+  afterMs: fc.noBias(fc.integer({ min: 100, max: 1_500 })),
   pick: fc.noBias(fc.nat(1_000)),
 });
 const act = fc.record({

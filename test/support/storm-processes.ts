@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { constants, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { isErrno } from "../../src/core/errors.ts";
 import { processTable, startedWithVariable } from "../../src/platform/process-table.ts";
 import type { World } from "./gateway.ts";
@@ -54,8 +54,8 @@ function sessionsOf({ root }: World, pid: number): ReadonlySet<string> {
   const named =
     from < 0 ? undefined : argv.slice(from).find((argument) => new RegExp(`^${uuid.source}$`).test(argument));
   if (named !== undefined) found.add(named);
-  for (const path of openFilesOf(pid)) {
-    const id = path.startsWith(root) && path.endsWith(".jsonl") ? uuid.exec(path)?.[0] : undefined;
+  for (const path of writtenFilesOf(pid)) {
+    const id = path.startsWith(root) && /\.(?:jsonl|lock)$/.test(path) ? uuid.exec(path)?.[0] : undefined;
     if (id !== undefined) found.add(id);
   }
   return found;
@@ -69,9 +69,16 @@ function commandOf(pid: number): string {
   return ofProcess(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"), "");
 }
 
-function openFilesOf(pid: number): readonly string[] {
+/** The files that it can write: the gateway has transcripts open as well, to read them. */
+function writtenFilesOf(pid: number): readonly string[] {
   const names = ofProcess(() => readdirSync(`/proc/${pid}/fd`), []);
-  return names.map((name) => ofProcess(() => readlinkSync(`/proc/${pid}/fd/${name}`), ""));
+  return names.flatMap((name) =>
+    ofProcess(() => {
+      const flags = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/fdinfo/${name}`, "latin1"))?.[1] ?? "0";
+      const isWritten = (Number.parseInt(flags, 8) & (constants.O_WRONLY | constants.O_RDWR)) !== 0;
+      return isWritten ? [readlinkSync(`/proc/${pid}/fd/${name}`)] : [];
+    }, []),
+  );
 }
 
 /** A process may end while it is looked at. */
