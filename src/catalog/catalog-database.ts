@@ -86,7 +86,8 @@ async function open(place: CatalogPlace, log: Log): Promise<CatalogDatabase> {
 }
 
 async function openSqlite(place: CatalogPlace): Promise<Kysely<CatalogTables>> {
-  const { createSqliteDialect, openSqliteFile } = await import("../storage/sqlite.ts");
+  const { openSqliteFile } = await import("../storage/sqlite.ts");
+  const { createSqliteDialect } = await import("../storage/sqlite-driver.ts");
   const file = await openSqliteFile(place.path);
   // A commit need not survive a loss of power: what is missing then is read again.
   file.exec("PRAGMA synchronous = NORMAL");

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore, type TestStore } from "../../test/support/database.ts";
+import { beginTransaction } from "../../test/support/open-transaction.ts";
 import { silentLog } from "../core/log.ts";
 import { openDatabase } from "./database.ts";
 import { inspectStore } from "./inspect.ts";
@@ -61,6 +62,31 @@ describeOnBothStores("the store", (openStore) => {
     await store.close();
     const { db } = await store.openAgain();
     expect(await db.selectFrom("folders").select("path").execute()).toEqual([{ path: "/a" }]);
+  });
+
+  test("answers what is read while something is written, as it was before; what else is written waits", async () => {
+    const { db } = await openStore();
+    const paths = async () =>
+      (await db.selectFrom("folders").select("path").orderBy("path").execute()).map((row) => row.path);
+    const add = (on: typeof db, path: string) =>
+      on
+        .insertInto("folders")
+        .values({ path, scopes: "[]", created_at: 1 })
+        .onConflict((on) => on.doNothing())
+        .execute();
+    const end = await beginTransaction(db, (tx) => add(tx, "/a"));
+    const waiting = add(db, "/a");
+    expect(await paths()).toEqual([]);
+    const { rows } = await sql<{ n: number }>`with all_folders as (select 1 from folders)
+      select count(*) as n from all_folders`.execute(db);
+    expect(rows).toEqual([{ n: 0 }]);
+    await end();
+    expect(await paths()).toEqual(["/a"]);
+    await waiting;
+    await sql`with one(path) as (select '/b') insert into folders (path, scopes, created_at) select path, '[]', 1 from one`.execute(
+      db,
+    );
+    expect(await paths()).toEqual(["/a", "/b"]);
   });
 
   test("takes a session's aliases and queued prompts along when its id changes, and drops them with it", async () => {

@@ -121,8 +121,10 @@ function waysBack({ path, copies }: DatabaseOptions): string {
 
 // Each dialect is loaded when it is used: `pg` costs a start 30 ms that SQLite does not need.
 async function openSqlite(path: string): Promise<Kysely<Tables>> {
-  const { createSqliteDialect, openSqliteFile } = await import("./sqlite.ts");
-  return new Kysely<Tables>({ dialect: createSqliteDialect(await openSqliteFile(path)) });
+  const { openSqliteFile, openSqliteReader } = await import("./sqlite.ts");
+  const { createSqliteDialect } = await import("./sqlite-driver.ts");
+  const writer = await openSqliteFile(path);
+  return new Kysely<Tables>({ dialect: createSqliteDialect(writer, openSqliteReader(path)) });
 }
 
 async function openPostgres(url: string, log: Log): Promise<Kysely<Tables>> {

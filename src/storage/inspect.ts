@@ -60,7 +60,7 @@ export async function inspectStore({
 
 /** Without a write-ahead log nobody has the file open, and SQLite need not make one to read it. */
 async function openFile(path: string): Promise<Kysely<Tables>> {
-  const { createSqliteDialect } = await import("./sqlite.ts");
+  const { createSqliteDialect } = await import("./sqlite-driver.ts");
   const { size } = statSync(path);
   if (size < sqliteHeaderBytes)
     throw new PosternError("store_unavailable", `it has lost its content, the file has ${size} bytes`);
@@ -90,7 +90,7 @@ async function openServer(url: string): Promise<Kysely<Tables>> {
 }
 
 async function emptyStore(): Promise<Pick<InspectedStore, "db" | "close">> {
-  const { createSqliteDialect } = await import("./sqlite.ts");
+  const { createSqliteDialect } = await import("./sqlite-driver.ts");
   const db = new Kysely<Tables>({ dialect: createSqliteDialect(new DatabaseSync(":memory:")) });
   await migrate(db, "memory");
   return { db, close: () => db.destroy() };

@@ -1,18 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, closeSync, existsSync, linkSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  SqliteAdapter,
-  type SqliteDatabase,
-  SqliteDriver,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from "kysely";
 import { isErrno } from "../core/errors.ts";
 import { pagesBetweenCheckpoints } from "./journal.ts";
 import { sqliteFailure } from "./store-failure.ts";
@@ -20,9 +10,6 @@ import { sqliteFailure } from "./store-failure.ts";
 /** How long a statement waits for another process's write: theirs are single transactions of milliseconds. */
 const busyTimeoutMs = 5_000;
 const busyPauseMs = 5;
-
-/** Prepared statements kept by their text. The code has a few hundred different ones; the oldest goes first. */
-const maxStatements = 500;
 
 /** Past this size the write-ahead log is cut back after a checkpoint. */
 const maxJournalBytes = pagesBetweenCheckpoints * 4_096;
@@ -93,7 +80,7 @@ export function makePrivate(path: string): void {
  * Runs `task` again while another process holds the lock it needs. SQLite's own waiting would stop this whole process, and
  * with it the very transaction that it may be waiting for.
  */
-async function whenFree<T>(task: () => Promise<T>): Promise<T> {
+export async function whenFree<T>(task: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + busyTimeoutMs;
   for (;;) {
     try {
@@ -113,91 +100,13 @@ export function isBusy(error: unknown): boolean {
   );
 }
 
-/** Kysely over `node:sqlite`. Closing the Kysely instance closes `database`. */
-export function createSqliteDialect(database: DatabaseSync): Dialect {
-  return {
-    createDriver: () => new PatientDriver(database),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-    createAdapter: () => new TransactionalAdapter(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-  };
-}
-
 /**
- * Waits for other processes, and takes the write lock when a transaction begins: one that read first and wrote later would
- * fail at once when another process wrote in between.
+ * Opens a file that {@link openSqliteFile} has opened once more, for reading alone: what is read is what was committed, whatever is being
+ * written.
  */
-class PatientDriver extends SqliteDriver {
-  readonly #database: DatabaseSync;
-
-  constructor(database: DatabaseSync) {
-    super({ database: asKyselyDatabase(database) });
-    this.#database = database;
-  }
-
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection();
-    return {
-      executeQuery: (query) => whenFree(() => connection.executeQuery(query)),
-      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
-    };
-  }
-
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw("begin immediate"));
-  }
-
-  /** A full disk ends the transaction by itself; what is told is why, and not that there is none to roll back. */
-  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    if (this.#database.isTransaction) await super.rollbackTransaction(connection);
-  }
-}
-
-/** Lets migrations run in one transaction, whose write lock makes processes that start together take turns. */
-class TransactionalAdapter extends SqliteAdapter {
-  override get supportsTransactionalDdl(): boolean {
-    return true;
-  }
-}
-
-function asKyselyDatabase(database: DatabaseSync): SqliteDatabase {
-  const statements = new Map<string, { readonly statement: StatementSync; readonly reader: boolean }>();
-
-  function prepared(sql: string): { readonly statement: StatementSync; readonly reader: boolean } {
-    const known = statements.get(sql);
-    if (known !== undefined) return known;
-    const statement = database.prepare(sql);
-    const entry = { statement, reader: statement.columns().length > 0 };
-    for (const oldest of statements.keys()) {
-      if (statements.size < maxStatements) break;
-      statements.delete(oldest);
-    }
-    statements.set(sql, entry);
-    return entry;
-  }
-
-  return {
-    prepare(sql) {
-      const { statement, reader } = prepared(sql);
-      return {
-        reader,
-        all: (parameters) => statement.all(...parameters.map(toValue)),
-        run: (parameters) => statement.run(...parameters.map(toValue)),
-        iterate: (parameters) => database.prepare(sql).iterate(...parameters.map(toValue)),
-      };
-    },
-    close: () => {
-      statements.clear();
-      database.close();
-    },
-  };
-}
-
-/** Only what PostgreSQL would store alike: no booleans (the schema has 0 and 1), no dates, no objects. */
-function toValue(value: unknown): SQLInputValue {
-  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint") {
-    return value;
-  }
-  if (value instanceof Uint8Array) return value;
-  throw new TypeError(`A ${typeof value} cannot be stored; the schema knows text, numbers, bytes and null.`);
+export function openSqliteReader(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+  database.exec("PRAGMA trusted_schema = OFF");
+  database.exec(`PRAGMA cache_size = -${maxCacheKilobytes}`);
+  return database;
 }
