@@ -3,6 +3,7 @@ import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { newSecret, newUuid, sameHash, sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
+import { createUseNotes } from "../storage/use-notes.ts";
 import type { BrowserSession, SignedIn } from "../wire/sign-in.ts";
 
 const dayMs = 86_400_000;
@@ -10,9 +11,6 @@ const dayMs = 86_400_000;
 const idleLifeMs = 30 * dayMs;
 /** However much it is used, a browser signs in anew after this: browsers keep no cookie for longer than 400 days. */
 export const browserSessionLifeMs = 400 * dayMs;
-
-/** `lastUsedAt` and, with it, the expiry are written at most this often. */
-const lastUsedStepMs = 60_000;
 
 /** Browsers of one account that are signed in at the same time; the one that was not used for longest goes. */
 const maxBrowsers = 100;
@@ -75,23 +73,23 @@ export function createBrowserSessionStore(deps: {
     await db.deleteFrom("browser_sessions").where("expires_at", "<=", clock.now()).execute();
   }
 
-  async function whileValid(row: Selectable<Tables["browser_sessions"]> | undefined): Promise<ValidBrowser | null> {
+  function whileValid(row: Selectable<Tables["browser_sessions"]> | undefined): ValidBrowser | null {
     if (row === undefined || row.expires_at <= clock.now()) return null;
     const { browser_session_id: browserSessionId, account_id: accountId } = row;
-    // Not knowing when a browser was last used is no reason to refuse it, for example when the disk is full.
-    await noteUse(row).catch(() => undefined);
+    noteUse({ id: browserSessionId, lastUsedAt: row.last_used_at, createdAt: row.created_at });
     return { browserSessionId, accountId };
   }
 
-  async function noteUse(row: Selectable<Tables["browser_sessions"]>): Promise<void> {
-    const now = clock.now();
-    if (now - row.last_used_at < lastUsedStepMs) return;
-    await db
-      .updateTable("browser_sessions")
-      .set({ last_used_at: now, expires_at: Math.min(now + idleLifeMs, row.created_at + browserSessionLifeMs) })
-      .where("browser_session_id", "=", row.browser_session_id)
-      .execute();
-  }
+  /** With it, when it expires. */
+  const noteUse = createUseNotes<{ id: string; lastUsedAt: number; createdAt: number }>(
+    clock,
+    ({ id, createdAt }, now) =>
+      db
+        .updateTable("browser_sessions")
+        .set({ last_used_at: now, expires_at: Math.min(now + idleLifeMs, createdAt + browserSessionLifeMs) })
+        .where("browser_session_id", "=", id)
+        .execute(),
+  );
 
   return {
     async create(accountId, { userAgent }) {
@@ -149,7 +147,7 @@ export function createBrowserSessionStore(deps: {
           .selectAll()
           .where("cookie_hash", "=", cookieHash)
           .executeTakeFirst();
-        const valid = row !== undefined && sameHash(row.cookie_hash, cookieHash) ? await whileValid(row) : null;
+        const valid = row !== undefined && sameHash(row.cookie_hash, cookieHash) ? whileValid(row) : null;
         if (valid !== null) return valid;
       }
       return null;

@@ -7,6 +7,7 @@ import { isErrno, PosternError } from "../core/errors.ts";
 import { newSecret, newUuid, sameHash, sha256 } from "../core/ids.ts";
 import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
+import { createUseNotes } from "../storage/use-notes.ts";
 import { scopes as allScopes, type Scope, type Token } from "../wire/access.ts";
 import { bothHold, heldScopes, parseScopes } from "./held-scopes.ts";
 
@@ -15,9 +16,6 @@ export const tokenPrefix = "pst_";
 
 /** The form of all of them; what has another is not looked up. */
 const tokenForm = /^pst_[\w-]{43}$/;
-
-/** `lastUsedAt` is written at most this often: a write for every request would cost more than the request. */
-const lastUsedStepMs = 60_000;
 
 /** Tokens of one account that are in force at the same time. Ours: far above need, so that a script in a loop is stopped. */
 const maxTokens = 1_000;
@@ -73,11 +71,9 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
       .where("revoked_at", "is", null)
       .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", clock.now())]));
 
-  async function noteUse(tokenId: string, lastUsedAt: number | null): Promise<void> {
-    const now = clock.now();
-    if (lastUsedAt !== null && now - lastUsedAt < lastUsedStepMs) return;
-    await db.updateTable("personal_tokens").set({ last_used_at: now }).where("token_id", "=", tokenId).execute();
-  }
+  const noteUse = createUseNotes(clock, ({ id }, now) =>
+    db.updateTable("personal_tokens").set({ last_used_at: now }).where("token_id", "=", id).execute(),
+  );
 
   /** The token and its account in one query: of what runs with every request, the store is the smaller part. */
   const lookup = (column: "token_hash" | "token_id") =>
@@ -102,10 +98,9 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
   const findByHash = lookup("token_hash");
   const findById = lookup("token_id");
 
-  async function whileValid(row: NonNullable<Awaited<ReturnType<typeof findById>>>): Promise<ValidToken | null> {
+  function whileValid(row: NonNullable<Awaited<ReturnType<typeof findById>>>): ValidToken | null {
     if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= clock.now())) return null;
-    // Not knowing when a token was last used is no reason to refuse it, for example when the disk is full.
-    await noteUse(row.token_id, row.last_used_at).catch(() => undefined);
+    noteUse({ id: row.token_id, lastUsedAt: row.last_used_at });
     return {
       tokenId: row.token_id,
       accountId: row.account_id,

@@ -5,6 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
 import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
+import { createUseNotes } from "../storage/use-notes.ts";
 import type { IssuedToken, OAuth } from "./oauth.ts";
 import { type GatewayPlace, readScopes, resourceOfAudience } from "./resources.ts";
 import { type SigningKeys, signingAlgorithm } from "./signing-keys.ts";
@@ -64,9 +65,6 @@ function readPart(part: string): unknown {
   }
 }
 
-/** The use of an app is written down at most this often: a write for every request would cost more than the request. */
-const lastUsedStepMs = 60_000;
-
 const payloadSchema = z.object({ grantId: z.string(), scope: z.string().default(""), aud: z.string() });
 
 /** What a JWT is looked up by again: what it says, without what makes it a token. */
@@ -97,18 +95,14 @@ export function createTokens(deps: {
       .where("id_hash", "=", idHash),
   );
 
-  async function noteUse(grantHash: string, lastUsedAt: number | null): Promise<void> {
-    const now = clock.now();
-    if (lastUsedAt !== null && now - lastUsedAt < lastUsedStepMs) return;
-    // Not knowing when an app was last there is no reason to refuse it, for example when the disk is full.
-    await db
+  const noteUse = createUseNotes(clock, ({ id }, now) =>
+    db
       .updateTable("oauth_records")
       .set({ last_used_at: now })
-      .where("id_hash", "=", grantHash)
+      .where("id_hash", "=", id)
       .where("kind", "=", "Grant")
-      .execute()
-      .catch(() => undefined);
-  }
+      .execute(),
+  );
 
   const isOver = (expiresAt: number | null): boolean => expiresAt === null || expiresAt <= clock.now();
 
@@ -120,7 +114,7 @@ export function createTokens(deps: {
     if (accountId === null || clientId === null || expiresAt === null) return null;
     if (isOver(expiresAt) || isOver(row.held_expires_at)) return null;
     const { grantId: appId, scope, aud } = payloadSchema.parse(JSON.parse(row.payload));
-    await noteUse(row.held_hash, row.last_used_at);
+    noteUse({ id: row.held_hash, lastUsedAt: row.last_used_at });
     const scopes = new Set(readScopes(scope));
     return { tokenId, accountId, app: { clientId, appId }, scopes, resource: resourceOfAudience(aud), expiresAt };
   }
@@ -132,7 +126,7 @@ export function createTokens(deps: {
     if (held === undefined || held.kind !== "Grant" || isOver(held.expires_at) || isOver(expiresAt)) return null;
     const { account_id: accountId, client_id: clientId } = held;
     if (accountId === null || clientId === null) return null;
-    await noteUse(sha256(appId), held.last_used_at);
+    noteUse({ id: sha256(appId), lastUsedAt: held.last_used_at });
     const scopes = new Set(readScopes(scope));
     return { tokenId, accountId, app: { clientId, appId }, scopes, resource: resourceOfAudience(aud), expiresAt };
   }
