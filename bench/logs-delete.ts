@@ -33,7 +33,7 @@ await withLogs(async (bench) => {
     clock: systemClock,
     namesOf: async (sessionId) => [sessionId],
     noteDeletion: auditDeletions(bench.database),
-    erasure: { prepare: async () => {}, finish: async () => "done" },
+    erasure: { prepare: async () => {}, relieve: async () => {}, finish: async () => "done" },
     extraction: { wake: async () => {}, cancel: () => {}, close: async () => {} },
   });
   let seeded = 0;

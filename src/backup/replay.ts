@@ -118,6 +118,19 @@ async function copyMarks(present: PresentStore, restored: RestoredStore): Promis
   for await (const rows of presentPages(present, "log_tombstones", "log_hash")) {
     await addRows(restored, tombstones, rows);
   }
+  if (present.tables.has("log_deletions")) {
+    // Decided, and not removed yet.
+    const marked = sql`(select mark.log_id, deletion.begun_at from ${tableOf(present, "log_deletion_entries")} as mark
+      join ${tableOf(present, "log_deletions")} as deletion on deletion.deletion_id = mark.deletion_id
+      where deletion.is_decided = 1) as marked`;
+    for await (const rows of pagesOf(present.db, marked, { key: "log_id" })) {
+      const buried = rows.map((row) => ({
+        log_hash: sha256(String(row["log_id"])),
+        deleted_at: row["begun_at"] ?? null,
+      }));
+      await addRows(restored, tombstones, buried);
+    }
+  }
   const accounts = await restored.db.selectFrom("accounts").select("account_id").execute();
   const known = new Set(accounts.map(({ account_id }) => account_id));
   const suppressions = (await presentRows(present, "log_suppressions")).filter((row) =>

@@ -3,20 +3,30 @@ import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
 import type { Erasure } from "../storage/erasure.ts";
 import type { LogDeletion, SessionLogDeletion } from "../wire/logs.ts";
-import { type RemovedRows, removeLogs } from "./delete-logs.ts";
+import { type RemovedRows, removeAllLogs, removeLogs } from "./delete-logs.ts";
 import { logNotFound } from "./errors.ts";
 import type { Extraction } from "./extraction.ts";
+import { createLargeDeletions, type EntryParts } from "./large-deletion.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import { logsQuery } from "./logs-query.ts";
 import type { DeletionNote, DeletionOrigin, NamesOf, NoteDeletion } from "./ports.ts";
-import { shareOf } from "./preview.ts";
-import { isVisible, type VisibilityFilter } from "./visibility-filter.ts";
+import { type Share, shareOf } from "./preview.ts";
+import { isVisible, seesAll, type VisibilityFilter } from "./visibility-filter.ts";
+
+/** So many entries go in one transaction; more are a {@link LargeDeletions}. */
+const fewEntries = 4;
 
 /** Deletes for good, and says what went. */
 export interface Deletion {
   one(visibility: VisibilityFilter, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
   session(visibility: VisibilityFilter, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
+  /** Removes what an earlier process was about to. */
+  resume(): Promise<void>;
+  /** Idempotent. */
+  close(): Promise<void>;
 }
+
+type Removed = RemovedRows & { readonly isErased: boolean };
 
 interface Asked extends Pick<DeletionNote, "action"> {
   readonly visibility: VisibilityFilter;
@@ -36,22 +46,30 @@ export function createDeletion(
     readonly clock: Clock;
     readonly noteDeletion: NoteDeletion;
     readonly namesOf: NamesOf;
-    readonly erasure: Pick<Erasure, "finish" | "prepare">;
+    readonly erasure: Pick<Erasure, "finish" | "prepare" | "relieve">;
     readonly extraction: Extraction;
   },
 ): Deletion {
   const { clock, erasure, extraction, noteDeletion } = deps;
+  const large = createLargeDeletions({
+    ...deps,
+    async atEnd(tx, { accountId, note }) {
+      if (note !== null) return noteDeletion(note, tx.db);
+      await removeAllLogs(tx, { accountId, at: clock.now() });
+      await tx.db.deleteFrom("accounts").where("account_id", "=", accountId).execute();
+    },
+  });
 
   async function remove(
     { visibility, by, subject, action }: Asked,
     find: (tx: LogsDatabase) => Promise<readonly string[]>,
-  ): Promise<RemovedRows & { readonly isErased: boolean }> {
+  ): Promise<Removed> {
     const at = clock.now();
     const { accountId } = visibility;
     const { logIds, removed } = await writeFor(deps, accountId, async (tx) => {
       const found = await find(tx);
       if (found.length === 0) throw logNotFound();
-      const share = visibility.dirs === null ? null : await shareOf(tx, visibility, found);
+      const share = await seenShareOf(tx, visibility, found);
       const rows = await removeLogs(tx, { accountId, logIds: found, at });
       const { actor, ...from } = by;
       await noteDeletion(
@@ -65,10 +83,23 @@ export function createDeletion(
     return { ...removed, isErased: (await erasure.finish()) === "done" };
   }
 
+  async function removeMany({ visibility, by, subject, action }: Asked, parts: EntryParts): Promise<Removed> {
+    let share: Share | null = null;
+    const { accountId } = visibility;
+    const rows = await large.run(
+      { accountId, plan: { action, subject: sha256(subject), ...by }, parts },
+      async (logIds) => {
+        share = await seenShareOf(deps, visibility, logIds);
+        extraction.cancel(logIds);
+      },
+    );
+    return { ...rows, ...(share ?? {}), logs: rows.logs, isErased: (await erasure.finish()) === "done" };
+  }
+
   return {
     async one(visibility, logId, by) {
       const removed = await remove({ visibility, by, subject: logId, action: "log_deleted" }, async (tx) => {
-        if (visibility.dirs === null) {
+        if (seesAll(visibility)) {
           const rows = await findOne(tx, { logId, accountId: visibility.accountId });
           return rows.map(({ log_id }) => log_id);
         }
@@ -92,16 +123,24 @@ export function createDeletion(
     async session(visibility, sessionId, by) {
       const names = await deps.namesOf(sessionId);
       const subject = names[0] ?? sessionId;
-      const removed = await remove({ visibility, by, subject, action: "session_logs_deleted" }, async (tx) => {
-        const rows = await tx.db
+      const asked = { visibility, by, subject, action: "session_logs_deleted" } as const;
+      const ofSession = (on: LogsDatabase) =>
+        on.db
           .selectFrom("log_entries")
           .select("log_id")
           .where("account_id", "=", visibility.accountId)
-          .where(isVisible(tx, visibility))
-          .where("session_id", "in", names)
-          .execute();
-        return rows.map(({ log_id }) => log_id);
-      });
+          .where(isVisible(on, visibility))
+          .where("session_id", "in", names);
+      const some = await ofSession(deps)
+        .limit(fewEntries + 1)
+        .execute();
+      const removed =
+        some.length > fewEntries
+          ? await removeMany(
+              asked,
+              names.map((name) => sql`session_id = ${name} and ${isVisible(deps, visibility)}`),
+            )
+          : await remove(asked, async (tx) => (await ofSession(tx).execute()).map(({ log_id }) => log_id));
       const { logs, episodes, statements, entities, facts } = removed;
       const what = `${counted(logs, "log entry", "log entries")} of the session and ${counted(episodes, "episode", "episodes")}`;
       return {
@@ -110,7 +149,18 @@ export function createDeletion(
         deleted: { logs, episodes, statements, entities, facts },
       };
     },
+    resume: () => large.resume(),
+    close: () => large.close(),
   };
+}
+
+/** What is seen of a deletion where something is hidden; null where all of it is seen. */
+async function seenShareOf(
+  on: LogsDatabase,
+  visibility: VisibilityFilter,
+  logIds: readonly string[],
+): Promise<Share | null> {
+  return visibility.dirs === null ? null : shareOf(on, visibility, logIds);
 }
 
 function messageOf(what: string, removed: RemovedRows & { readonly isErased: boolean }): string {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type EntitiesInput, type EntityPage, entityTypeSchema, type LogEntity } from "../wire/logs.ts";
 import { cursorOf, cursorText, readCursor } from "./cursor.ts";
 import type { LogsDatabase } from "./logs-database.ts";
-import { isOfVisible, type VisibilityFilter } from "./visibility-filter.ts";
+import { isOfVisible, seesAll, type VisibilityFilter } from "./visibility-filter.ts";
 
 const defaultLimit = 50;
 /** Key and id of the last entity. */
@@ -60,7 +60,7 @@ function casesOf(character: string): readonly string[] {
 
 /** That something which is seen speaks of an entity. */
 function isNamedInVisible(on: LogsDatabase, visibility: VisibilityFilter): RawBuilder<SqlBool> {
-  if (visibility.dirs === null) return sql`true`;
+  if (seesAll(visibility)) return sql`true`;
   const isSaid = isOfVisible(on, visibility, "f.log_id");
   return sql`(exists (select 1 from facts as f where f.subject_id = entities.entity_id and ${isSaid})
     or exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id

@@ -19,7 +19,7 @@ import { maskedText } from "./log-body.ts";
 import { bodyOfRow, contextOfRow, findRow } from "./log-rows.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import type { Extractor, SearchText } from "./ports.ts";
-import { everythingOf } from "./visibility-filter.ts";
+import { everythingOf, isOfVisible, isVisible } from "./visibility-filter.ts";
 
 /** For all of an entry. A model that takes longer keeps the others waiting. */
 const extractionTimeoutMs = 600_000;
@@ -54,7 +54,11 @@ export function createExtraction(
   let running: { readonly logId: string; readonly controller: AbortController } | null = null;
   let closed = false;
 
-  const pending = () => db.selectFrom("log_entries").where("status", "=", "pending");
+  const pending = () =>
+    db
+      .selectFrom("log_entries")
+      .where("status", "=", "pending")
+      .where(isVisible(deps, everythingOf("")));
 
   const work = oneAtATime(async () => {
     const done = new Map<string, string>();
@@ -114,6 +118,7 @@ export function createExtraction(
         .where("log_id", "=", logId)
         .where("account_id", "=", accountId)
         .where("status", "=", "pending")
+        .where(isVisible(tx, everythingOf(accountId)))
         .executeTakeFirstOrThrow();
       if (numUpdatedRows === 0n) return; // it went, or another process was first
       const ruled = await subjectsWithRules(tx, episode);
@@ -159,13 +164,10 @@ function statusOf(accountId: string, { subject, predicate, extractor }: TaggedAs
 }
 
 /** Those whose `status` the rules found in some entry: a model, led astray by a page perhaps, must not end it. */
-async function subjectsWithRules(
-  { db }: LogsDatabase,
-  { accountId, assertions }: Episode,
-): Promise<ReadonlySet<string>> {
+async function subjectsWithRules(on: LogsDatabase, { accountId, assertions }: Episode): Promise<ReadonlySet<string>> {
   const asked = [...new Set(assertions.flatMap((one) => statusOf(accountId, one) ?? []))];
   if (asked.length === 0) return new Set();
-  const rows = await db
+  const rows = await on.db
     .selectFrom("facts")
     .select("subject_id")
     .distinct()
@@ -173,6 +175,7 @@ async function subjectsWithRules(
     .where("subject_id", "in", asked)
     .where("predicate", "=", "status")
     .where("extractor", "like", "rules@%")
+    .where(isOfVisible(on, everythingOf(accountId), "facts.log_id"))
     .execute();
   return new Set(rows.map(({ subject_id }) => subject_id));
 }

@@ -108,7 +108,7 @@ export interface Logs {
    * @throws PosternError `log_not_found`
    */
   delete(caller: LogsCaller, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
-  /** All entries of a session, by whatever name of it, in one transaction. @throws PosternError `log_not_found` when there is none */
+  /** All entries of a session, by whatever name of it: all are gone at the same moment. @throws PosternError `log_not_found` when there is none */
   deleteSession(caller: LogsCaller, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
 
   /** Whether something that was deleted waits for a reader to leave the store's file. */
@@ -148,6 +148,11 @@ export async function openLogs(deps: {
       .catch((error: unknown) => log.warn({ reason: String(error) }, "entries could not be derived from"));
   };
   wake();
+  deletion
+    .resume()
+    .catch((error: unknown) =>
+      log.warn({ reason: String(error) }, "a deletion is not done yet: it goes on at the next start"),
+    );
   return {
     async submit(caller, input, options = {}) {
       const submitted = await submitLog(all, caller, { input, idempotencyKey: options.idempotencyKey });
@@ -173,6 +178,9 @@ export async function openLogs(deps: {
       return erasure.isPending;
     },
     settled: () => extraction.wake(),
-    close: () => extraction.close(),
+    async close() {
+      await extraction.close();
+      await deletion.close();
+    },
   };
 }

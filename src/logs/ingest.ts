@@ -7,6 +7,7 @@ import { type Derivable, episodeOf } from "./episode.ts";
 import type { LogsErrorCode } from "./errors.ts";
 import { canKeepDir, dirTooLong } from "./errors.ts";
 import { keepEntry, type NewEntry } from "./keep-entry.ts";
+import { removeMarkedNow } from "./large-deletion.ts";
 import { bodyOf, maskedText } from "./log-body.ts";
 import { contentOf, toEntry } from "./log-rows.ts";
 import type { LogsDatabase } from "./logs-database.ts";
@@ -71,7 +72,9 @@ export async function submitLog(
   const row = { ...rowOf(deps, of, dir), source: "api" as const, key_hash, request_hash };
   const episode = deps.later ? null : episodeOf(of, deps.searchText);
   const submitted = await deps.write(accountId, async (tx) => {
-    const known = key_hash === null ? undefined : await findByKey(tx, accountId, key_hash);
+    const found = key_hash === null ? undefined : await findByKey(tx, accountId, key_hash);
+    const gone = found && (await removeMarkedNow(tx, { accountId, logIds: [found.log_id], at: now }));
+    const known = gone?.length === 1 ? undefined : found;
     if (known !== undefined)
       return known.request_hash === request_hash ? { log: toEntry(known), created: false } : null;
     const kept = await keepEntry(tx, { of, row, episode, indexes: [] }, deps.searchText);
@@ -184,7 +187,8 @@ export async function recordSession(
   const owner = { accountId, names: await deps.namesOf(sessionId) };
   const select = async (on: LogsDatabase) => {
     const known = await knownTurns(on, owner, { first, last });
-    return selectTurns(turns, { ...known, suppressed: onPurpose ? [] : known.suppressed });
+    const selected = selectTurns(turns, { ...known, suppressed: onPurpose ? [] : known.suppressed });
+    return { ...selected, marked: known.marked };
   };
   const wanted = await select(deps);
   if (wanted.turns.length === 0) return { outcome: wanted.outcome, logIds: [], turns: 0 };
@@ -194,7 +198,9 @@ export async function recordSession(
     const now = await select(tx);
     if (now.turns.length !== wanted.turns.length) return null;
     if (onPurpose) {
-      await allowTurns(tx, owner, { indexes: wanted.turns.map(({ index }) => index), at: deps.clock.now() });
+      const at = deps.clock.now();
+      await removeMarkedNow(tx, { accountId, logIds: now.marked, at });
+      await allowTurns(tx, owner, { indexes: wanted.turns.map(({ index }) => index), at });
     }
     for (const entry of entries) await keepEntry(tx, entry, deps.searchText);
     return entries.map(({ row }) => row.log_id);

@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Tables } from "../storage/schema.ts";
+import { durableLater } from "../storage/sqlite-driver.ts";
 
 /** The store, or a transaction of it. */
 export interface LogsDatabase {
@@ -65,5 +66,26 @@ export function writeFor<T>(
       await sql`select pg_advisory_xact_lock(hashtextextended(${accountId}, ${sql.lit(lockSpace)}))`.execute(tx);
     }
     return task({ db: tx, dialect });
+  });
+}
+
+/**
+ * As {@link writeFor}, for what is done again when it is lost: it is brought to the disk with the next transaction of others that is, not
+ * for itself.
+ */
+export function writeLaterFor<T>(
+  { db, dialect }: LogsDatabase,
+  accountId: string,
+  task: (tx: LogsDatabase) => Promise<T>,
+): Promise<T> {
+  if (dialect === "postgres") {
+    return writeFor({ db, dialect }, accountId, async (tx) => {
+      await sql`set local synchronous_commit = off`.execute(tx.db);
+      return task(tx);
+    });
+  }
+  return db.connection().execute(async (connection) => {
+    await durableLater.execute(connection);
+    return writeFor({ db: connection, dialect }, accountId, task);
   });
 }

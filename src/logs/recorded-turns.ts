@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { type LogsDatabase, textsIn } from "./logs-database.ts";
 import { logsQuery } from "./logs-query.ts";
+import { isMarked } from "./marked-entries.ts";
 
 /** Turns from one to another, both included. */
 export interface TurnRange {
@@ -35,8 +36,9 @@ export function rangesOf(indexes: readonly number[]): readonly TurnRange[] {
 /** Names are a JSON list. */
 type Within = { accountId: string; names: string; first: number; last: number };
 
-const findRecorded = logsQuery<Within, { turn_index: number; log_id: string }>(
-  (dialect, slot) => sql`select turn_index, log_id from log_turns
+const findRecorded = logsQuery<Within, { session_id: string; turn_index: number; log_id: string; marked: number }>(
+  (dialect, slot) => sql`select session_id, turn_index, log_id,
+      case when ${isMarked("log_turns.log_id")} then 1 else 0 end as marked from log_turns
     where account_id = ${slot("accountId")} and session_id in ${textsIn(dialect, slot("names"))}
       and turn_index >= ${slot("first")} and turn_index <= ${slot("last")}`,
 );
@@ -46,18 +48,30 @@ const findSuppressed = logsQuery<Within, { session_id: string; first_turn: numbe
       and first_turn <= ${slot("last")} and last_turn >= ${slot("first")}`,
 );
 
-/** Of these turns the ones that an entry holds already, and the ones that were deleted and shall not come back. */
+/**
+ * Of these turns the ones that an entry holds already, and the ones that were deleted and shall not come back; among these are the turns of
+ * `marked`, entries that wait to be removed.
+ */
 export async function knownTurns(
   on: LogsDatabase,
   { accountId, names }: TurnOwner,
   { first, last }: TurnRange,
-): Promise<{ readonly recorded: ReadonlyMap<number, string>; readonly suppressed: readonly Suppressed[] }> {
+): Promise<{
+  readonly recorded: ReadonlyMap<number, string>;
+  readonly suppressed: readonly Suppressed[];
+  readonly marked: readonly string[];
+}> {
   const within = { accountId, names: JSON.stringify(names), first, last };
-  const recorded = await findRecorded(on, within);
+  const held = await findRecorded(on, within);
+  const marked = held.filter((row) => row.marked === 1);
   const suppressed = await findSuppressed(on, within);
   return {
-    recorded: new Map(recorded.map(({ turn_index, log_id }) => [turn_index, log_id])),
-    suppressed: suppressed.map((row) => ({ sessionId: row.session_id, first: row.first_turn, last: row.last_turn })),
+    recorded: new Map(held.flatMap((row) => (row.marked === 1 ? [] : [[row.turn_index, row.log_id] as const]))),
+    suppressed: [
+      ...suppressed.map((row) => ({ sessionId: row.session_id, first: row.first_turn, last: row.last_turn })),
+      ...marked.map((row) => ({ sessionId: row.session_id, first: row.turn_index, last: row.turn_index })),
+    ],
+    marked: [...new Set(marked.map(({ log_id }) => log_id))],
   };
 }
 

@@ -2,6 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from "kysely";
 import type { ListLogsInput } from "../wire/logs.ts";
 import { type LogsDatabase, textsOf } from "./logs-database.ts";
 import { logsQuery } from "./logs-query.ts";
+import { hasMarked, isMarked } from "./marked-entries.ts";
 import type { LogsCaller, NamesOf, VisibleAmong } from "./ports.ts";
 
 /** Directories that are looked at together, and so many are seen at most where a rule hides some. Sessions of so many places nobody has. */
@@ -14,11 +15,18 @@ export interface VisibilityFilter {
   readonly dirs: readonly string[] | null;
   /** Whether entries of no place are seen. */
   readonly placeless: boolean;
+  /** Whether some entries may wait to be removed, which nobody sees. */
+  readonly someMarked: boolean;
+}
+
+/** Whether every entry of the account is seen. */
+export function seesAll({ dirs, someMarked }: VisibilityFilter): boolean {
+  return dirs === null && !someMarked;
 }
 
 /** For what the memory does itself. */
 export function everythingOf(accountId: string): VisibilityFilter {
-  return { accountId, dirs: null, placeless: true };
+  return { accountId, dirs: null, placeless: true, someMarked: true };
 }
 
 /**
@@ -29,6 +37,7 @@ export async function visibilityFilterOf(
   on: LogsDatabase & { readonly visibleAmong: VisibleAmong },
   { accountId, folders }: LogsCaller,
 ): Promise<VisibilityFilter> {
+  const someMarked = await hasMarked(on, accountId);
   const seen: string[] = [];
   let isAll = true;
   let after = "";
@@ -40,8 +49,8 @@ export async function visibilityFilterOf(
     after = dirs.at(-1) ?? "";
     if (dirs.length < maxDirs || (seen.length >= maxDirs && (folders !== null || !isAll))) break;
   }
-  if (folders !== null) return { accountId, dirs: seen, placeless: false };
-  return { accountId, dirs: isAll ? null : seen, placeless: true };
+  if (folders !== null) return { accountId, dirs: seen, placeless: false, someMarked };
+  return { accountId, dirs: isAll ? null : seen, placeless: true, someMarked };
 }
 
 /** The directories behind one, each once: from one to the next along the index, however many entries it has. */
@@ -56,18 +65,19 @@ const findDirs = logsQuery<{ readonly accountId: string; readonly after: string 
 /** That an entry is seen, of a query that has its row. */
 export function isVisible(
   { dialect }: LogsDatabase,
-  { dirs, placeless }: VisibilityFilter,
+  { dirs, placeless, someMarked }: VisibilityFilter,
   entry = "log_entries",
 ): RawBuilder<SqlBool> {
-  if (dirs === null) return sql`true`;
+  const stands = someMarked ? sql<SqlBool>`not ${isMarked(`${entry}.log_id`)}` : sql<SqlBool>`true`;
+  if (dirs === null) return stands;
   const dir = sql.ref(`${entry}.dir`);
   const entries = sql<SqlBool>`${dir} in ${textsOf(dialect, dirs)}`;
-  return placeless ? sql`(${dir} is null or ${entries})` : entries;
+  return sql`${stands} and ${placeless ? sql`(${dir} is null or ${entries})` : entries}`;
 }
 
 /** That the entry is seen which a row was derived from. @param logId where the row has the entry's id */
 export function isOfVisible(on: LogsDatabase, visibility: VisibilityFilter, logId: string): RawBuilder<SqlBool> {
-  if (visibility.dirs === null) return sql`true`;
+  if (visibility.dirs === null) return visibility.someMarked ? sql`not ${isMarked(logId)}` : sql`true`;
   return sql`exists (select 1 from log_entries as seen where seen.log_id = ${sql.ref(logId)} and ${isVisible(on, visibility, "seen")})`;
 }
 
@@ -90,8 +100,9 @@ export async function entryFilterFor(
 }
 
 /** Whether every entry of the account is meant. */
-export function meansAll({ dirs, source, status, names }: EntryFilter): boolean {
-  return dirs === null && source === undefined && status === undefined && names === null;
+export function meansAll(entries: EntryFilter): boolean {
+  const { source, status, names } = entries;
+  return seesAll(entries) && source === undefined && status === undefined && names === null;
 }
 
 /** That an entry is meant, of a query that has its row. */

@@ -26,6 +26,8 @@ export interface Erasure {
    * @param within the transaction
    */
   prepare(within: Kysely<Tables>): Promise<void>;
+  /** Between the transactions of a deletion that has many: copies a large journal back, beside others' work. Never rejects. */
+  relieve(): Promise<void>;
   /**
    * Waits until nothing of what was deleted so far is in the files; for readers 5 seconds at most. Never rejects: what was deleted is deleted.
    * @returns `pending` when a reader is in the way, or the files cannot be written; then it is done when they let it, or at the next start
@@ -52,7 +54,14 @@ export interface ErasureDeps {
 export function createErasure(deps: ErasureDeps): Erasure {
   if (deps.dialect === "sqlite") return new SqliteErasure(deps);
   const nothing = async (): Promise<void> => {};
-  return { start: nothing, prepare: nothing, finish: async () => "done", isPending: false, close: nothing };
+  return {
+    start: nothing,
+    prepare: nothing,
+    relieve: nothing,
+    finish: async () => "done",
+    isPending: false,
+    close: nothing,
+  };
 }
 
 class SqliteErasure implements Erasure {
@@ -105,6 +114,11 @@ class SqliteErasure implements Erasure {
     if (!(await this.#journal.prepare(within)) || this.#closed) return;
     // The transaction may come to nothing, and nobody finish.
     this.#cancelTimer ??= this.#deps.clock.after(laterMs, () => void this.#tryLater());
+  }
+
+  async relieve(): Promise<void> {
+    if (this.#closed || !(await this.#journal.isFull())) return;
+    await this.#emptyJournal().catch(() => undefined); // `finish` tries again, and tells why it cannot
   }
 
   async finish(): Promise<"done" | "pending"> {

@@ -8,6 +8,8 @@ import type { Tables } from "./schema.ts";
 
 /** Pages of 4 KiB are copied back when there are so many, 16 MB: what many transactions wrote into the same page is copied once. */
 export const pagesBetweenCheckpoints = 4_096;
+/** SQLite's own, of a new store. */
+const pageBytes = 4_096;
 /** After a large transaction, until it was emptied: enough that its end does not copy, and still a bound. */
 const pagesOfLargeTransaction = 16 * pagesBetweenCheckpoints;
 /** Copying so much back takes some milliseconds; a thread of its own takes fifty to start. */
@@ -23,6 +25,8 @@ export interface Journal {
    * @returns false when it did not write much: there is nothing to prepare
    */
   prepare(within: Kysely<Tables>): Promise<boolean>;
+  /** Whether it is as large as it is to become between two times that it is copied back. */
+  isFull(): Promise<boolean>;
   /** Copies it back and cuts it to nothing; what is large in a thread. @returns false when a reader or writer is in the way */
   empty(): Promise<boolean>;
   /** Idempotent. What is being emptied is given up, and nothing is emptied any more. */
@@ -41,7 +45,7 @@ export function createJournal(db: Kysely<Tables>): Journal {
     return path;
   }
 
-  async function isLarge(on: Kysely<Tables>): Promise<boolean> {
+  async function isAbove(bytes: number, on: Kysely<Tables>): Promise<boolean> {
     const file = await pathOf(on);
     if (file === "") return false; // it is in memory
     // Not there before the first write.
@@ -49,8 +53,9 @@ export function createJournal(db: Kysely<Tables>): Journal {
       (found) => found.size,
       () => 0,
     );
-    return size > smallBytes;
+    return size > bytes;
   }
+  const isLarge = (on: Kysely<Tables>): Promise<boolean> => isAbove(smallBytes, on);
 
   async function emptyInThread(): Promise<boolean> {
     const file = await pathOf(db);
@@ -91,6 +96,8 @@ export function createJournal(db: Kysely<Tables>): Journal {
       await bringToDisk(`${await pathOf(within)}-wal`).catch(() => undefined); // its end does it, or tells why it cannot
       return true;
     },
+
+    isFull: () => isAbove(pagesBetweenCheckpoints * pageBytes, db),
 
     async empty() {
       if (closing.signal.aborted) return false;

@@ -12,6 +12,7 @@ import { logsMigration } from "./migrations/0007-logs.ts";
 import { forgottenMigration } from "./migrations/0008-forgotten.ts";
 import { tombstonesMigration } from "./migrations/0009-tombstones.ts";
 import { chatMigration } from "./migrations/0010-chat.ts";
+import { deletionsMigration } from "./migrations/0011-deletions.ts";
 import type { Tables } from "./schema.ts";
 
 /** Every migration, in the order of its name. One that was released never changes. */
@@ -26,6 +27,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0008-forgotten": forgottenMigration,
   "0009-tombstones": tombstonesMigration,
   "0010-chat": chatMigration,
+  "0011-deletions": deletionsMigration,
 };
 
 /** The name of every migration of this version. */

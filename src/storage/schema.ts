@@ -304,6 +304,22 @@ export interface Tables {
     log_hash: string;
     deleted_at: number;
   };
+  /** Deletions that take more than one transaction. Where `is_decided` is 1 their entries are gone for all that asks; the rows that went are counted. */
+  log_deletions: {
+    deletion_id: string;
+    account_id: string;
+    /** JSON: what is to be done at its end. */
+    plan: string;
+    is_decided: number;
+    begun_at: number;
+    logs: Generated<number>;
+    episodes: Generated<number>;
+    statements: Generated<number>;
+    entities: Generated<number>;
+    facts: Generated<number>;
+  };
+  /** Entries that are still to be removed. */
+  log_deletion_entries: { log_id: string; deletion_id: string };
   /** What a chat is set to. */
   chats: {
     channel: string;

@@ -36,6 +36,8 @@ const tables: Readonly<Record<keyof Tables, true>> = {
   log_marks: true,
   log_suppressions: true,
   log_tombstones: true,
+  log_deletions: true,
+  log_deletion_entries: true,
   chats: true,
   chat_sessions: true,
   chat_marks: true,

@@ -210,4 +210,20 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       },
     ],
   ],
+  "0011-deletions": [
+    [
+      "log_deletions",
+      {
+        ...{
+          deletion_id: id(50),
+          account_id: id(1),
+          plan: '{"action":"account_removed"}',
+          is_decided: 0,
+          begun_at: at,
+        },
+        ...{ logs: 0, episodes: 0, statements: 0, entities: 0, facts: 0 },
+      },
+    ],
+    ["log_deletion_entries", { log_id: id(30), deletion_id: id(50) }],
+  ],
 };
