@@ -18,11 +18,14 @@ export interface BenchLogs {
   readonly caller: LogsCaller;
 }
 
-/** Runs `task` with an empty memory, and removes the folder afterwards. */
-export async function withLogs(task: (bench: BenchLogs) => Promise<void>): Promise<void> {
+/**
+ * Runs `task` with an empty memory, and removes the folder afterwards.
+ * @param url an empty database of PostgreSQL; left out for a SQLite file
+ */
+export async function withLogs(task: (bench: BenchLogs) => Promise<void>, url: string | null = null): Promise<void> {
   const folder = makeTestFolder("bench");
   const path = join(folder, "postern.db");
-  const database = await openDatabase({ url: null, path, log: silentLog });
+  const database = await openDatabase({ url, path, log: silentLog });
   const erasure = createErasure({ ...database, clock: systemClock, log: silentLog });
   const logs = await openLogs({
     ...database,

@@ -18,7 +18,7 @@ export interface RemovedRows {
  * What one statement removes: rows, chunks (of some hundred words each) and entries (with a text of up to a megabyte each). On SQLite nothing
  * else goes on meanwhile, which is to be some milliseconds; on PostgreSQL each statement is a journey to the server.
  */
-const atOnce = {
+const pieces = {
   sqlite: { rows: 500, chunks: 2, entries: 4 },
   postgres: { rows: 5_000, chunks: 50, entries: 50 },
 } as const;
@@ -105,7 +105,7 @@ export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<Re
   await removeWords(on, removal);
   const { accountId, logIds } = removal;
   let [logs, episodes] = [0, 0];
-  await inPieces(logIds, atOnce[on.dialect].entries, async (some) => {
+  await inPieces(logIds, pieces[on.dialect].entries, async (some) => {
     const of = { accountId, ids: JSON.stringify(some) };
     episodes += (await deleteEpisodes(on, of)).length;
     await suppressRecorded(on, { ...removal, logIds: some });
@@ -155,7 +155,7 @@ async function removeFacts(
   const said = new Set<string>();
   await inPieces(logIds, entriesOfAccountAtOnce, async (some) => {
     const ids = JSON.stringify(some);
-    const step = Math.ceil(atOnce[on.dialect].rows / some.length);
+    const step = Math.ceil(pieces[on.dialect].rows / some.length);
     for (let first = 0; ; first += step) {
       const facts = await deleteFacts(on, { accountId, ids, first, end: first + step });
       for (const { statement_id } of facts) said.add(statement_id);
@@ -165,7 +165,7 @@ async function removeFacts(
     }
   });
   const named = new Set<string>();
-  await inPieces([...said], atOnce[on.dialect].rows, async (some) => {
+  await inPieces([...said], pieces[on.dialect].rows, async (some) => {
     const statements = await deleteOrphanStatements(on, { accountId, ids: JSON.stringify(some) });
     for (const { subject_id, object_id } of statements) {
       named.add(subject_id);
@@ -173,7 +173,7 @@ async function removeFacts(
     }
     removed.statements += statements.length;
   });
-  await inPieces([...named], atOnce[on.dialect].rows, async (some) => {
+  await inPieces([...named], pieces[on.dialect].rows, async (some) => {
     removed.entities += (await deleteUnnamed(on, { accountId, ids: JSON.stringify(some) })).length;
   });
   return removed;
@@ -181,14 +181,14 @@ async function removeFacts(
 
 async function removeWords(on: LogsDatabase, { accountId, logIds }: Removal): Promise<void> {
   const words = new Set<number>();
-  await inPieces(logIds, atOnce[on.dialect].entries, async (entries) => {
+  await inPieces(logIds, pieces[on.dialect].entries, async (entries) => {
     const chunks = await deleteChunks(on, { accountId, ids: JSON.stringify(entries) });
     const chunkIds = chunks.map(({ chunk_id }) => chunk_id);
-    await inPieces(chunkIds, atOnce[on.dialect].chunks, async (some) => {
+    await inPieces(chunkIds, pieces[on.dialect].chunks, async (some) => {
       for (const { word_id } of await deletePostings(on, { ids: JSON.stringify(some) })) words.add(word_id);
     });
   });
-  await inPieces([...words], atOnce[on.dialect].rows, async (some) => {
+  await inPieces([...words], pieces[on.dialect].rows, async (some) => {
     await deleteUnused(on, { accountId, ids: JSON.stringify(some) });
   });
 }

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
+import { durableLater } from "../storage/journal.ts";
 import type { Tables } from "../storage/schema.ts";
-import { durableLater } from "../storage/sqlite-driver.ts";
 
 /** The store, or a transaction of it. */
 export interface LogsDatabase {
@@ -85,7 +85,7 @@ export function writeLaterFor<T>(
     });
   }
   return db.connection().execute(async (connection) => {
-    await durableLater.execute(connection);
+    await sql.raw(durableLater).execute(connection);
     return writeFor({ db: connection, dialect }, accountId, task);
   });
 }

@@ -124,7 +124,12 @@ async function openSqlite(path: string): Promise<Kysely<Tables>> {
   const { openSqliteFile, openSqliteReader } = await import("./sqlite.ts");
   const { createSqliteDialect } = await import("./sqlite-driver.ts");
   const writer = await openSqliteFile(path);
-  return new Kysely<Tables>({ dialect: createSqliteDialect(writer, openSqliteReader(path)) });
+  try {
+    return new Kysely<Tables>({ dialect: createSqliteDialect(writer, openSqliteReader(path)) });
+  } catch (error) {
+    writer.close();
+    throw error;
+  }
 }
 
 async function openPostgres(url: string, log: Log): Promise<Kysely<Tables>> {

@@ -17,6 +17,12 @@ const smallBytes = 1024 * 1024;
 /** Far longer than it takes to copy the largest. */
 const threadTimeoutMs = 60_000;
 
+/**
+ * Asked of a connection that is kept for more than a statement, this holds for that connection alone: transactions are not brought to the disk
+ * when they end, but with the next one of others. For work that is done again when it is lost.
+ */
+export const durableLater = "pragma synchronous = normal";
+
 /** SQLite's write-ahead log: what was changed, until it is copied into the store's file. */
 export interface Journal {
   /**

@@ -9,9 +9,9 @@ import {
   SqliteDriver,
   SqliteIntrospector,
   SqliteQueryCompiler,
-  sql,
 } from "kysely";
 import { createKeyedLock, type KeyedLock } from "../core/single-flight.ts";
+import { durableLater } from "./journal.ts";
 import { whenFree } from "./sqlite.ts";
 
 /** Prepared statements kept by their text. The code has a few hundred different ones; the oldest goes first. */
@@ -75,12 +75,7 @@ class PatientDriver extends SqliteDriver {
   }
 }
 
-/**
- * Asked of a connection that is kept for more than one statement, it holds for that connection alone. Transactions are not brought to the
- * disk when they end then, but with the next one that is: for work that is done again when it is lost.
- */
-const durableLaterSql = "pragma synchronous = normal";
-export const durableLater = sql.raw(durableLaterSql);
+/** As `openSqliteFile` sets it. */
 const durableAtOnce = "pragma synchronous = full";
 
 /** SQL that can only read. The writer runs the rest, which may be a query too. */
@@ -128,7 +123,7 @@ class SharedConnection implements DatabaseConnection {
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     const { writer, reader, turns } = this.#on;
     const write = () => whenFree(() => writer.executeQuery<Row>(query));
-    if (query.sql === durableLaterSql) {
+    if (query.sql === durableLater) {
       await this.hold();
       this.#isDurableLater = true;
     }
