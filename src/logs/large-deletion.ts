@@ -89,7 +89,7 @@ export function createLargeDeletions(deps: LargeDeletionDeps): LargeDeletions {
     });
   }
 
-  /** @returns what it took; of one that another process ended nobody knows */
+  /** @returns what it took; zeros for one that another process ended */
   async function removeAll(deletion: MarkedDeletion): Promise<RemovedRows> {
     const { ms, least } = batches[deps.dialect];
     let limit: number = firstBatch;

@@ -27,7 +27,7 @@ export interface MarkedDeletion {
   readonly accountId: string;
 }
 
-/** One of which nobody decided within this time was given up by the process that began it. */
+/** One that was not decided within this time was given up by the process that began it. */
 const undecidedLifetimeMs = 3_600_000;
 
 /** That an entry waits to be removed, by where a row has its id: from the moment when that was decided, it is as one that never was. */
