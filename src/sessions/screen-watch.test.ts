@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { spawn } from "node:child_process";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import type { ScreenDialog } from "../agents/screen-dialog.ts";
 import { silentLog } from "../core/log.ts";
+import { signalChildGroup } from "../platform/processes.ts";
 import { type ActivityState, initialActivity, nextActivity } from "./activity.ts";
-import { type ScreenLook, ScreenWatch } from "./screen-watch.ts";
+import { isComputing, type ScreenLook, ScreenWatch } from "./screen-watch.ts";
 
 const trust: ScreenDialog = {
   title: "Trust this folder?",
@@ -197,4 +199,13 @@ describe("a screen without a composer", () => {
     const working = nextActivity(initialActivity, { kind: "turn_seen" }, { at: 0, permissionId: "" });
     expect((await follow(30_000, working)).activity).toBe("working");
   });
+});
+
+test("an agent that waits for a hook which computes is not one that stands still", async () => {
+  const waits = spawn("/bin/sh", ["-c", "while :; do :; done & wait"], { detached: true, stdio: "ignore" });
+  onTestFinished(() => void signalChildGroup(waits, "SIGKILL"));
+  await expect.poll(() => isComputing(waits.pid ?? 0), { timeout: 10_000 }).toBe(true);
+  const sleeps = spawn("/bin/sh", ["-c", "sleep 60 & wait"], { detached: true, stdio: "ignore" });
+  onTestFinished(() => void signalChildGroup(sleeps, "SIGKILL"));
+  await expect.poll(() => isComputing(sleeps.pid ?? 0), { timeout: 10_000 }).toBe(false);
 });

@@ -2,7 +2,8 @@ import type { AgentTemplate, Environment } from "../agents/index.ts";
 import { dialogIdOf, isAbout, type ScreenDialog } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import { processRow } from "../platform/process-table.ts";
+import { processTable } from "../platform/process-table.ts";
+import { descendantsOf } from "../platform/processes.ts";
 import type { TerminalHostClient, TerminalLook } from "../terminal-host/terminal-info.ts";
 import {
   type ActivityState,
@@ -45,7 +46,7 @@ export interface ScreenWatchDeps {
   readonly env: Environment;
   readonly template: Pick<AgentTemplate, "name" | "readyBy" | "composerPainted" | "readDialog" | "hasHung">;
   readonly origin: LiveSessionInput["origin"];
-  /** Whether the process computes at this moment. */
+  /** Whether the process, or one that it started, computes at this moment. */
   readonly isComputing?: (pid: number) => boolean;
 }
 
@@ -72,7 +73,7 @@ export class ScreenWatch {
 
   constructor(deps: ScreenWatchDeps) {
     this.#deps = deps;
-    this.#isComputing = deps.isComputing ?? ((pid) => processRow(pid)?.running === true);
+    this.#isComputing = deps.isComputing ?? isComputing;
     this.#lookedAt = deps.clock.now();
     // Whoever uses the agent's own menus while a gateway starts is not in need of it.
     this.#sawComposer = deps.origin === "found";
@@ -181,6 +182,13 @@ export class ScreenWatch {
     log.warn({ agent: template.name, pid }, "ending an agent that has hung at its start");
     await host.end(terminalId);
   }
+}
+
+/** An agent that waits for its own hook sleeps while the hook computes. */
+export function isComputing(pid: number): boolean {
+  const table = processTable();
+  const own = table.find((row) => row.pid === pid);
+  return own?.running === true || descendantsOf(pid, table).some(({ running }) => running);
 }
 
 // Control and format characters; a terminal drops most of them, and what it keeps could reorder the text.
