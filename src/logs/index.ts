@@ -179,8 +179,8 @@ export async function openLogs(deps: {
     },
     settled: () => extraction.wake(),
     async close() {
-      await extraction.close();
-      await deletion.close();
+      // A deletion ends after its current transaction; the next start does the rest.
+      await Promise.all([deletion.close(), extraction.close()]);
     },
   };
 }

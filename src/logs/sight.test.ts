@@ -114,7 +114,12 @@ describeOnBothStores("of very many directories", (openStore) => {
         { ...store, visibleAmong: async (some) => new Set(some.filter(visible)) },
         { accountId: me, folders },
       );
-    expect(await visibility(() => true)).toEqual({ accountId: me, dirs: null, placeless: true });
+    expect(await visibility(() => true)).toEqual({
+      accountId: me,
+      dirs: null,
+      placeless: true,
+      someMarked: false,
+    });
     expect((await visibility((dir) => dir !== "/code/020002")).dirs).toHaveLength(10_000);
     expect((await visibility((dir) => dir >= "/code/020000")).dirs).toEqual([
       "/code/020000",
