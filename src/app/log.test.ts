@@ -18,7 +18,7 @@ test("a line says when, how grave, what, and its fields", () => {
 
 test("an error shows its message and where it was thrown", () => {
   const line = lineOf((log) => log.error({ error: new Error("It broke.") }, "failed"));
-  expect(line).toMatch(/^\S+ {2}error {2}failed {2}"It broke\."\n {6}at .*readable-log\.test/);
+  expect(line).toMatch(/^\S+ {2}error {2}failed {2}"It broke\."\n {6}at .*log\.test/);
 });
 
 test("nothing that came from outside moves the cursor", () => {
