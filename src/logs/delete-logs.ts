@@ -1,18 +1,9 @@
 import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
 import { sha256 } from "../core/ids.ts";
-import { isOf, itemsIn, type LogsDatabase, numbersIn, textsIn } from "./logs-database.ts";
+import { isOf, itemsIn, type LogsDatabase, numbersIn, type RemovedRows, textsIn } from "./logs-database.ts";
 import { logsQuery } from "./logs-query.ts";
 import { suppressTurns } from "./recorded-turns.ts";
-
-/** Rows that were removed. */
-export interface RemovedRows {
-  readonly logs: number;
-  readonly episodes: number;
-  readonly statements: number;
-  readonly entities: number;
-  readonly facts: number;
-}
 
 /**
  * What one statement removes: rows, chunks (of some hundred words each) and entries (with a text of up to a megabyte each). On SQLite nothing

@@ -3,10 +3,11 @@ import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
 import type { Erasure } from "../storage/erasure.ts";
 import type { LogDeletion, SessionLogDeletion } from "../wire/logs.ts";
-import { type RemovedRows, removeAllLogs, removeLogs } from "./delete-logs.ts";
+import { removeAllLogs, removeLogs } from "./delete-logs.ts";
 import { logNotFound } from "./errors.ts";
 import type { Extraction } from "./extraction.ts";
 import { createLargeDeletions, type EntryParts } from "./large-deletion.ts";
+import type { RemovedRows } from "./logs-database.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import { logsQuery } from "./logs-query.ts";
 import type { DeletionNote, DeletionOrigin, NamesOf, NoteDeletion } from "./ports.ts";
@@ -84,7 +85,7 @@ export function createDeletion(
   }
 
   async function removeMany({ visibility, by, subject, action }: Asked, parts: EntryParts): Promise<Removed> {
-    let share: Share | null = null;
+    let share = null as Share | null; // found in the transaction
     const { accountId } = visibility;
     const rows = await large.run(
       { accountId, plan: { action, subject: sha256(subject), ...by }, parts },
@@ -93,7 +94,7 @@ export function createDeletion(
         extraction.cancel(logIds);
       },
     );
-    return { ...rows, ...(share ?? {}), logs: rows.logs, isErased: (await erasure.finish()) === "done" };
+    return { ...rows, ...share, logs: rows.logs, isErased: (await erasure.finish()) === "done" };
   }
 
   return {

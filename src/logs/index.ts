@@ -42,11 +42,12 @@ import { createSharedWrites } from "./shared-writes.ts";
 import { visibilityFilterOf } from "./visibility-filter.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
-export { type RemovedRows, removeAllLogs, removeLogs } from "./delete-logs.ts";
+export { removeAllLogs, removeLogs } from "./delete-logs.ts";
 export type { LogsErrorCode } from "./errors.ts";
 export { createModelExtractor } from "./extractor/model-extractor.ts";
 export { type AccountForgetting, createAccountForgetting } from "./forget-account.ts";
 export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
+export type { RemovedRows } from "./logs-database.ts";
 export type {
   DeletionNote,
   DeletionOrigin,

@@ -4,7 +4,8 @@ import { type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Erasure } from "../storage/erasure.ts";
-import { type RemovedRows, removeLogs } from "./delete-logs.ts";
+import { removeLogs } from "./delete-logs.ts";
+import type { RemovedRows } from "./logs-database.ts";
 import { type LogsDatabase, writeFor, writeLaterFor } from "./logs-database.ts";
 import {
   countRemoved,

@@ -8,6 +8,15 @@ export interface LogsDatabase {
   readonly dialect: "sqlite" | "postgres";
 }
 
+/** Rows that were removed. */
+export interface RemovedRows {
+  readonly logs: number;
+  readonly episodes: number;
+  readonly statements: number;
+  readonly entities: number;
+  readonly facts: number;
+}
+
 /**
  * Rows as one parameter, named `item`, each a JSON array in `item.value`: any number of them is the same statement.
  * @param json a JSON list of lists; no text in it holds a NUL
