@@ -85,16 +85,16 @@ export function createDeletion(
   }
 
   async function removeMany({ visibility, by, subject, action }: Asked, parts: EntryParts): Promise<Removed> {
-    let share = null as Share | null; // found in the transaction
+    const found: { share: Share | null } = { share: null };
     const { accountId } = visibility;
     const rows = await large.run(
       { accountId, plan: { action, subject: sha256(subject), ...by }, parts },
       async (logIds) => {
-        share = await seenShareOf(deps, visibility, logIds);
+        found.share = await seenShareOf(deps, visibility, logIds);
         extraction.cancel(logIds);
       },
     );
-    return { ...rows, ...share, logs: rows.logs, isErased: (await erasure.finish()) === "done" };
+    return { ...rows, ...found.share, logs: rows.logs, isErased: (await erasure.finish()) === "done" };
   }
 
   return {
