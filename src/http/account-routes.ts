@@ -154,7 +154,7 @@ export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit"
       config: { access: "admin" },
       schema: {
         operationId: "listTokens",
-        tokenTags,
+        tags: tokenTags,
         summary: "The account's personal tokens in force, without the tokens themselves.",
         response: { 200: z.object({ tokens: z.array(tokenSchema) }) },
       },
@@ -167,7 +167,7 @@ export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit"
       config: { access: "admin" },
       schema: {
         operationId: "createToken",
-        tokenTags,
+        tags: tokenTags,
         summary: "Makes a personal token. It is shown this one time.",
         description: "It holds no scope that the caller lacks.",
         body: createTokenInputSchema,
@@ -192,7 +192,7 @@ export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit"
       config: { access: "admin" },
       schema: {
         operationId: "revokeToken",
-        tokenTags,
+        tags: tokenTags,
         summary: "Revokes a token, at once.",
         params: z.strictObject({ tokenId: textSchema(200) }),
         response: { 204: z.undefined().describe("Revoked") },
