@@ -16,7 +16,7 @@ import { queryKeys, useAct, useRemove } from "./query.ts";
 
 const accountsSchema = z.object({ accounts: z.array(accountSchema) });
 
-/** All accounts; only for who may administer. */
+/** All accounts; for accounts with the scope admin. */
 export function useAccounts() {
   return useQuery({
     queryKey: queryKeys.accounts,
@@ -49,7 +49,7 @@ export function useRemoveAccount() {
 const appsSchema = z.object({ apps: z.array(connectedAppSchema) });
 const clientsSchema = z.object({ clients: z.array(oauthClientSchema) });
 
-/** The apps that the account let in. */
+/** The apps that the account authorized. */
 export function useApps() {
   return useQuery({
     queryKey: queryKeys.apps,
@@ -61,7 +61,7 @@ export function useDisconnectApp() {
   return useRemove("/api/oauth/apps", queryKeys.apps);
 }
 
-/** All clients that the authorization server knows; only for who may administer. */
+/** All clients that the authorization server knows; for accounts with the scope admin. */
 export function useClients() {
   return useQuery({
     queryKey: queryKeys.clients,
@@ -116,7 +116,7 @@ export function useRevokeToken() {
 
 const pageSize = 50;
 
-/** Who did what, the newest first, a page at a time; only for who may administer. */
+/** Who did what, the newest first, a page at a time; for accounts with the scope admin. */
 export function useAudit(kind: AuditKind | null) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.audit, kind],

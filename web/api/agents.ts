@@ -10,7 +10,7 @@ import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
 import { callApi, callTool, sendApi } from "./client.ts";
 import { queryKeys, useAct, useRemove } from "./query.ts";
 
-/** While something runs: how it ended is seen soon, also by a page that does not look at its terminal. */
+/** While a job runs: its end is shown soon, also by a page that does not show its terminal. */
 const runningMs = 2_000;
 
 /** Configured agents, and those that are found on the machine. */
@@ -22,14 +22,14 @@ export function useAgents() {
   });
 }
 
-/** Every agent that the gateway knows, with what is to be done for it; for the owner. */
+/** Every agent that the gateway knows, with its setup jobs; for the owner. */
 export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean } = {}) {
   return useQuery({
     queryKey: queryKeys.agentSetups,
     queryFn: async ({ signal }) => (await callApi("/api/agents/setup", agentSetupSchema, { signal })).agents,
     enabled,
     refetchInterval: ({ state }) =>
-      state.data?.some(({ errands }) => errands.some((errand) => errand.state !== "ended")) ? runningMs : false,
+      state.data?.some(({ errands: jobs }) => jobs.some((job) => job.state !== "ended")) ? runningMs : false,
   });
 }
 
@@ -53,7 +53,7 @@ export function useStartSetupJob() {
   const client = useQueryClient();
   return useAct({
     mutationFn: ({ name, kind, method }: SetupJobRequest) =>
-      callApi(`/api/agents/${encodeURIComponent(name)}/${kind}`, agentTerminalSchema, {
+      callApi(jobPath(name, kind), agentTerminalSchema, {
         method: "POST",
         ...(method === undefined ? {} : { body: { method } }),
       }),
@@ -71,16 +71,16 @@ interface SetupJobRequest {
 export function useCancelSetupJob() {
   const client = useQueryClient();
   return useAct({
-    mutationFn: ({ name, kind }: Omit<SetupJobRequest, "method">) => cancelErrand(name, kind),
+    mutationFn: ({ name, kind }: Omit<SetupJobRequest, "method">) => sendApi(jobPath(name, kind), { method: "DELETE" }),
     onSettled: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
   });
 }
 
-function cancelErrand(name: string, kind: AgentSetupJobKind): Promise<void> {
-  return sendApi(`/api/agents/${encodeURIComponent(name)}/${kind}`, { method: "DELETE" });
+function jobPath(name: string, kind: AgentSetupJobKind): string {
+  return `/api/agents/${encodeURIComponent(name)}/${kind}`;
 }
 
 /** The same for a page that is being left: a moment later, and not while another one shows it. */
 export function leaveSetupJob(name: string, kind: AgentSetupJobKind): Promise<void> {
-  return sendApi(`/api/agents/${encodeURIComponent(name)}/${kind}?unlessWatched=true`, { method: "DELETE" });
+  return sendApi(`${jobPath(name, kind)}?unlessWatched=true`, { method: "DELETE" });
 }

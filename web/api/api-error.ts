@@ -46,7 +46,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The error that an answer tells of. */
+/** The error that an answer reports. */
 export function errorOfAnswer(status: number, body: unknown): ApiError {
   const problem = problemSchema.safeParse(body);
   if (!problem.success) {
@@ -62,7 +62,7 @@ export function errorOfAnswer(status: number, body: unknown): ApiError {
   return new ApiError(code, detail, { status, fields: errors, sessionId, draft });
 }
 
-/** Whether an entry of the memory is not there, by the gateway's own word: one of a proxy says nothing. */
+/** Whether an entry of the memory is not there, as the gateway itself reports it: an answer of a proxy says nothing. */
 export function isGone(error: unknown): boolean {
   return error instanceof ApiError && error.code === "log_not_found";
 }

@@ -26,7 +26,7 @@ if (typeof window !== "undefined")
     linkLost = true;
   });
 
-/** Told when the gateway does not know this browser any more. */
+/** Called when the gateway no longer knows this browser. */
 let onSignedOut: () => void = () => undefined;
 
 export function whenSignedOut(handler: () => void): void {

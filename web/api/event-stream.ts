@@ -22,7 +22,7 @@ export function createEventStreamParser(onMessage: (message: StreamedMessage) =>
 
   function takeLine(line: string): void {
     if (line === "") {
-      // An id without data is a place to go on from: told with empty data, so that it can be kept.
+      // An id without data is a position to continue from: reported with empty data, so that it can be kept.
       if (data.length > 0 || id !== null)
         onMessage({ event: event === "" ? "message" : event, data: data.join("\n"), id });
       event = "";

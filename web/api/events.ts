@@ -3,25 +3,25 @@ import { ApiError } from "./api-error.ts";
 import { fetchApi } from "./client.ts";
 import { createEventStreamParser, type StreamedMessage } from "./event-stream.ts";
 
-/** Whether the page hears of what happens. `offline`: it does not, and tries again. */
+/** Whether events arrive. `offline`: they do not, and the page reconnects. */
 export type EventsState = "connecting" | "live" | "offline";
 
-/** What hears of the events. */
+/** What receives the events. */
 export interface EventsListener {
   readonly onEvent: (event: SessionEvent) => void;
-  /** What came before is not known any more: everything is to be read anew. */
+  /** Earlier events are lost: everything has to be read again. */
   readonly onReset: () => void;
   readonly onState: (state: EventsState) => void;
 }
 
 const firstRetryMs = 500;
 const maxRetryMs = 15_000;
-/** The gateway says something every 15 s at the latest; after three times as long the connection is dead, told or not. */
+/** The gateway sends something at least every 15 s; after three times as long the connection is dead, even if it was not closed. */
 const silenceMs = 45_000;
 
 /**
- * Follows `GET /api/coding/events` until `signal` is aborted; connects again by itself, from the last event that it had.
- * @param options `after` is the event to go on from; without it, from now on
+ * Follows `GET /api/coding/events` until `signal` is aborted; reconnects automatically, after the last event that it received.
+ * @param options `after` is the event to continue after; without it, from now on
  */
 export async function followEvents(
   listener: EventsListener,
@@ -102,7 +102,7 @@ function take({ event, data }: StreamedMessage, listener: EventsListener): void 
     return;
   }
   const parsed = sessionEventSchema.safeParse(parseJson(data));
-  // A gateway that is newer than this page may tell of more.
+  // A gateway that is newer than this page may send other kinds.
   if (parsed.success) listener.onEvent(parsed.data);
 }
 

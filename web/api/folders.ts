@@ -7,7 +7,7 @@ import { queryKeys, useAct } from "./query.ts";
 
 const foldersSchema = z.object({ folders: z.array(folderSchema) });
 
-/** The registered folders; only for who may administer. */
+/** The registered folders; for accounts with the scope admin. */
 export function useFolders({ enabled = true } = {}) {
   return useQuery({
     queryKey: queryKeys.folders,

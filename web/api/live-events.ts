@@ -7,7 +7,7 @@ import { queryKeys } from "./query.ts";
 import { patchLists } from "./session-cache.ts";
 import { followSharedEvents } from "./shared-events.ts";
 
-/** The short list of what lives is read anew at most so often, however much happens; the long ones are of several pages. */
+/** The short list of live sessions is read again at most this often, however much happens; the long lists have several pages. */
 const liveMs = 400;
 const listsMs = 1_500;
 
@@ -36,7 +36,7 @@ export function startLiveEvents(client: QueryClient): () => void {
       },
       onReset: () => void client.invalidateQueries(),
       onState(next) {
-        // What was asked while nobody answered is asked again.
+        // What failed while the gateway did not answer is read again.
         if (next === "live" && wasOffline) void client.invalidateQueries();
         wasOffline = next === "offline";
         setState(next);
@@ -51,7 +51,7 @@ export function startLiveEvents(client: QueryClient): () => void {
   };
 }
 
-/** Whether the page hears of what happens. */
+/** Whether events arrive. */
 function useEventsState(): EventsState {
   return useSyncExternalStore(
     (listener) => {

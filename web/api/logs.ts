@@ -31,7 +31,7 @@ import { queryKeys, useAct } from "./query.ts";
 export type LogFilters = Pick<ListLogsInput, "source" | "status" | "sessionId">;
 
 const pageSize = 50;
-/** The best of what was found; who wants others writes other words. */
+/** The best hits; other words find others. */
 const searchLimit = 100;
 /** As many as one answer holds. */
 const mostEntries = 200;
@@ -104,7 +104,7 @@ export function useDeleteLog() {
   });
 }
 
-/** Lets go of all that is kept of the memory, once `forgets` is true: something of it was deleted. For pages that show nothing of it. */
+/** Drops all that is cached of the memory, once `forgets` is true: something of it was deleted. For pages that show nothing of it. */
 export function useForgetting(forgets: boolean): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -112,7 +112,7 @@ export function useForgetting(forgets: boolean): void {
   }, [client, forgets]);
 }
 
-/** Nothing is shown any more of what is kept of the memory; what a page needs is asked anew. @param butLogId whose page says itself what went */
+/** Drops what is cached of the memory; what a page needs is read again. @param butLogId whose page shows what was deleted */
 function forget(client: QueryClient, butLogId?: string): void {
   client.removeQueries({ queryKey: queryKeys.memory, type: "inactive" });
   const own = butLogId === undefined ? [] : [logKey(butLogId), previewKey(butLogId)].map(hashKey);

@@ -89,7 +89,7 @@ export function createQueryClient(): QueryClient {
     defaultOptions: {
       // A gateway on this machine answers without a network, so the browser's own idea of being offline says nothing.
       queries: { networkMode: "always", retry: shouldRetry, retryDelay, staleTime: 5_000 },
-      // What a person does fails at once or happens at once. It never waits to happen later, in a situation that nobody has seen.
+      // What a person does fails at once or happens at once. It never waits to happen later, when the situation may be another.
       mutations: { networkMode: "always", retry: false },
     },
   });

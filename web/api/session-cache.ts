@@ -4,10 +4,10 @@ import type { SessionEvent } from "../../src/wire/events.ts";
 import { queryKeys } from "./query.ts";
 import type { SessionPage } from "./sessions.ts";
 
-type Told = Pick<SessionSummary, "status" | "activity" | "closedAt" | "exitCode" | "signal" | "pid" | "owner">;
+type FromEvent = Pick<SessionSummary, "status" | "activity" | "closedAt" | "exitCode" | "signal" | "pid" | "owner">;
 
-/** What an event says of a session by itself; the rest is read anew. */
-export function afterEvent<Session extends Told>(session: Session, event: SessionEvent): Session {
+/** The session with what an event itself says of it; the rest is read again. */
+export function afterEvent<Session extends FromEvent>(session: Session, event: SessionEvent): Session {
   switch (event.kind) {
     case "session.created":
       return { ...session, status: event.status, activity: event.activity };
@@ -29,7 +29,7 @@ function ended(status: SessionSummary["status"]): boolean {
   return status === "completed" || status === "failed";
 }
 
-function gone<Session extends Told>(session: Session): Session {
+function gone<Session extends FromEvent>(session: Session): Session {
   return { ...session, activity: null, pid: null, owner: null };
 }
 

@@ -3,14 +3,14 @@ import { sessionEventSchema } from "../../src/wire/events.ts";
 import { type EventsListener, type EventsState, followEvents } from "./events.ts";
 
 /**
- * What the page that listens tells the others. A browser opens six connections to a host, all its pages together: with a stream in each
+ * What the page that listens sends to the others. A browser opens six connections to a host, all its pages together: with a stream in each
  * of six, nothing else would get through.
  */
 const noticeSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("event"), event: sessionEventSchema }),
   z.object({ kind: z.literal("reset") }),
   z.object({ kind: z.literal("state"), state: z.enum(["connecting", "live", "offline"]) }),
-  /** Of a page that listens to the others: is somebody there? The answer is a `state`. */
+  /** From a page that listens to the others: is there a leader? The answer is a `state`. */
   z.object({ kind: z.literal("hello") }),
 ]);
 type Notice = z.infer<typeof noticeSchema>;
@@ -28,7 +28,7 @@ export async function followSharedEvents(
   // Only https and localhost have locks: elsewhere each page has its own connection.
   if (!("locks" in navigator)) return follow(listener, signal);
   const channel = new BroadcastChannel(lockName);
-  const tell = (notice: Notice): void => channel.postMessage(notice);
+  const send = (notice: Notice): void => channel.postMessage(notice);
   let leading = false;
   let state: EventsState = "connecting";
   let answered = false;
@@ -41,7 +41,7 @@ export async function followSharedEvents(
     if (!parsed.success) return;
     const notice = parsed.data;
     if (notice.kind === "hello") {
-      if (leading) tell({ kind: "state", state });
+      if (leading) send({ kind: "state", state });
       return;
     }
     if (leading) return;
@@ -53,11 +53,11 @@ export async function followSharedEvents(
     else listener.onState(notice.state);
   };
 
-  // A page that sleeps in the background may hold the lock and tell nobody anything: whoever is looked at takes over.
+  // A page that sleeps in the background may hold the lock and send nothing: the page that becomes visible takes over.
   const onVisible = (): void => {
     if (document.visibilityState !== "visible" || leading) return;
     answered = false;
-    tell({ kind: "hello" });
+    send({ kind: "hello" });
     setTimeout(() => {
       if (answered || leading || signal.aborted) return;
       steal = true;
@@ -73,16 +73,16 @@ export async function followSharedEvents(
       onEvent(event) {
         lastEventId = event.id;
         listener.onEvent(event);
-        tell({ kind: "event", event });
+        send({ kind: "event", event });
       },
       onReset() {
         listener.onReset();
-        tell({ kind: "reset" });
+        send({ kind: "reset" });
       },
       onState(next) {
         state = next;
         listener.onState(next);
-        tell({ kind: "state", state });
+        send({ kind: "state", state });
         if (next !== "live" || !mayHaveMissed) return;
         mayHaveMissed = false;
         leader.onReset();

@@ -30,7 +30,7 @@ export function useSignOut() {
   return useAct({
     mutationFn: () => sendApi("/api/sign-out", { method: "POST" }),
     onSuccess: () => {
-      // Whoever signs out leaves: what is still asked for is refused, and is no reason to come back here.
+      // Requests that are under way are refused now, and must not lead back to this page.
       whenSignedOut(() => undefined);
       forgetKey();
     },

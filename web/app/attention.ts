@@ -11,7 +11,7 @@ import { needsYou, sessionTitle } from "../ui/session-state.ts";
 import { noteworthy } from "./noteworthy.ts";
 import { preferences } from "./preferences.ts";
 
-/** How many sessions need somebody, in the document's title and on the application's icon; and notifications, if allowed. */
+/** Shows how many sessions wait for a person, in the document's title and on the application's icon; and sends notifications, if allowed. */
 export function useAttention(enabled: boolean): void {
   const waiting = useLiveSessions(noFilters, { enabled }).data?.filter(needsYou).length ?? 0;
   const title = useSyncExternalStore(onPageTitle, pageTitle);

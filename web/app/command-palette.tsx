@@ -23,7 +23,7 @@ interface Command {
 
 const everything = { query: "", everywhere: false, filters: noFilters };
 const maxShown = 50;
-/** As long as nobody notices. */
+/** Too short to notice. */
 const typingMs = 140;
 
 /** Finds a page, a session or a setting by a few letters. */

@@ -1,7 +1,7 @@
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { agentName } from "../ui/session-state.ts";
 
-/** What of an event somebody should be told who does not look; null is nothing. */
+/** What to notify of an event while the page is not looked at; null is nothing. */
 export function noteworthy(event: SessionEvent): string | null {
   const agent = agentName(event.agent);
   switch (event.kind) {

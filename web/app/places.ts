@@ -52,7 +52,7 @@ export const accessIcon: LucideIcon = DoorOpen;
 
 export const settingsPlace: Place = { to: "/settings", label: "Settings", icon: Settings, keys: "g ," };
 
-/** All of them that somebody with these scopes has something to see on. */
+/** Those that show something to an account with these scopes. */
 export function placesFor(scopes: readonly Scope[]): readonly Place[] {
   return visible([newSessionPlace, ...mainPlaces, ...accessPlaces, settingsPlace], scopes);
 }

@@ -31,7 +31,7 @@ function focusSearch(): boolean {
   return search !== null;
 }
 
-/** What surrounds every page of somebody who is signed in: the way around, live news, shortcuts. */
+/** What surrounds every page while signed in: navigation, live events, shortcuts. */
 export function Shell() {
   const { pathname, search } = useLocation();
   const navigate = useNavigate();
@@ -117,7 +117,7 @@ export function Shell() {
   );
 }
 
-/** A gateway that restarts is back sooner than anybody would read of it. */
+/** A gateway that restarts is back before a note about it could be read. */
 const quietMs = 1_200;
 
 /** Says that the gateway cannot be reached, for as long as it cannot. Other parts of a page leave it to this note. */

@@ -11,7 +11,7 @@ export interface Shortcut {
 /** How long the second key of two may take. */
 const sequenceMs = 1_200;
 
-/** Listens for shortcuts, unless somebody is typing. */
+/** Listens for shortcuts, except while text is typed. */
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   useEffect(() => {
     let first = "";

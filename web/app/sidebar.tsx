@@ -10,7 +10,7 @@ import { agentName, needsYou, projectOf, sessionState, sessionTitle, shortPath }
 import { Mark } from "./mark.tsx";
 import { accessIcon, accessPlaces, mainPlaces, newSessionPlace, type Place, settingsPlace, visible } from "./places.ts";
 
-/** The way around: pages, and the sessions that live. */
+/** Navigation: pages, and the live sessions. */
 export function Sidebar({
   unfolded = false,
   onPalette,
@@ -120,7 +120,7 @@ function AccessPlaces({ scopes, unfolded }: { readonly scopes: readonly Scope[];
   );
 }
 
-/** The live ones, who needs somebody first. */
+/** The live sessions, those that wait for a person first. */
 function LiveSessions() {
   const { data: sessions = [] } = useLiveSessions();
   const ordered = [...sessions].toSorted((a, b) => Number(needsYou(b)) - Number(needsYou(a)));

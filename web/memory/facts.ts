@@ -1,4 +1,5 @@
 import { type EntityType, type LogEntity, type LogFact, singleValuedPredicates } from "../../src/wire/logs.ts";
+import { capital } from "../session/session-words.ts";
 import { shortPath } from "../ui/session-state.ts";
 import { plainName } from "../ui/untrusted.tsx";
 
@@ -8,7 +9,7 @@ interface PredicateWords {
   readonly back: string;
 }
 
-/** In the order in which somebody would want to know. */
+/** In the order of interest. */
 const words: Readonly<Record<string, PredicateWords>> = {
   decided: { label: "Decided", back: "Decided in" },
   remembered: { label: "To remember", back: "To remember from" },
@@ -31,7 +32,7 @@ export function predicateLabel(predicate: string): string {
   return words[predicate]?.label ?? capital(predicate.replaceAll("_", " "));
 }
 
-/** The same for who looks from the object. */
+/** The same, read from the object. */
 export function backLabel(predicate: string): string {
   return words[predicate]?.back ?? `${capital(predicate.replaceAll("_", " "))}, by`;
 }
@@ -70,7 +71,7 @@ export const typeOrder: readonly EntityType[] = [
 
 /** The subject of what no session said, as the gateway calls it. */
 const noSession = "api";
-/** Ids longer than this are nobody's own words: their beginning tells them apart. */
+/** Ids longer than this are generated: their beginning distinguishes them. */
 const longId = 24;
 const shortIdLength = 8;
 
@@ -106,10 +107,6 @@ export function isFailure({ predicate, value }: Pick<LogFact, "predicate" | "val
   return predicate === "last_exit" ? value !== "0" : null;
 }
 
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** Facts of one predicate, the newest first, each thing once. */
 export interface PredicateGroup {
   readonly predicate: string;
@@ -130,7 +127,7 @@ interface EntryFacts {
 
 /**
  * The facts of an entry by what they are about. What the session did to a thing that has facts of its own (a command that was run, a
- * decision that was taken) is told there alone.
+ * decision that was taken) is shown there alone.
  */
 export function factsOfEntry(facts: readonly LogFact[]): EntryFacts {
   const own = new Set(facts.flatMap(({ subject }) => (subject.type === "Session" ? [] : [subject.entityId])));

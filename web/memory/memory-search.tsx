@@ -4,7 +4,7 @@ import { Button } from "../ui/button.tsx";
 import { SearchField, SelectFilter } from "../ui/field.tsx";
 import type { useMemoryAsked } from "./memory-asked.ts";
 
-/** Between the last key and the search: as long as nobody notices. */
+/** Between the last key and the search: too short to notice. */
 const typingMs = 180;
 
 /** What stands in the box: what is typed, until it is asked for elsewhere (a link, the way back). */

@@ -10,7 +10,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { Form, TextArea, TextField } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 
-/** Remembers what somebody writes. What is neither kept nor discarded is there again as long as the tab is. */
+/** Writes a note into the memory. A draft that is neither kept nor discarded lasts as long as the tab. */
 export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
   const submit = useSubmitLog();

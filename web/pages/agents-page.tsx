@@ -13,7 +13,7 @@ import { Page, Section } from "../ui/page.tsx";
 import { Rows } from "../ui/rows.tsx";
 import { agentName } from "../ui/session-state.ts";
 
-/** Which agents there are, which one is taken when nobody says, and who is logged in. */
+/** The agents: which is the default, and which are logged in. */
 export function AgentsPage() {
   const agents = useAgents();
   const configure = useConfigureAgent();

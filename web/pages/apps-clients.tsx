@@ -19,7 +19,7 @@ const originWords: Readonly<Record<ClientOrigin, string>> = {
   document: "described at its own address",
 };
 
-/** The apps that may ask at all, for whomever; to be known lets nobody in. */
+/** The apps that may ask for access; being known grants none. */
 export function KnownClients() {
   const clients = useClients();
   const [adding, setAdding] = useState(false);

@@ -16,7 +16,7 @@ import { KnownClients } from "./apps-clients.tsx";
 import { documentHost, letInTo } from "./audit-words.ts";
 import { ScopeBadges } from "./scope-list.tsx";
 
-/** Who was let in: programs that act for this account, what each may do, and the way out. */
+/** Authorized programs: what each may do for this account, and how to disconnect it. */
 export function AppsPage() {
   const apps = useApps();
   const mayAdminister = useMay("admin");
@@ -107,7 +107,7 @@ function DisconnectDialog({ app, onClose }: { readonly app: ConnectedApp; readon
   );
 }
 
-/** The first step of an app: the address that it is told. */
+/** The first step of an app: the address to give it. */
 function ConnectHelp() {
   const baseUrl = useMe().data?.gateway.baseUrl ?? "";
   const address = `${baseUrl}${oauthPaths.mcp}`;

@@ -10,7 +10,7 @@ import { ClaimedName } from "../ui/untrusted.tsx";
 import { auditWords, fromWhere, kindWords } from "./audit-words.ts";
 import { ScopeBadges } from "./scope-list.tsx";
 
-/** Who signed in, let somebody in, made a key or took one away: when, and from where. */
+/** The audit log: sign-ins, access that was granted or revoked, keys made or removed: when, and from where. */
 export function AuditPage() {
   const [params, setParams] = useSearchParams();
   const kind = auditKindSchema.safeParse(params.get("kind")).data ?? null;

@@ -3,11 +3,11 @@ import { type Scope, scopeSchema } from "../../src/wire/access.ts";
 import type { AuditAction, AuditEntry, AuditKind } from "../../src/wire/accounts.ts";
 import { browserName } from "./user-agent.ts";
 
-/** An entry as a person would tell it: who, then what they did, with the name of the thing in its place. */
+/** An entry as a sentence: who, then what they did, with the name of the thing in its place. */
 export interface AuditWords {
   readonly who: string;
   readonly did: string;
-  /** Of what it was done to; a claim of somebody's. */
+  /** Of what it was done to; a claim. */
   readonly name: string | null;
   readonly after: string;
   /** What was allowed with it. */
@@ -28,37 +28,37 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   memory: "The memory",
 };
 
-/** What they did, around the name; and who, where nobody was known. */
-const phrases: Readonly<Record<AuditAction, readonly [did: string, after: string, unknown: string]>> = {
-  sign_in_link_created: ["made a sign-in link for", "", "Somebody"],
-  signed_in: ["signed in", "", "Somebody"],
-  sign_in_refused: ["tried to sign in", " and was refused", "Somebody"],
-  signed_out: ["signed out", "", "Somebody"],
-  browser_revoked: ["signed out another browser", "", "Somebody"],
-  passkey_added: ["added the passkey", "", "Somebody"],
-  passkey_removed: ["removed the passkey", "", "Somebody"],
-  account_added: ["added the account", "", "Somebody"],
-  account_removed: ["removed the account", "", "Somebody"],
-  token_created: ["made the token", "", "Somebody"],
-  token_revoked: ["revoked the token", "", "Somebody"],
-  app_allowed: ["let in", "", "Somebody"],
-  app_denied: ["turned away", "", "Somebody"],
-  app_disconnected: ["disconnected", "", "Somebody"],
+/** What they did, around the name; and who, where no account is known. */
+const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: string, unknown?: string]>> = {
+  sign_in_link_created: ["made a sign-in link for"],
+  signed_in: ["signed in"],
+  sign_in_refused: ["tried to sign in", " and was refused"],
+  signed_out: ["signed out"],
+  browser_revoked: ["signed out another browser"],
+  passkey_added: ["added the passkey"],
+  passkey_removed: ["removed the passkey"],
+  account_added: ["added the account"],
+  account_removed: ["removed the account"],
+  token_created: ["made the token"],
+  token_revoked: ["revoked the token"],
+  app_allowed: ["let in"],
+  app_denied: ["turned away"],
+  app_disconnected: ["disconnected"],
   app_token_issued: ["gave a token to", "", "The gateway"],
   app_token_reused: ["lost the connection to", ": a token of it was used twice, so all of them ended", "The gateway"],
   client_registered: ["registered itself as", "", "An app"],
-  client_added: ["added the client", "", "Somebody"],
-  client_removed: ["removed the client", "", "Somebody"],
-  agent_configured: ["set up the agent", "", "Somebody"],
-  agent_removed: ["removed the agent", "", "Somebody"],
-  agent_login_started: ["began to log in to", "", "Somebody"],
-  agent_login_cancelled: ["cancelled the log-in to", "", "Somebody"],
-  agent_login_ended: ["saw the end of the log-in to", "", "Somebody"],
-  agent_install_started: ["began to install", " from npm", "Somebody"],
-  agent_install_cancelled: ["cancelled the installation of", "", "Somebody"],
-  agent_install_ended: ["saw the end of the installation of", "", "Somebody"],
-  log_deleted: ["deleted an entry of the memory", "", "Somebody"],
-  session_logs_deleted: ["deleted a session from the memory", "", "Somebody"],
+  client_added: ["added the client"],
+  client_removed: ["removed the client"],
+  agent_configured: ["set up the agent"],
+  agent_removed: ["removed the agent"],
+  agent_login_started: ["began to log in to"],
+  agent_login_cancelled: ["cancelled the log-in to"],
+  agent_login_ended: ["saw the end of the log-in to"],
+  agent_install_started: ["began to install", " from npm"],
+  agent_install_cancelled: ["cancelled the installation of"],
+  agent_install_ended: ["saw the end of the installation of"],
+  log_deleted: ["deleted an entry of the memory"],
+  session_logs_deleted: ["deleted a session from the memory"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
@@ -85,7 +85,7 @@ const known: ReadonlySet<string> = new Set([...Object.keys(detailsSchema.shape),
 /** @see AuditWords */
 export function auditWords({ action, account, subject, details }: AuditEntry): AuditWords {
   const { name, by, reason, host, userAgent, expiresAt, scopes, folders } = detailsSchema.parse(details);
-  const [did, after, unknown] = phrases[action];
+  const [did, after = "", unknown = "Somebody"] = phrases[action];
   const others = Object.entries(details).flatMap(([key, value]) =>
     !known.has(key) && (typeof value === "string" || typeof value === "number") ? [`${key}: ${value}`] : [],
   );
@@ -116,7 +116,7 @@ export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "
   return userAgent === null || userAgent === "" ? [place] : [browserName(userAgent), place];
 }
 
-/** Where an app was let in to, as a person would say it: `host` is that of its redirect, null for a device. */
+/** Where an authorized app runs: `host` is that of its redirect, null for a device. */
 export function letInTo(host: string | null): string {
   if (host === null) return "On a device, by its code";
   if (host.endsWith(":")) return `A program of your device (${host})`;

@@ -6,20 +6,20 @@ import { useAddFolder, useFolders, useRemoveFolder } from "../api/folders.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog, FormDialog } from "../ui/dialog.tsx";
-import { CheckField } from "../ui/field.tsx";
+import { CheckFields } from "../ui/field.tsx";
 import { Notice, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { Rows } from "../ui/rows.tsx";
 
-const scopeWords: readonly { readonly scope: FolderScope; readonly label: string; readonly hint: string }[] = [
+const scopeOptions: readonly { readonly value: FolderScope; readonly label: string; readonly hint: string }[] = [
   {
-    scope: "coding",
+    value: "coding",
     label: "coding",
     hint: "Agents work here. It is trusted with it: they start without asking, and the hooks and settings that a repository brings for them run as you.",
   },
-  { scope: "files", label: "files", hint: "Changes are shown, and paths in it are completed while you type." },
-  { scope: "exec", label: "exec", hint: "An agent may be started that does everything without asking." },
+  { value: "files", label: "files", hint: "Changes are shown, and paths in it are completed while you type." },
+  { value: "exec", label: "exec", hint: "An agent may be started that does everything without asking." },
 ];
 
 /** Where agents may work. */
@@ -101,20 +101,7 @@ function FolderDialog({ folder, onClose }: { readonly folder: Folder | null; rea
       ) : (
         <p className="font-mono text-xs">{folder.path}</p>
       )}
-      <fieldset>
-        <legend className="mb-1 text-xs font-medium text-ink-soft">Scopes</legend>
-        {scopeWords.map(({ scope, label, hint }) => (
-          <CheckField
-            key={scope}
-            label={label}
-            hint={hint}
-            checked={scopes.includes(scope)}
-            onChange={(event) =>
-              setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
-            }
-          />
-        ))}
-      </fieldset>
+      <CheckFields legend="Scopes" options={scopeOptions} chosen={scopes} onChange={setScopes} />
     </FormDialog>
   );
 }

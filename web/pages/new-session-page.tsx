@@ -56,7 +56,7 @@ function keptDraft(): Draft {
   }
 }
 
-/** Half a path is no directory: its branches are asked for when nobody types. */
+/** Half a path is no directory: branches are read once typing has paused. */
 const settleMs = 300;
 
 /** Starts an agent: where, on what, how freely, and with what to begin. */

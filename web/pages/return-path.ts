@@ -9,7 +9,7 @@ const locationSchema = z.object({
 const here = "http://postern.invalid";
 
 /**
- * Where somebody wanted to go before the sign-in page came between: a path of this gateway, or the sessions. A page of the application
+ * Where to go after the sign-in: the path of this gateway that was requested, or the sessions. A page of the application
  * says it in the history's state, one of the gateway itself (that of a consent) by `?to=`.
  */
 export function returnPath(location: unknown): string {

@@ -1,12 +1,12 @@
-import type { Scope } from "../../src/wire/access.ts";
-import { scopeWords } from "../../src/wire/access.ts";
+import { type Scope, scopeWords } from "../../src/wire/access.ts";
+import { capital } from "../session/session-words.ts";
 import { Badge } from "../ui/badge.tsx";
-import { CheckField } from "../ui/field.tsx";
+import { CheckFields } from "../ui/field.tsx";
 
-/** Scopes that let somebody act as the owner. */
+/** Scopes that allow acting as the owner. */
 const grave: ReadonlySet<Scope> = new Set(["coding:drive", "admin"]);
 
-/** What somebody may do, a word or two each. */
+/** What an account, token or app may do, in short. */
 export function ScopeBadges({ scopes }: { readonly scopes: readonly Scope[] }) {
   return (
     <ul aria-label="May" className="flex flex-wrap gap-1">
@@ -31,29 +31,14 @@ export function ScopeChoice({
   readonly chosen: readonly Scope[];
   readonly onChange: (scopes: readonly Scope[]) => void;
 }) {
-  return (
-    <fieldset>
-      <legend className="mb-1 text-xs font-medium text-ink-soft">{legend}</legend>
-      {offered.map((scope) => (
-        <CheckField
-          key={scope}
-          label={
-            <>
-              {capital(scopeWords[scope].short)}{" "}
-              <code className="ml-1 text-xs font-normal text-ink-faint">{scope}</code>
-            </>
-          }
-          hint={scopeWords[scope].sentence}
-          checked={chosen.includes(scope)}
-          onChange={(event) =>
-            onChange(event.target.checked ? [...chosen, scope] : chosen.filter((one) => one !== scope))
-          }
-        />
-      ))}
-    </fieldset>
-  );
-}
-
-function capital(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const options = offered.map((scope) => ({
+    value: scope,
+    label: (
+      <>
+        {capital(scopeWords[scope].short)} <code className="ml-1 text-xs font-normal text-ink-faint">{scope}</code>
+      </>
+    ),
+    hint: scopeWords[scope].sentence,
+  }));
+  return <CheckFields {...{ legend, options, chosen, onChange }} />;
 }

@@ -8,7 +8,7 @@ import { SearchField, SelectFilter } from "../ui/field.tsx";
 import { agentName, shortPath } from "../ui/session-state.ts";
 import type { useAsked } from "./session-filters.ts";
 
-/** Between the last key and the search: as long as nobody notices. */
+/** Between the last key and the search: too short to notice. */
 const typingMs = 140;
 
 /** Where the shortcut leads. */

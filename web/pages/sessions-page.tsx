@@ -15,7 +15,7 @@ import { SessionList } from "./session-list.tsx";
 import { SessionRow } from "./session-row.tsx";
 import { SessionSearch } from "./session-search.tsx";
 
-/** All sessions: who needs somebody, who lives, and what was before. */
+/** All sessions: those that wait for a person, the live ones, and past ones. */
 export function SessionsPage() {
   const asked = useAsked();
   const [what, change] = asked;

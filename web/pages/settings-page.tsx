@@ -123,7 +123,7 @@ const refusals: Readonly<Record<Exclude<Refusal, "none">, string>> = {
     "This browser shows no notifications of this page. It needs https or localhost, and phones show none at all: there, the number in the title says who waits.",
 };
 
-/** Being told while one looks elsewhere; asked for by a press, and only then. */
+/** Notifications while the page is not looked at; the browser is asked by a press, and only then. */
 function NotificationSettings() {
   const { notifications } = usePreferences();
   const [refusal, setRefusal] = useState<Refusal>("none");

@@ -16,11 +16,11 @@ import { isServerPage, returnPath } from "./return-path.ts";
 
 type State =
   | { readonly kind: "none" | "working" }
-  /** A link was opened where somebody is signed in already. */
+  /** A link was opened in a browser that is signed in already. */
   | { readonly kind: "asking"; readonly link: string; readonly accountName: string }
   | { readonly kind: "failed"; readonly error: unknown };
 
-/** Signs this browser in: by the link that somebody was given, or by a passkey. Without either it says how to get one. */
+/** Signs this browser in: by a link, or by a passkey. Without either it says how to get one. */
 export function SignInPage() {
   usePageTitle("Sign in");
   const { hash } = useLocation();
@@ -48,7 +48,7 @@ export function SignInPage() {
     [finish],
   );
 
-  // What was shown before is for nobody who comes next.
+  // What was shown before is not for the account that signs in next.
   useEffect(() => client.clear(), [client]);
 
   useEffect(() => {
@@ -59,7 +59,7 @@ export function SignInPage() {
     setState({ kind: "working" });
     // Out of the address, the history and what is copied from it.
     window.history.replaceState(window.history.state, "", `/sign-in${window.location.search}`);
-    // Somebody else's link would make this browser theirs, and nobody would see it.
+    // Another person's link would make this browser theirs without notice.
     const signedInAs =
       storedKey() === null
         ? Promise.resolve(null)
@@ -119,7 +119,7 @@ function OtherAccount(props: {
   );
 }
 
-/** Away from here, to where somebody wanted to go; also when this browser turns out to be signed in. */
+/** Leaves for the page that was requested; also when this browser turns out to be signed in. */
 function useGoOn(): () => void {
   const location = useLocation();
   const navigate = useNavigate();
@@ -161,7 +161,7 @@ function rememberedPath(location: Location): string {
   return to;
 }
 
-/** Where a page sends somebody here twice, going back to it by itself would never end. */
+/** Going back automatically to a page that redirects here would never end. */
 function firstTry(to: string): boolean {
   const tried = sessionStorage.getItem("postern.returned") === to;
   sessionStorage.setItem("postern.returned", tried ? "" : to);

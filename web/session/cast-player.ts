@@ -23,7 +23,7 @@ export interface CastPlayerOptions {
 export interface CastPlayer {
   play(): void;
   pause(): void;
-  /** Shows a moment; a playback that runs goes on there. */
+  /** Shows a moment; a playback that runs continues there. */
   seek(ms: number): void;
   playFrom(ms: number): void;
   setSpeed(speed: number): void;
@@ -31,8 +31,8 @@ export interface CastPlayer {
 }
 
 const defaultLongestPauseMs = 1_500;
-/** The moment is told so often while it runs. */
-const tellMs = 100;
+/** The moment is reported this often while it runs. */
+const reportMs = 100;
 /** A gateway that cut the recording off is asked for the rest so often in a row, without anything new between. */
 const maxReopenings = 3;
 
@@ -50,7 +50,7 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
     onState(state);
   }
 
-  /** Begins anew at a moment; the one before, if any, ends. */
+  /** Starts again at a moment; the run before, if any, ends. */
   function start(atMs: number, { once }: { readonly once: boolean }): void {
     run.abort();
     run = new AbortController();
@@ -101,7 +101,7 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
     let now = atMs;
     let left = Math.min((lineMs - atMs) / speed, longestPauseMs);
     while (left > 1 && !signal.aborted) {
-      const stepMs = Math.min(left, tellMs);
+      const stepMs = Math.min(left, reportMs);
       await sleep(stepMs, signal);
       // In a shortened pause the moment runs faster.
       now += ((lineMs - now) * stepMs) / left;
@@ -135,8 +135,7 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
       become({ kind: "paused" });
     },
     seek(ms) {
-      const goesOn = state.kind === "playing";
-      start(Math.max(0, ms), { once: !goesOn });
+      start(Math.max(0, ms), { once: state.kind !== "playing" });
     },
     playFrom(ms) {
       start(Math.max(0, ms), { once: false });

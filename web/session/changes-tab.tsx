@@ -14,7 +14,7 @@ import { diffOfPatch } from "./line-diff.ts";
 import { Scrollable } from "./scrollable.tsx";
 import { counted } from "./session-words.ts";
 
-/** The session's directory against where it began, file by file. It is compared anew whenever something has happened in the session. */
+/** The session's directory against where it began, file by file. It is compared again after each event of the session. */
 export function ChangesTab({
   summary: { sessionId, updatedAt, activity, worktree },
   paused,

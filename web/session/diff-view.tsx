@@ -19,7 +19,7 @@ const words: Readonly<Record<DiffLine["kind"], string>> = {
   hunk: "",
 };
 
-/** Lines that are shown before somebody asks for more. */
+/** Lines that are shown at first. */
 const firstLines = 300;
 
 /** A diff, line by line, coloured; long ones begin with a part. */

@@ -1,5 +1,5 @@
 const prefix = "postern.draft.";
-/** More than anybody types; a larger draft is not kept over a reload. */
+/** More than a person types; a larger draft is not kept over a reload. */
 const maxDraftLength = 100_000;
 const maxDrafts = 30;
 

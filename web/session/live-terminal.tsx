@@ -30,11 +30,11 @@ export function LiveTerminal({
   readonly sessionId: string;
   readonly mode: TerminalMode | undefined;
   readonly className?: string | undefined;
-  /** Of a terminal that nobody else looks at: a phone gives it its size too, and the page says itself how it ended. */
+  /** It has no other viewer: a phone may set its size too, and the page itself shows how it ended. */
   readonly alone?: boolean | undefined;
   readonly onState?: ((state: ConnectionState) => void) | undefined;
   readonly onLinks?: ((links: readonly string[]) => void) | undefined;
-  /** Begins anew, after a connection was given up. */
+  /** Opens it again, after a connection was given up. */
   readonly onReopen: () => void;
 }) {
   const place = useRef<HTMLDivElement>(null);
@@ -138,7 +138,7 @@ export function LiveTerminal({
         )}
         <TerminalNotice
           state={state}
-          tellsEnd={mode !== "observe" && !alone}
+          showsEnd={mode !== "observe" && !alone}
           refused={refused !== 0}
           onRetry={() => (state.kind === "waiting" ? session.current?.retryNow() : onReopen())}
         />

@@ -8,7 +8,7 @@ import { timelineOf } from "./timeline.ts";
 
 const PlaybackScreen = lazy(async () => ({ default: (await import("./playback-screen.tsx")).PlaybackScreen }));
 
-/** Where a playback is to begin, asked for by clicking a turn; `nth` tells one wish from the next. */
+/** Where a playback is to begin, asked for by clicking a turn; `nth` distinguishes one request from the next. */
 export interface PlaybackWish {
   readonly at: string;
   readonly nth: number;
@@ -35,7 +35,7 @@ export function PlaybackTab({
 }: {
   readonly sessionId: string;
   readonly wish: PlaybackWish | null;
-  /** Told as it plays, in milliseconds since the epoch. */
+  /** Called as it plays, in milliseconds since the epoch. */
   readonly onMoment: (momentMs: number) => void;
 }) {
   const path = pathOf(sessionId);

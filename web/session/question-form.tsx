@@ -15,7 +15,7 @@ const questionSchema = z.looseObject({
 const questionsSchema = z.looseObject({ questions: z.array(questionSchema) });
 const planSchema = z.looseObject({ plan: z.string() });
 
-/** What the agent is told. */
+/** What the agent receives. */
 export interface PermissionAnswer {
   readonly decision: "allow" | "deny";
   readonly message?: string;

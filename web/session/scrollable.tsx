@@ -1,6 +1,6 @@
 import type { ReactNode, Ref } from "react";
 
-/** A part that scrolls by itself, and therefore can be reached and moved by keys. */
+/** A part with its own scrolling, which keys can reach and move. */
 export function Scrollable({
   label,
   role = "region",

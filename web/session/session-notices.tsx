@@ -11,7 +11,7 @@ import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { ClaimedName } from "../ui/untrusted.tsx";
 import { closedWords, counted } from "./session-words.ts";
 
-/** What one should know of the session beside its turns: trouble, what closing did, work that was rescued, where it goes on. */
+/** What one should know of the session beside its turns: errors, what closing did, work that was rescued, where it continues. */
 export function SessionNotices({
   summary,
   sessionId,

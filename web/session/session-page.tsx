@@ -138,7 +138,7 @@ function SessionView({
   };
   useShortcuts(sessionShortcutList.map(({ keys, label, does }) => ({ keys, label, run: deeds[does] })));
 
-  // The same function each time, so that turns are not painted anew with every look at the session.
+  // The same function each time, so that turns are not painted again with every change of the session.
   const play = useCallback(
     (at: string): void => {
       setWish((before) => ({ at, nth: (before?.nth ?? 0) + 1 }));

@@ -2,7 +2,7 @@ import { Tabs } from "radix-ui";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from "react";
 import { classNames } from "../ui/class-names.ts";
 
-/** A tab's name, its words, and whether something in it waits for somebody. */
+/** A tab's name, its label, and whether something in it waits for a person. */
 export interface SessionTab<Name extends string> {
   readonly name: Name;
   readonly label: string;

@@ -83,9 +83,9 @@ export function endedWords({ status, closedAt, exitCode, signal }: SessionSummar
     : `The agent has ended with exit code ${exitCode}.`;
 }
 
-/** A count with its word. */
-export function counted(count: number, word: string): string {
-  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+/** A count with its noun. */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Bytes as people say them. */
@@ -106,6 +106,7 @@ export function tokenWords(tokens: number): string {
     : `${(tokens / 1_000_000).toFixed(1)}M`;
 }
 
-function capital(text: string): string {
+/** The text with a capital letter at its start. */
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

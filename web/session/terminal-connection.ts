@@ -36,7 +36,7 @@ export interface TerminalConnectionOptions {
   readonly backoff?: { readonly firstMs: number; readonly longestMs: number };
 }
 
-/** A viewer's way to a terminal: it finds back by itself, goes on where it was, and types only while it is connected. */
+/** A viewer's connection to a terminal: it reconnects, continues where it was, and types only while connected. */
 export interface TerminalConnection {
   readonly state: () => ConnectionState;
   /** Sends what was typed. False: there is no connection (or it is choked), and it was not sent, nor will it be later. */
@@ -145,7 +145,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     attempt.greeted = true;
     skipping = false;
     const { terminalId, offset, continued } = hello;
-    // A gateway that goes on elsewhere than was asked would leave a gap or repeat something: a screen is asked for.
+    // A gateway that continues at another offset would leave a gap or repeat something: a screen is requested.
     if (continued && (position?.terminalId !== terminalId || position.offset !== offset)) return startOver(attempt);
     position = { terminalId, offset };
     feed.resize(hello);
@@ -190,7 +190,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     }, silenceMs);
   }
 
-  /** More comes than can be shown: it is dropped, and after a moment the screen is taken anew. Typing goes on meanwhile. */
+  /** More comes than can be shown: it is dropped, and after a moment the screen is requested. Typing continues meanwhile. */
   function skipAhead(attempt: Attempt): void {
     skipping = true;
     takeScreenNext();
@@ -198,7 +198,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     const caughtUp = (): void => {
       if (skipping && !over() && live === attempt) void connect();
     };
-    // A flood that goes on is shown as pictures of it, not as fast as connections can be made.
+    // A flood that continues is shown as pictures of it, not as fast as connections can be made.
     retryTimer = setTimeout(() => feed.whenDrained(caughtUp), skipMs);
   }
 

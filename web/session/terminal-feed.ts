@@ -32,7 +32,7 @@ type Item =
 export interface TerminalFeed {
   /** Takes all of `data`, or, when too much waits, nothing: then false. */
   write(data: Uint8Array): boolean;
-  /** Drops what waits: it would be replaced by a screen before anybody has read it. */
+  /** Drops what waits: a screen would replace it before it could be read. */
   drop(): void;
   /** Empties the terminal and shows this instead; what waited is dropped, since it is part of it. */
   repaint(data: Uint8Array): void;
@@ -64,7 +64,7 @@ export function createTerminalFeed(
   function pump(): void {
     while (!writing && !closed) {
       const next = items[0];
-      if (next === undefined) return tellDrained();
+      if (next === undefined) return notifyDrained();
       if (next.kind === "output") hand(takeBatch());
       else {
         items.shift();
@@ -114,7 +114,7 @@ export function createTerminalFeed(
     waitingBytes = 0;
   }
 
-  function tellDrained(): void {
+  function notifyDrained(): void {
     const callbacks = drained;
     drained = [];
     for (const callback of callbacks) callback();

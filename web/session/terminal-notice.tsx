@@ -8,20 +8,20 @@ import type { ConnectionState } from "./terminal-protocol.ts";
 /** Over the terminal's upper end, where the oldest lines are: what is wrong with the connection, and what went nowhere. */
 export function TerminalNotice({
   state,
-  tellsEnd,
+  showsEnd,
   refused,
   onRetry,
 }: {
   readonly state: ConnectionState;
-  /** False where the page says by itself that the agent has ended. */
-  readonly tellsEnd: boolean;
+  /** False where the page itself says that the agent has ended. */
+  readonly showsEnd: boolean;
   readonly refused: boolean;
   readonly onRetry: () => void;
 }) {
   // While the gateway cannot be reached at all, the note above the page says so.
   const connected = useConnected();
   const waits = state.kind === "waiting" && connected;
-  const words = (state.kind === "ended" && !tellsEnd) || (state.kind === "waiting" && !waits) ? null : wordsOf(state);
+  const words = (state.kind === "ended" && !showsEnd) || (state.kind === "waiting" && !waits) ? null : wordsOf(state);
   if (words === null && !refused) return null;
   return (
     <div role="status" className="pointer-events-none absolute inset-x-3 top-2 z-10 flex justify-center">

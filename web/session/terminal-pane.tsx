@@ -20,10 +20,10 @@ export function TerminalPane({
   readonly sessionId: string;
   readonly mode?: TerminalMode | undefined;
   readonly className?: string;
-  /** Nobody else looks at it: a phone gives it its size too, and the page says itself how it ended. */
+  /** It has no other viewer: a phone may set its size too, and the page itself shows how it ended. */
   readonly alone?: boolean;
   readonly onState?: (state: ConnectionState) => void;
-  /** Told of the web addresses in it, whenever they have changed. */
+  /** Called with the web addresses in it, whenever they have changed. */
   readonly onLinks?: (links: readonly string[]) => void;
 }) {
   const [attempt, setAttempt] = useState(0);

@@ -1,7 +1,7 @@
 import { type ServerFrame, serverFrameSchema, type TerminalMode, terminalCloseCodes } from "../../src/wire/terminal.ts";
 import type { TerminalSize } from "./terminal-feed.ts";
 
-/** Who looks on, and whether the terminal has this viewer's size. */
+/** Who watches, and whether the terminal has this viewer's size. */
 export interface Viewers {
   readonly drivers: number;
   readonly observers: number;
@@ -17,7 +17,7 @@ export type StopReason =
   | "bad_request"
   | "closed";
 
-/** How a connection stands. After `ended` and `stopped` nothing connects by itself any more. */
+/** How a connection stands. After `ended` and `stopped` it does not reconnect. */
 export type ConnectionState =
   | { readonly kind: "connecting"; readonly again: boolean }
   | { readonly kind: "live"; readonly mode: TerminalMode; readonly viewers: Viewers | null }
@@ -25,7 +25,7 @@ export type ConnectionState =
   | { readonly kind: "ended"; readonly exitCode: number | null; readonly signal: string | null }
   | { readonly kind: "stopped"; readonly why: StopReason; readonly reason: string };
 
-/** What asking for a ticket came to. `retry` is for what passes by itself: no network, a gateway that restarts. */
+/** What asking for a ticket came to. `retry` is for what passes: no network, a gateway that restarts. */
 export type TicketAnswer =
   | { readonly kind: "ticket"; readonly ticket: string }
   | { readonly kind: "retry"; readonly reason: string }
@@ -39,7 +39,7 @@ const stops: Readonly<Record<number, StopReason>> = {
   [terminalCloseCodes.busyElsewhere]: "busy_elsewhere",
 };
 
-/** Why nobody should connect again after this close; null when it passes. Of 1000, see the exit frame. */
+/** Why not to reconnect after this close; null when it passes. Of 1000, see the exit frame. */
 export function stopOfClose(code: number): StopReason | null {
   return stops[code] ?? (code >= 4400 && code < 4500 ? "closed" : null);
 }
@@ -98,7 +98,7 @@ export function connectionQuery(viewer: {
     query.set("rows", String(size.rows));
   }
   if (position !== null) {
-    query.set("terminal", position.terminalId); // it finds back by itself: an agent that has ended is not started by it
+    query.set("terminal", position.terminalId); // marks a reconnection: it does not start an agent that has ended
     if (position.offset !== null) query.set("from", String(position.offset));
   }
   return query.toString();

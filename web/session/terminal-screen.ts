@@ -112,7 +112,7 @@ export function createTerminalScreen(
     },
     showCursor() {
       const { cursorY, viewportY, baseY } = terminal.buffer.active;
-      if (viewportY !== baseY) return; // somebody reads further up
+      if (viewportY !== baseY) return; // scrolled up
       const rowPx = (terminal.element?.clientHeight ?? 0) / terminal.rows;
       element.scrollTop = Math.max(0, (cursorY + 1 + rowsBelowCursor) * rowPx - element.clientHeight);
     },
@@ -164,7 +164,7 @@ function keepStyleAttributes(): void {
 }
 
 /**
- * A terminal's colours. It is dark in either appearance of the page: that is what the terminal host tells programs that ask, and they choose
+ * A terminal's colours. It is dark in either appearance of the page: the terminal host reports that to programs that ask, and they choose
  * their own colours by it. Ground, ink and cursor are variables of the style sheet.
  */
 function terminalTheme(near: Element): ITheme {

@@ -43,7 +43,7 @@ export interface TerminalSessionOptions {
   readonly onFind: () => void;
   readonly onLeave: () => void;
   readonly onMatches: (found: { readonly index: number; readonly count: number }) => void;
-  /** Told of the web addresses in the terminal, whenever they have changed. */
+  /** Called with the web addresses in the terminal, whenever they have changed. */
   readonly onLinks?: ((links: readonly string[]) => void) | undefined;
   /** Whether the next character is to be a control character; asking takes it back. */
   readonly takeCtrl: () => boolean;
@@ -52,7 +52,7 @@ export interface TerminalSessionOptions {
 /** Letters of cursor keys, in either mode of theirs. */
 const cursorKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Up: "A", Down: "B", Right: "C", Left: "D" };
 const plainKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Escape: "\x1b", Tab: "\t", Enter: "\r" };
-/** A window that is being dragged tells its size when it rests. */
+/** A window that is being dragged sends its size when it rests. */
 const restMs = 120;
 /**
  * What a terminal reports as it gets and loses the focus, and whenever a program asks for these reports. There may be several viewers: whose
@@ -73,7 +73,8 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
   const { sessionId } = options;
   let { sizing } = options;
   let state: ConnectionState = { kind: "connecting", again: false };
-  let told = "";
+  /** The size that was sent last. */
+  let sentSize = "";
   let restTimer: ReturnType<typeof setTimeout> | undefined;
   let linksTimer: ReturnType<typeof setTimeout> | undefined;
   const screen = createTerminalScreen(element, {
@@ -92,7 +93,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
 
   /** Alone, with a size that came too late to be said at the start. */
   function mayClaim(): boolean {
-    return state.kind === "live" && state.mode === "drive" && state.viewers?.drivers === 1 && told === "";
+    return state.kind === "live" && state.mode === "drive" && state.viewers?.drivers === 1 && sentSize === "";
   }
 
   /** Shows the terminal in its place, and gives it this window's size where that is this viewer's to give. */
@@ -106,14 +107,14 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     if (!sizing) return;
     connection.preferSize(size);
     const text = `${size.cols}x${size.rows}`;
-    if (text === told || !(sizer() || mayClaim())) return;
-    told = text;
+    if (text === sentSize || !(sizer() || mayClaim())) return;
+    sentSize = text;
     connection.resize(size);
   }
 
   const initialSize = sizing ? screen.fittingSize() : null;
   if (initialSize !== null) {
-    told = `${initialSize.cols}x${initialSize.rows}`;
+    sentSize = `${initialSize.cols}x${initialSize.rows}`;
     terminal.resize(initialSize.cols, initialSize.rows);
   }
   const connection = createTerminalConnection({
@@ -216,7 +217,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
       screen.shrinkToFit("nothing");
       const size = screen.fittingSize();
       if (size === null) return;
-      told = `${size.cols}x${size.rows}`;
+      sentSize = `${size.cols}x${size.rows}`;
       connection.resize(size);
     },
     layOut,
@@ -270,7 +271,7 @@ async function requestTicket(sessionId: string, mode: TerminalMode | undefined):
 }
 
 /**
- * A pasted text as a terminal may get it: without control characters but tab and newline, so that it can neither end the paste by itself
+ * A pasted text as a terminal may get it: without control characters but tab and newline, so that it can neither end the paste
  * nor press keys.
  */
 function pastedText(text: string): string {

@@ -54,7 +54,7 @@ export function ToolInput({ input }: { readonly input: unknown }) {
       return view.files.map(({ path, lines }) => (
         <div key={path} className="border-b border-line last:border-0">
           <div className="flex items-center gap-2 py-0.5 pr-1 pl-3 text-ink-soft">
-            {/* Whole: somebody decides by it. */}
+            {/* Whole: a permission is decided by it. */}
             <span className="min-w-0 flex-1 py-0.5 font-mono text-2xs wrap-anywhere">
               {path.split("/").map((part, index) => (
                 <Fragment key={index}>

@@ -17,7 +17,7 @@ export type ToolView =
 type Fields = Readonly<Record<string, unknown>>;
 
 const commandFields = ["command", "cmd"] as const;
-/** What tells most about a call, in the order of how much. */
+/** What says most about a call, in the order of how much. */
 const tellingFields = [
   "file_path",
   "notebook_path",
@@ -69,7 +69,7 @@ export function summaryOfTool(input: unknown): string {
 
 const shownPathParts = 3;
 
-/** The end of a path, which tells files apart where a line is cut; unfolded, a call shows the whole of it. */
+/** The end of a path, which distinguishes files where a line is cut; unfolded, a call shows the whole of it. */
 function pathEnd(path: string): string {
   const parts = path.split("/");
   return parts.length <= shownPathParts + 1 ? path : `…/${parts.slice(-shownPathParts).join("/")}`;
@@ -97,7 +97,7 @@ function viewOfText(text: string): ToolView {
   return { kind: "code", language: /\bawait tools\.|^\/\/ @exec/.test(text) ? "javascript" : "", text };
 }
 
-/** A patch within a program, as a string of its own. */
+/** A patch within a program, as a string literal. */
 function unescaped(text: string): string {
   const literal = /"(?:[^"\\]|\\.)*\*\*\* Begin Patch(?:[^"\\]|\\.)*"/.exec(text)?.[0];
   if (literal === undefined) return text;

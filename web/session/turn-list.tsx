@@ -13,7 +13,7 @@ import { TurnView } from "./turn-view.tsx";
 /** As near to the end counts as being there. */
 const nearPx = 60;
 
-/** The conversation, at its end unless somebody scrolled up. Older turns are loaded as one comes near to them. */
+/** The conversation, at its end unless it was scrolled up. Older turns are loaded as one comes near to them. */
 export function TurnList({
   store,
   summary,

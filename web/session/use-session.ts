@@ -27,7 +27,7 @@ const workingPollMs = 1_000;
 const calmLooks = 3;
 const calmPollMs = 15_000;
 
-/** The session, followed as it goes on. */
+/** The session, kept current. */
 export function useSession(sessionId: string) {
   const client = useQueryClient();
   const key = pageKey(sessionId);
@@ -43,7 +43,7 @@ export function useSession(sessionId: string) {
     },
   });
   const summary = query.data?.summary;
-  // The session may have got another id since the page was opened: its own, as the agent told it.
+  // The session may have got another id since the page was opened: its own, as the agent reported it.
   const listen = useCallback(
     (event: SessionEvent) => {
       const ids = [summary?.sessionId, ...(summary?.sessionAliases ?? [])];

@@ -51,11 +51,11 @@ export function AgentSetupPage() {
   );
 }
 
-/** Who goes to another page does not log in here any more, but perhaps in another tab; a page that is loaded anew finds its log-in again. */
+/** Leaving the page ends its log-in, unless another tab shows it; a page that is loaded again finds its log-in again. */
 function useEndedLogin(agent: AgentSetup | undefined): void {
   const leave = useEffectEvent(() => {
     const runs = agent?.errands.some(({ kind, state }) => kind === "login" && state === "running") ?? false;
-    // Where that does not come through, the gateway ends it when nobody has watched it for a while.
+    // Where the request does not arrive, the gateway ends the log-in once it was not watched for a while.
     if (agent !== undefined && runs) leaveSetupJob(agent.name, "login").catch(() => undefined);
   });
   useEffect(() => () => leave(), []);

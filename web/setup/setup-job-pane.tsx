@@ -11,15 +11,15 @@ import { waitingWords } from "./setup-words.ts";
 /** An agent's log-in or its installation, live in its terminal: what it says, where it leads, and the way out of it. */
 export function SetupJobPane({
   name,
-  errand,
+  job,
   onEnded,
 }: {
   readonly name: string;
-  readonly errand: AgentSetupJob;
+  readonly job: AgentSetupJob;
   /** Its program has ended. */
   readonly onEnded: () => void;
 }) {
-  const { kind, sessionId, state, exitCode } = errand;
+  const { kind, sessionId, state, exitCode } = job;
   const [links, setLinks] = useState<readonly string[]>([]);
   const cancel = useCancelSetupJob();
   const runs = state !== "ended";
@@ -27,7 +27,7 @@ export function SetupJobPane({
     <div className="flex flex-col gap-3">
       {state === "waiting" && (
         <p role="status" className="text-sm text-ink-soft">
-          {waitingWords(errand)}
+          {waitingWords(job)}
         </p>
       )}
       {!runs && (

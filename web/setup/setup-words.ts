@@ -1,6 +1,6 @@
 import type { AgentSetup, AgentSetupJob, AgentSetupJobKind, LoginMethod } from "../../src/wire/agent-setup.ts";
 
-/** How far a step is; `skipped` is one that nobody needs. */
+/** How far a step is; `skipped` is one that is not needed. */
 export type StepState = "done" | "skipped" | "open" | "later";
 
 /** Whether sessions can be started with it. */
@@ -44,8 +44,8 @@ export function loginLabel(method: LoginMethod, state: StepState): string {
 }
 
 /** What of this kind runs or waits for the agent, else what ended a moment ago: the newest. */
-export function setupJobOf({ errands }: AgentSetup, kind: AgentSetupJobKind): AgentSetupJob | undefined {
-  const ofKind = errands.filter((errand) => errand.kind === kind);
+export function setupJobOf({ errands: jobs }: AgentSetup, kind: AgentSetupJobKind): AgentSetupJob | undefined {
+  const ofKind = jobs.filter((job) => job.kind === kind);
   return ofKind.find(({ state }) => state !== "ended") ?? ofKind.at(-1);
 }
 

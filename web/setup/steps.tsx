@@ -50,8 +50,8 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
   const configure = useConfigureAgent();
   const install = useStartSetupJob();
   const [choosing, setChoosing] = useState(false);
-  const errand = setupJobOf(agent, "install");
-  const running = errand !== undefined && errand.state !== "ended";
+  const job = setupJobOf(agent, "install");
+  const running = job !== undefined && job.state !== "ended";
   const failure = configure.error ?? install.error;
   return (
     <Step title="Program" state={programState(agent)}>
@@ -65,10 +65,10 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
           <span className="text-ink-faint">{version === null ? "tells no version" : version}</span>
         </p>
       )}
-      {errand !== undefined && (running || binary === null) && (
+      {job !== undefined && (running || binary === null) && (
         <>
-          <SetupJobPane name={name} errand={errand} onEnded={onEnded} />
-          {errand.state === "ended" && errand.exitCode === 0 && (
+          <SetupJobPane name={name} job={job} onEnded={onEnded} />
+          {job.state === "ended" && job.exitCode === 0 && (
             <Notice tone="lamp">
               npm has installed it where the gateway's PATH does not look. <code>npm prefix --global</code> says where:
               name the program in its <code>bin</code> below.
@@ -146,14 +146,14 @@ export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; read
   const { name, loginMethods, login, isConfigured, binary } = agent;
   const start = useStartSetupJob();
   const state = loginStepState(agent);
-  const errand = setupJobOf(agent, "login");
-  const running = errand?.state === "running";
+  const job = setupJobOf(agent, "login");
+  const running = job?.state === "running";
   const can = isConfigured && binary !== null && !running;
   return (
     <Step title="Log-in" state={running ? "open" : state}>
       {!running && <p className="text-ink-soft">{loginWords(agent)}</p>}
-      {errand !== undefined && (running || login !== "logged_in") && (
-        <SetupJobPane name={name} errand={errand} onEnded={onEnded} />
+      {job !== undefined && (running || login !== "logged_in") && (
+        <SetupJobPane name={name} job={job} onEnded={onEnded} />
       )}
       {start.error !== null && <ErrorNotice error={start.error} />}
       {can && loginMethods.length > 0 && (

@@ -134,6 +134,36 @@ export function CheckField({
   );
 }
 
+/** Some of a set, each with what it means. */
+export function CheckFields<Value extends string>({
+  legend,
+  options,
+  chosen,
+  onChange,
+}: {
+  readonly legend: string;
+  readonly options: readonly { readonly value: Value; readonly label: ReactNode; readonly hint: string }[];
+  readonly chosen: readonly Value[];
+  readonly onChange: (chosen: readonly Value[]) => void;
+}) {
+  return (
+    <fieldset>
+      <legend className="mb-1 text-xs font-medium text-ink-soft">{legend}</legend>
+      {options.map(({ value, label, hint }) => (
+        <CheckField
+          key={value}
+          label={label}
+          hint={hint}
+          checked={chosen.includes(value)}
+          onChange={({ target }) =>
+            onChange(target.checked ? [...chosen, value] : chosen.filter((one) => one !== value))
+          }
+        />
+      ))}
+    </fieldset>
+  );
+}
+
 /** The label of a control and what it is for, to the right of it. */
 export function SideLabel({
   id,

@@ -69,7 +69,7 @@ export function Section({
 const titleEvent = new EventTarget();
 let currentTitle = "";
 
-/** The document's title is the page's, with how many sessions need somebody before it (see `app/attention.tsx`). */
+/** The document's title is the page's, preceded by how many sessions wait for a person (see `app/attention.ts`). */
 export function usePageTitle(title: string): void {
   useEffect(() => {
     currentTitle = title;

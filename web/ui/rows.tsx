@@ -128,7 +128,7 @@ export function NextPage({
     next.current = onNext;
   });
   useEffect(() => {
-    // Looked at anew after each page: its place may be in view still, and a page may have been given up for newer news.
+    // Observed again after each page: its place may still be in view, and a page may have been cancelled by a newer event.
     if (!has || busy || place.current === null) return;
     const observer = new IntersectionObserver(
       (entries) => {

@@ -1,9 +1,9 @@
 import type { Activity, SessionSummary } from "../../src/wire/coding.ts";
 
-/** What a lamp shows: lit while the agent works, amber while it waits for somebody, hollow when it is at rest or gone. */
+/** What a lamp shows: lit while the agent works, amber while it waits for a person, hollow when it is at rest or gone. */
 export type LampTone = "working" | "needs-you" | "idle" | "ended" | "failed" | "limited";
 
-/** A session's state in a word, and how its lamp looks. */
+/** A session's state in short, and how its lamp looks. */
 export interface SessionState {
   readonly tone: LampTone;
   readonly words: string;
@@ -36,7 +36,7 @@ export function isLive({ status }: Pick<SessionSummary, "status">): boolean {
   return status === "initializing" || status === "running";
 }
 
-/** Whether it goes on only when somebody does something. */
+/** Whether it continues only when a person acts. */
 export function needsYou(session: Known): boolean {
   return isLive(session) && sessionState(session).tone === "needs-you";
 }

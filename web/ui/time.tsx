@@ -52,7 +52,7 @@ export function shortDate(at: string): string {
 
 const tickMs = 30_000;
 
-/** How long ago something was; it moves on by itself. */
+/** How long ago something was, kept current. */
 export function RelativeTime({ at, className }: { readonly at: string; readonly className?: string }) {
   const nowMs = useSyncExternalStore(subscribe, () => clock.nowMs);
   return (
@@ -70,7 +70,7 @@ function subscribe(listener: () => void): () => void {
   if (clock.listeners.size === 1) {
     clock.timer = window.setInterval(() => {
       clock.nowMs = Date.now();
-      for (const tell of clock.listeners) tell();
+      for (const notify of clock.listeners) notify();
     }, tickMs);
   }
   clock.nowMs = Math.max(clock.nowMs, Date.now() - tickMs);
