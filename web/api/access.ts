@@ -49,7 +49,6 @@ export function useRemoveAccount() {
 const appsSchema = z.object({ apps: z.array(connectedAppSchema) });
 const clientsSchema = z.object({ clients: z.array(oauthClientSchema) });
 
-/** The apps that the account authorized. */
 export function useApps() {
   return useQuery({
     queryKey: queryKeys.apps,
@@ -78,14 +77,13 @@ export function useAddClient() {
   });
 }
 
-/** Removes a client; who it was connected for is connected no more. */
+/** Removes a client, and disconnects it from every account. */
 export function useRemoveClient() {
   return useRemove("/api/oauth/clients", queryKeys.clients, queryKeys.apps);
 }
 
 const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
 
-/** What a new token shall be. */
 interface NewToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -93,7 +91,6 @@ interface NewToken {
   readonly folders: readonly string[] | null;
 }
 
-/** The account's own tokens. */
 export function useTokens() {
   return useQuery({
     queryKey: queryKeys.tokens,

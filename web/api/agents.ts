@@ -43,7 +43,6 @@ export function useConfigureAgent() {
   });
 }
 
-/** Takes an agent off the configured ones. */
 export function useRemoveAgent() {
   return useRemove("/api/agents", queryKeys.agents);
 }

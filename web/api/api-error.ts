@@ -46,7 +46,6 @@ export class ApiError extends Error {
   }
 }
 
-/** The error that an answer reports. */
 export function errorOfAnswer(status: number, body: unknown): ApiError {
   const problem = problemSchema.safeParse(body);
   if (!problem.success) {

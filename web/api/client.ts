@@ -3,7 +3,6 @@ import type { z } from "zod";
 import { browserKeyHeader } from "../../src/wire/sign-in.ts";
 import { ApiError, errorOfAnswer } from "./api-error.ts";
 
-/** A call of the API. */
 export interface ApiCall {
   /** GET when there is no body, else POST. */
   readonly method?: "GET" | "POST" | "PUT" | "DELETE";

@@ -6,7 +6,6 @@ import { createEventStreamParser, type StreamedMessage } from "./event-stream.ts
 /** Whether events arrive. `offline`: they do not, and the page reconnects. */
 export type EventsState = "connecting" | "live" | "offline";
 
-/** What receives the events. */
 export interface EventsListener {
   readonly onEvent: (event: SessionEvent) => void;
   /** Earlier events are lost: everything has to be read again. */

@@ -51,7 +51,6 @@ export function startLiveEvents(client: QueryClient): () => void {
   };
 }
 
-/** Whether events arrive. */
 function useEventsState(): EventsState {
   return useSyncExternalStore(
     (listener) => {

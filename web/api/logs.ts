@@ -27,7 +27,6 @@ import {
 import { type ApiCall, callApi } from "./client.ts";
 import { queryKeys, useAct } from "./query.ts";
 
-/** Which entries to list. */
 export type LogFilters = Pick<ListLogsInput, "source" | "status" | "sessionId">;
 
 const pageSize = 50;

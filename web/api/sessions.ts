@@ -19,7 +19,6 @@ export interface ListedSession {
   readonly match: SearchMatch | null;
 }
 
-/** A page of a list. */
 export interface SessionPage {
   readonly listed: readonly ListedSession[];
   /** Sessions on all pages. */

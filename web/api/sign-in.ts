@@ -11,7 +11,6 @@ import { queryKeys, useAct, useRemove } from "./query.ts";
 
 const browserSessionsSchema = z.object({ browserSessions: z.array(browserSessionSchema) });
 
-/** The account's signed-in browsers. */
 export function useBrowserSessions() {
   return useQuery({
     queryKey: queryKeys.browserSessions,
@@ -20,7 +19,6 @@ export function useBrowserSessions() {
   });
 }
 
-/** Signs another browser out. */
 export function useRevokeBrowserSession() {
   return useRemove("/api/browser-sessions", queryKeys.browserSessions);
 }
@@ -37,7 +35,6 @@ export function useSignOut() {
   });
 }
 
-/** Makes a link for another browser. */
 export function useCreateSignInLink() {
   return useAct({
     mutationFn: () => callApi("/api/sign-in-links", signInLinkSchema, { method: "POST" }),
@@ -59,7 +56,6 @@ function hasChallenge(options: unknown): boolean {
   return typeof options === "object" && options !== null && "challenge" in options;
 }
 
-/** The account's own passkeys. */
 export function usePasskeys() {
   return useQuery({
     queryKey: queryKeys.passkeys,

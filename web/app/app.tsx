@@ -28,7 +28,6 @@ const SettingsPage = lazy(async () => ({ default: (await import("../pages/settin
 
 const queryClient = createQueryClient();
 
-/** All pages. */
 export function App() {
   return (
     <QueryClientProvider client={queryClient}>

@@ -8,7 +8,6 @@ const inLists: readonly Omit<Shortcut, "run">[] = [
   { keys: "k", label: "Session before it" },
 ];
 
-/** All shortcuts, on one sheet. */
 export function ShortcutHelp({
   shortcuts,
   onClose,

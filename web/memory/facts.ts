@@ -113,7 +113,6 @@ export interface PredicateGroup {
   readonly facts: readonly LogFact[];
 }
 
-/** What is said of one thing. */
 export interface SubjectGroup {
   readonly subject: LogEntity;
   readonly predicates: readonly PredicateGroup[];

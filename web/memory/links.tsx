@@ -34,7 +34,7 @@ const icons: Readonly<Record<EntityType, LucideIcon>> = {
   Decision: Signpost,
 };
 
-/** The sign of a kind of thing; its words stand beside it, or in its link's name. */
+/** The icon of a kind of thing; its words are next to it, or in its link's name. */
 export function EntityIcon({
   type,
   className = "size-3.5",
@@ -80,7 +80,7 @@ export function EntityLink({
   );
 }
 
-/** The way to a session, for who may read sessions; for others its words alone. */
+/** A link to a session, for accounts that may read sessions; for others its words alone. */
 export function SessionLink({
   sessionId,
   label,

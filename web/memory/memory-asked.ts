@@ -3,7 +3,6 @@ import { useSearchParams } from "react-router";
 import { logSessionIdSchema, logSourceSchema, logStatusSchema } from "../../src/wire/logs.ts";
 import type { LogFilters } from "../api/logs.ts";
 
-/** What is asked of the memory. */
 export interface MemoryAsked {
   readonly query: string;
   readonly filters: LogFilters;

@@ -29,7 +29,6 @@ function useTyped(query: string, onQuery: (query: string) => void) {
   return [typed, setTyped] as const;
 }
 
-/** A box to search in as one types. */
 export function SearchBox({
   label,
   query,

@@ -130,7 +130,6 @@ function recordedWords({ turns }: SessionRecorded, none: boolean): string {
   return none ? "There is nothing in it to remember yet." : "All of it was remembered already.";
 }
 
-/** The memory of a session, over its page. */
 export function SessionMemoryDialog({
   sessionId,
   title,

@@ -96,7 +96,6 @@ function laneOf(
   return isState(predicate) ? `${backLabel(predicate)} ${entityName(subject, titles)}` : backLabel(predicate);
 }
 
-/** What a fact says of its subject. */
 function saidOf(fact: LogFact, titles: ReadonlyMap<string, string>): string {
   return fact.object === null ? valueWords(fact) : entityName(fact.object, titles);
 }

@@ -82,7 +82,6 @@ const detailsSchema = z.object({
 });
 const known: ReadonlySet<string> = new Set([...Object.keys(detailsSchema.shape), "clientId"]);
 
-/** @see AuditWords */
 export function auditWords({ action, account, subject, details }: AuditEntry): AuditWords {
   const { name, by, reason, host, userAgent, expiresAt, scopes, folders } = detailsSchema.parse(details);
   const [did, after = "", unknown = "Somebody"] = phrases[action];

@@ -25,7 +25,6 @@ export function SettingsPage() {
   );
 }
 
-/** Which gateway this is. */
 function AboutGateway() {
   const me = useMe().data;
   if (me === undefined) return null;
@@ -64,7 +63,6 @@ const themes = [
 
 const themeSchema = z.enum(["system", "light", "dark"]);
 
-/** How it looks, in this browser. */
 function AppearanceSettings() {
   const { theme, terminalFontPx } = usePreferences();
   const { min, max } = terminalFontRange;

@@ -187,7 +187,7 @@ function LinkHelp() {
   );
 }
 
-/** The short way in, for who has made a passkey; where there can be none, why. */
+/** Sign-in with a passkey; where there can be none, why. */
 function PasskeySignIn({ onSignedIn }: { readonly onSignedIn: (key: string) => void }) {
   const signIn = usePasskeySignIn();
   const obstacle = obstacleHere();

@@ -3,7 +3,6 @@ import { ApiError, type ApiErrorCode, fieldError, messageOf } from "../api/api-e
 import { callApi, callTool } from "../api/client.ts";
 import { useAct } from "../api/query.ts";
 
-/** The form of a new session. */
 export interface NewSession {
   readonly agent: string;
   readonly dir: string;

@@ -12,7 +12,6 @@ import { RelativeTime, shortDate } from "../ui/time.tsx";
 import { CreateTokenDialog } from "./create-token-dialog.tsx";
 import { ScopeBadges } from "./scope-list.tsx";
 
-/** Tokens for programs, each with its scopes. */
 export function TokensPage() {
   const tokens = useTokens();
   const [creating, setCreating] = useState(false);

@@ -19,7 +19,6 @@ export interface CastPlayerOptions {
   readonly longestPauseMs?: number;
 }
 
-/** Plays a recording into a terminal. */
 export interface CastPlayer {
   play(): void;
   pause(): void;

@@ -40,7 +40,6 @@ function draftNames(storage: DraftStorage): readonly string[] {
   return names.filter((name) => name.startsWith(prefix)).toSorted((a, b) => at(b) - at(a));
 }
 
-/** A note that is being written. */
 export interface NoteDraft {
   readonly title: string;
   readonly content: string;

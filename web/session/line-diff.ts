@@ -117,7 +117,6 @@ export function filesOfApplyPatch(text: string): readonly PatchedFile[] | null {
   });
 }
 
-/** How many lines were added and removed. */
 export function countOfDiff(lines: readonly DiffLine[]): { readonly added: number; readonly removed: number } {
   let added = 0;
   let removed = 0;

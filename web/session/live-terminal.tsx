@@ -163,7 +163,6 @@ function leave(element: HTMLElement): void {
   next?.focus();
 }
 
-/** The search within a terminal. */
 function TerminalFind({
   matches,
   onFind,

@@ -25,7 +25,6 @@ export interface PermissionAnswer {
 /** A question of the agent, as its tool's input has it. */
 type Question = z.infer<typeof questionSchema>;
 
-/** What was chosen and written for a question. */
 interface Choice {
   readonly labels: readonly string[];
   /** In one's own words. */

@@ -31,7 +31,6 @@ const SessionMemoryDialog = lazy(async () => ({
   default: (await import("../memory/session-memory.tsx")).SessionMemoryDialog,
 }));
 
-/** What the header's buttons do. */
 export interface SessionActions {
   readonly interrupt: () => void;
   readonly resume: () => void;
@@ -40,7 +39,6 @@ export interface SessionActions {
   readonly error: Error | null;
 }
 
-/** Interrupting and resuming a session. */
 export function useSessionActions(summary: SessionSummary, sessionId: string): SessionActions {
   const client = useQueryClient();
   const refresh = (): void => {
@@ -181,7 +179,7 @@ function State({ tone, words, className }: SessionState & { readonly className: 
   );
 }
 
-/** What is kept of the session beyond its transcript, for who may read that. */
+/** What is kept of the session beyond its transcript, for accounts that may read it. */
 function Remembered({ summary }: { readonly summary: SessionSummary }) {
   const mayRead = useMay("logs:read");
   const [open, setOpen] = useState(false);

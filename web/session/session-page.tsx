@@ -18,7 +18,6 @@ import { SessionTerminal } from "./session-terminal.tsx";
 import { TurnList } from "./turn-list.tsx";
 import { type LoadedSession, useSession } from "./use-session.ts";
 
-/** A session: its terminal, and its turns. */
 export function SessionPage() {
   const { sessionId = "" } = useParams();
   return <OneSession key={sessionId} sessionId={sessionId} />;

@@ -106,7 +106,6 @@ export function tokenWords(tokens: number): string {
     : `${(tokens / 1_000_000).toFixed(1)}M`;
 }
 
-/** The text with a capital letter at its start. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,6 +1,5 @@
 import { incompleteCharacterBytes } from "../../src/core/utf8.ts";
 
-/** Columns and rows. */
 export interface TerminalSize {
   readonly cols: number;
   readonly rows: number;

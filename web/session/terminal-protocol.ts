@@ -8,7 +8,6 @@ export interface Viewers {
   readonly sizer: boolean;
 }
 
-/** Why a connection is given up. */
 export type StopReason =
   | "not_signed_in"
   | "not_allowed"

@@ -9,7 +9,6 @@ import { webAddress } from "../ui/untrusted.tsx";
 import { silenceTerminal } from "./silent-terminal.ts";
 import { createTerminalFeed, type TerminalFeed, type TerminalSize } from "./terminal-feed.ts";
 
-/** How a terminal looks. */
 export interface TerminalLook {
   readonly fontPx: number;
   /** Puts the text into the page for screen readers. */

@@ -68,12 +68,10 @@ const findLook = {
   },
 };
 
-/** Opens a session's terminal in `element`. */
 export function openTerminalSession(element: HTMLElement, options: TerminalSessionOptions): TerminalSession {
   const { sessionId } = options;
   let { sizing } = options;
   let state: ConnectionState = { kind: "connecting", again: false };
-  /** The size that was sent last. */
   let sentSize = "";
   let restTimer: ReturnType<typeof setTimeout> | undefined;
   let linksTimer: ReturnType<typeof setTimeout> | undefined;

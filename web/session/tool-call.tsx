@@ -157,7 +157,6 @@ const grounds = [
   "bg-line",
 ] as const;
 
-/** An output of a program with its colours. */
 function AnsiText({ text }: { readonly text: string }) {
   const pieces = useMemo(() => readAnsi(text), [text]);
   return (

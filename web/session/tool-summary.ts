@@ -1,7 +1,6 @@
 import { countOfDiff, type DiffLine, diffOfPatch, diffOfTexts, filesOfApplyPatch } from "./line-diff.ts";
 import { questionsOf } from "./question-form.tsx";
 
-/** A file that a tool call changes. */
 export interface FileEdit {
   readonly path: string;
   readonly lines: readonly DiffLine[];

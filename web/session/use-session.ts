@@ -27,7 +27,6 @@ const workingPollMs = 1_000;
 const calmLooks = 3;
 const calmPollMs = 15_000;
 
-/** The session, kept current. */
 export function useSession(sessionId: string) {
   const client = useQueryClient();
   const key = pageKey(sessionId);

@@ -9,7 +9,6 @@ const tones = {
   danger: "border-transparent bg-danger-soft text-danger",
 } as const;
 
-/** A word about a thing. */
 export function Badge({
   tone = "plain",
   children,
@@ -38,7 +37,7 @@ const lampTones: Readonly<Record<LampTone, string>> = {
   failed: "border-transparent bg-danger",
 };
 
-/** A small door with a light behind it. Says nothing to those who cannot see it: words stand beside it. */
+/** A small door with a light behind it. Hidden from screen readers: words next to it say the same. */
 export function Lamp({ tone, className }: { readonly tone: LampTone; readonly className?: string }) {
   return (
     <span

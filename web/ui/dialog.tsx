@@ -6,7 +6,7 @@ import { classNames } from "./class-names.ts";
 import { Form } from "./field.tsx";
 import { ErrorNotice } from "./notice.tsx";
 
-/** A window over the page, which waits. Escape and, unless it `holds` something, a click beside it close it. */
+/** A modal window. Escape closes it and, unless it `holds` something, a click outside. */
 export function Dialog({
   onClose,
   title,

@@ -63,7 +63,6 @@ export function described(id: string, { hint, error }: Pick<FieldProps, "hint" |
   };
 }
 
-/** A line of text with its label. */
 export function TextField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<"input">) {
   const id = useId();
   return (
@@ -79,7 +78,6 @@ export function TextField({ label, hint, error, className, ...rest }: FieldProps
   );
 }
 
-/** Several lines of text with their label. */
 export function TextArea({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<"textarea">) {
   const id = useId();
   return (
@@ -89,7 +87,6 @@ export function TextArea({ label, hint, error, className, ...rest }: FieldProps 
   );
 }
 
-/** One of a few. */
 export function SelectField({ label, hint, error, className, ...rest }: FieldProps & ComponentProps<"select">) {
   const id = useId();
   return (

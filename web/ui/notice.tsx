@@ -10,7 +10,6 @@ const tones = {
   danger: "border-danger/30 bg-danger-soft text-danger",
 } as const;
 
-/** A remark that stays in the page. */
 export function Notice({
   tone = "info",
   icon: Icon = Info,

@@ -40,7 +40,6 @@ export function Page({
   );
 }
 
-/** A group of things under a heading. */
 export function Section({
   title,
   description,
@@ -86,7 +85,7 @@ export function onPageTitle(listener: () => void): () => void {
   return () => titleEvent.removeEventListener("change", listener);
 }
 
-/** Below it there is room for one thing beside another no more. */
+/** Below it there is no room for two things side by side. */
 const query = "(max-width: 767px)";
 
 /** Whether the page is as narrow as a phone's. */

@@ -82,7 +82,6 @@ export function DayRows<One>({
   );
 }
 
-/** Things of one day, under its name. */
 interface Day<One> {
   readonly day: string;
   readonly things: readonly One[];

@@ -36,7 +36,6 @@ export function timeWords(at: string, nowMs: number): string {
   });
 }
 
-/** The whole date and time. */
 export function exactTime(at: string): string {
   const time = new Date(at);
   return Number.isNaN(time.getTime())
