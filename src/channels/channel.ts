@@ -28,11 +28,8 @@ export const messageBodySchema = z.object({
   silent: z.boolean(),
 });
 
-/** @see spanSchema */
 export type Span = Readonly<z.infer<typeof spanSchema>>;
-/** @see buttonSchema */
 export type Button = Readonly<z.infer<typeof buttonSchema>>;
-/** @see messageBodySchema */
 export type MessageBody = Readonly<z.infer<typeof messageBodySchema>>;
 
 /** What a person did in a chat. */
@@ -40,7 +37,7 @@ export const incomingContentSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("command"), name: z.string(), rest: z.string(), replyTo: z.string().nullable() }),
   z.object({ kind: z.literal("text"), text: z.string(), replyTo: z.string().nullable() }),
   z.object({ kind: z.literal("press"), pressId: z.string(), data: z.string() }),
-  /** A picture, a voice message: nothing that an agent could be told. */
+  /** A picture, a voice message: nothing that could be sent to an agent. */
   z.object({ kind: z.literal("unreadable") }),
 ]);
 
@@ -50,13 +47,12 @@ export const incomingSchema = z.object({
   /** As the person calls themselves: untrusted. */
   userName: z.string(),
   chatId: z.string(),
-  /** Whether nobody else is in the chat. */
+  /** Whether the person is alone in the chat. */
   isPrivate: z.boolean(),
   messageId: z.string().nullable(),
   content: incomingContentSchema,
 });
 
-/** @see incomingSchema */
 export type Incoming = z.infer<typeof incomingSchema>;
 
 /** One thing that the chat program handed over; `incoming` is null for what is of no interest here. */
@@ -81,7 +77,7 @@ export type Received =
   | { readonly kind: "updates"; readonly updates: readonly ChannelUpdate[] }
   | { readonly kind: "limited"; readonly retryAfterMs: number }
   | { readonly kind: "unreachable"; readonly reason: string }
-  /** It will not be better by itself: a wrong token, another program that receives in our place. */
+  /** It will not recover automatically: a wrong token, another program that receives in our place. */
   | { readonly kind: "refused"; readonly reason: string };
 
 /** Limits of a chat program. */
@@ -108,6 +104,6 @@ export interface Channel {
   acknowledge(pressId: string, words: string): Promise<void>;
   /** Shows for some seconds that something is being done. Nothing depends on it. */
   showWorking(chatId: string): Promise<void>;
-  /** Tells the chat program which commands there are, for its menu. Nothing depends on it. */
+  /** Gives the chat program the list of commands, for its menu. Nothing depends on it. */
   introduce(commands: readonly { readonly name: string; readonly words: string }[]): Promise<void>;
 }

@@ -38,7 +38,7 @@ export async function chooseAgent(
 // The end of the last answer, to know where it was left.
 const maxGlanceLength = 1_500;
 
-/** The chat goes on with this session, and hears of it from now on. */
+/** The chat continues with this session, and gets its reports from now on. */
 export async function chooseSession(
   { sessions, deps, signal }: Dealing,
   { incoming }: Dealt,

@@ -55,7 +55,7 @@ export async function command(
   return readSession(dealing, { sessionId, last: Number.isNaN(wanted) ? 2 : Math.min(20, Math.max(1, wanted)) });
 }
 
-/** A text without a command: goes on with the session that it replies to, or with the chat's own. */
+/** A text without a command: continues the session that it replies to, or with the chat's own. */
 export async function text(
   dealing: Dealing,
   dealt: Dealt,

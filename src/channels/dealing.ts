@@ -37,5 +37,4 @@ export const keptRequestSchema = z.object({
   turnIndex: z.int(),
   turnLength: z.int(),
 });
-/** @see keptRequestSchema */
 export type KeptRequest = z.infer<typeof keptRequestSchema>;

@@ -20,7 +20,6 @@ const lastWordsMs = 5_000;
 const pruneEvery = 500;
 const repeatWords = "↻ Perhaps said before:\n";
 
-/** @see Deliveries */
 export function createDeliveries({
   channel,
   chats,

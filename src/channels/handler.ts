@@ -40,7 +40,6 @@ const ownWords: Readonly<Partial<Record<Problem["code"], string>>> = {
     "Not sent: the session's terminal has unsent text. Send or delete it there, then send your message again.",
 };
 
-/** @see Handler */
 export function createHandler(
   deps: ChatDeps,
   parts: { readonly sessions: Sessions; readonly reports: Reports; readonly deliveries: Deliveries },

@@ -17,7 +17,7 @@ export interface ChatFace {
 }
 
 /**
- * Takes up what waits from before, and goes on. Nothing of the chat program is waited for: when it cannot be reached this returns all the same,
+ * Takes up what waits from before, and continues. It does not wait for the chat program: when that cannot be reached this returns all the same,
  * and tries again.
  */
 export async function openChatFace(deps: ChatDeps): Promise<ChatFace> {
@@ -32,7 +32,7 @@ export async function openChatFace(deps: ChatDeps): Promise<ChatFace> {
   });
   await deliveries.start();
   const waiting = await chats.inbox.waiting();
-  // What a person decided before the end is dealt with before anybody says that it was decided elsewhere.
+  // What a person decided before the end is dealt with before it is reported as decided elsewhere.
   const presses = waiting.filter(({ messageId }) => messageId === null).map((update) => handler.handle(update));
   for (const update of waiting) if (update.messageId !== null) void handler.handle(update);
   const begun = Promise.all(presses)

@@ -18,7 +18,6 @@ const refusedPauseMs = 60_000;
 const emptyPauseMs = 250;
 const maxStrangers = 1_000;
 
-/** @see Intake */
 export function createIntake(
   deps: Pick<ChatDeps, "channel" | "chats" | "allowedUserIds" | "clock" | "log">,
   on: { readonly taken: (update: ChatUpdate) => void; readonly say: (chatId: string) => void },
@@ -39,7 +38,7 @@ export function createIntake(
         const received = await channel.receive(after, signal);
         if (signal.aborted) return;
         if (received.kind === "updates") {
-          told(null);
+          noteTrouble(null);
           pauseMs = firstPauseMs;
           for (const { updateId, incoming } of received.updates) {
             if (incoming !== null) await take(updateId, incoming);
@@ -49,7 +48,7 @@ export function createIntake(
           if (received.updates.length === 0 && clock.now() - asked < emptyPauseMs) await pause(emptyPauseMs);
           continue;
         }
-        if (received.kind !== "limited") told(received.reason, received.kind === "refused");
+        if (received.kind !== "limited") noteTrouble(received.reason, received.kind === "refused");
         const { kind } = received;
         await pause(kind === "limited" ? received.retryAfterMs : kind === "refused" ? refusedPauseMs : pauseMs);
       } catch (error) {
@@ -66,7 +65,7 @@ export function createIntake(
   }
 
   /** Says each trouble once, and its end. */
-  function told(reason: string | null, lasting = false): void {
+  function noteTrouble(reason: string | null, lasting = false): void {
     if (reason === trouble) return;
     trouble = reason;
     const fields = { channel: channel.name, ...(reason === null ? {} : { reason }) };
@@ -92,7 +91,7 @@ export function createIntake(
     }
   }
 
-  /** Nothing tells a stranger that there is anybody here. */
+  /** A stranger cannot learn that there is a gateway. */
   function ignore(userId: string): void {
     if (strangers.has(userId) || strangers.size >= maxStrangers) return;
     strangers.add(userId);

@@ -1,6 +1,6 @@
 import { inStyle, joined, type Styled, styled } from "./styled.ts";
 
-// Ours: nobody writes such lines, and looking for styles in them would take long.
+// Ours: people do not write such lines, and looking for styles in them would take long.
 const maxStyledLineLength = 1_000;
 
 /**
@@ -59,7 +59,7 @@ function lineOf(line: string): Styled {
   return inline(line);
 }
 
-/** Each alternative with its inner text in groups of its own. Code first: nothing in it is a mark. */
+/** Each alternative with its inner text in its own groups. Code first: nothing in it is a mark. */
 const marks =
   /(?<ticks>`+)(?<code>.*?[^`])\k<ticks>(?!`)|\*\*(?<strong>\S(?:.*?\S)?)\*\*|(?<!\w)__(?<strong2>\S(?:.*?\S)?)__(?!\w|\.\w)|~~(?<strike>\S(?:.*?\S)?)~~|\[(?<label>[^\][]+)\]\((?<url>https?:\/\/[^\s()]+)\)|(?<![\w*])\*(?<emphasis>[^\s*](?:[^*]*[^\s*])?)\*(?![\w*])|(?<![\w])_(?<emphasis2>[^\s_](?:[^_]*[^\s_])?)_(?![\w])/g;
 

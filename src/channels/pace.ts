@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { ChannelLimits } from "./channel.ts";
 
-/** Keeps to how often a chat program lets itself be told something. */
+/** Keeps to the rate limits of a chat program. */
 export interface Pace {
   /** Resolves when something may be sent to this chat. Rejects when the signal is aborted. */
   turn(chatId: string, signal: AbortSignal): Promise<void>;

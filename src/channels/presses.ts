@@ -121,7 +121,7 @@ async function answered(
     await sessions.answer({ sessionId, permissionId, ...answer }, signal);
     return { words: by, settled: true };
   } catch (error) {
-    // The gateway ended while this very press was dealt with: it was this answer that was taken, as far as anybody can tell.
+    // The gateway ended while this very press was dealt with: it was this answer that was taken, as far as can be known.
     if (hasCode(error, "permission_gone") && before != null) return { words: by, settled: true };
     if (hasCode(error, "permission_gone")) {
       return { words: "⏹ No longer open: answered elsewhere, or the turn was stopped.", settled: true };

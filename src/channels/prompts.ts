@@ -60,7 +60,7 @@ async function askAndBind({ deps, sessions, signal }: Dealing, dealt: Dealt, kep
   const bind: ChatSession = {
     chatId: incoming.chatId,
     sessionId,
-    // What was told meanwhile stays told.
+    // What was reported meanwhile stays reported.
     turnIndex: Math.max(before?.turnIndex ?? -1, kept.turnIndex),
     turnLength: before !== null && before.turnIndex >= kept.turnIndex ? before.turnLength : kept.turnLength,
     promptMessageId: incoming.messageId,

@@ -12,13 +12,13 @@ import { turnMessages } from "./split.ts";
 import { activityWords, isAtRest, statusMessage } from "./status-words.ts";
 import { messageOf, styled } from "./styled.ts";
 
-/** Tells chats what becomes of their sessions: turns that ended, questions, how they stand. */
+/** Reports to chats what becomes of their sessions: turns that ended, questions, how they stand. */
 export interface Reports {
   /** Follows the events, from where it was left. */
   start(): Promise<void>;
-  /** Looks at the session now, and tells what was not told yet. */
+  /** Looks at the session now, and reports what is new. */
   look(sessionId: string): Promise<void>;
-  /** Runs while nobody else tells of the session. */
+  /** Runs while nothing else reports on the session. */
   exclusively<T>(sessionId: string, task: () => Promise<T>): Promise<T>;
   /** Idempotent. */
   close(): Promise<void>;
@@ -36,7 +36,6 @@ export function questionKey(chatId: string, permissionId: string): string {
   return `question:${chatId}:${permissionId}`;
 }
 
-/** @see Reports */
 export function createReports(
   deps: Pick<ChatDeps, "channel" | "chats" | "events" | "principal" | "sessionUrl" | "clock" | "log">,
   { sessions, deliveries }: { readonly sessions: Sessions; readonly deliveries: Deliveries },
@@ -91,28 +90,29 @@ export function createReports(
         questionNews(listener, session, { canAnswer, open }),
         await statusNews(listener, session),
       ];
-      await tell(listener, parts);
+      await publish(listener, parts);
     }
     if (listeners.some(({ statusKey }) => statusKey !== null) && !isAtRest(session)) lookLater(sessionId, refreshMs);
   }
 
   async function readFor(sessionId: string, listeners: readonly ChatSession[]): Promise<ReadOutput | null> {
-    const told = Math.min(...listeners.map(({ turnIndex }) => turnIndex));
+    const reported = Math.min(...listeners.map(({ turnIndex }) => turnIndex));
     const blocks = listeners.some(({ statusKey }) => statusKey !== null);
     try {
-      return await sessions.read({ sessionId, after: Math.max(-1, told - 1), limit: maxTurns, blocks }, signal);
+      return await sessions.read({ sessionId, after: Math.max(-1, reported - 1), limit: maxTurns, blocks }, signal);
     } catch (error) {
       if (hasCode(error, "session_not_found")) return null; // forgotten, or no longer in a folder that chats may see
       throw error;
     }
   }
 
-  async function tell(listener: ChatSession, parts: readonly News[]): Promise<void> {
-    const told = parts.reduce<ChatSession>((before, { now }) => ({ ...before, ...now }), listener);
+  async function publish(listener: ChatSession, parts: readonly News[]): Promise<void> {
+    const progress = parts.reduce<ChatSession>((before, { now }) => ({ ...before, ...now }), listener);
     const say = parts.flatMap((part) => part.say ?? []);
     const change = parts.flatMap((part) => part.change ?? []);
-    const work: ChatWork = { told: [told], say, change };
-    if (say.length + change.length > 0 || JSON.stringify(told) !== JSON.stringify(listener)) await chats.settle(work);
+    const work: ChatWork = { progress: [progress], say, change };
+    if (say.length + change.length > 0 || JSON.stringify(progress) !== JSON.stringify(listener))
+      await chats.settle(work);
     if (say.length + change.length > 0) deliveries.wake(listener.chatId);
   }
 
@@ -248,10 +248,10 @@ export function createReports(
   };
 }
 
-/** What one part of a look has to tell. */
+/** What one part of a look has to report. */
 interface News {
   readonly say?: readonly NewMessage[];
   readonly change?: readonly MessageChange[];
-  /** How far the chat has heard now. */
+  /** How far the chat is informed now. */
   readonly now: Partial<ChatSession>;
 }

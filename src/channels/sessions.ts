@@ -33,7 +33,6 @@ export interface Sessions {
   canAnswer(): Promise<boolean>;
 }
 
-/** @see Sessions */
 export function createSessions({ tools, principal }: Pick<ChatDeps, "tools" | "principal">): Sessions {
   async function call<T>(
     { name, output }: { readonly name: string; readonly output: z.ZodType<T> },

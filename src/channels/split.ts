@@ -4,7 +4,7 @@ import { cutOut, messageOf, plainWords, type Styled, styled, trimmed } from "./s
 
 /**
  * A long text in pieces that fit into messages: cut between paragraphs, else between lines outside of code, else between any lines,
- * else at a space, else anywhere but within a character. A style that goes on does so in the next piece.
+ * else at a space, else anywhere but within a character. A style that is cut continues in the next piece.
  */
 export function splitText(whole: Styled, { maxTextLength, maxSpans }: ChannelLimits): readonly Styled[] {
   const pieces: Styled[] = [];
@@ -54,9 +54,9 @@ function endOfPiece(
   return half && furthest - 1 > from ? furthest - 1 : furthest;
 }
 
-// More than this on a telephone is a file.
+// More than this on a phone is a file.
 const maxPieces = 4;
-/** Ours. Chat programs take more; nobody reads more on a telephone. */
+/** Ours. Chat programs take more; people do not read more on a phone. */
 const maxDocumentLength = 1024 * 1024;
 
 /** What an agent said, in as few messages as it fits into; a very long text as a file with its beginning beside it. */

@@ -2,12 +2,12 @@ import type { ReadOutput, SessionSummary } from "../wire/coding.ts";
 import type { MessageBody } from "./channel.ts";
 import { messageOf, plainLine, styled } from "./styled.ts";
 
-/** Whether nothing goes on in it: what its transcript holds is all that there will be for now. */
+/** Whether nothing happens in it: what its transcript holds is all that there will be for now. */
 export function isAtRest({ activity }: Pick<SessionSummary, "activity">): boolean {
   return activity === null || activity === "idle" || activity === "limited" || activity === "needs_login";
 }
 
-/** How a turn stands, in a message that is changed as it goes on. */
+/** How a turn stands, in a message that is updated. */
 export function statusMessage(
   session: ReadOutput,
   { sinceMs, replyTo }: { readonly sinceMs: number; readonly replyTo: string | null },
@@ -47,7 +47,7 @@ function endWords({ agent, status, exitCode, signal, closedAt }: SessionSummary)
   return `■ ${agent} ${status === "failed" ? "failed" : "ended"}${how === null ? "" : ` (${how})`}`;
 }
 
-/** What it does at the moment, as far as the transcript tells. */
+/** What it does at the moment, as far as the transcript shows. */
 function toolWords({ turns }: ReadOutput): string {
   const last = turns.at(-1);
   if (last?.role !== "assistant") return "";

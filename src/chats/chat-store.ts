@@ -8,17 +8,17 @@ export interface Chat {
   /** Where new sessions start. */
   readonly dir: string | null;
   readonly agent: string | null;
-  /** What a message without a reply goes on with. */
+  /** The session that a message without a reply continues. */
   readonly sessionId: string | null;
 }
 
-/** A session that a chat hears of, and how far it has heard. */
+/** A session that a chat follows, and how far it is informed. */
 export interface ChatSession {
   readonly chatId: string;
   readonly sessionId: string;
-  /** The newest turn that was told; -1 for none. */
+  /** The newest turn that was reported; -1 for none. */
   readonly turnIndex: number;
-  /** How much of that turn's text was told, in characters. */
+  /** How much of that turn's text was reported, in characters. */
   readonly turnLength: number;
   /** The chat's message with the newest prompt. */
   readonly promptMessageId: string | null;
@@ -26,29 +26,29 @@ export interface ChatSession {
   readonly statusKey: string | null;
 }
 
-/** SQL of chats and of the sessions that they hear of. */
+/** SQL of chats and of the sessions that they follow. */
 export interface ChatStore {
   chat(chatId: string): Promise<Chat>;
   set(chatId: string, changes: Partial<Omit<Chat, "chatId">>, on?: Kysely<Tables>): Promise<void>;
-  /** The chat hears of the session from now on; what is known of it already is overwritten. The oldest of many is let go. */
+  /** The chat follows the session from now on; what is known of it already is overwritten. The oldest of many is let go. */
   bind(session: ChatSession, on?: Kysely<Tables>): Promise<void>;
   bound(chatId: string, sessionId: string): Promise<ChatSession | null>;
-  /** Every chat that hears of the session. */
+  /** Every chat that follows the session. */
   listeners(sessionId: string): Promise<readonly ChatSession[]>;
-  /** Every session that some chat hears of. */
+  /** Every session that some chat follows. */
   sessionIds(): Promise<readonly string[]>;
   /** Those of which a chat awaits the end of a turn, or an answer. */
   unfinished(): Promise<readonly string[]>;
-  tell(session: ChatSession, on?: Kysely<Tables>): Promise<void>;
+  setProgress(session: ChatSession, on?: Kysely<Tables>): Promise<void>;
   unbind(sessionId: string): Promise<void>;
-  /** The session goes on under another id. */
+  /** The session continues under another id. */
   move(sessionId: string, toSessionId: string): Promise<void>;
-  /** The newest event that was told; null when none was. */
+  /** The newest event that was reported; null when none was. */
   mark(): Promise<string | null>;
   setMark(eventId: string): Promise<void>;
 }
 
-/** Ours: a chat hears of its newest sessions. */
+/** Ours: a chat follows its newest sessions. */
 const maxSessionsOfChat = 50;
 
 /** A {@link ChatStore} over `chats`, `chat_sessions` and `chat_marks`. */
@@ -58,26 +58,24 @@ export function createChatStore(deps: {
   readonly channel: string;
 }): ChatStore {
   const { db, clock, channel } = deps;
+  const boundIds = () => db.selectFrom("chat_sessions").select("session_id").distinct().where("channel", "=", channel);
   const bindings = () => db.selectFrom("chat_sessions").selectAll().where("channel", "=", channel);
 
   async function letGo(on: Kysely<Tables>, chatId: string): Promise<void> {
-    const surplus = await on
+    const surplus = on
       .selectFrom("chat_sessions")
       .select("session_id")
       .where("channel", "=", channel)
       .where("chat_id", "=", chatId)
       .orderBy("bound_at", "desc")
       .offset(maxSessionsOfChat)
-      .limit(maxSessionsOfChat)
+      .limit(maxSessionsOfChat);
+    await on
+      .deleteFrom("chat_sessions")
+      .where("channel", "=", channel)
+      .where("chat_id", "=", chatId)
+      .where("session_id", "in", surplus)
       .execute();
-    for (const { session_id } of surplus) {
-      await on
-        .deleteFrom("chat_sessions")
-        .where("channel", "=", channel)
-        .where("chat_id", "=", chatId)
-        .where("session_id", "=", session_id)
-        .execute();
-    }
   }
 
   return {
@@ -119,13 +117,7 @@ export function createChatStore(deps: {
     listeners: async (sessionId) => (await bindings().where("session_id", "=", sessionId).execute()).map(toSession),
 
     async sessionIds() {
-      const rows = await db
-        .selectFrom("chat_sessions")
-        .select("session_id")
-        .distinct()
-        .where("channel", "=", channel)
-        .execute();
-      return rows.map((row) => row.session_id);
+      return (await boundIds().execute()).map((row) => row.session_id);
     },
 
     async unfinished() {
@@ -135,17 +127,13 @@ export function createChatStore(deps: {
         .where("channel", "=", channel)
         .where("permission_id", "is not", null)
         .where("final", "=", 0);
-      const rows = await db
-        .selectFrom("chat_sessions")
-        .select("session_id")
-        .distinct()
-        .where("channel", "=", channel)
+      const rows = await boundIds()
         .where((eb) => eb.or([eb("status_key", "is not", null), eb("session_id", "in", asked)]))
         .execute();
       return rows.map((row) => row.session_id);
     },
 
-    async tell(session, on = db) {
+    async setProgress(session, on = db) {
       await on
         .updateTable("chat_sessions")
         .set(factsOf(session))
@@ -167,7 +155,7 @@ export function createChatStore(deps: {
           .select("chat_id")
           .where("channel", "=", channel)
           .where("session_id", "=", toSessionId);
-        // A chat that knows it under the new id already keeps what it was told under that one.
+        // A chat that knows it under the new id already keeps its progress under that one.
         await trx
           .deleteFrom("chat_sessions")
           .where("channel", "=", channel)

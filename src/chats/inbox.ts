@@ -35,7 +35,7 @@ export interface Inbox {
   done(updateId: number, sessionId: string | null, on?: Kysely<Tables>): Promise<void>;
   /** The session that a message of a person went to. */
   sessionOf(chatId: string, messageId: string): Promise<string | null>;
-  /** Drops what nobody will ask for again. */
+  /** Drops what will not be asked for again. */
   prune(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface InboxLimits {
   readonly maxWaitingInChat: number;
 }
 
-/** Ours. A person's chats are a few; who sends faster than agents are asked is told so. */
+/** Ours. A person's chats are a few; a person who sends faster than agents are asked gets a refusal. */
 export const inboxLimits: InboxLimits = { maxChats: 200, maxWaitingInChat: 50 };
 
 // Telegram repeats an update for a day at most. For replies to one's own older messages they are kept longer.
@@ -59,6 +59,8 @@ export function createInbox(deps: {
   readonly limits?: InboxLimits;
 }): Inbox {
   const { db, clock, channel, limits = inboxLimits } = deps;
+  const change = (updateId: number, on = db) =>
+    on.updateTable("chat_updates").where("channel", "=", channel).where("update_id", "=", updateId);
 
   /** Makes the chat known. @returns whether it is */
   async function enter(on: Kysely<Tables>, chatId: string): Promise<boolean> {
@@ -131,33 +133,18 @@ export function createInbox(deps: {
       }));
     },
 
-    async keepRequest(updateId, request) {
-      await db
-        .updateTable("chat_updates")
-        .set({ request })
-        .where("channel", "=", channel)
-        .where("update_id", "=", updateId)
-        .execute();
-    },
+    keepRequest: async (updateId, request) => void (await change(updateId).set({ request }).execute()),
 
     async noteAttempt(updateId) {
-      const row = await db
-        .updateTable("chat_updates")
+      const row = await change(updateId)
         .set((eb) => ({ attempts: eb("attempts", "+", 1) }))
-        .where("channel", "=", channel)
-        .where("update_id", "=", updateId)
         .returning("attempts")
         .executeTakeFirst();
       return row?.attempts ?? 1;
     },
 
     async done(updateId, sessionId, on = db) {
-      await on
-        .updateTable("chat_updates")
-        .set({ state: "done", body: "", request: null, session_id: sessionId })
-        .where("channel", "=", channel)
-        .where("update_id", "=", updateId)
-        .execute();
+      await change(updateId, on).set({ state: "done", body: "", request: null, session_id: sessionId }).execute();
     },
 
     async sessionOf(chatId, messageId) {

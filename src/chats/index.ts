@@ -15,12 +15,13 @@ export interface ChatWork {
   readonly done?: { readonly updateId: number; readonly sessionId: string | null };
   readonly chat?: { readonly chatId: string } & Partial<Omit<Chat, "chatId">>;
   readonly bind?: ChatSession;
-  readonly told?: readonly ChatSession[];
+  /** How far chats are informed of their sessions. */
+  readonly progress?: readonly ChatSession[];
   readonly say?: readonly NewMessage[];
   readonly change?: readonly MessageChange[];
 }
 
-/** The state of one channel's chats: a restart loses nothing of it. Chats are the gateway's, for whoever its owner lets in. */
+/** The state of one channel's chats: a restart loses nothing of it. Chats are the gateway's, for anyone whom its owner authorizes. */
 export interface Chats {
   readonly store: ChatStore;
   readonly inbox: Omit<Inbox, "done">;
@@ -43,11 +44,11 @@ export function createChats(deps: {
     store,
     inbox,
     outbox,
-    settle: ({ done, chat, bind, told = [], say = [], change = [] }) =>
+    settle: ({ done, chat, bind, progress = [], say = [], change = [] }) =>
       deps.db.transaction().execute(async (trx) => {
         if (chat !== undefined) await store.set(chat.chatId, chat, trx);
         if (bind !== undefined) await store.bind(bind, trx);
-        for (const session of told) await store.tell(session, trx);
+        for (const session of progress) await store.setProgress(session, trx);
         await outbox.add(say, trx);
         await outbox.change(change, trx);
         if (done !== undefined) await inbox.done(done.updateId, done.sessionId, trx);

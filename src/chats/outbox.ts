@@ -34,12 +34,12 @@ export interface ChatMessage {
   readonly version: number;
   /** The channel's id of it; null until it was sent. */
   readonly messageId: string | null;
-  /** Whether it may have been sent already: the gateway ended, or the connection broke, before anybody knew. */
+  /** Whether it may have been sent already: the gateway ended, or the connection broke, before the result was known. */
   readonly mayRepeat: boolean;
   readonly createdAt: number;
 }
 
-/** What shall be said in chats, kept until it was. Each message converges: what was told of it follows how it shall read. */
+/** What shall be said in chats, kept until it was. Each message converges: what was sent follows how it should read. */
 export interface Outbox {
   add(messages: readonly NewMessage[], on?: Kysely<Tables>): Promise<void>;
   change(changes: readonly MessageChange[], on?: Kysely<Tables>): Promise<void>;
@@ -49,14 +49,14 @@ export interface Outbox {
   chatsWaiting(): Promise<readonly string[]>;
   /** Just before it is sent. */
   sending(ordinal: number): Promise<void>;
-  /** Nobody knows whether it was sent; or, when `known`, it surely was not. */
+  /** It is not known whether it was sent; or, when `known`, it surely was not. */
   notSent(ordinal: number, known: boolean): Promise<void>;
   /** This version is in the chat. Its words are not kept when it stays as it is. */
   delivered(message: Pick<ChatMessage, "ordinal" | "version">, messageId: string): Promise<void>;
-  /** It will not be: the channel refuses it for good. */
+  /** It will not be: the channel refuses it permanently. */
   failed(ordinal: number): Promise<void>;
   find(key: string): Promise<ChatMessage | null>;
-  /** Questions of a session that nobody answered yet. */
+  /** Questions of a session without an answer yet. */
   openQuestions(sessionId: string): Promise<readonly ChatMessage[]>;
   /** The session that a message of ours speaks of. */
   sessionOf(chatId: string, messageId: string): Promise<string | null>;
@@ -77,8 +77,8 @@ export function createOutbox(deps: {
 }): Outbox {
   const { db, clock, channel } = deps;
   const ours = () => db.selectFrom("chat_messages").selectAll().where("channel", "=", channel);
-  const change = (ordinal: number) =>
-    db.updateTable("chat_messages").where("channel", "=", channel).where("ordinal", "=", ordinal);
+  const change = (ordinal: number, on = db) =>
+    on.updateTable("chat_messages").where("channel", "=", channel).where("ordinal", "=", ordinal);
 
   async function isFull(on: Kysely<Tables>, chatId: string): Promise<boolean> {
     const { count } = await on
@@ -157,15 +157,9 @@ export function createOutbox(deps: {
 
     async delivered({ ordinal, version }, messageId) {
       await db.transaction().execute(async (trx) => {
-        await trx
-          .updateTable("chat_messages")
-          .set({ state: "sent", delivered: version, message_id: messageId })
-          .where("ordinal", "=", ordinal)
-          .execute();
-        await trx
-          .updateTable("chat_messages")
+        await change(ordinal, trx).set({ state: "sent", delivered: version, message_id: messageId }).execute();
+        await change(ordinal, trx)
           .set({ body: "", permission_id: null })
-          .where("ordinal", "=", ordinal)
           .where("final", "=", 1)
           .where("version", "=", version)
           .execute();

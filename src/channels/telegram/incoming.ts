@@ -1,7 +1,7 @@
 import type { CallbackQuery, Message, Update } from "grammy/types";
 import type { ChannelUpdate, Incoming } from "../channel.ts";
 
-/** A chat, and within a forum the topic: each topic is a chat of its own. */
+/** A chat, and within a forum the topic: each topic is its own chat. */
 export interface TelegramPlace {
   readonly chat: string;
   readonly topic: number | null;
