@@ -101,7 +101,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
       remove: (name) => agents.remove(name),
       audit: accounts.audit,
     }),
-    agentSetupRoutes({ known: () => createKnownAgents(agents).list(), errands: coding.setupJobs }),
+    agentSetupRoutes({ known: () => createKnownAgents(agents).list(), jobs: coding.setupJobs }),
     changesRoutes(coding.changes),
     logRoutes(memory),
     placeRoutes({

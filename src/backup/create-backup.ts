@@ -23,7 +23,7 @@ export interface BackupRequest {
   readonly version: string;
   readonly withKey: boolean;
   readonly withRecordings: boolean;
-  /** Told in words what is being done. */
+  /** Called with what is being done, in words. */
   readonly progress: (words: string) => void;
 }
 
@@ -110,7 +110,7 @@ async function dumpTo(path: string, store: DatabasePlace): Promise<readonly stri
   return schema;
 }
 
-/** Puts the finished archive in its place, which nobody else's file may have taken meanwhile. */
+/** Puts the finished archive in its place, which another file may have taken meanwhile. */
 async function place(archive: string, file: string): Promise<void> {
   try {
     await link(archive, file); // unlike a rename it never takes another's place

@@ -31,7 +31,6 @@ export const manifestSchema = z.object({
   ),
 });
 
-/** @see manifestSchema */
 export type Manifest = z.infer<typeof manifestSchema>;
 
 /** The newest form that this version reads, and the one that it writes. */

@@ -212,7 +212,7 @@ async function removeAccounts(present: PresentStore, restored: RestoredStore, po
   return gone.length;
 }
 
-/** What was revoked since stays so: a backup must not let anybody in again. */
+/** What was revoked since stays so: a backup must not restore access. */
 async function revokeCredentials(present: PresentStore, restored: RestoredStore): Promise<number> {
   const { db } = restored;
   let revoked = 0;

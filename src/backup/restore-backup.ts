@@ -29,7 +29,7 @@ export interface RestoreRequest {
   /** Whether what was deleted and revoked since is taken from the present store. */
   readonly replay: boolean;
   readonly ports: ReplayPorts;
-  /** Told in words what is being done. */
+  /** Called with what is being done, in words. */
   readonly progress: (words: string) => void;
 }
 
@@ -46,7 +46,7 @@ export interface RestoredBackup extends Omit<Manifest, "format" | "formatVersion
   readonly replayed: Replayed | null;
 }
 
-/** What a state folder is told by. Sockets, locks, hook inboxes and running terminals are no state that a restore replaces. */
+/** The files that make a state folder. Sockets, locks, hook inboxes and running terminals are no state that a restore replaces. */
 const stateFiles = ["postern.db", "config.json", "key", "gateway-id"];
 /** They go with the store: its journals, and the catalog, which is built again. */
 const storeFiles = ["postern.db", "postern.db-wal", "postern.db-shm", "catalog.db", "catalog.db-wal", "catalog.db-shm"];
@@ -271,7 +271,6 @@ function notEmpty(place: string, what: string): PosternError {
   );
 }
 
-/** Tells when. */
 function timeLabel(): string {
   return new Date().toISOString().slice(0, 23).replaceAll(/[:.]/g, "-");
 }

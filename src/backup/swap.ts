@@ -6,7 +6,7 @@ import { writeFileAtomic } from "../platform/files.ts";
 import { acquireProcessLock } from "../storage/process-lock.ts";
 import { exists, namesIn, syncFolder } from "./create-backup.ts";
 
-/** When this file is there, the restore is decided: what is left of it is done by whoever comes next. */
+/** When this file is there, the restore is decided: what is left of it is done by the next process. */
 const journalName = "restore.json";
 
 const stagingPattern = /^restoring-[0-9a-f]+$/;
@@ -24,7 +24,6 @@ const journalSchema = z.object({
   coming: z.array(z.string()).readonly(),
 });
 
-/** @see journalSchema */
 export type Swap = z.infer<typeof journalSchema>;
 
 /**
@@ -99,8 +98,8 @@ async function applySwap(home: string, { staging, aside, going, coming }: Swap):
 }
 
 /**
- * Where the present state goes: beside the state folder, or inside of it where that is a volume of its own, from which nothing can be moved.
- * @param label tells it from others
+ * Where the present state goes: beside the state folder, or inside of it where that is its own volume, from which nothing can be moved.
+ * @param label makes it unique
  */
 export async function asideFolder(home: string, label: string): Promise<string> {
   const [own, above] = await Promise.all([stat(home), stat(dirname(home))]);

@@ -1,7 +1,7 @@
 import { PosternError } from "../core/errors.ts";
 
 /**
- * The form of an archive is that of `tar` (POSIX.1-2001, ustar), so that anybody can look into a backup without Postern. We write
+ * The form of an archive is that of `tar` (POSIX.1-2001, ustar), so that anyone can look into a backup without Postern. We write
  * regular files only, and read only what we write: no links, no folders, no names that lead elsewhere.
  */
 export const blockBytes = 512;

@@ -103,7 +103,7 @@ function refuseHalfWorktree({ worktree, branch, base }: AskOptions): void {
   throw new PosternError("usage", "A worktree is asked for by all three: --worktree --branch <name> --base <name>.");
 }
 
-/** A session goes on where it worked, wherever its owner stands. */
+/** A session continues in its own directory, wherever the command runs. */
 async function directoryOf(
   { dir, session }: AskOptions,
   { client, cwd }: { readonly client: GatewayClient; readonly cwd: string },
@@ -199,7 +199,7 @@ function printAnswer(answer: AskOutput, context: CliContext): void {
   if (attention !== "") context.stderr(`${attention}\n`);
 }
 
-/** A script that goes on after `ask` must be able to trust that the turn was not cut short. */
+/** A script that continues after `ask` must be able to trust that the turn was not cut short. */
 function failWhenUnfinished(answer: AskOutput): void {
   const id = plainLine(answer.sessionId);
   if (answer.status === "failed") {

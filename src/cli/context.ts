@@ -36,7 +36,7 @@ export async function withStores<T>(context: CliContext, task: (stores: CliStore
   }
 }
 
-// Nobody types a longer answer.
+// People do not type longer answers.
 const maxAnswerLength = 1_000;
 
 /** Whether a person answers the question, which was asked, with yes. */
@@ -49,7 +49,7 @@ export async function saysYes(stdin: AsyncIterable<Uint8Array>): Promise<boolean
   return /^\s*y(es)?\s*$/i.test(text.split("\n", 1)[0] ?? "");
 }
 
-/** @throws PosternError `usage` when what cannot be undone would have to be asked of nobody */
+/** @throws PosternError `usage` when no one can be asked to confirm what cannot be undone */
 export function requireConfirmation(
   options: { readonly yes?: true; readonly json?: true },
   { interactive }: Pick<CliContext, "interactive">,

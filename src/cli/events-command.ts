@@ -30,16 +30,16 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .option("--count <number>", "end after so many events", wholeNumber(1, 1_000_000))
     .action(async ({ json, session, after, count = Infinity }: EventsOptions) => {
       const socketPath = await context.ports.socketPath();
-      let told = 0;
+      let printed = 0;
       let lost = false;
       await followEvents(
         { socketPath, clock: context.clock, sessionId: session ?? null, after: after ?? null },
         {
           onEvent(event) {
             lost = false;
-            told += 1;
+            printed += 1;
             context.stdout(`${json ? printableJson(event, { oneLine: true }) : eventLine(event)}\n`);
-            return told < count;
+            return printed < count;
           },
           onReset(reset) {
             if (json) context.stdout(`${printableJson(reset, { oneLine: true })}\n`);
@@ -78,7 +78,7 @@ function wordsOf(event: SessionEvent): string {
   }
 }
 
-/** What a follower tells. */
+/** What a follower reports. */
 interface FollowerReports {
   /** @returns false to end */
   onEvent(event: SessionEvent): boolean;
@@ -104,7 +104,7 @@ const silenceMs = 60_000;
 const maxBlockBytes = 1024 * 1024;
 
 /**
- * Follows the event stream through the gateway's Unix socket, and goes on after its last event when the gateway comes back.
+ * Follows the event stream through the gateway's Unix socket, and continues after its last event when the gateway comes back.
  * @throws PosternError `gateway_not_running` when there is none at the start, or the gateway's own code
  */
 async function followEvents(options: FollowOptions, reports: FollowerReports): Promise<void> {
@@ -126,7 +126,7 @@ async function followEvents(options: FollowOptions, reports: FollowerReports): P
 /** Where a follower is. */
 interface Position {
   id: string | null;
-  /** Whether this connection told anything. */
+  /** Whether this connection sent anything. */
   seen: boolean;
 }
 

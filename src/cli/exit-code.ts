@@ -21,18 +21,6 @@ export const exitCodeWords: readonly { readonly code: number; readonly short: st
   },
 ];
 
-/** Codes of the command line itself, beside those of the capabilities it calls. */
-export type CliErrorCode =
-  | "usage"
-  | "gateway_not_running"
-  | "agent_needs_you"
-  | "agent_failed"
-  | "webhook_failed"
-  | "cancelled"
-  | "service_manager_missing"
-  | "service_failed"
-  | "not_a_terminal";
-
 /** The exit code for anything that ended the command. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
@@ -60,7 +48,7 @@ export function errorText(error: unknown, options: { readonly json: boolean }): 
   const code = isPosternError(error) ? error.code : "internal_error";
   const detail = plainLine(messageOf(error));
   const more = advice[code];
-  const told = more === undefined || detail.includes("`postern ") ? detail : `${detail} ${more}`;
-  if (!options.json) return `postern: ${code}: ${told}`;
+  const message = more === undefined || detail.includes("`postern ") ? detail : `${detail} ${more}`;
+  if (!options.json) return `postern: ${code}: ${message}`;
   return printableJson({ code, detail, ...(isPosternError(error) ? error.details : {}) }, { oneLine: true });
 }

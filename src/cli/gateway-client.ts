@@ -124,15 +124,15 @@ export function connectionError(error: Error, socketPath: string): Error {
   return error;
 }
 
-/** The error that an answer tells of. */
+/** The error in an answer. */
 export function problemOf(answer: Answer): PosternError {
   const parsed = problemSchema.safeParse(parseJson(answer.text));
   if (!parsed.success)
     return new PosternError("internal_error", `The gateway answered with status ${answer.status}. Its log says why.`);
   const { code, detail, errors = [], type: _type, title: _title, status, ...details } = parsed.data;
   const fields = errors.map(({ path, message }) => `${path}: ${message}`);
-  const untold = fields.filter((field) => !detail.includes(field)).join("; "); // the detail tells the first
-  return new PosternError(code, untold === "" ? detail : `${detail} ${untold}`, { details: { status, ...details } });
+  const missing = fields.filter((field) => !detail.includes(field)).join("; "); // the detail has the first
+  return new PosternError(code, missing === "" ? detail : `${detail} ${missing}`, { details: { status, ...details } });
 }
 
 /** Undefined for what is no JSON: a schema then refuses it. */

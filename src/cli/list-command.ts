@@ -74,7 +74,7 @@ function sessionTable(sessions: readonly Session[], { clock, columns }: Pick<Cli
   );
 }
 
-/** Less than that of a title or a folder tells nothing. */
+/** Less of a title or a folder says nothing. */
 const leastColumns = 8;
 const gap = 2;
 

@@ -45,7 +45,7 @@ export class BridgeSession {
   #negotiated = "2025-11-25";
   #count = 0;
 
-  /** @param ending ends what is begun by itself */
+  /** @param ending ends what the bridge begins */
   constructor(place: GatewayPlace, ending: AbortSignal, onOpenedAnew: (session: Session) => void) {
     this.#place = place;
     this.#ending = ending;
@@ -125,7 +125,7 @@ export class BridgeSession {
     return exchangeMcp(this.#place, call, reports);
   }
 
-  /** Tells the gateway, where it would end by itself, later. */
+  /** Ends the session at the gateway, which would end it later. */
   async end(): Promise<void> {
     if (this.#current === null) return;
     const call = { method: "DELETE" as const, headers: sessionHeaders(this.#current), body: null };
@@ -136,7 +136,7 @@ export class BridgeSession {
     const opening: Promise<void> = work.finally(() => {
       if (this.#opening === opening) this.#opening = null;
     });
-    opening.catch(() => undefined); // told to those who wait for it
+    opening.catch(() => undefined); // reported to those who wait for it
     this.#opening = opening;
     return opening;
   }
@@ -178,7 +178,7 @@ export function isUnsent(error: unknown): boolean {
   return hasCode(error, "gateway_not_running") && isErrno(error.cause, "ECONNREFUSED", "ENOENT");
 }
 
-/** @throws the signal's reason as soon as it is aborted; the work goes on */
+/** @throws the signal's reason as soon as it is aborted; the work continues */
 async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);
@@ -190,7 +190,7 @@ async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void
   }
 }
 
-/** What the server says by itself, for as long as the session is there. */
+/** What the server sends without a request, while the session exists. */
 export async function listen(
   session: Session,
   {

@@ -30,7 +30,7 @@ export interface BridgeOptions extends GatewayPlace {
   readonly input: AsyncIterable<Uint8Array>;
   /** Gets the lines for the client, each with its end; resolves when there is room for the next. */
   readonly write: (line: string) => Promise<void>;
-  /** Told of what no answer can say. */
+  /** Called with what no answer can say. */
   readonly warn: (text: string) => void;
 }
 
@@ -80,7 +80,7 @@ class McpBridge {
   readonly #running = new Map<MessageId, Running>();
   readonly #answering = new Set<Promise<void>>();
   readonly #session: BridgeSession;
-  #telling = 0;
+  #notifying = 0;
 
   constructor(options: BridgeOptions) {
     this.#options = options;
@@ -92,7 +92,7 @@ class McpBridge {
     const { id, method } = message;
     if (method === "notifications/cancelled" && this.#cancelHere(message)) return;
     if (id === undefined || method === undefined) {
-      if (this.#telling < maxRunning) void this.#tell(message);
+      if (this.#notifying < maxRunning) void this.#notify(message);
       else this.#options.warn(`${method ?? "an answer"} is dropped: ${maxRunning} wait for the gateway.`);
     } else if (this.#running.size >= maxRunning) {
       await this.#write(
@@ -136,9 +136,9 @@ class McpBridge {
   }
 
   /** A notification, or an answer to the server. */
-  async #tell(message: Message): Promise<void> {
+  async #notify(message: Message): Promise<void> {
     const { signal } = this.#ending;
-    this.#telling += 1;
+    this.#notifying += 1;
     try {
       const session = await this.#session.have(message, signal);
       const answer = await this.#session.post(message, { session, signal });
@@ -147,7 +147,7 @@ class McpBridge {
     } catch (error) {
       if (!signal.aborted) this.#options.warn(messageOf(error));
     } finally {
-      this.#telling -= 1;
+      this.#notifying -= 1;
     }
     const { current } = this.#session;
     if (message.method === "notifications/initialized" && current !== null) this.#listen(current);

@@ -16,11 +16,11 @@ export interface McpCall {
 export interface McpAnswer {
   readonly status: number;
   readonly sessionId: string | null;
-  /** The whole body; empty when the answer was a stream, whose messages were told one by one. */
+  /** The whole body; empty when the answer was a stream, whose messages were reported one by one. */
   readonly text: string;
 }
 
-/** What an answer tells while it comes. */
+/** What an answer reports while it arrives. */
 export interface McpReports {
   /** A message of a stream, as JSON. Nothing more is read until it is taken. */
   onMessage(text: string): Promise<void>;

@@ -99,7 +99,7 @@ export interface KnownAgent {
   readonly npmPackage: string | null;
   /** Installs it, by argv; null for one that npm does not have. */
   readonly installCommand: readonly [string, ...string[]] | null;
-  /** Ways to log in; empty for an agent without a log-in of its own. */
+  /** Ways to log in; empty for an agent without a login. */
   readonly loginMethods: readonly string[];
   /** The vendor's key variable that is set; null when none is. */
   readonly keyVariable: string | null;
@@ -197,7 +197,7 @@ export interface CliPorts {
 export interface CliContext {
   readonly ports: CliPorts;
   readonly stdout: (text: string) => void;
-  /** Resolves when whoever reads it has taken what was written, but for what a pipe holds. */
+  /** Resolves when the reader has taken what was written, but for what a pipe holds. */
   readonly stdoutTaken: () => Promise<void>;
   readonly stderr: (text: string) => void;
   readonly stdin: AsyncIterable<Uint8Array>;

@@ -65,7 +65,7 @@ export async function stopGateway(
   }
 }
 
-/** What `postern serve` says first. A link signs in whoever reads it first: without a person to read it, it is not for a log. */
+/** What `postern serve` says first. A link signs in anyone who reads it first: without a person to read it, it is not for a log. */
 export async function greeting(
   gateway: RunningGateway,
   { json, context }: { readonly json: boolean; readonly context: Pick<CliContext, "clock" | "interactive"> },

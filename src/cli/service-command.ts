@@ -68,25 +68,25 @@ async function uninstall({ json }: CommonOptions, context: CliContext): Promise<
 async function status({ json }: CommonOptions, context: CliContext): Promise<number> {
   const service = await context.ports.service();
   await service.requireManager();
-  const told = await service.status();
+  const state = await service.status();
   const version = await runningVersion(context);
   const { version: installedVersion } = service;
-  if (json) context.stdout(`${printableJson({ ...told, version, installedVersion })}\n`);
+  if (json) context.stdout(`${printableJson({ ...state, version, installedVersion })}\n`);
   else {
-    const runs = told.running
-      ? `runs (pid ${told.pid ?? "unknown"}${version === null ? "" : `, version ${version}`})`
+    const runs = state.running
+      ? `runs (pid ${state.pid ?? "unknown"}${version === null ? "" : `, version ${version}`})`
       : "does not run";
-    const starts = told.enabled ? "starts by itself" : "does not start by itself";
-    const words = told.installed
-      ? `${told.path}: ${runs}, ${starts}.`
+    const starts = state.enabled ? "starts by itself" : "does not start by itself";
+    const words = state.installed
+      ? `${state.path}: ${runs}, ${starts}.`
       : "No service is installed: postern service install";
     context.stdout(`${words}\n`);
     if (version !== null && version !== installedVersion) {
-      const mend = told.installed ? "postern service install" : "end it, then postern serve";
+      const mend = state.installed ? "postern service install" : "end it, then postern serve";
       context.stdout(`Version ${installedVersion} is installed, and ${version} runs: ${mend} (agents live on).\n`);
     }
   }
-  return told.running ? exitCodes.ok : exitCodes.error;
+  return state.running ? exitCodes.ok : exitCodes.error;
 }
 
 /** Null when no gateway answers. */
@@ -101,7 +101,7 @@ async function runningVersion(context: CliContext): Promise<string | null> {
 
 const signs = { ok: "ok     ", warning: "warning", failure: "failure" } as const;
 
-/** `postern doctor`: looks at everything that Postern needs, and says what mends it. Ends with 1 when something fails. */
+/** `postern doctor`: looks at everything that Postern needs, and suggests fixes. Ends with 1 when something fails. */
 export function addDoctorCommand(program: Command, context: CliContext, onExit: (code: number) => void): void {
   describe(
     program.command("doctor"),

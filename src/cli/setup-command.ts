@@ -26,7 +26,7 @@ interface SetupOptions extends CommonOptions {
   readonly once?: true;
 }
 
-/** What `coding` is for, and the diffs and paths of it: not to act without asking (`exec`), which is a decision of its own. */
+/** What `coding` is for, and the diffs and paths of it: not to act without asking (`exec`), which is a separate decision. */
 const folderScopes: readonly FolderScope[] = ["files", "coding"];
 
 /** What set-up came to. */
@@ -181,7 +181,7 @@ async function planByFlags(
   return { agents, defaultAgent: options.default ?? defaultWithoutAsking(options, known, agents) };
 }
 
-/** The one that requests mean which name none, where nobody is asked: the first with a log-in or a key. One that was chosen before stays. */
+/** The one that requests mean which name none, where no question is asked: the first with a login or a key. One that was chosen before stays. */
 function defaultWithoutAsking(
   { once, yes }: SetupOptions,
   known: readonly KnownAgent[],

@@ -16,7 +16,7 @@ export function cutEnd(line: string, columns: number): string {
   return `${within(charactersOf(line), columns - 1).join("")}…`;
 }
 
-/** The same with its beginning cut off: of a path the end tells more. */
+/** The same with its beginning cut off: the end of a path says more. */
 export function cutStart(line: string, columns: number): string {
   if (widthOf(line) <= columns) return line;
   return `…${within(charactersOf(line).toReversed(), columns - 1)

@@ -25,7 +25,7 @@ interface DeliveriesOptions extends CommonOptions {
   readonly state?: DeliveryState;
 }
 
-/** `postern webhook …`: addresses that are told of events, through the running gateway. */
+/** `postern webhook …`: addresses that events are sent to, through the running gateway. */
 export function addWebhookCommands(program: Command, context: CliContext): void {
   const group = program.command("webhook").description("have events of sessions sent to a URL");
   addSetUpCommands(group, context);

@@ -10,7 +10,7 @@ export interface GatewayState {
     readonly address: string;
     readonly port: number;
     readonly state: "gateway" | "other" | "nobody";
-    /** Who listens there when it is no gateway that answers; null when the system does not tell. */
+    /** Who listens there when it is no gateway that answers; null when the system does not say. */
     readonly owner: { readonly pid: number; readonly name: string } | null;
   }[];
   /** The version of this command. */
@@ -73,7 +73,7 @@ export function checkGateway({ socket, doors, version }: GatewayState): readonly
   ];
 }
 
-/** What the host told; null when none runs, its refusal when it cannot be used. */
+/** What the host reported; null when none runs, its refusal when it cannot be used. */
 export function checkTerminalHost(
   host:
     | { readonly pid: number; readonly version: string; readonly liveTerminals: number }
@@ -93,13 +93,13 @@ export function checkTerminalHost(
   }
   if ("refusal" in host) return [failure(check, host.refusal, "postern coding close --help")];
   const terminals = host.liveTerminals === 1 ? "one terminal" : `${host.liveTerminals} terminals`;
-  const told = `Version ${host.version} (pid ${host.pid}) keeps ${terminals}`;
-  if (host.version === version) return [ok(check, `${told}.`)];
+  const running = `Version ${host.version} (pid ${host.pid}) keeps ${terminals}`;
+  if (host.version === version) return [ok(check, `${running}.`)];
   // An upgrade leaves it alone, because its agents live on in it.
   return [
     ok(
       check,
-      `${told}. This command is ${version}, which is fine: the host makes way for one of it with its last terminal.`,
+      `${running}. This command is ${version}, which is fine: the host makes way for one of it with its last terminal.`,
     ),
   ];
 }

@@ -14,7 +14,6 @@ import { textSchema } from "../wire/text.ts";
 import { requireAll } from "./route-access.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
 
-/** What the routes of accounts need. */
 export interface AccountRoutesDeps {
   readonly accounts: Pick<Accounts, "audit" | "directory" | "signIn">;
   /** The address that links lead to. */

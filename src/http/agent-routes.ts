@@ -18,7 +18,6 @@ import { bodyMayBeMissing, type RouteModule, type RouteServer } from "./route-se
 const tags = ["agents"];
 const params = z.strictObject({ name: textSchema(100).describe("Agent name or alias.") });
 
-/** What {@link agentRoutes} needs. */
 export interface AgentRoutesDeps {
   readonly list: () => Promise<ListAgentsOutput>;
   readonly change: (name: string, input: ConfigureAgentInput) => Promise<void>;
@@ -91,14 +90,13 @@ export function agentRoutes({ list, change, remove, audit }: AgentRoutesDeps): R
 
 const config = { access: "admin" } as const;
 
-/** What {@link agentSetupRoutes} needs. */
 interface AgentSetupRoutesDeps {
   /** Every agent that Postern knows, found or not. */
   readonly known: () => Promise<readonly KnownAgent[]>;
-  readonly errands: Pick<AgentSetupJobs, "logIn" | "install" | "cancel" | "ofAgent">;
+  readonly jobs: Pick<AgentSetupJobs, "logIn" | "install" | "cancel" | "ofAgent">;
 }
 
-/** As the registry tells it. */
+/** As the registry describes it. */
 type KnownAgent = Omit<AgentSetup, "installCommand" | "errands"> & {
   readonly installCommand: readonly string[] | null;
 };
@@ -113,7 +111,7 @@ export function agentSetupRoutes(deps: AgentSetupRoutesDeps): RouteModule {
   };
 }
 
-function addSetup({ app }: RouteServer, { known, errands }: AgentSetupRoutesDeps): void {
+function addSetup({ app }: RouteServer, { known, jobs }: AgentSetupRoutesDeps): void {
   app.route({
     method: "GET",
     url: "/api/agents/setup",
@@ -128,13 +126,13 @@ function addSetup({ app }: RouteServer, { known, errands }: AgentSetupRoutesDeps
       agents: (await known()).map(({ installCommand, ...agent }) => ({
         ...agent,
         installCommand: installCommand === null ? null : installCommand.join(" "),
-        errands: errands.ofAgent(agent.name),
+        errands: jobs.ofAgent(agent.name),
       })),
     }),
   });
 }
 
-function addLogin({ app, actorOf }: RouteServer, { errands }: AgentSetupRoutesDeps): void {
+function addLogin({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/agents/:name/login",
@@ -152,14 +150,14 @@ function addLogin({ app, actorOf }: RouteServer, { errands }: AgentSetupRoutesDe
     },
     preValidation: bodyMayBeMissing,
     handler: (request) =>
-      errands.logIn(request.params.name, {
+      jobs.logIn(request.params.name, {
         ...request.body,
         by: actorOf(request),
       }),
   });
 }
 
-function addInstall({ app, actorOf }: RouteServer, { errands }: AgentSetupRoutesDeps): void {
+function addInstall({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDeps): void {
   app.route({
     method: "POST",
     url: "/api/agents/:name/install",
@@ -175,13 +173,13 @@ function addInstall({ app, actorOf }: RouteServer, { errands }: AgentSetupRoutes
       response: { 200: agentTerminalSchema },
     },
     handler: (request) =>
-      errands.install(request.params.name, {
+      jobs.install(request.params.name, {
         by: actorOf(request),
       }),
   });
 }
 
-function addCancel({ app, actorOf }: RouteServer, { errands }: AgentSetupRoutesDeps, kind: AgentSetupJobKind): void {
+function addCancel({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDeps, kind: AgentSetupJobKind): void {
   app.route({
     method: "DELETE",
     url: `/api/agents/:name/${kind}`,
@@ -199,7 +197,7 @@ function addCancel({ app, actorOf }: RouteServer, { errands }: AgentSetupRoutesD
     },
     handler: async (request, reply) => {
       const unlessWatched = request.query.unlessWatched !== undefined;
-      await errands.cancel(request.params.name, kind, {
+      await jobs.cancel(request.params.name, kind, {
         by: actorOf(request),
         unlessWatched,
       });

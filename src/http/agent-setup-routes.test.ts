@@ -47,7 +47,7 @@ async function setUp() {
     }),
     agentSetupRoutes({
       known: async () => [{ ...known, aliases: [...known.aliases], loginMethods: [...known.loginMethods] }],
-      errands: {
+      jobs: {
         async logIn(name, { method, by }) {
           refuseUnknown(name);
           done.push(`login ${name} ${method}`);

@@ -15,7 +15,7 @@ export interface ChallengedRequest {
  * The value of `WWW-Authenticate`. It leads a client that knows nothing to the metadata of what it wanted to reach, and from there to the
  * authorization server.
  *
- * @param refusal `error` of RFC 6750; `scope` is what would be enough. A client that is not signed in is told what to ask for at `/mcp`.
+ * @param refusal `error` of RFC 6750; `scope` is what would be enough. At `/mcp` the challenge of a client that is not signed in names the scopes to ask for.
  * @see RFC 6750 section 3, RFC 9728 section 5.1
  */
 export function challenge(

@@ -4,7 +4,7 @@ const maxLetters = 60;
 /** More of it is not even looked at. */
 const maxLength = 2_000;
 
-/** Controls, marks that turn the direction of what follows, and what has no shape of its own. U+2800 is a blank that counts as a sign. */
+/** Controls, marks that turn the direction of what follows, and invisible characters. U+2800 is a blank that counts as a sign. */
 const unseen = /[\p{C}\p{Default_Ignorable_Code_Point}\u2800]+/gu;
 
 /** Piles of accents, which would climb over the lines above. */
@@ -36,7 +36,7 @@ export function claimedText(text: string, max = maxLetters): string {
         .trimEnd()}…`;
 }
 
-/** Whether a word of it mixes Latin letters with such that look like them: nobody writes so who does not want to be taken for another. */
+/** Whether a word mixes Latin letters with look-alikes: only a name that imitates another does. */
 export function mixesAlphabets(text: string): boolean {
   return text.split(/[^\p{L}\p{M}]+/u).some((word) => latin.test(word) && lookAlikes.test(word));
 }

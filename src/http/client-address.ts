@@ -1,10 +1,10 @@
 import { isIP } from "node:net";
 
-/** What stands for the owner's Unix socket, where nobody has an address. */
+/** What stands for the owner's Unix socket, whose callers have no address. */
 export const localAddress = "local";
 
 /**
- * The address of whoever sent a request, in its shortest form; an IPv4 address that came as an IPv6 one is IPv4 again.
+ * The address that a request came from, in its shortest form; an IPv4 address that came as an IPv6 one is IPv4 again.
  *
  * @param request `ips` is there with trusted proxies only: from the connection's peer to the farthest that a trusted one named
  */

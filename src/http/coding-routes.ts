@@ -71,7 +71,6 @@ export function registerTool(server: RouteServer, tool: Tool<Principal>): void {
 const tags = ["coding"];
 const params = z.strictObject({ sessionId: textSchema(200) });
 
-/** What {@link changesRoutes} needs. */
 interface ChangesRoutesDeps {
   readonly diff: (sessionId: string, principal: Principal) => Promise<SessionDiff>;
   readonly closePreview: (sessionId: string, principal: Principal) => Promise<ClosePreview>;

@@ -5,8 +5,8 @@ import type { Log } from "../core/log.ts";
 import { addressGroup, clientAddress } from "./client-address.ts";
 
 /**
- * Connections over TCP, shared fairly: strangers by address, authenticated callers by credential, each kind with room of its own. When
- * one is full, a new connection closes the oldest of whoever holds the most. A flood therefore closes its own connections, never those
+ * Connections over TCP, shared fairly: strangers by address, authenticated callers by credential, each kind with its own room. When
+ * one is full, a new connection closes the oldest of the largest share. A flood therefore closes its own connections, never those
  * of a caller who authenticated. The owner's Unix socket is not counted here.
  */
 export interface ConnectionShares {
@@ -27,7 +27,7 @@ export interface ConnectionShares {
   authenticated(request: IncomingMessage, caller: string): void;
 }
 
-/** Connections on which nobody authenticated. */
+/** Connections without an authenticated caller. */
 export const maxStrangers = 1_024;
 /** Connections of authenticated callers, their WebSockets and event streams included. */
 export const maxCallers = 1_024;

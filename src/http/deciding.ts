@@ -8,7 +8,6 @@ import { browserCookies } from "./credentials.ts";
 import { checkOwnPage } from "./known-host.ts";
 import type { RouteServer } from "./route-server.ts";
 
-/** What the pages of a decision need. */
 export interface DecidingDeps {
   readonly accounts: Pick<Accounts, "accountOf" | "authenticate" | "browserOf">;
   readonly auth: "on" | "none";
@@ -35,7 +34,6 @@ export interface Deciding {
 /** To decide at all, to allow `coding:drive`, or nothing. */
 export type KeyNeed = "decision" | "drive" | "nothing";
 
-/** @see Deciding */
 export function createDeciding(
   server: Pick<RouteServer, "originOf" | "ownOriginOf">,
   { accounts, auth }: DecidingDeps,
@@ -102,7 +100,7 @@ function undriven(scopes: ReadonlySet<Scope>): ReadonlySet<Scope> {
   return new Set([...scopes].filter((scope) => scope !== "coding:drive"));
 }
 
-/** Whether a browser was refused for its key alone, which another sign-in mends. */
+/** Whether a browser was refused for its key alone, which another sign-in fixes. */
 export function isWrongKey(error: unknown): boolean {
   return hasCode(error, "origin_not_allowed") && error instanceof Error && hasCode(error.cause, "unauthenticated");
 }

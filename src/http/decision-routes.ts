@@ -22,7 +22,6 @@ import { pageScript, pageStyle } from "./page-files.ts";
 import { claimed, notice, pageFiles, pageOf } from "./page-frame.ts";
 import type { HttpApp, RouteModule } from "./route-server.ts";
 
-/** What deciding needs. */
 export interface DecisionRoutesDeps extends DecidingDeps {
   readonly oauth: Pick<OAuth, "decide" | "decideDevice" | "describe" | "describeDevice">;
 }
@@ -184,7 +183,7 @@ const machineNotice = notice(
   "Any program on this computer can ask like this, under any name. Allow it only if you started this yourself, just now.",
 );
 
-/** A scheme of its own, or a host that leads back to the browser's own machine. */
+/** A custom scheme, or a host that leads back to the browser's own machine. */
 function isOfThisMachine(destination: string): boolean {
   const address = `http://${destination}`;
   return destination.endsWith(":") || (URL.canParse(address) && isLoopback(new URL(address).hostname));

@@ -12,7 +12,6 @@ import { askToSignIn, deciderOrSignIn, prefersPage, sendPage } from "./page-answ
 import { notice, pageOf } from "./page-frame.ts";
 import type { RouteServer } from "./route-server.ts";
 
-/** What deciding on a device needs. */
 export interface DeviceRoutesDeps extends Pick<DecidingDeps, "accounts"> {
   readonly oauth: Pick<OAuth, "decideDevice" | "describeDevice">;
 }
@@ -133,7 +132,7 @@ function codeOf(typed = ""): string {
     .slice(0, maxCodeLength);
 }
 
-/** What is allowed when nobody says what: what acts without asking has to be named. */
+/** What is allowed when no scope is named: what acts without asking has to be named. */
 function allButDrive({ scopes }: AuthorizationRequest): readonly Scope[] {
   return scopes.map(({ scope }) => scope).filter((scope) => scope !== "coding:drive");
 }
@@ -154,7 +153,7 @@ function isAppScope(word: string): word is (typeof appScopes)[number] {
   return appScopes.some((scope) => scope === word);
 }
 
-/** Where somebody types the code that a device shows. `wrong` says what is wrong with the one before. */
+/** The form for the code that a device shows. `wrong` says what is wrong with the previous code. */
 function codePage(before: { readonly userCode: string; readonly wrong: string | null }): Html {
   const { userCode, wrong } = before;
   const described = wrong === null ? null : html` aria-invalid="true" aria-describedby="wrong"`;

@@ -12,7 +12,7 @@ import { html } from "./html.ts";
 import { problemStatuses } from "./problem-response.ts";
 import type { RouteModule } from "./route-server.ts";
 
-/** The reference's page may load and ask this gateway, and nobody else. It styles itself from script. */
+/** The reference's page may load from and call this gateway only. It styles itself from script. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -121,7 +121,7 @@ export const docsRoutes: RouteModule = ({ app }) => {
 /** Far longer than it takes. */
 const loadTimeoutMs = 60_000;
 
-/** The script of the API reference, compressed with gzip. Loaded when it is first asked for, in a thread of its own. */
+/** The script of the API reference, compressed with gzip. Loaded when it is first asked for, in a worker thread. */
 function createDocsScript(): () => Promise<Buffer> {
   let script: Promise<Buffer> | undefined;
   return () => {
@@ -137,8 +137,8 @@ async function load(): Promise<Buffer> {
   const here = import.meta.url;
   const worker = new Worker(new URL(`./docs-worker${extname(here)}`, here));
   try {
-    const told: unknown = await once(worker, "message", { signal: AbortSignal.timeout(loadTimeoutMs) });
-    const [script] = z.tuple([z.instanceof(Uint8Array)]).parse(told);
+    const message: unknown = await once(worker, "message", { signal: AbortSignal.timeout(loadTimeoutMs) });
+    const [script] = z.tuple([z.instanceof(Uint8Array)]).parse(message);
     return Buffer.from(script);
   } finally {
     await worker.terminate();

@@ -7,7 +7,6 @@ import { eventsQuerySchema, sessionEventSchema } from "../wire/events.ts";
 import type { RouteModule } from "./route-server.ts";
 import { beginStream, writePiece } from "./streamed-answer.ts";
 
-/** What the event stream needs. */
 export interface EventRoutesDeps {
   readonly stream: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;
   /** Every id of a session that the caller may see. @throws PosternError `session_not_found` */
@@ -19,7 +18,7 @@ export interface EventRoutesDeps {
 
 // A reader that takes nothing for so long is gone, or as good as; it reads on from its last event when it comes back.
 const stuckMs = 30_000;
-// Ours. Far more than a person's tools open, few enough that nobody fills the memory with them.
+// Ours. Far more than a person's tools open, few enough to leave memory for others.
 const defaultMaxStreams = 100;
 const retryMs = 1_000;
 
@@ -66,7 +65,7 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
           }
           raw.end();
         } catch (error) {
-          // The answer has begun: nobody else can end it. The reader comes back with its last event.
+          // The answer has begun, so it ends here. The reader reconnects with its last event.
           deps.log.warn({ requestId: request.id, reason: messageOf(error) }, "an event stream broke off");
           reply.raw.destroy();
         } finally {
@@ -77,9 +76,9 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
   };
 }
 
-/** @see https://html.spec.whatwg.org/multipage/server-sent-events.html section 9.2.6: an `id` without data is remembered, and told to nobody */
+/** @see https://html.spec.whatwg.org/multipage/server-sent-events.html section 9.2.6: an `id` without data is remembered, and dispatches no event */
 function textOf(message: StreamMessage): string {
   if (message.kind === "position") return `: still here\nid: ${message.id}\n\n`;
-  const told = message.kind === "event" ? message.event : message.reset;
-  return `id: ${told.id}\nevent: ${told.kind}\ndata: ${JSON.stringify(told)}\n\n`;
+  const sent = message.kind === "event" ? message.event : message.reset;
+  return `id: ${sent.id}\nevent: ${sent.kind}\ndata: ${JSON.stringify(sent)}\n\n`;
 }

@@ -8,7 +8,6 @@ import type { ChallengedRequest } from "./challenge.ts";
 import { toProblem } from "./problem-response.ts";
 import type { HttpApp } from "./route-server.ts";
 
-/** What {@link createFastifyApp} needs. */
 export interface AppDeps {
   readonly bodyLimitBytes: number;
   readonly trustedProxies: readonly string[];
@@ -41,7 +40,7 @@ export function createFastifyApp({ bodyLimitBytes, trustedProxies, log, challeng
   return app;
 }
 
-/** In the place of Fastify's own compilers, which nobody needs beside zod's and which would take 40 ms of each start to load. */
+/** In the place of Fastify's own compilers, which are unused next to zod's and would take 40 ms of each start to load. */
 function neverBuilt(): never {
   throw new Error("Schemas of routes are zod schemas.");
 }
@@ -72,7 +71,7 @@ function answerError(
 }
 
 /**
- * Makes JSON the one kind of body: valid UTF-8 and whole characters only, so that what an agent is told is what was sent,
+ * Makes JSON the one kind of body: valid UTF-8 and whole characters only, so that an agent gets what was sent,
  * byte for byte. An empty body is as none.
  */
 function acceptJsonOnly(app: FastifyInstance): void {

@@ -65,7 +65,6 @@ export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
   };
 }
 
-/** What {@link placeRoutes} needs. */
 interface PlaceRoutesDeps {
   readonly complete: (path: string, principal: Principal) => Promise<CompletedPaths>;
   readonly branches: (dir: string, principal: Principal) => Promise<Branches>;

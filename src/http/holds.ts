@@ -25,13 +25,12 @@ export interface Hold {
 /** Rights to everything that is open. */
 export interface Holds {
   open(principal: Principal): Hold;
-  /** Checks them all, because somebody's rights changed. Resolves when all are checked, at the latest after a second. */
+  /** Checks them all, because rights changed. Resolves when all are checked, at the latest after a second. */
   recheck(): Promise<void>;
   /** Ends them all: the gateway stops. */
   close(reason: PosternError): void;
 }
 
-/** What {@link createHolds} needs. */
 export interface HoldsDeps {
   /** The same caller looked up again. @throws PosternError `unauthenticated` */
   readonly refresh: (principal: Principal) => Promise<Principal>;
@@ -40,7 +39,6 @@ export interface HoldsDeps {
   readonly clock?: Clock;
 }
 
-/** @see HoldsDeps */
 export type IsVisible = (
   dir: string,
   rule: { readonly scope: FolderScope; readonly within: readonly string[] | null },
@@ -53,7 +51,6 @@ const freshMs = 250;
 /** A store that does not answer keeps no change of rights waiting. */
 const recheckAllMs = 1_000;
 
-/** @see Holds */
 export function createHolds({ refresh, isVisible, clock = systemClock }: HoldsDeps): Holds {
   const open = new Set<{ end(reason: PosternError): void; renew(): Promise<void> }>();
 

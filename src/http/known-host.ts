@@ -64,7 +64,7 @@ export function checkOrigin(request: {
 }
 
 /**
- * For a WebSocket: a browser sends its page's origin with it and lets that page read what comes, whoever it is. For MCP too, which wants
+ * For a WebSocket: a browser sends its page's origin with it and lets that page read what comes, whatever its origin. For MCP too, which wants
  * every request refused that names an origin which may not come in.
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#security-warning
  * @throws PosternError `origin_not_allowed` when it comes from a page of another origin

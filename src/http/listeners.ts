@@ -13,9 +13,6 @@ import { portTaken } from "./free-port.ts";
 // An `import` of node:http would read every export, also the lazy ones, and load a whole HTTP client: 65 ms of each start.
 const { createServer } = process.getBuiltinModule("node:http");
 
-/** Why a gateway does not start to listen. */
-export type ListenErrorCode = "address_in_use" | "address_not_available" | "gateway_running";
-
 /** Open connections of the owner's socket, whose programs are the owner's own; the next ones are turned away. */
 const maxOwnerConnections = 1_024;
 /** A request, body included, that takes longer to arrive is dropped. Answers may take their time. */
@@ -52,7 +49,7 @@ export interface ListenOptions {
   readonly onOwnerConnection: (socket: Socket) => void;
   /** Called with each connection over TCP before its first request; closes what is too much. */
   readonly onConnection: (socket: Socket) => void;
-  /** Told of the port before the first request can arrive. */
+  /** Called with the port before the first request can arrive. */
   readonly onPort: (port: number) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -63,7 +60,7 @@ export async function openListeners(options: ListenOptions): Promise<Listening> 
   const { socketPath } = options;
   const servers: Server[] = [];
   try {
-    // The socket first: it tells of another gateway of the same home in clear words.
+    // The socket first: its error names another gateway of the same home.
     if (socketPath !== null) servers.push(await listenOnSocket(socketPath, options));
     const onTcp = await listenOnTcp(options);
     servers.push(...onTcp.servers);
@@ -88,7 +85,7 @@ function newServer({ onRequest, onUpgrade }: ListenOptions): Server {
   return server;
 }
 
-/** Whoever offers another protocol, as curl does with `h2c`, is answered in this one (RFC 9110 section 7.8). */
+/** A client that offers another protocol, as curl does with `h2c`, is answered in this one (RFC 9110 section 7.8). */
 function isWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
@@ -219,7 +216,7 @@ async function listenOnSocket(path: string, options: ListenOptions): Promise<Ser
   return server;
 }
 
-/** @throws PosternError `gateway_running` when somebody answers on it, `address_in_use` when it is no socket */
+/** @throws PosternError `gateway_running` when a gateway answers on it, `address_in_use` when it is no socket */
 async function removeStaleSocket(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isSocket()) {

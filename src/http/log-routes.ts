@@ -34,10 +34,9 @@ const submitHeaders = z.object({
     .describe("The same entry with the same key is remembered once; the answer is then of the entry that is there."),
 });
 
-/** What {@link logRoutes} needs. */
 export interface LogRoutesDeps {
   readonly logs: Logs;
-  /** Remembers a session because somebody asked for it. @throws PosternError `session_not_found` */
+  /** Remembers a session on request. @throws PosternError `session_not_found` */
   readonly record: (sessionId: string, principal: Principal, signal: AbortSignal) => Promise<Recorded>;
 }
 

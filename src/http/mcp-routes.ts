@@ -7,7 +7,6 @@ import type { Log } from "../core/log.ts";
 import type { RouteModule } from "./route-server.ts";
 import { beginStream, writePiece } from "./streamed-answer.ts";
 
-/** What the route of MCP clients needs. */
 export interface McpRoutesDeps {
   readonly handle: (request: {
     readonly method: "GET" | "POST" | "DELETE";
@@ -31,7 +30,7 @@ const defaultMaxOpenOfCaller = 100;
 /** Headers of the protocol; the others are this server's own business. */
 const passedOn = ["mcp-session-id", "x-accel-buffering", "allow"];
 
-/** `/mcp`: the Model Context Protocol over Streamable HTTP. It has documents of its own; the OpenAPI document does not repeat them. */
+/** `/mcp`: the Model Context Protocol over Streamable HTTP. It has its own documents; the OpenAPI document does not repeat them. */
 export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
   const { clock = systemClock, maxOpen = defaultMaxOpen, maxOpenOfCaller = defaultMaxOpenOfCaller } = deps;
   const open = new Map<string, number>();
@@ -95,7 +94,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
         signal,
       }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal },
     ): Promise<void> {
-      // Whoever compresses or gathers on the way would keep messages back.
+      // A proxy that compresses or buffers would delay messages.
       void reply.header("cache-control", "no-store, no-transform");
       const raw = beginStream(reply, "text/event-stream; charset=utf-8");
       raw.flushHeaders();
@@ -113,7 +112,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
           if (signal.aborted) raw.socket?.end();
         });
       } catch (error) {
-        // The answer has begun: nobody else can end it.
+        // The answer has begun, so it ends here.
         deps.log.warn({ reason: messageOf(error) }, "an MCP stream broke off");
         raw.destroy();
       } finally {
@@ -137,7 +136,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
 
 const requestSchema = z.looseObject({ id: z.union([z.string(), z.number()]), method: z.string() });
 
-/** Without a session nobody can come back for the answer: its client is told that none comes, which not every one takes from the end. */
+/** Without a session the answer cannot be fetched later: the client gets an error, because not every one takes the end of the stream for one. */
 function lastWords({ headers, body }: FastifyRequest, reason: unknown): string {
   const request = requestSchema.safeParse(body);
   if (!request.success || headers["mcp-session-id"] !== undefined) return "";

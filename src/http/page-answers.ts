@@ -8,9 +8,9 @@ import { mistakePage, passingPage, signInAndBack } from "./page-frame.ts";
 import { toProblem } from "./problem-response.ts";
 
 /**
- * Own files only, in nobody's frame. No `form-action`: Chromium applies it to the redirect that answers a form, which leads to the client.
+ * Own files only, in no frame. No `form-action`: Chromium applies it to the redirect that answers a form, which leads to the client.
  * `same-origin` and not `no-referrer`: with the latter Chromium sends `Origin: null` with a form, and an honest decision would be refused.
- * No `Cross-Origin-Opener-Policy`: a client that opened this page in a window of its own hears there of the answer.
+ * No `Cross-Origin-Opener-Policy`: a client that opened this page in its own window gets the answer there.
  */
 const pageHeaders = {
   "cache-control": "no-store",
@@ -34,7 +34,7 @@ export function sendTo(reply: FastifyReply, location: string): FastifyReply {
     .send();
 }
 
-/** Whether whoever asks would rather see a page than a problem document: browsers, and who does not say. */
+/** Whether the client prefers a page to a problem document: browsers, and clients that do not say. */
 export function prefersPage({ headers: { accept = "", authorization } }: FastifyRequest): boolean {
   if (accept.includes("text/html")) return true;
   return authorization === undefined && !accept.includes("json");
@@ -49,7 +49,7 @@ export function askToSignIn(request: FastifyRequest, reply: FastifyReply, back: 
   return sendTo(reply, signInAndBack(back));
 }
 
-/** Whoever decides; null when they were led to the sign-in instead, or shown the way to it. Programs are told in an error. */
+/** The caller that decides; null when the browser was sent to the sign-in, or shown the way to it. Programs get an error. */
 export async function deciderOrSignIn(
   decider: Promise<Principal>,
   { request, reply, back }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly back: string },

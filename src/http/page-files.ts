@@ -2,7 +2,7 @@ import { decisionKeyField, scopeField } from "../wire/oauth.ts";
 
 /**
  * The look of the pages that the server renders: the web application's colours and letters (`web/styles.css`; a test compares them), in
- * a file of its own, so that these pages need nothing of its bundle.
+ * its own file, so that these pages need nothing of its bundle.
  */
 export const pageStyle = `
 :root {

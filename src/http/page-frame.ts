@@ -53,7 +53,7 @@ export function claimed(text: string, max?: number): Html {
   return html`<bdi>${claimedText(text, max)}</bdi>`;
 }
 
-/** A mistake, told where it cannot be told to the client: nobody is sent anywhere. */
+/** A mistake that cannot be reported to the client, so the browser is not redirected. */
 export function mistakePage(mistake: {
   readonly title: string;
   readonly detail: string;

@@ -8,7 +8,6 @@ import { textSchema } from "../wire/text.ts";
 import { browserCookie } from "./credentials.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
 
-/** What the routes of passkeys need. */
 export interface PasskeyRoutesDeps {
   readonly accounts: Pick<Accounts, "accountOf" | "audit" | "passkeys">;
   /** The gateway's address for people and browsers: passkeys are good there and nowhere else. */

@@ -109,10 +109,10 @@ export function toProblem(
   const status = problemStatuses[code];
   const details = error instanceof PosternError ? error.details : {};
   const { retryAfterMs, error: bearerError, ...members } = details;
-  const told = status < 500 || speaking.has(code);
-  const detail = told && error instanceof Error ? error.message : (silentDetails[code] ?? inside(requestId));
+  const isShown = status < 500 || speaking.has(code);
+  const detail = isShown && error instanceof Error ? error.message : (silentDetails[code] ?? inside(requestId));
   return {
-    problem: { ...(told ? members : {}), ...problemHead(code), detail },
+    problem: { ...(isShown ? members : {}), ...problemHead(code), detail },
     headers: {
       ...(status === 401 ? { "www-authenticate": challenge(request, { error: bearerError }) } : {}),
       ...(code === "insufficient_scope"

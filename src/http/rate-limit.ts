@@ -25,7 +25,6 @@ interface Counter {
   readonly counted: number;
 }
 
-/** @see RateLimiter */
 export function createRateLimiter(deps: { readonly clock: Pick<Clock, "now">; readonly max?: number }): RateLimiter {
   const { clock, max = maxCounters } = deps;
   /** In the order in which their windows began. */

@@ -8,7 +8,6 @@ import { textSchema } from "../wire/text.ts";
 import type { RouteModule } from "./route-server.ts";
 import { beginStream, writePiece } from "./streamed-answer.ts";
 
-/** What the routes of recordings need. */
 export interface RecordingRoutesDeps {
   readonly recordings: Recordings;
   readonly log: Log;
@@ -77,7 +76,7 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
           else reply.raw.end();
         } catch (error) {
           if (!reply.raw.headersSent) throw error;
-          // Cut off, so that nobody takes it for the whole.
+          // Cut off, so that it is not taken for the whole.
           log.warn({ requestId: request.id, reason: messageOf(error) }, "a recording broke off");
           reply.raw.destroy();
         } finally {

@@ -3,7 +3,7 @@ import { type Principal, requireScope } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
 import type { Access } from "./route-server.ts";
 
-/** Who sits at the machine or at a page of the gateway, in person; `open` is anybody, as the owner wished. */
+/** Who sits at the machine or at a page of the gateway, in person; `open` is any caller, as the owner configured. */
 const inPerson: ReadonlySet<Principal["kind"]> = new Set(["browser", "socket", "open"]);
 
 /** @throws PosternError `insufficient_scope` when a route of this access is not for the caller */
@@ -14,7 +14,7 @@ export function requireAccess(principal: Principal, access: Access | undefined):
 }
 
 /**
- * For what a caller makes that holds scopes itself: nobody gives more than they have.
+ * For what a caller makes that holds scopes itself: no one gives more than they hold.
  * @throws PosternError `insufficient_scope` naming the first that the caller lacks
  */
 export function requireAll(principal: Principal, scopes: readonly Scope[]): void {

@@ -11,8 +11,8 @@ export interface RouteLimit extends RateLimit {
   /** Of these, such that the caller got wrong (4xx); no other limit when left out. */
   readonly maxFailures?: number;
   /**
-   * For what nobody can guess: a call that succeeds is never refused for what failed before it, and `max` counts those that succeeded. Who
-   * fails too often is told by {@link RouteLimits.checkFailures}. Otherwise whoever shares the owner's address could shut them out.
+   * For what cannot be guessed: a call that succeeds is never refused for what failed before it, and `max` counts those that succeeded.
+   * {@link RouteLimits.checkFailures} refuses callers that fail too often. Otherwise anyone who shares the owner's address could shut them out.
    */
   readonly apart?: true;
   /**
@@ -40,7 +40,7 @@ const minuteMs = 60_000;
 /** Ours. What the people and programs of one household do not reach, and what is far too little to guess anything. */
 export const defaultLimits = {
   signIn: { windowMs: minuteMs, max: 120, maxFailures: 20, apart: true },
-  // Anybody may begin: far from what somebody needs in a hurry, and such that nobody's ceremony is pushed out within its life.
+  // Anyone may begin: far more than a person needs in a hurry, and few enough that no ceremony is pushed out before it expires.
   passkeyOptions: { windowMs: minuteMs, max: 600 },
   token: { windowMs: minuteMs, max: 300, maxFailures: 120, oauthError: "slow_down" },
   registration: { windowMs: 60 * minuteMs, max: 60, oauthError: "temporarily_unavailable" },
@@ -56,7 +56,7 @@ export const defaultLimits = {
 /** What can be attacked from many addresses at once: failures at it are counted for itself. */
 export type AttackedThing = "userCode";
 
-/** A user code is short. A client's secret has 256 bits: nobody guesses it, and counting would only let strangers shut the client out. */
+/** A user code is short. A client's secret has 256 bits and cannot be guessed; counting would only let strangers shut the client out. */
 const thingLimits: Readonly<Record<AttackedThing, RateLimit>> = {
   userCode: { windowMs: 10 * minuteMs, max: 30 },
 };
@@ -83,11 +83,10 @@ export interface LimitedRequest {
   readonly raw: IncomingMessage;
   readonly name: LimitName | undefined;
   readonly address: string | null;
-  /** Whether a page of somebody else sends it from a browser: such requests are counted apart, so that no page shuts out programs. */
+  /** Whether a page of another origin sends it from a browser: such requests are counted apart, so that no page shuts out programs. */
   readonly fromForeignPage: boolean;
 }
 
-/** @see RouteLimits */
 export function createRouteLimits(deps: {
   readonly clock: Clock;
   /** In place of ours. */

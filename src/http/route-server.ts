@@ -8,7 +8,7 @@ import type { AttackedThing, LimitName } from "./route-limits.ts";
 import type { UpgradeHandler } from "./upgrades.ts";
 
 /**
- * Who may call a route: everybody, everybody who is signed in, or whoever holds the scope. `own` is for what an account has of its own, such
+ * Who may call a route: everyone, everyone who is signed in, or callers that hold the scope. `own` is for what belongs to an account, such
  * as its passkeys: a signed-in browser of it, and a token with `admin`; no app.
  */
 export type Access = "public" | "signed-in" | "own" | Scope;
@@ -59,7 +59,7 @@ export interface RouteServer {
   readonly app: HttpApp;
   /** All routes; complete when the server listens. */
   readonly routes: () => readonly KnownRoute[];
-  /** Who is calling; of a `public` route nobody is. */
+  /** Who is calling; a `public` route has no caller. */
   readonly principalOf: (request: { readonly raw: IncomingMessage }) => Principal;
   /**
    * Checks now whether the caller may still have the answer.
@@ -80,7 +80,7 @@ export interface RouteServer {
   /** Who is calling and from where, as the audit writes it down. */
   readonly actorOf: (request: FastifyRequest) => { readonly accountId: string; readonly from: AuditOrigin };
   /**
-   * Before a failure at what nobody can guess is answered or written down.
+   * Before a failure at what cannot be guessed is answered or written down.
    * @throws PosternError `rate_limited` when too many of this address failed before it
    */
   readonly checkFailures: (request: FastifyRequest) => void;

@@ -28,7 +28,7 @@ import { createUpgrades } from "./upgrades.ts";
 
 /** How the HTTP face is set up. */
 export interface HttpConfig {
-  /** Addresses to listen on; `127.0.0.1` and `::1` unless somebody decided otherwise. */
+  /** Addresses to listen on; `127.0.0.1` and `::1` unless configured otherwise. */
   readonly hosts: readonly string[];
   /** 0 takes any free port. */
   readonly port: number;
@@ -55,7 +55,6 @@ export interface HttpServer {
   routes(): { readonly http: readonly KnownRoute[]; readonly sockets: readonly string[] };
 }
 
-/** What the HTTP face needs. */
 export interface HttpDeps {
   readonly accounts: Accounts;
   readonly isVisible: IsVisible;
@@ -282,7 +281,7 @@ function refuseOpenDoor({ auth, hosts, baseUrl }: HttpConfig): void {
   );
 }
 
-/** Behind a proxy that nobody named, all callers come from one address, and share its limits. */
+/** Behind a proxy that is not named, all callers come from one address, and share its limits. */
 function warnOfHiddenCallers({ baseUrl, hosts, trustedProxies }: HttpConfig, log: Log): void {
   if (baseUrl === null || isLoopback(new URL(baseUrl).hostname)) return;
   if (trustedProxies.length > 0 || !hosts.every(isLoopback)) return;

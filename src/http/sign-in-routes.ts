@@ -16,7 +16,6 @@ import { browserCookie } from "./credentials.ts";
 import { requireAll } from "./route-access.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
 
-/** What signing in needs. */
 export interface SignInRoutesDeps {
   readonly accounts: Pick<Accounts, "accountOf" | "audit" | "browsers" | "signIn">;
   /** Asked at each request: the port is known when the gateway listens. */

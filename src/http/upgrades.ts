@@ -14,7 +14,7 @@ import { toProblem } from "./problem-response.ts";
 /** An authenticated WebSocket. It closes when its caller loses the right to it: its credentials, a scope, or a folder. */
 export interface OpenedSocket {
   readonly ws: Pick<WebSocket, "send" | "close" | "protocol" | "readyState" | "OPEN" | "bufferedAmount">;
-  /** The connection beneath it, which tells when it has sent all. */
+  /** The connection beneath it, which emits `drain` when it has sent all. */
   readonly connection: Duplex;
   readonly query: URLSearchParams;
   readonly principal: Principal;
@@ -36,11 +36,10 @@ export interface Upgrades {
   paths(): readonly string[];
   /** A request for an upgrade. `ownOrigin` throws when the request names no host of ours. */
   handle(request: IncomingMessage, connection: Duplex, head: Buffer): void;
-  /** Tells every client that the gateway goes, and lets go of it. Resolves when all are gone. */
+  /** Closes every socket with the code for a restart. Resolves when all are closed. */
   close(): Promise<void>;
 }
 
-/** What {@link createUpgrades} needs. */
 export interface UpgradesDeps {
   readonly accounts: Pick<Accounts, "authenticate" | "tickets">;
   readonly holds: Pick<Holds, "open">;
@@ -68,7 +67,6 @@ interface Admission {
   readonly ticket: { readonly sessionId: string; readonly mode: TerminalMode } | null;
 }
 
-/** @see Upgrades */
 export function createUpgrades(deps: UpgradesDeps): Upgrades {
   const { accounts, clock, log } = deps;
   const handlers = new Map<string, UpgradeHandler>();

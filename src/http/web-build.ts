@@ -7,7 +7,7 @@ import { isErrno } from "../core/errors.ts";
 export interface WebFile {
   readonly type: string;
   readonly etag: string;
-  /** Its name tells its content: it never changes. */
+  /** Its name depends on its content: it never changes. */
   readonly immutable: boolean;
   readonly plain: Buffer;
   /** Null where it would not be smaller. */

@@ -5,7 +5,7 @@ import { isFresh } from "./etag.ts";
 import type { RouteModule } from "./route-server.ts";
 import { readWebBuild, type WebBuild, type WebFile, webBuildFolder } from "./web-build.ts";
 
-/** Addresses of pages: the web application itself tells them apart. */
+/** Addresses of pages: the web application itself routes them. */
 const pages = [
   "/",
   "/sign-in",
@@ -25,7 +25,7 @@ const pages = [
   "/settings",
 ] as const;
 
-/** Files with fixed names, beside the ones in `/assets/`, whose names tell their content. */
+/** Files with fixed names, beside the ones in `/assets/`, whose names depend on their content. */
 const namedFiles = [
   "/favicon.svg",
   "/icon-180.png",
@@ -39,7 +39,7 @@ const namedFiles = [
 const yearSeconds = 31_536_000;
 
 /**
- * The web application's pages and files. They hold nothing of anybody's and are for everybody: what a page shows, it asks the API for.
+ * The web application's pages and files. They hold no private data and are public: a page gets what it shows from the API.
  * The build is read when the first page is asked for, and then stays what it was, so that a page always finds the parts it was built with.
  */
 export function webRoutes({ folder = webBuildFolder }: { readonly folder?: string } = {}): RouteModule {
@@ -95,7 +95,7 @@ export function webRoutes({ folder = webBuildFolder }: { readonly folder?: strin
 
 /**
  * Only this gateway's own files and calls. Style elements need the page's nonce (the terminal and the scroll lock of dialogs make some):
- * HTML that somebody smuggles into the page can neither run nor disguise anything.
+ * HTML that is smuggled into the page can neither run nor disguise anything.
  */
 function policy(nonce: string, host = ""): string {
   // Some browsers do not count a WebSocket of the same host as 'self'. The name was compared with the gateway's own before.

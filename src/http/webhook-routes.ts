@@ -19,7 +19,7 @@ const config = { access: "admin" } as const;
 const about = `Each event is sent as a POST with the event as JSON until the receiver answers 2xx, with growing pauses over about twenty hours, in
 order as far as the receiver allows; a repeat bears the same \`webhook-id\`. Requests are signed as https://www.standardwebhooks.com says.`;
 
-/** `/api/webhooks`: addresses that are told of events. */
+/** `/api/webhooks`: addresses that events are sent to. */
 export function webhookRoutes({ webhooks }: { readonly webhooks: Webhooks }): RouteModule {
   return (server) => {
     addWebhookRoutes(server, webhooks);

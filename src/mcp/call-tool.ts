@@ -71,7 +71,7 @@ const doing: Readonly<Record<Activity, string>> = {
 };
 
 /**
- * Reports every few seconds for as long as the call goes on.
+ * Reports every few seconds while the call runs.
  * @param input its arguments, parsed
  * @returns ends it
  */
@@ -85,7 +85,7 @@ function reportWhile(
   const { clock, progressMs } = deps;
   const began = clock.now();
   const waitMs = typeof input["waitMs"] === "number" ? input["waitMs"] : null;
-  let told = 0;
+  let reportedS = 0;
   let over = false;
   let cancel = (): void => undefined;
 
@@ -93,14 +93,14 @@ function reportWhile(
     const words = await wordsFor(deps, call, input);
     if (over || signal.aborted) return;
     // It has to grow with each report (MCP, "Progress flow").
-    told = Math.max((clock.now() - began) / 1_000, told + 0.001);
-    const total = waitMs === null ? {} : { total: Math.max(told, waitMs / 1_000) };
-    await progress?.({ progress: told, ...total, message: `${words} (${Math.round(told)} s)` });
+    reportedS = Math.max((clock.now() - began) / 1_000, reportedS + 0.001);
+    const total = waitMs === null ? {} : { total: Math.max(reportedS, waitMs / 1_000) };
+    await progress?.({ progress: reportedS, ...total, message: `${words} (${Math.round(reportedS)} s)` });
   }
 
   function later(): void {
     cancel = clock.after(progressMs, () => {
-      // A client that cannot be told is gone; then the call's own signal ends it.
+      // A client that cannot be reached is gone; then the call's own signal ends it.
       void report()
         .catch(() => undefined)
         .then(() => {
@@ -130,7 +130,7 @@ async function wordsFor(
   }
 }
 
-/** Tells the client how a call stands. */
+/** Reports to the client how a call stands. */
 type ReportProgress = (progress: {
   /** Seconds since it began. */
   readonly progress: number;
@@ -146,6 +146,6 @@ interface ToolCall {
   readonly args: unknown;
   readonly principal: Principal;
   readonly signal: AbortSignal;
-  /** Null when the client did not ask to be told. */
+  /** Null when the client did not ask for reports. */
   readonly progress: ReportProgress | null;
 }

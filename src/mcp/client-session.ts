@@ -34,7 +34,7 @@ export interface ClientSessionDeps
 
 /** How soon a client comes back after a stream ended. */
 const retryMs = 1_000;
-/** What is told on the stream that belongs to no request. */
+/** What is sent on the stream that belongs to no request. */
 const ownMessageSchema = z.looseObject({ method: z.literal("notifications/resources/updated") });
 const requestIdSchema = z.union([z.string(), z.number()]);
 type RequestId = z.infer<typeof requestIdSchema>;
@@ -202,7 +202,7 @@ function requestIdsOf(body: unknown): readonly RequestId[] {
   });
 }
 
-/** Access tokens are short-lived, and what they were given for goes on: an app comes back with the next one while it is let in. */
+/** Access tokens are short-lived, and what they were given for lasts longer: an app returns with the next one while it is authorized. */
 async function mayRenew(
   { clock, isConnected }: Pick<ClientSessionDeps, "clock" | "isConnected">,
   { accountId, kind, app, expiresAt }: Principal,
@@ -217,7 +217,7 @@ function createStreams(store: EventStore, maxStreams: number) {
   const requests = new Map<string, readonly RequestId[]>();
   /** Of every stream that may still be resumed, the newest last. */
   const principals = new Map<string, Principal>();
-  const told: EventStore = {
+  const observed: EventStore = {
     ...store,
     storeEvent(streamId, message) {
       const begun = beginning.getStore();
@@ -231,7 +231,7 @@ function createStreams(store: EventStore, maxStreams: number) {
     },
   };
   return {
-    store: told,
+    store: observed,
     begin: <T>(
       of: { readonly ids: readonly RequestId[]; readonly principal: Principal },
       work: () => Promise<T>,
@@ -243,7 +243,7 @@ function createStreams(store: EventStore, maxStreams: number) {
     async requestsOf(eventId: string): Promise<readonly RequestId[]> {
       return requests.get((await store.getStreamIdForEventId?.(eventId)) ?? "") ?? [];
     },
-    /** Everything was told. */
+    /** Everything was sent. */
     end(ids: readonly RequestId[]): void {
       for (const [streamId, its] of requests) if (its.some((id) => ids.includes(id))) requests.delete(streamId);
     },
@@ -254,27 +254,27 @@ function isEventStream(response: Response): boolean {
   return response.headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-/** The same stream, and a word when it is over: whole, or because its reader went. */
+/** The same stream, with a call when it is over: whole, or because its reader went. */
 function watched(body: ReadableStream<Uint8Array>, onOver: (whole: boolean) => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let over = false;
-  const tell = (whole: boolean): void => {
+  const report = (whole: boolean): void => {
     if (!over) onOver(whole);
     over = true;
   };
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await reader.read().catch((error: unknown) => {
-        tell(false);
+        report(false);
         throw error;
       });
       if (value !== undefined) controller.enqueue(value);
       if (!done) return;
-      tell(true);
+      report(true);
       controller.close();
     },
     async cancel(reason) {
-      tell(false);
+      report(false);
       await reader.cancel(reason);
     },
   });

@@ -17,7 +17,6 @@ interface Held {
 
 const sweepMs = 60_000;
 
-/** @see ClientSessions */
 export function createClientSessions(
   deps: ClientSessionDeps & Pick<McpLimits, "maxSessions" | "maxSessionsOfCaller" | "idleMs">,
 ): ClientSessions {

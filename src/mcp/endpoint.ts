@@ -12,7 +12,7 @@ import { createSessionUpdates, SessionInterest } from "./session-updates.ts";
 
 const mebibyte = 1024 * 1024;
 
-// Ours: far more than a person's tools open, few enough that nobody fills the memory with them.
+// Ours: far more than a person's tools open, few enough to leave memory for others.
 const defaultLimits: McpLimits = {
   maxSessions: 200,
   maxSessionsOfCaller: 50,
@@ -63,7 +63,7 @@ export function createEndpoint(deps: McpDeps): Mcp {
     responseMode: "sse", // headers at once, and signs of life: a call may take ten minutes
     maxSubscriptions: limits.maxListening, // of all callers; who keeps a stream open is counted at the door
     bus: {
-      publish: () => undefined, // all that is told comes from the events
+      publish: () => undefined, // all updates come from the events
       subscribe(listener) {
         const interest = listening.getStore() ?? new SessionInterest();
         return updates.subscribe((update) => {

@@ -15,7 +15,7 @@ export function createMcp(deps: McpDeps): Mcp {
     },
     async close() {
       closed = true;
-      // What could not be loaded has told so already, and holds nothing.
+      // A failed load was reported already, and holds nothing.
       await (await loading?.catch(() => null))?.close();
     },
   };

@@ -1,4 +1,4 @@
-/** What an LLM is told of these tools as a whole. */
+/** The instructions for an LLM on these tools as a whole. */
 export const instructions = `Postern runs coding agents (Claude Code, Codex and others) in real terminals on this machine, and reads what they wrote.
 Start with coding_list_agents and coding_list_sessions. To give work to an agent, call coding_ask with an absolute \`dir\`, a \`prompt\` and
 \`waitMs\` (for example 300000): the answer then holds the agent's turns. Without sessionId it starts a new session; pass the sessionId of the

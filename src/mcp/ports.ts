@@ -14,7 +14,6 @@ export interface McpSessions {
   read(input: ReadInput, principal: Principal, signal: AbortSignal): Promise<ReadOutput>;
 }
 
-/** What the face for MCP clients needs. */
 export interface McpDeps {
   readonly version: string;
   readonly tools: readonly Tool<Principal>[];
@@ -35,9 +34,9 @@ export interface McpLimits {
   /** Of all callers together. */
   readonly maxSessions: number;
   readonly maxSessionsOfCaller: number;
-  /** A session that nobody used for so long, and that holds no stream open, is ended. */
+  /** A session that was not used for so long, and that holds no stream open, is ended. */
   readonly idleMs: number;
-  /** How long a call goes on whose connection broke and that nobody came back for. */
+  /** How long a call runs on whose connection broke and whose client did not come back. */
   readonly abandonMs: number;
   /** Messages kept to be sent again to a client that comes back, of a session and of all. */
   readonly maxKeptMessages: number;
@@ -65,7 +64,7 @@ export interface McpRequest {
 /** The face for clients of the Model Context Protocol. */
 export interface Mcp {
   /**
-   * Answers a request; an answer of type `text/event-stream` goes on until its body ends.
+   * Answers a request; an answer of type `text/event-stream` lasts until its body ends.
    * @throws PosternError `insufficient_scope` for a tool that the caller may not use, before anything was done; `rate_limited`
    */
   handle(request: McpRequest): Promise<Response>;

@@ -15,7 +15,7 @@ interface Kept {
 
 /**
  * The messages of all sessions that a client may ask for again, by `Last-Event-ID`. In memory, and bounded: the oldest of a session
- * go first, and when there are too many of all, those of the session with the most; and whoever asks after one that went is told that it is unknown.
+ * go first, and when there are too many of all, those of the session with the most; and a client that asks for a dropped one gets an error.
  */
 export class ReplayBuffer {
   readonly #limits: Pick<McpLimits, "maxKeptMessages" | "maxKeptBytes" | "maxKeptBytesOfAll">;

@@ -47,7 +47,6 @@ export const sessionTemplate = {
   mimeType,
 };
 
-/** @see SessionResources */
 export function createSessionResources({ sessions }: Pick<McpDeps, "sessions">): SessionResources {
   async function find(
     uri: string,

@@ -34,7 +34,6 @@ export interface ServerDeps extends McpDeps, Pick<McpLimits, "progressMs"> {
   readonly principalOf: (context: ServerContext) => Principal;
 }
 
-/** @see ListedTool */
 export function listTools(tools: readonly Tool<Principal>[]): readonly ListedTool[] {
   return tools.map((tool) => ({
     tool,
@@ -61,7 +60,7 @@ function outputSchemaOf(tool: Tool<Principal>): ToolSchema {
   };
 }
 
-/** One server: of a request, or of a session. Every request is answered for whoever sent it, and by what they hold then. */
+/** One server: of a request, or of a session. Every request is answered for its own caller, and by what they hold then. */
 export function createServer(deps: ServerDeps, subscriptions: Subscriptions | null): McpServer {
   const { listedTools, resources, principalOf } = deps;
   const mcp = new McpServer({ name: "postern", title: "Postern", version: deps.version }, { instructions });
@@ -94,8 +93,8 @@ export function createServer(deps: ServerDeps, subscriptions: Subscriptions | nu
     });
   });
 
-  /** What else went wrong is told in the same words as everywhere, and nothing of the inside. */
-  async function told<T>(work: () => Promise<T>): Promise<T> {
+  /** Other errors are reported in the same words as everywhere, without internals. */
+  async function reportingErrors<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
@@ -109,21 +108,21 @@ export function createServer(deps: ServerDeps, subscriptions: Subscriptions | nu
   }
 
   server.setRequestHandler("resources/list", ({ params }, context) =>
-    told(() => resources.list(params?.cursor, principalOf(context))),
+    reportingErrors(() => resources.list(params?.cursor, principalOf(context))),
   );
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [sessionTemplate] }));
   server.setRequestHandler("resources/read", ({ params }, context) =>
-    told(() => resources.read(params.uri, principalOf(context), context.mcpReq.signal)),
+    reportingErrors(() => resources.read(params.uri, principalOf(context), context.mcpReq.signal)),
   );
   server.setRequestHandler("completion/complete", ({ params }, context) =>
-    told(async () => {
+    reportingErrors(async () => {
       const uri = params.ref.type === "ref/resource" ? params.ref.uri : "";
       return resources.complete(params.argument, uri, principalOf(context));
     }),
   );
   if (subscriptions !== null) {
     server.setRequestHandler("resources/subscribe", ({ params }, context) =>
-      told(async () => {
+      reportingErrors(async () => {
         subscriptions.add(params.uri, await resources.idsOf(params.uri, principalOf(context), context.mcpReq.signal));
         return {};
       }),

@@ -6,7 +6,7 @@ import type { McpDeps, McpLimits } from "./ports.ts";
 import type { SessionResources } from "./resources.ts";
 
 /** After these a session reads differently: not at every word of the agent. */
-const telling: ReadonlySet<EventKind> = new Set([
+const changing: ReadonlySet<EventKind> = new Set([
   "session.turn_ended",
   "session.permission_asked",
   "session.exited",
@@ -23,14 +23,14 @@ export interface SessionUpdate {
   readonly isChange: boolean;
 }
 
-/** Tells those who subscribed to sessions that one of them has changed. Who may see which is settled when they subscribe. */
+/** Notifies subscribers of sessions that one of them has changed. Who may see which is settled when they subscribe. */
 export interface SessionUpdates {
-  /** @returns stops telling */
+  /** @returns unsubscribes */
   subscribe(listener: (update: SessionUpdate) => void): () => void;
   close(): void;
 }
 
-/** Follows the events for as long as somebody listens. */
+/** Follows the events while there are listeners. */
 export function createSessionUpdates({
   events,
   clock,
@@ -82,11 +82,11 @@ export function createSessionUpdates({
 
 function updateOf(event: SessionEvent): SessionUpdate | null {
   const replaces = event.kind === "session.created" ? event.replaces : null;
-  const isChange = telling.has(event.kind);
+  const isChange = changing.has(event.kind);
   return isChange || replaces !== null ? { sessionId: event.sessionId, replaces, isChange } : null;
 }
 
-/** The sessions that one client wants to hear of, under the addresses that it asked for them by. */
+/** The sessions that one client follows, by the addresses that it subscribed with. */
 export class SessionInterest {
   readonly #wanted = new Map<string, Set<string>>();
 
@@ -111,18 +111,17 @@ export class SessionInterest {
     this.#wanted.clear();
   }
 
-  /** @returns the addresses to tell of it. Of a session that goes on under another id it is told too, under the same address. */
+  /** @returns the addresses to notify. A session that continues under another id is reported under the same address. */
   urisOf({ sessionId, replaces, isChange }: SessionUpdate): readonly string[] {
-    const told: string[] = [];
+    const uris: string[] = [];
     for (const [uri, ids] of this.#wanted) {
       if (replaces !== null && ids.has(replaces)) ids.add(sessionId);
-      if (isChange && ids.has(sessionId)) told.push(uri);
+      if (isChange && ids.has(sessionId)) uris.push(uri);
     }
-    return told;
+    return uris;
   }
 }
 
-/** What {@link createSubscriptions} needs. */
 interface SubscriptionsDeps extends Pick<McpLimits, "maxSubscriptions"> {
   readonly updates: SessionUpdates;
   readonly resources: SessionResources;

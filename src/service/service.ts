@@ -24,7 +24,7 @@ export interface ServiceStatus {
   /** Its file. */
   readonly path: string;
   readonly installed: boolean;
-  /** Whether it starts by itself. */
+  /** Whether it starts automatically. */
   readonly enabled: boolean;
   readonly running: boolean;
   readonly pid: number | null;
@@ -36,7 +36,7 @@ export interface ServiceManager {
   /** What {@link install} writes. */
   readonly text: string;
   /**
-   * Writes the file, lets the service start by itself, and starts it. Idempotent; what runs already is started anew when the file changed.
+   * Writes the file, enables the service, and starts it. Idempotent; what runs already is started anew when the file changed.
    * @param options `restart`: it is started anew in any case
    * @returns what was done, and what else the person may want to do
    * @throws PosternError `service_manager_missing` | `service_failed`

@@ -52,14 +52,14 @@ export function createSystemdManager(
       return { removed };
     },
     async status() {
-      const told = await properties("UnitFileState", "ActiveState", "MainPID");
-      const pid = Number(told.get("MainPID") ?? 0);
+      const found = await properties("UnitFileState", "ActiveState", "MainPID");
+      const pid = Number(found.get("MainPID") ?? 0);
       return {
         manager: "systemd",
         path,
         installed: (await readOrNull(path)) !== null,
-        enabled: told.get("UnitFileState") === "enabled",
-        running: told.get("ActiveState") === "active",
+        enabled: found.get("UnitFileState") === "enabled",
+        running: found.get("ActiveState") === "active",
         pid: pid > 0 ? pid : null,
       };
     },
@@ -80,7 +80,7 @@ function noSession(said: string): PosternError {
  */
 function unitFile(spec: ServiceSpec): string {
   const environment = Object.entries(spec.environment).map(
-    ([name, value]) => `Environment=${word(`${name}=${value}`)}`,
+    ([name, value]) => `Environment=${quoted(`${name}=${value}`)}`,
   );
   return `[Unit]
 Description=Postern, a private gate to the coding agents of this machine
@@ -89,7 +89,7 @@ X-Postern-Version=${spec.version}
 [Service]
 Type=exec
 ExecStart=${argvOf(spec)
-    .map((part) => word(part).replaceAll("$", "$$$$"))
+    .map((part) => quoted(part).replaceAll("$", "$$$$"))
     .join(" ")}
 ${environment.join("\n")}
 WorkingDirectory=${spec.userHome.replaceAll("%", "%%")}
@@ -104,7 +104,7 @@ WantedBy=default.target
 `;
 }
 
-/** One word in systemd's own quotes; `%` begins a specifier. @see systemd.syntax(7) */
-function word(text: string): string {
+/** Text in systemd's own quotes; `%` begins a specifier. @see systemd.syntax(7) */
+function quoted(text: string): string {
   return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("%", "%%")}"`;
 }

@@ -10,7 +10,6 @@ import { onEveryWayOut, type UserTerminal } from "./user-terminal.ts";
 /** How it ended. */
 export type AttachEnd = { readonly kind: "detached" } | { readonly kind: "ended"; readonly exit: ExitFrame };
 
-/** What {@link attach} needs. */
 export interface AttachDeps {
   readonly terminal: UserTerminal;
   readonly clock: Clock;
@@ -25,13 +24,13 @@ export interface AttachOptions {
   readonly detach: DetachKey;
 }
 
-/** The window tells its new size; the session's terminal takes it, unless another driver types. */
+/** The window reports its new size; the session's terminal takes it, unless another driver types. */
 const graceMs = 1_000;
 /** The same at the start: nothing is painted in the wrong size that may be the right one in a moment. */
 const firstPaintMs = 400;
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
-/** A gateway that is gone for so long was stopped by somebody. */
+/** A gateway that is gone for so long was stopped by a person. */
 const giveUpMs = 10 * 60_000;
 
 /**
@@ -53,7 +52,7 @@ class Attachment {
   #former: TerminalLink | undefined;
   #cancelFormer = (): void => undefined;
   /** What the present connection said of the window. */
-  #told: Size = { cols: 0, rows: 0 };
+  #reportedSize: Size = { cols: 0, rows: 0 };
   /** Whether the gateway has said hello on the present connection. */
   #connected = false;
   #mode: TerminalMode = "observe";
@@ -101,9 +100,9 @@ class Attachment {
     const { clock, socketPath } = this.#deps;
     const { sessionId, mode } = this.#options;
     this.#connected = false;
-    this.#told = this.#deps.terminal.size();
+    this.#reportedSize = this.#deps.terminal.size();
     const link = openTerminalLink(
-      { socketPath, clock, sessionId, mode, size: this.#told, continueAt: this.#position },
+      { socketPath, clock, sessionId, mode, size: this.#reportedSize, continueAt: this.#position },
       {
         onFrame: (frame) => {
           if (this.#link === link) this.#onFrame(frame);
@@ -142,7 +141,7 @@ class Attachment {
   #takeOver(): void {
     const window = this.#deps.terminal.size();
     const isFit = this.#screen.fits(this.#session);
-    const isChanged = window.cols !== this.#told.cols || window.rows !== this.#told.rows;
+    const isChanged = window.cols !== this.#reportedSize.cols || window.rows !== this.#reportedSize.rows;
     if (this.#mode === "drive" && (isFit || isChanged)) this.#link?.resize(window);
     if (this.#mode === "drive" && isFit)
       this.#cancelFormer = this.#deps.clock.after(graceMs, () => this.#closeFormer());

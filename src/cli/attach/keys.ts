@@ -42,7 +42,7 @@ const pasteBegins = "\x1b[200~";
 const pasteEnds = "\x1b[201~";
 
 /**
- * What a terminal sends by itself when a program asks it: attributes, states, modes, sizes, strings. The session's own terminal answers.
+ * What a terminal answers when a program asks it: attributes, states, modes, sizes, strings. The session's own terminal answers.
  * A cursor report on the first line looks like F3 with a modifier, and is taken for that.
  */
 const answers = [
@@ -84,7 +84,7 @@ export function createKeyReader(
     if (text !== "") listeners.onInput(Buffer.from(text, "latin1"));
   }
 
-  /** @returns what follows the paste, or null when it goes on */
+  /** @returns what follows the paste, or null when it continues */
   function readPaste(text: string): string | null {
     const at = (pasteTail + text).indexOf(pasteEnds);
     if (at < 0) {
@@ -146,7 +146,7 @@ export function createKeyReader(
   };
 }
 
-/** The key itself, and how a terminal sends it that was told to send keys in full. */
+/** The key itself, and how a terminal in the full-key mode sends it. */
 function detachSequences({ character, name }: DetachKey): string {
   const code = name.charCodeAt(name.length - 1);
   const plain = `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;

@@ -9,7 +9,7 @@ export interface ScreenState {
   reset(): string;
 }
 
-/** Modes that are on in a terminal which nobody has changed. */
+/** Modes that are on in an unchanged terminal. */
 const usuallyOn: ReadonlySet<number> = new Set([7, 25]);
 const alternateScreens: ReadonlySet<number> = new Set([47, 1047, 1049]);
 /** Saves and restores the cursor: nothing to put back. */
@@ -17,7 +17,7 @@ const saveCursor = 1048;
 
 const changes = /\x1b(?:\[(\??)([\d;]+)([hl])|\[(\d*) q|([=>c])|(\[!p))/g;
 
-/** A terminal that nobody has changed. */
+/** An unchanged terminal. */
 export function createScreenState(): ScreenState {
   /** Private modes that are not as usual. */
   const changed = new Set<number>();
@@ -71,7 +71,7 @@ export function createScreenState(): ScreenState {
       for (const mode of ansiModes) text += `\x1b[${mode}l`;
       if (keypad) text += "\x1b>";
       if (cursorStyle) text += "\x1b[0 q";
-      // The main screen may have a region of its own.
+      // The main screen may have its own region.
       if (alternateBy !== undefined) text += `\x1b[?${alternateBy}l\x1b7\x1b[r\x1b8`;
       noteReset();
       ansiModes.clear();

@@ -18,7 +18,7 @@ export interface SessionScreen {
   resize(size: Size): void;
   windowChanged(): void;
   fits(size: Size): boolean;
-  /** Says something on a screen of its own, under which the session's stays. */
+  /** Shows a notice on its own screen, under which the session's stays. */
   showNotice(words: string): void;
   hideNotice(): void;
   /** Puts the user's terminal back as it was; nothing is written any more. Idempotent. */

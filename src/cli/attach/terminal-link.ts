@@ -19,7 +19,7 @@ export interface LinkOptions {
   readonly sessionId: string;
   readonly mode: TerminalMode | undefined;
   readonly size: { readonly cols: number; readonly rows: number };
-  /** Where a viewer was that connects again by itself; without an offset the screen comes first. */
+  /** Where a viewer was that reconnects; without an offset the screen comes first. */
   readonly continueAt: { readonly terminalId: string; readonly offset: number | undefined } | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface LinkListeners {
   onFrame(frame: ServerFrame): void;
   /** Output whose first byte is at `offset`. */
   onOutput(offset: number, data: Buffer): void;
-  /** Empty the terminal and show this; output goes on at `offset`. */
+  /** Empty the terminal and show this; output continues at `offset`. */
   onScreen(offset: number, data: Buffer): void;
   /** Called once. `code` is that of the WebSocket, undefined when none was opened. */
   onClose(end: { readonly code: number | undefined; readonly reason: string; readonly error: Error | null }): void;
@@ -41,7 +41,7 @@ export interface TerminalLink {
   /** Takes nothing more for now; the gateway has its bounds. */
   pause(): void;
   resume(): void;
-  /** Idempotent. Nothing is told any more. */
+  /** Idempotent. No listener is called any more. */
   close(): void;
 }
 
@@ -161,7 +161,7 @@ function queryOf({ sessionId, mode, size, continueAt }: LinkOptions): URLSearchP
   });
 }
 
-/** The gateway refused the connection, or ended it for good. */
+/** The gateway refused the connection, or ended it permanently. */
 export function refusal(code: number, reason: string): PosternError {
   const known = refusals.get(code) ?? "internal_error";
   return new PosternError(known, reason === "" ? `The gateway closed the terminal's connection (${code}).` : reason);

@@ -5,7 +5,7 @@ export interface UserTerminal {
   size(): { readonly cols: number; readonly rows: number };
   /** Written when it returns. */
   write(text: string): void;
-  /** Takes every key as it is, and tells of them and of new sizes until {@link UserTerminal.end}. */
+  /** Takes every key as it is, and reports them and new sizes until {@link UserTerminal.end}. */
   begin(listeners: { onInput(data: Buffer): void; onResize(): void }): void;
   /** The keys are the shell's again, as they were. Idempotent, and done when it returns. */
   end(): void;
@@ -54,7 +54,7 @@ const signals = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"] as const;
 
 /**
  * Calls `restore`, once or more often, when this process ends in any way that it can notice: a signal (which then ends it as it would
- * have), an error that nobody caught, an exit. Returns the function that stops this.
+ * have), an uncaught error, an exit. Returns the function that stops this.
  */
 export function onEveryWayOut(restore: () => void): () => void {
   const onSignal = (signal: NodeJS.Signals): void => {
