@@ -20,7 +20,7 @@ export interface AskedDocument {
   /** An account that decides, or a client at one of the protocol's routes: that may be anybody. */
   readonly asker: "account" | "client";
   /** What it said when an account let it in; null when none did. Where nothing is decided, that is what counts. */
-  readonly letIn: ClientMetadata | null;
+  readonly approved: ClientMetadata | null;
 }
 
 interface Kept {
@@ -46,7 +46,6 @@ const longestMs = 24 * 60 * minuteMs;
 const retryMs = 10_000;
 const maxIdLength = 500;
 
-/** @see ClientDocuments */
 export function createClientDocuments(deps: {
   readonly enabled: boolean;
   readonly fetch: FetchDocument;
@@ -83,8 +82,8 @@ export function createClientDocuments(deps: {
   }
 
   /** One slot for each host; none is taken by what was let in, and nothing keeps that waiting. */
-  function slotFor(clientId: string, { asker, letIn }: AskedDocument): string | null {
-    if (letIn !== null) return `let in ${clientId}`;
+  function slotFor(clientId: string, { asker, approved }: AskedDocument): string | null {
+    if (approved !== null) return `approved ${clientId}`;
     const slot = `${asker} ${new URL(clientId).host}`;
     const taken = [...fetching.values()].map((each) => each.slot).filter((each) => each.startsWith(`${asker} `));
     return taken.length >= maxFetches || taken.includes(slot) ? null : slot;
@@ -93,7 +92,7 @@ export function createClientDocuments(deps: {
   return {
     async find(clientId, asked) {
       if (!enabled || !isDocumentAddress(clientId)) return null;
-      if (asked.asker === "client" && asked.letIn !== null) return asked.letIn;
+      if (asked.asker === "client" && asked.approved !== null) return asked.approved;
       const known = kept.get(clientId);
       if (known !== undefined && known.until > clock.now()) return known.metadata;
       const underWay = fetching.get(clientId);

@@ -43,7 +43,6 @@ const maxNameLength = 100;
 /** Clients that registered themselves and were let in by nobody. */
 const maxUnusedClients = 1_000;
 
-/** @see ClientStore */
 export function createClientStore(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;

@@ -15,7 +15,6 @@ import { type AppScope, type GatewayPlace, heldOf, nameResources, readScopes, re
 const replayed = ["client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method"] as const;
 const once = [...replayed, "action", "scope", "response_type"] as const;
 
-/** What the decision needs. */
 export interface DecisionDeps {
   readonly engine: Engine;
   readonly clients: ClientStore;
@@ -61,13 +60,12 @@ export function createVerdict({ clients, clock }: { readonly clients: ClientStor
     );
     const document = origin === "document" ? { name, metadata: JSON.stringify(client.metadata()) } : null;
     const allowed = { ...note, action: "app_allowed", subject: appId, details: { name, host, scopes } } as const;
-    work.writes.push(write, { kind: "let-in", clientId, document, grant, note: allowed });
+    work.writes.push(write, { kind: "approval", clientId, document, grant, note: allowed });
     if (params !== undefined) params["scope"] = scopes.join(" ");
     return appId;
   };
 }
 
-/** @see OAuth */
 export function createDecision({ engine, clients, place }: DecisionDeps): Pick<OAuth, "describe" | "decide"> {
   async function replay(
     form: URLSearchParams,

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
+import type { Approval } from "./approval.ts";
 import type { ClientStore } from "./client-store.ts";
 import { askScopes } from "./decision.ts";
-import type { LetIn } from "./let-in.ts";
 import type { AuthorizationRequest, OAuth } from "./oauth.ts";
 import type { OAuthRecord, RecordStore, RecordWrite } from "./record-store.ts";
 import { newGrant } from "./record-store.ts";
@@ -25,7 +25,7 @@ const askedSchema = z.object({
   }),
 });
 
-type Document = LetIn["document"];
+type Document = Approval["document"];
 
 /** Letters as the library shows them, with a dash; people type them with spaces and in lower case. */
 const longestCode = 100;
@@ -131,7 +131,7 @@ export function createDevice(deps: {
         },
         saved,
         {
-          kind: "let-in",
+          kind: "approval",
           clientId,
           document,
           grant,

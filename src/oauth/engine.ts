@@ -24,7 +24,6 @@ export interface Engine {
   provider(): Promise<Provider>;
 }
 
-/** What the engine needs. */
 export interface EngineDeps extends ProviderDeps {
   readonly keys: () => Promise<ProviderKeys>;
 }
@@ -34,7 +33,6 @@ interface Running {
   readonly answer: ReturnType<Provider["callback"]>;
 }
 
-/** @see Engine */
 export function createEngine(deps: EngineDeps): Engine {
   const { records, place } = deps;
   let running: { readonly key: string; readonly made: Promise<Running> } | undefined;

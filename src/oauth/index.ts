@@ -23,7 +23,6 @@ export type { AuthorizationRequest, Decider, IssuedToken, OAuth, OAuthErrorCode 
 export type { FetchDocument, NoteAudit, ScopesOfAccount, SecretBox } from "./ports.ts";
 export type { GatewayPlace } from "./resources.ts";
 
-/** What the authorization server needs. */
 export interface OAuthDeps {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
@@ -43,7 +42,6 @@ export interface OAuthDeps {
   };
 }
 
-/** @see OAuth */
 export function createOAuth(deps: OAuthDeps): OAuth {
   const { db, clock, place, config } = deps;
   const records = createRecordStore({ db, clock, noteAudit: deps.noteAudit, secrets: deps.secrets });

@@ -23,7 +23,6 @@ import {
 import { createSqlAdapter } from "./sql-adapter.ts";
 import { appClaim } from "./tokens.ts";
 
-/** What a provider needs. */
 export interface ProviderDeps {
   readonly records: RecordStore;
   readonly clients: ClientStore;

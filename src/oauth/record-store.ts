@@ -6,7 +6,7 @@ import { createCommits } from "../storage/commits.ts";
 import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { Scope } from "../wire/access.ts";
-import { createLettingIn, type LetIn } from "./let-in.ts";
+import { type Approval, createApprove } from "./approval.ts";
 import { lifetimes } from "./lifetimes.ts";
 import type { AuditNote, NoteAudit, SecretBox } from "./ports.ts";
 import { resourceNames, type TokenResource } from "./resources.ts";
@@ -29,7 +29,7 @@ export type RecordWrite =
   | { readonly kind: "prolong"; readonly grantHash: string; readonly expiresAt: number }
   /** Of the refresh tokens that the grant gave and that were used, the newest stay, to be known again; the others go. */
   | { readonly kind: "trim"; readonly grantHash: string }
-  | LetIn
+  | Approval
   | { readonly kind: "note"; readonly note: AuditNote };
 
 /** SQL of what the authorization server keeps, by the SHA-256 of the ids: the ids are the tokens. */
@@ -54,7 +54,6 @@ const usedTokensKept = 80;
 
 export const payloadSchema = z.record(z.string(), z.unknown());
 
-/** @see RecordStore */
 export function createRecordStore(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
@@ -63,12 +62,12 @@ export function createRecordStore(deps: {
 }): RecordStore {
   const { db, clock } = deps;
   const userCodeHash = (userCode: string): string => deps.secrets.digest(userCode, "user code");
-  const [queries, letIn] = [createQueries(), createLettingIn(deps.noteAudit)];
+  const [queries, approve] = [createQueries(), createApprove(deps.noteAudit)];
   const commits = createCommits<readonly RecordWrite[], boolean, Kysely<Tables>>({
     begin: (task) => db.transaction().execute(task),
     async apply(within, writes) {
       for (const write of writes)
-        if (!(await apply(within, write, { ...deps, queries, letIn, now: clock.now() }))) return false;
+        if (!(await apply(within, write, { ...deps, queries, approve, now: clock.now() }))) return false;
       return true;
     },
   });
@@ -166,7 +165,7 @@ function createQueries() {
 interface Applying {
   readonly queries: Queries;
   readonly noteAudit: NoteAudit;
-  readonly letIn: ReturnType<typeof createLettingIn>;
+  readonly approve: ReturnType<typeof createApprove>;
   readonly now: number;
 }
 
@@ -174,7 +173,7 @@ interface Applying {
 async function apply(
   db: Kysely<Tables>,
   write: RecordWrite,
-  { noteAudit, queries, letIn, now }: Applying,
+  { noteAudit, queries, approve, now }: Applying,
 ): Promise<boolean> {
   switch (write.kind) {
     case "consume": {
@@ -192,8 +191,8 @@ async function apply(
     case "trim":
       await trim(db, write.grantHash);
       return true;
-    case "let-in":
-      await letIn(db, write, now);
+    case "approval":
+      await approve(db, write, now);
       return true;
     case "note":
       await noteAudit(write.note, db);
@@ -250,7 +249,7 @@ interface NewGrant {
 export function newGrant(
   wanted: NewGrant,
   clock: Clock,
-): Pick<LetIn, "grant"> & { readonly appId: string; readonly write: RecordWrite } {
+): Pick<Approval, "grant"> & { readonly appId: string; readonly write: RecordWrite } {
   const { accountId, clientId, resource, scopes, host } = wanted;
   const appId = newUuid();
   const hash = sha256(appId);

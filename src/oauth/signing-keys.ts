@@ -49,7 +49,6 @@ const unknownStepMs = 5_000;
 const jwkSchema = z.looseObject({ kty: z.literal("RSA"), n: z.string(), e: z.string(), d: z.string() });
 const makeKeyPair = promisify(generateKeyPair);
 
-/** @see SigningKeys */
 export function createSigningKeys(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;

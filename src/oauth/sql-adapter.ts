@@ -21,7 +21,6 @@ const columnsSchema = z.looseObject({
 /** Used refresh tokens of one grant grow by so many before some are forgotten. */
 const rotationsBetweenTrims = 20;
 
-/** What the adapter needs. */
 export interface SqlAdapterDeps {
   readonly records: RecordStore;
   readonly clients: ClientStore;
@@ -132,7 +131,7 @@ function clientAdapter({ clients, documents }: SqlAdapterDeps): Adapter {
       if (stored !== null && stored.origin !== "document") return stored.metadata;
       const work = currentWork();
       const asker = work === undefined || work.decision !== null ? "account" : "client";
-      return (await documents.find(id, { asker, letIn: stored?.metadata ?? null })) ?? undefined;
+      return (await documents.find(id, { asker, approved: stored?.metadata ?? null })) ?? undefined;
     },
     upsert: (id, metadata) => clients.save(id, { ...metadata }, "registered"),
     async destroy(id) {

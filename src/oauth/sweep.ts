@@ -5,7 +5,6 @@ import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
 import { lifetimes } from "./lifetimes.ts";
 
-/** What the sweep needs. */
 export interface SweepDeps {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
@@ -34,7 +33,6 @@ const pauseMs = 20;
 /** A device that asks late learns that its code is over (RFC 8628 `expired_token`), not that there never was one. */
 const graceMs = 10 * minuteMs;
 
-/** @see Sweep */
 export function createSweep({ db, clock, log, rotate }: SweepDeps): Sweep {
   const stopping = new AbortController();
   let cancel: (() => void) | undefined;

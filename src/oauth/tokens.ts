@@ -34,7 +34,6 @@ const claimsSchema = z.object({
   [appClaim]: z.string(),
 });
 
-/** @see claimsSchema */
 type AccessClaims = z.infer<typeof claimsSchema>;
 
 /**

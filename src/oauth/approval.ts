@@ -8,8 +8,8 @@ import type { AuditNote, NoteAudit } from "./ports.ts";
  * An account let the client in anew: what it let it do before at the same place, and does not now, is over, and so is what was used
  * longest ago when the client was let in too often. The note says how many grants that ended.
  */
-export interface LetIn {
-  readonly kind: "let-in";
+export interface Approval {
+  readonly kind: "approval";
   readonly clientId: string;
   /** Of a client that is known by its document, what that said: this is how it is known from now on. */
   readonly document: { readonly name: string; readonly metadata: string } | null;
@@ -57,7 +57,7 @@ function isUnlike(slot: Slot<Unlike>) {
 }
 
 /** Any payload when the place goes by several names. */
-function patternsOf({ payloadEnd, host }: LetIn["grant"]): Unlike {
+function patternsOf({ payloadEnd, host }: Approval["grant"]): Unlike {
   const there = host === null || isThisMachine(host) ? "" : `"host":${JSON.stringify(host)}`;
   return { alike: `%${asItIs(payloadEnd)}`, there: `%${asItIs(there)}%` };
 }
@@ -67,7 +67,7 @@ function asItIs(text: string): string {
 }
 
 /** Lets clients in, with statements that are compiled once. */
-export function createLettingIn(noteAudit: NoteAudit) {
+export function createApprove(noteAudit: NoteAudit) {
   // Payloads are read where they must be: a client that is let in each day allows the same each time.
   const countOthers = compiledQuery<ToClient & Unlike, { standing: number; unlike: number }>((db, slot) =>
     othersTo(db, slot).select([
@@ -93,7 +93,7 @@ export function createLettingIn(noteAudit: NoteAudit) {
   );
 
   /** @returns how many grants that were */
-  async function endOthers(db: Kysely<Tables>, { clientId, grant }: LetIn, now: number): Promise<number> {
+  async function endOthers(db: Kysely<Tables>, { clientId, grant }: Approval, now: number): Promise<number> {
     const { accountId, hash } = grant;
     const whose = { accountId, clientId, grantHash: hash, now };
     const alike = { ...whose, ...patternsOf(grant) };
@@ -109,11 +109,11 @@ export function createLettingIn(noteAudit: NoteAudit) {
     return ended.length + oldest.length;
   }
 
-  return async (db: Kysely<Tables>, letIn: LetIn, now: number): Promise<void> => {
-    const { clientId, document, note } = letIn;
+  return async (db: Kysely<Tables>, approval: Approval, now: number): Promise<void> => {
+    const { clientId, document, note } = approval;
     if (document === null) await noteUse(db, { clientId, now });
     else await keepDocument(db, { clientId, document, now });
-    const replaced = await endOthers(db, letIn, now);
+    const replaced = await endOthers(db, approval, now);
     await noteAudit({ ...note, details: replaced === 0 ? note.details : { ...note.details, replaced } }, db);
   };
 }
