@@ -40,7 +40,6 @@ export interface AccountStore {
  */
 export type RemoveWithAll = (accountId: string, remove: (within: Kysely<Tables>) => Promise<void>) => Promise<void>;
 
-/** @see AccountStore */
 export function createAccountStore(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;

@@ -67,7 +67,6 @@ const maxDetailsLength = 4_000;
 
 const detailsSchema = z.record(z.string(), z.unknown());
 
-/** @see Audit */
 export function createAudit(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;

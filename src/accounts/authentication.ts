@@ -22,7 +22,6 @@ export interface Authentication {
   inBrowser(valid: ValidBrowser | null): Promise<Principal>;
 }
 
-/** What {@link createAuthentication} needs. */
 export interface AuthenticationDeps {
   readonly clock: Clock;
   readonly owner: () => Promise<Account>;
@@ -46,7 +45,6 @@ const nothingElse = {
   expiresAt: null,
 } as const;
 
-/** @see Authentication */
 export function createAuthentication(deps: AuthenticationDeps): Authentication {
   const { clock, holders, tokens, browsers, appTokens, issuers } = deps;
 

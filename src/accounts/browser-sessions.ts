@@ -62,7 +62,6 @@ export interface BrowserSessionStore extends BrowserSessions {
   findAgain(browserSessionId: string): Promise<ValidBrowser | null>;
 }
 
-/** @see BrowserSessionStore */
 export function createBrowserSessionStore(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;

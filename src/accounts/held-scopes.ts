@@ -34,7 +34,6 @@ export interface Holders {
   byName(name: string): Promise<Holder | null>;
 }
 
-/** @see Holders */
 export function createHolders(db: Kysely<Tables>): Holders {
   const by = (column: "account_id" | "name") => {
     const find = compiledLookup(db, (value) =>

@@ -72,7 +72,6 @@ const noAppTokens: AppTokens = { find: async () => null, findAgain: async () => 
 
 const noIssuers: TrustedIssuers = { claims: () => false, verify: async () => null };
 
-/** @see Accounts */
 export function createAccounts(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;

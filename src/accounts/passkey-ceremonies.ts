@@ -28,7 +28,6 @@ export interface Ceremonies {
   take(ceremonyId: string): Ceremony | null;
 }
 
-/** @see Ceremonies */
 export function createCeremonies(deps: { readonly clock: Pick<Clock, "now">; readonly max?: number }): Ceremonies {
   const { clock, max = maxCeremonies } = deps;
   /** Oldest first: all live equally long. */
@@ -73,8 +72,8 @@ interface PasskeySite {
 export function passkeySite(page: { readonly pageOrigin: string; readonly baseUrl: string }): PasskeySite {
   const base = new URL(page.baseUrl);
   const here = new URL(page.pageOrigin);
-  const refuse = (words: string): never => {
-    throw new PosternError("invalid_request", words);
+  const refuse = (message: string): never => {
+    throw new PosternError("invalid_request", message);
   };
   if (isNumbers(base.hostname)) {
     return refuse(

@@ -41,7 +41,6 @@ export interface PasskeyStore {
   remove(accountId: string, passkeyId: string): Promise<Passkey>;
 }
 
-/** @see PasskeyStore */
 export function createPasskeyStore(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): PasskeyStore {
   const { db, clock } = deps;
 

@@ -75,7 +75,6 @@ const assertionSchema = z.object({
 });
 type Assertion = z.infer<typeof assertionSchema>;
 
-/** @see Passkeys */
 export function createPasskeys(deps: {
   readonly clock: Clock;
   readonly store: PasskeyStore;

@@ -60,7 +60,6 @@ export interface PersonalTokens {
 
 const storedFoldersSchema = z.array(z.string());
 
-/** @see PersonalTokens */
 export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): PersonalTokens {
   const { db, clock } = deps;
 

@@ -28,7 +28,6 @@ export interface SignIn {
   redeem(link: string, browser: { readonly userAgent: string }): Promise<NewBrowser>;
 }
 
-/** @see SignIn */
 export function createSignIn(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;

@@ -50,7 +50,6 @@ const maxScopes = 100;
 
 const claimedSchema = z.looseObject({ iss: z.string() });
 
-/** @see TrustedIssuers */
 export function createTrustedIssuers(deps: {
   readonly issuers: readonly TrustedIssuer[];
   readonly fetch: FetchKeys;
@@ -120,7 +119,6 @@ const maxKeys = 100;
 
 const jwksSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(maxKeys) });
 
-/** What {@link createIssuerKeys} needs. */
 interface IssuerKeysDeps {
   readonly jwksUri: string;
   readonly fetch: FetchKeys;

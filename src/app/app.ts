@@ -227,7 +227,6 @@ interface Disposer {
   close(): Promise<void>;
 }
 
-/** An empty {@link Disposer}. */
 function createDisposer(): Disposer {
   const closers: (() => void | Promise<void>)[] = [];
   let closing: Promise<void> | undefined;

@@ -133,7 +133,6 @@ export interface Agents {
   loginChanged(name: string): void;
 }
 
-/** What {@link createCoding} needs. */
 export interface CodingDeps {
   readonly db: Kysely<Tables>;
   readonly host: TerminalHostClient;

@@ -137,9 +137,9 @@ function runDirOf(home: string, runtimeDir: string | undefined): string {
 function invalid(home: string, error: z.ZodError): PosternError {
   const [issue] = error.issues;
   const setting = issue?.path.join(".") ?? "";
-  const words = issue?.message ?? error.message;
+  const reason = issue?.message ?? error.message;
   return new PosternError(
     "invalid_configuration",
-    `The setting "${setting}" does not fit: ${words}. It comes from ${join(home, "config.json")}, POSTERN_* or the command line.`,
+    `The setting "${setting}" does not fit: ${reason}. It comes from ${join(home, "config.json")}, POSTERN_* or the command line.`,
   );
 }

@@ -33,7 +33,7 @@ import { exposureOf } from "./exposure.ts";
 import { smokeStart } from "./smoke-start.ts";
 import { packageVersion } from "./version.ts";
 
-/** A check that takes longer is told as one that could not be made. The agents' own commands have 10 s each. */
+/** A check that takes longer is reported as one that could not be made. The agents' own commands have 10 s each. */
 const checkTimeoutMs = 30_000;
 const answerTimeoutMs = 3_000;
 const connectTimeoutMs = 1_000;
@@ -149,7 +149,7 @@ async function writtenAt(path: string): Promise<number | null> {
         ({ mtimeMs }) => mtimeMs,
         () => null,
       ),
-    ), // none, or told by its mode
+    ), // none, or closed by its mode
   );
   const known = times.filter((time) => time !== null);
   return known.length === 0 ? null : Math.max(...known);
@@ -158,9 +158,9 @@ async function writtenAt(path: string): Promise<number | null> {
 const placeSchema = z.looseObject({ gateway: z.looseObject({ version: z.string() }) });
 
 async function lookAtGateway(config: Config, path: string): Promise<GatewayState> {
-  const told = await ask({ socketPath: gatewaySocketPath(config), path: "/api/me" });
-  const place = placeSchema.safeParse(told === "silent" || told === null ? null : told);
-  const socket = told === null ? "nobody" : place.success ? { version: place.data.gateway.version } : "silent";
+  const answer = await ask({ socketPath: gatewaySocketPath(config), path: "/api/me" });
+  const place = placeSchema.safeParse(answer === "silent" || answer === null ? null : answer);
+  const socket = answer === null ? "nobody" : place.success ? { version: place.data.gateway.version } : "silent";
   const wanted = config.port === 0 ? [] : config.hosts;
   const doors = await Promise.all(
     wanted.map(async (address) => {
@@ -179,11 +179,11 @@ async function lookAtGateway(config: Config, path: string): Promise<GatewayState
 function answers(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: connectTimeoutMs });
-    const tell = (isOpen: boolean) => (): void => {
+    const finish = (isOpen: boolean) => (): void => {
       socket.destroy();
       resolve(isOpen);
     };
-    socket.once("connect", tell(true)).once("timeout", tell(false)).once("error", tell(false));
+    socket.once("connect", finish(true)).once("timeout", finish(false)).once("error", finish(false));
   });
 }
 

@@ -34,11 +34,11 @@ export function readableLogLine(json: string): string {
   if (!line.success) return json;
   const { level, time, msg, error, ...fields } = line.data;
   const at = new Date(time).toTimeString().slice(0, 8);
-  const told = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
+  const parts = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
   const { message, stack } = errorSchema.safeParse(error).data ?? {};
-  if (message !== undefined) told.push(shown(message));
+  if (message !== undefined) parts.push(shown(message));
   const frames = (stack ?? "").split("\n").slice(1);
-  const head = [at, (levels[level] ?? String(level)).padEnd(5), msg, ...told].join("  ");
+  const head = [at, (levels[level] ?? String(level)).padEnd(5), msg, ...parts].join("  ");
   return `${[head, ...frames.map((frame) => `      ${withoutControls(frame.trim())}`)].join("\n")}\n`;
 }
 

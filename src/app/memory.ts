@@ -25,7 +25,6 @@ import type { Config } from "./config.ts";
 /** The memory, and what takes sessions into it. */
 export interface Memory {
   readonly logs: Logs;
-  /** @see Recorder.record */
   readonly record: Recorder["record"];
   /** Begins to record sessions by itself, as it is configured. */
   start(): void;
@@ -33,7 +32,6 @@ export interface Memory {
   close(): Promise<void>;
 }
 
-/** What {@link openMemory} needs. */
 export interface MemoryDeps {
   readonly config: Pick<Config, "memory" | "env">;
   readonly db: Kysely<Tables>;

@@ -34,7 +34,6 @@ export interface Stores {
   close(): Promise<void>;
 }
 
-/** What {@link openStores} needs. */
 export interface StoresDeps {
   readonly log: Log;
   readonly clock: Clock;

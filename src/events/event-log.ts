@@ -35,7 +35,6 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
-/** What {@link createEventLog} needs. */
 export interface EventLogDeps {
   readonly store: EventStore;
   readonly clock: Clock;

@@ -36,7 +36,7 @@ export async function* streamEvents(
   const { signal, within } = options;
   const sessions = options.sessionIds === null ? null : new Set(options.sessionIds);
   let position = options.after ?? log.newest;
-  let toldAt = clock.now();
+  let sentAt = clock.now();
 
   function reset(reason: string): StreamMessage {
     position = log.newest;
@@ -63,17 +63,17 @@ export async function* streamEvents(
     for (const event of page) {
       position = event.id;
       if (isWanted(event) && (await isVisible(event.dir, within))) {
-        toldAt = clock.now();
+        sentAt = clock.now();
         yield { kind: "event", event };
       }
       if (signal.aborted) return;
     }
-    const timeoutMs = Math.min(heartbeatMs, heartbeatMs - (clock.now() - toldAt));
+    const timeoutMs = Math.min(heartbeatMs, heartbeatMs - (clock.now() - sentAt));
     const news = page.length > 0 || (await log.changes.until(() => log.newest > position, { timeoutMs, signal }));
     if (signal.aborted) return;
     // Events that it may not see are silence too.
-    if (news && clock.now() - toldAt < heartbeatMs) continue;
-    toldAt = clock.now();
+    if (news && clock.now() - sentAt < heartbeatMs) continue;
+    sentAt = clock.now();
     yield { kind: "position", id: position };
   }
 }

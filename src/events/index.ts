@@ -21,7 +21,6 @@ export interface Events {
   close(): Promise<void>;
 }
 
-/** What {@link createEvents} needs. */
 export type EventsDeps = Omit<WebhooksDeps, "random">;
 
 /** Opens the events of this store, and goes on with what webhooks did not get yet. */

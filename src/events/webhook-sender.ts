@@ -19,7 +19,6 @@ export interface WebhookSender {
   close(): Promise<void>;
 }
 
-/** What {@link createWebhookSender} needs. */
 export interface WebhookSenderDeps {
   readonly webhooks: WebhookStore;
   readonly queue: DeliveryQueue;
@@ -39,7 +38,6 @@ interface Attempt extends AttemptResult {
   readonly retryAfterMs: number | null;
 }
 
-/** @see WebhookSender */
 export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   const { webhooks, queue, clock, log } = deps;
   const stopping = new AbortController();
@@ -141,7 +139,10 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
     message: { readonly id: string; readonly body: string },
   ): Promise<Attempt> {
     const startedAt = clock.now();
-    const finished = (told: Omit<Attempt, "durationMs">): Attempt => ({ ...told, durationMs: clock.now() - startedAt });
+    const finished = (result: Omit<Attempt, "durationMs">): Attempt => ({
+      ...result,
+      durationMs: clock.now() - startedAt,
+    });
     try {
       const answer = await deps.fetch(webhook.url, {
         method: "POST",

@@ -65,7 +65,6 @@ export interface WebhookRoom extends Webhooks {
   close(): Promise<void>;
 }
 
-/** What {@link createWebhooks} needs. */
 export interface WebhooksDeps {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
@@ -82,7 +81,6 @@ export interface WebhooksDeps {
 const maxWebhooks = 32;
 const defaultDeliveries = 100;
 
-/** @see Webhooks */
 export function createWebhooks(deps: WebhooksDeps): WebhookRoom {
   const { db, clock } = deps;
   const store = createWebhookStore(deps);
@@ -144,8 +142,8 @@ export function createWebhooks(deps: WebhooksDeps): WebhookRoom {
     async test(owner, webhookId) {
       const webhook = await require(owner, webhookId);
       const at = clock.now();
-      const told: WebhookTest = { kind: "webhook.test", id: createEventIds(originId)(at), at: isoTime(at), webhookId };
-      return sender.attempt(webhook, { id: told.id, body: JSON.stringify(told) });
+      const event: WebhookTest = { kind: "webhook.test", id: createEventIds(originId)(at), at: isoTime(at), webhookId };
+      return sender.attempt(webhook, { id: event.id, body: JSON.stringify(event) });
     },
 
     async beside(events) {

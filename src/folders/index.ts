@@ -169,7 +169,6 @@ interface FolderStore {
 
 const storedScopesSchema = z.array(folderScopeSchema);
 
-/** @see FolderStore */
 function createFolderStore(deps: { readonly db: Kysely<Tables>; readonly clock: Clock }): FolderStore {
   const { db, clock } = deps;
   return {

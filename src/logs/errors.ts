@@ -16,7 +16,6 @@ export function canKeepDir(dir: string): boolean {
   return Buffer.byteLength(dir) <= maxDirBytes;
 }
 
-/** @see canKeepDir */
 export function dirTooLong(): PosternError<LogsErrorCode> {
   return new PosternError(
     "invalid_request",

@@ -41,7 +41,6 @@ export interface Extraction {
   close(): Promise<void>;
 }
 
-/** @see Extraction */
 export function createExtraction(
   deps: LogsDatabase & {
     readonly clock: Clock;

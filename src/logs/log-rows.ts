@@ -26,7 +26,6 @@ export const entryColumns = [
   ...(["log_id", "source", "session_id", "dir", "title", "status", "failure", "observed_at", "recorded_at"] as const),
 ] as const;
 
-/** @see entryColumns */
 export type EntryRow = Pick<LogRow, (typeof entryColumns)[number]>;
 
 /** A row as a list shows it. */
@@ -49,7 +48,6 @@ export function bodyOfRow({ form, content }: Pick<LogRow, "form" | "content">): 
   return form === "text" ? { form, text: content } : { form, turns: z.array(turnSchema).parse(JSON.parse(content)) };
 }
 
-/** @see LogContext */
 export function contextOfRow({ context }: Pick<LogRow, "context">): LogContext {
   return contextSchema.parse(JSON.parse(context));
 }

@@ -6,7 +6,6 @@ import type { LogsDatabase } from "./logs-database.ts";
 import type { LogsCaller, NamesOf, ReadSession, SessionPart } from "./ports.ts";
 import type { TurnOwner } from "./recorded-turns.ts";
 
-/** What {@link recordTurns} needs. */
 export interface RecordTurnsDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly read: ReadSession;
@@ -122,7 +121,6 @@ export async function recordingMark({ db }: LogsDatabase): Promise<RecordingMark
   return row === undefined ? null : { eventId: row.event_id, at: row.at };
 }
 
-/** @see recordingMark */
 export async function saveRecordingMark({ db }: LogsDatabase, mark: RecordingMark | null): Promise<void> {
   if (mark === null) {
     await db.deleteFrom("log_marks").where("name", "=", name).execute();

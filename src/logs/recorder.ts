@@ -26,7 +26,6 @@ interface ChangedSession {
   readonly updatedAt: number;
 }
 
-/** What {@link createRecorder} needs. */
 export interface RecorderDeps extends RecordTurnsDeps {
   readonly log: Log;
   /** When a session is remembered by itself. */

@@ -30,11 +30,11 @@ export function createSharedWrites(on: LogsDatabase): SharedWrite {
 
   return async (accountId, task) => {
     const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof task>>>();
-    const tell = await commitsOf(accountId).add(async (tx) => {
+    const settle = await commitsOf(accountId).add(async (tx) => {
       const result = await task(tx);
       return () => resolve(result);
     });
-    tell();
+    settle();
     return promise;
   };
 }

@@ -17,7 +17,6 @@ import { SharedOutput, type StreamEnd } from "./shared-output.ts";
 import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
 import { nextViewerStates, sizeOwner, type ViewerEvent, type ViewerStates } from "./viewers.ts";
 
-/** What an {@link Attachment} needs. */
 export interface AttachmentDeps {
   readonly host: TerminalHostClient;
   readonly clock: Clock;
@@ -98,7 +97,7 @@ export class Attachment {
       onBegin: ({ offset, size, snapshot }) => {
         viewer.begun = true;
         writer.hello({ terminalId, mode, size, offset, continued: snapshot === null });
-        this.#tellViewers(viewer);
+        this.#sendViewers(viewer);
       },
       onEnd: (end) => this.#onFeedEnd(viewer, end),
     });
@@ -136,13 +135,13 @@ export class Attachment {
   #receive(viewer: AttachedViewer, data: Buffer, isBinary: boolean): void {
     const { id, mode, filter } = viewer;
     if (mode === "observe" || this.#exit !== null || !this.#viewers.has(id)) return;
-    const word = readClientFrame(data, isBinary);
-    if (word.kind === "resize") {
-      this.#happened({ kind: "resized", id, size: word.size });
+    const frame = readClientFrame(data, isBinary);
+    if (frame.kind === "resize") {
+      this.#happened({ kind: "resized", id, size: frame.size });
       return;
     }
     viewer.cancelFlush();
-    this.#type(viewer, filter.push(word.data));
+    this.#type(viewer, filter.push(frame.data));
     if (filter.holds) {
       viewer.cancelFlush = this.#deps.clock.after(answerGapMs, () => this.#type(viewer, filter.flush()));
     }
@@ -182,7 +181,7 @@ export class Attachment {
     this.#typing = null;
     this.#viewerStates = nextViewerStates(this.#viewerStates, event);
     this.#applySize();
-    for (const viewer of this.#viewers.values()) this.#tellViewers(viewer);
+    for (const viewer of this.#viewers.values()) this.#sendViewers(viewer);
   }
 
   #applySize(): void {
@@ -196,7 +195,7 @@ export class Attachment {
     });
   }
 
-  #tellViewers(viewer: AttachedViewer): void {
+  #sendViewers(viewer: AttachedViewer): void {
     if (!viewer.begun) return;
     const drivers = this.#viewerStates.filter(({ mode }) => mode === "drive").length;
     const seen = {

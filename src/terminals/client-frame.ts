@@ -3,7 +3,7 @@ import type { TerminalSize } from "../terminal-host/terminal-info.ts";
 import { type ClientFrame, clientFrameSchema } from "../wire/terminal.ts";
 
 /** What a client sent: text for the program, or its window's size. */
-export type ClientWord =
+export type ClientInput =
   | { readonly kind: "input"; readonly data: Buffer }
   | { readonly kind: "resize"; readonly size: TerminalSize };
 
@@ -12,7 +12,7 @@ export type ClientWord =
  * frame; all else is input, byte for byte.
  * @see the seed, "WebSocket"
  */
-export function readClientFrame(frame: Buffer, isBinary: boolean): ClientWord {
+export function readClientFrame(frame: Buffer, isBinary: boolean): ClientInput {
   const key = isBinary ? undefined : readKey(frame);
   if (key !== undefined) return { kind: "input", data: key };
   const control = isBinary ? undefined : parseControl(frame);

@@ -7,7 +7,6 @@ import { OutputChunk } from "./output-chunk.ts";
 import { holdBytes, holdMs, type OutputSubscriber, type SharedOutput, type StreamEnd } from "./shared-output.ts";
 import type { ViewerLink } from "./viewers.ts";
 
-/** What a {@link Feed} needs. */
 export interface FeedDeps {
   readonly clock: Clock;
   readonly memory: MinorGc;

@@ -21,7 +21,7 @@ export interface ViewersSeen {
 
 /** Says what happens in a terminal in the form that its viewer understands. */
 export interface FrameWriter {
-  hello(words: HelloFrame): void;
+  hello(frame: HelloFrame): void;
   /** The whole screen anew; what was there before goes. */
   screen(snapshot: Pick<TerminalSnapshot, "ansi" | "offset">): void;
   output(chunk: OutputChunk): void;

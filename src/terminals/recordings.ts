@@ -42,7 +42,6 @@ export interface Recordings {
   forget(sessionId: string, caller: Caller): Promise<ForgottenTraces>;
 }
 
-/** What {@link createRecordings} needs. */
 export interface RecordingsDeps {
   readonly db: Kysely<Tables>;
   readonly host: Pick<TerminalHostClient, "recording" | "forget">;

@@ -47,7 +47,6 @@ export interface EndedTerminals {
   remains(sessionId: string, caller: Caller, signal: AbortSignal): Promise<EndedTerminal>;
 }
 
-/** What {@link createTerminalViews} needs. */
 export interface TerminalViewsDeps {
   readonly host: TerminalHostClient;
   readonly clock: Clock;
@@ -70,7 +69,6 @@ const maxViewers = 512;
 /** Frames that come before the terminal is ready. */
 const maxEarlyBytes = 1024 * 1024;
 
-/** @see TerminalViews */
 export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
   const attachments = new Map<string, Attachment>();
   const open = new Set<{ close(code: TerminalCloseCode, reason: string): void }>();

@@ -10,7 +10,6 @@ import { worktreeError } from "./errors.ts";
 import { countedDirs } from "./make-worktree.ts";
 import type { FolderRule } from "./worktree-scope.ts";
 
-/** What {@link createBranches} needs. */
 export interface BranchesDeps extends FolderRule {
   readonly git: Git;
 }

@@ -14,7 +14,6 @@ import { TreeTooLarge } from "./tree-walk.ts";
 import { removeTree } from "./worktree-files.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
-/** What {@link createClosePreview} needs. */
 export interface ClosePreviewDeps {
   readonly workshop: GitWorkshop;
   readonly clock: Clock;

@@ -53,8 +53,8 @@ export async function differingInWorkTree(
   );
   const found = new Map<TreeName, Differing>(
     entriesIn(listed).map((entry) => {
-      const told = isSubmodule(entry.base) || isSubmodule(entry.other);
-      return [entry.name, told ? entry : { ...entry, other: "unknown" }];
+      const isKnown = isSubmodule(entry.base) || isSubmodule(entry.other);
+      return [entry.name, isKnown ? entry : { ...entry, other: "unknown" }];
     }),
   );
   const others = await git.must(["ls-files", "--others", "--exclude-standard", "-z"], { at });

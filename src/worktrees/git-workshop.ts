@@ -33,7 +33,6 @@ interface OwnObjects extends Git {
   emptyTree(at: GitPlace): Promise<string>;
 }
 
-/** @see OwnObjects */
 export function ownObjects(git: Git, commonDir: string): OwnObjects {
   const quoted = [...Buffer.from(join(commonDir, "objects"))].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`);
   const env = { GIT_ALTERNATE_OBJECT_DIRECTORIES: `"${quoted.join("")}"` };

@@ -26,7 +26,6 @@ export interface DiffOf {
   readonly visibleAmong: (dirs: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
-/** What {@link createSessionDiff} needs. */
 export interface SessionDiffDeps {
   readonly workshop: GitWorkshop;
   readonly clock: Clock;

@@ -73,8 +73,8 @@ async function objectSizes(
   const ids = [...new Set(entries.filter((entry) => !isSubmodule(entry)).map(({ oid }) => oid))];
   if (ids.length === 0) return new Map();
   const args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
-  const told = (await git.must(args, { at, input: `${ids.join("\n")}\n` })).toString("latin1");
-  const lines = told.split("\n").map((line) => line.split(" "));
+  const listed = (await git.must(args, { at, input: `${ids.join("\n")}\n` })).toString("latin1");
+  const lines = listed.split("\n").map((line) => line.split(" "));
   return new Map(lines.flatMap(([id = "", size = ""]) => (/^\d+$/.test(size) ? [[id, Number(size)]] : [])));
 }
 

@@ -75,7 +75,6 @@ export interface CountedDir {
   readonly place: "elsewhere" | "standing" | "gone" | "replaced";
 }
 
-/** What {@link createWorktrees} needs. */
 export interface WorktreesOptions {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
@@ -170,7 +169,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       }
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
       const { path, subFolder } = await lock.run(place.commonDir, () =>
-        told(makeWorktree(deps, place, { ...wanted, requireSame })),
+        orWorktreeError(makeWorktree(deps, place, { ...wanted, requireSame })),
       );
       return realpath(join(path, subFolder));
     },
@@ -187,7 +186,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       const record = await store.ofSession(sessionId);
       if (record === null) return;
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      await told(change(record, revive));
+      await orWorktreeError(change(record, revive));
     },
 
     async close(sessionId, { discard }) {
@@ -224,11 +223,11 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 
     worktreeRoots: () => store.roots(),
     rescued: () => store.withRescue(),
-    rescueOf: (record) => told(rescueOf(record)),
+    rescueOf: (record) => orWorktreeError(rescueOf(record)),
 
     async restore(record, how) {
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      const names = await told(
+      const names = await orWorktreeError(
         change(record, async (now) => {
           const rescue = await rescueOf(now);
           return restoreRescue(deps, await revive(now), { ...how, rescue });
@@ -238,7 +237,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     },
 
     async drop(record) {
-      await told(
+      await orWorktreeError(
         change(record, async (now) => {
           const { commit } = await rescueOf(now);
           if (now.rescueRef === null) return;
@@ -263,7 +262,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 }
 
 /** What git said is for the caller: it is their repository. @throws PosternError `worktree_failed` */
-async function told<T>(task: Promise<T>): Promise<T> {
+async function orWorktreeError<T>(task: Promise<T>): Promise<T> {
   return task.catch((error: unknown) => {
     throw error instanceof GitError ? worktreeError("worktree_failed", `${error.message}.`, { cause: error }) : error;
   });
