@@ -1,12 +1,12 @@
 import type { Kysely, Selectable } from "kysely";
-import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { compiledLookup } from "../storage/compiled-lookup.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type Scope, scopeSchema, scopes } from "../wire/access.ts";
+import { type Scope, scopes } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput } from "../wire/accounts.ts";
+import { heldScopes } from "./held-scopes.ts";
 
 /** Somebody who may sign in. */
 export interface Account extends AccountRecord {
@@ -15,7 +15,6 @@ export interface Account extends AccountRecord {
 
 /** Ours: far above need. */
 const maxAccounts = 1_000;
-const storedScopesSchema = z.array(scopeSchema);
 
 /** SQL of accounts. */
 export interface AccountStore {
@@ -128,12 +127,11 @@ export function createAccountStore(deps: {
 }
 
 function toAccount(row: Selectable<Tables["accounts"]>): Account {
-  const isOwner = row.is_owner === 1;
   return {
     accountId: row.account_id,
     name: row.name,
-    isOwner,
-    scopes: isOwner ? [...scopes] : storedScopesSchema.parse(JSON.parse(row.scopes)),
+    isOwner: row.is_owner === 1,
+    scopes: [...heldScopes(row)],
     createdAt: isoTime(row.created_at),
   };
 }
