@@ -23,6 +23,7 @@ const rounds = sizeOf({ full: 500, small: 20 });
 const mebibyte = 1024 * 1024;
 
 const [what, dir = ""] = process.argv.slice(2);
+if ((what === "--bare" || what === "--index") && dir === "") throw new Error(`${what} needs the folder of a corpus.`);
 if (what === "--bare") bareLoop(dir);
 else if (what === "--index") await index(dir);
 else {
@@ -153,6 +154,7 @@ function bareLoop(dir: string): void {
       at = end + 1;
     }
   }
+  if (lines === 0) throw new Error(`${dir} has no transcripts.`);
   const { user, system } = process.cpuUsage();
   console.log(JSON.stringify({ ms: performance.now() - startedAt, cpuMs: (user + system) / 1000, lines }));
 }

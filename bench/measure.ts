@@ -1,23 +1,21 @@
-/** Set by `--quick`: small sizes, which show in seconds that a benchmark works and say nothing about speed. */
-export const quick = process.argv.includes("--quick");
+/** Set by `--small`: sizes that show in seconds that a benchmark works, and say nothing about speed. */
+export const small = process.argv.includes("--small");
+
+/** The modes are how a benchmark calls itself. */
+const knownOptions = ["--small", "--bare", "--index", "--measure"];
 
 /**
  * The size of a benchmark: the argument at `position` (0 is the first, options not counted) if it was given, else `full`, or `small`
- * with `--quick`.
+ * with `--small`.
  *
- * @throws Error when the argument is not a positive integer
+ * @throws Error when the argument is not a positive integer, and for an unknown option
  */
-export function sizeOf({
-  full,
-  small,
-  position,
-}: {
-  readonly full: number;
-  readonly small: number;
-  readonly position?: number;
-}): number {
+export function sizeOf(sizes: { readonly full: number; readonly small: number; readonly position?: number }): number {
+  const unknown = process.argv.slice(2).find((option) => option.startsWith("--") && !knownOptions.includes(option));
+  if (unknown !== undefined) throw new Error(`Unknown option ${unknown}. A benchmark takes --small, and numbers.`);
+  const { position } = sizes;
   const given = position === undefined ? undefined : positionals()[position];
-  if (given === undefined) return quick ? small : full;
+  if (given === undefined) return small ? sizes.small : sizes.full;
   const size = Number(given);
   if (!Number.isSafeInteger(size) || size < 1) throw new Error(`"${given}" is not a positive integer.`);
   return size;

@@ -6,17 +6,17 @@
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeTestFolder } from "../test/support/test-folder.ts";
-import { median, quantile, quick } from "./measure.ts";
+import { median, quantile, sizeOf } from "./measure.ts";
 import { startBare } from "./rig/bare.ts";
 import { type Rig, startRig, writeSample } from "./rig/gateway.ts";
 import { startSocketsAlone } from "./rig/sockets-alone.ts";
 import type { SocketViewer } from "./rig/viewer.ts";
 import { startWetty, type Wetty } from "./rig/wetty.ts";
 
-const large = { bytes: 64 * 2 ** 20, runs: quick ? 1 : 5 };
-const burst = { bytes: 3 * 2 ** 20, runs: quick ? 3 : 15 };
-const keystrokes = quick ? 200 : 1_000;
-const attaches = quick ? 10 : 40;
+const large = { bytes: 64 * 2 ** 20, runs: sizeOf({ full: 5, small: 1 }) };
+const burst = { bytes: 3 * 2 ** 20, runs: sizeOf({ full: 15, small: 3 }) };
+const keystrokes = sizeOf({ full: 1_000, small: 200 });
+const attaches = sizeOf({ full: 40, small: 10 });
 const folder = makeTestFolder("bench");
 const largeFile = writeSample(folder, large.bytes);
 const burstFile = writeSample(folder, burst.bytes);
@@ -62,7 +62,7 @@ async function socketRun(rig: Rig, name: string): Promise<Run & { readonly scree
   const endedAt = await viewer.ended;
   const run = runOf(viewer.offset() - before, endedAt - startedAt);
   await rig.closeSession(sessionId);
-  await sleep(quick ? 300 : 1_500); // the screen model catches up outside the measured time
+  await sleep(sizeOf({ full: 1_500, small: 300 })); // the screen model catches up outside the measured time
   return { ...run, screens: viewer.screens() - screens };
 }
 

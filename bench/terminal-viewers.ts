@@ -5,13 +5,13 @@
 import { readFileSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeTestFolder } from "../test/support/test-folder.ts";
-import { median, quick } from "./measure.ts";
+import { median, sizeOf, small } from "./measure.ts";
 import { type Rig, startRig, writeSample } from "./rig/gateway.ts";
 import type { SocketViewer } from "./rig/viewer.ts";
 
 const many = 32;
-const runs = quick ? 1 : 3;
-const flowMb = quick ? 40 : 200;
+const runs = sizeOf({ full: 3, small: 1 });
+const flowMb = sizeOf({ full: 200, small: 40 });
 const folder = makeTestFolder("bench");
 const file = writeSample(folder, flowMb * 2 ** 20);
 const scripts = {
@@ -87,7 +87,7 @@ const costs: Record<"one" | "many", number[]> = { one: [], many: [] };
 for (let run = 0; run <= runs; run += 1) {
   const one = await costOf(rig, 1);
   const all = await costOf(rig, many);
-  if (run === 0 && !quick) continue; // warm-up
+  if (run === 0 && !small) continue; // warm-up
   costs.one.push(one);
   costs.many.push(all);
 }
@@ -102,7 +102,7 @@ const beside: Flow[] = [];
 for (let run = 0; run <= runs; run += 1) {
   const one = await flow(rig, false);
   const other = await flow(rig, true);
-  if (run === 0 && !quick) continue;
+  if (run === 0 && !small) continue;
   alone.push(one);
   beside.push(other);
 }

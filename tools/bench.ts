@@ -1,34 +1,37 @@
-// `npm run bench [-- --quick] [-- name ...]`: the benchmarks of bench/ one after another, each in a process of its own. `--quick` runs them
-// at small sizes, to see that they work. A benchmark that measured nothing fails.
+// `npm run bench [-- --small] [-- name ...]`: the benchmarks of bench/ one after another, each in a process of its own, and at the end a line for
+// each. `--small` runs them at small sizes, to see that they work. A benchmark that measured nothing fails.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const folder = resolve(import.meta.dirname, "../bench");
+/** What the benchmarks share. */
 const shared = ["measure.ts", "corpus.ts"];
-const options = process.argv.slice(2).filter((argument) => argument.startsWith("--"));
-const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
-const names = readdirSync(folder)
+
+/** The names of all benchmarks. */
+export const benchmarks: readonly string[] = readdirSync(folder)
   .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !shared.includes(file))
   .map((file) => file.slice(0, -3));
-const unknown = [
-  ...wanted.filter((name) => !names.includes(name)),
-  ...options.filter((option) => option !== "--quick"),
-];
-if (unknown.length > 0) {
-  console.error(
-    `Unknown: ${unknown.join(", ")}. Usage: npm run bench -- [--quick] [name ...], with the names ${names.join(", ")}.`,
-  );
-  process.exit(2);
+
+/** How a benchmark went. */
+interface Outcome {
+  readonly name: string;
+  readonly seconds: number;
+  /** Null when it measured something. */
+  readonly failure: string | null;
 }
 
-/** Why this benchmark failed, or null. */
-async function run(name: string): Promise<string | null> {
-  console.log(`\n${name}`);
-  const child = spawn(process.execPath, [join(folder, `${name}.ts`), ...options], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+/** Why what a benchmark printed is no measurement, or null. */
+export function failureOf(output: string): string | null {
+  if (!/\d/.test(output)) return "printed no figure";
+  return /\b(?:NaN|Infinity|undefined)\b/.test(output) ? "printed a figure that was not measured" : null;
+}
+
+/** Runs one benchmark; `path` is its file. */
+export async function runBenchmark(path: string, options: readonly string[]): Promise<Omit<Outcome, "name">> {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [path, ...options], { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     process.stdout.write(text);
@@ -36,17 +39,37 @@ async function run(name: string): Promise<string | null> {
   });
   await once(child, "close");
   const { exitCode, signalCode } = child;
-  if (exitCode !== 0) return signalCode === null ? `exited with ${exitCode}` : `was ended by ${signalCode}`;
-  if (!/\d/.test(output)) return "printed no figure";
-  return /\b(?:NaN|Infinity|undefined)\b/.test(output) ? "printed a figure that was not measured" : null;
+  const ended = signalCode === null ? `exited with ${exitCode}` : `was ended by ${signalCode}`;
+  const failure = exitCode === 0 ? failureOf(output) : ended;
+  return { seconds: (performance.now() - startedAt) / 1_000, failure };
 }
 
-const failures: string[] = [];
-const chosen = wanted.length > 0 ? wanted : names;
-for (const name of chosen) {
-  const failure = await run(name);
-  if (failure !== null) failures.push(`${name} ${failure}`);
+async function main(given: readonly string[]): Promise<void> {
+  const options = given.filter((argument) => argument.startsWith("--"));
+  const wanted = given.filter((argument) => !argument.startsWith("--"));
+  const unknown = [
+    ...wanted.filter((name) => !benchmarks.includes(name)),
+    ...options.filter((option) => option !== "--small"),
+  ];
+  if (unknown.length > 0) {
+    console.error(
+      `Unknown: ${unknown.join(", ")}. Usage: npm run bench -- [--small] [name ...], with the names ${benchmarks.join(", ")}.`,
+    );
+    process.exitCode = 2;
+    return;
+  }
+  const outcomes: Outcome[] = [];
+  for (const name of wanted.length > 0 ? wanted : benchmarks) {
+    console.log(`\n${name}`);
+    outcomes.push({ name, ...(await runBenchmark(join(folder, `${name}.ts`), options)) });
+  }
+  console.log("");
+  for (const { name, seconds, failure } of outcomes) {
+    console.log(
+      `${name.padEnd(24)} ${seconds.toFixed(1).padStart(7)} s  ${failure === null ? "ok" : `failed: ${failure}`}`,
+    );
+  }
+  process.exitCode = outcomes.every(({ failure }) => failure === null) ? 0 : 1;
 }
-console.log(`\n${chosen.length - failures.length} of ${chosen.length} benchmarks measured.`);
-for (const failure of failures) console.error(`Failed: ${failure}.`);
-process.exitCode = failures.length === 0 ? 0 : 1;
+
+if (import.meta.main) await main(process.argv.slice(2));
