@@ -23,7 +23,7 @@ interface Outcome {
 }
 
 /** Why what a benchmark printed is no measurement, or null. */
-export function failureOf(output: string): string | null {
+function failureOf(output: string): string | null {
   if (!/\d/.test(output)) return "printed no figure";
   return /\b(?:NaN|Infinity|undefined)\b/.test(output) ? "printed a figure that was not measured" : null;
 }
