@@ -1,9 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
+import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { makeHostFixture, readAll, scriptSpec, specOf, waitUntil } from "../../test/support/terminal-host.ts";
 import { isAlive, type ProcessIdentity, sendSignal, startTimeOf } from "../platform/processes.ts";
 import type { ConnectedTerminalHost } from "./client.ts";
@@ -181,4 +184,21 @@ test("a host that is told to leave ends its programs first", async () => {
   sendSignal(host.pid, "SIGTERM");
   await waitUntil(() => !lives(host));
   expect(lives(program)).toBe(false);
+});
+
+test("an exception that nothing catches is logged, and ends no program", async () => {
+  const folder = await makeTempFolder();
+  const [throwing, nodePath] = [join(folder, "throwing.mjs"), join(folder, "node")];
+  await writeFile(throwing, `process.on("SIGUSR2", () => { throw new Error("one reading failed"); });`);
+  await writeFile(nodePath, `#!/bin/sh\nexec '${process.execPath}' --import '${throwing}' "$@"\n`, { mode: 0o755 });
+  const fixture = await makeHostFixture({ nodePath });
+  const client = await fixture.connect();
+  const host = hostOf(client);
+  const spec = specOf(["/bin/cat"]);
+  const program = identify((await client.spawn(spec)).pid);
+  sendSignal(host.pid, "SIGUSR2");
+  await waitUntil(() => /one reading failed/.test(readFileSync(join(fixture.stateDir, "host.log"), "utf8")));
+  await client.write(spec.terminalId, "still here\n");
+  await waitUntil(async () => (await client.snapshot(spec.terminalId)).lines.includes("still here"));
+  expect([hostOf(client), lives(program)]).toEqual([host, true]);
 });

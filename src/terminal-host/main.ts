@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { systemClock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
 import { startTimeOf } from "../platform/processes.ts";
 import { createHost } from "./host.ts";
 import { takeHostLock } from "./host-lock.ts";
@@ -41,6 +42,10 @@ async function main(options: HostOptions): Promise<void> {
     onOrphaned: endAndLeave,
   });
   log.info({ pid: process.pid, version: options.version, leftovers }, "terminal host started");
+  // Every agent would end with this process; what failed was one reading or one connection.
+  process.on("uncaughtException", (error) =>
+    log.error({ error: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, "a step failed"),
+  );
   process.on("SIGHUP", () => undefined); // a terminal that the gateway was started from may go away
   process.once("SIGTERM", endAndLeave);
   host.onRetired(() => {
