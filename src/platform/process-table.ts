@@ -111,6 +111,24 @@ function linuxRow(pid: number): ProcessRow | undefined {
   };
 }
 
+/** Whether any thread of the process computes, or waits for a processor or a disk; of a system that does not list threads, the process. */
+export function hasRunningThread(pid: number): boolean {
+  let threads: readonly string[];
+  try {
+    threads = readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return processRow(pid)?.running === true;
+  }
+  return threads.some((thread) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1");
+      return /^[RD]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+    } catch {
+      return false; // it has ended
+    }
+  });
+}
+
 const psOptions = {
   encoding: "utf8",
   timeout: PS_TIMEOUT_MS,

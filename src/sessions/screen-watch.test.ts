@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import type { ScreenDialog } from "../agents/screen-dialog.ts";
+import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { signalChildGroup } from "../platform/processes.ts";
 import { type ActivityState, initialActivity, nextActivity } from "./activity.ts";
@@ -121,7 +122,7 @@ describe("a screen without a composer", () => {
     });
   });
 
-  test("that is unknown stands after three seconds, with its text without control characters", async () => {
+  test("that is unknown stands after four seconds, with its text without control characters", async () => {
     const { screen, follow } = watch();
     screen.lines = ["", "Hooks\u0007 need \u202ereview  ", "", "", "", "Enter to go on", ""];
     expect((await follow(2_750, initialActivity)).activity).toBe("starting");
@@ -201,11 +202,25 @@ describe("a screen without a composer", () => {
   });
 });
 
-test("an agent that waits for a hook which computes is not one that stands still", async () => {
-  const waits = spawn("/bin/sh", ["-c", "while :; do :; done & wait"], { detached: true, stdio: "ignore" });
-  onTestFinished(() => void signalChildGroup(waits, "SIGKILL"));
-  await expect.poll(() => isComputing(waits.pid ?? 0), { timeout: 10_000 }).toBe(true);
-  const sleeps = spawn("/bin/sh", ["-c", "sleep 60 & wait"], { detached: true, stdio: "ignore" });
-  onTestFinished(() => void signalChildGroup(sleeps, "SIGKILL"));
-  await expect.poll(() => isComputing(sleeps.pid ?? 0), { timeout: 10_000 }).toBe(false);
+test.each([
+  ["a program that it started, such as a hook", ["/bin/sh", "-c", "while :; do :; done & wait"]],
+  [
+    "a thread of its own",
+    [
+      process.execPath,
+      "-e",
+      "new (require('worker_threads').Worker)('for(;;);', { eval: true }); setInterval(() => 0, 1e6)",
+    ],
+  ],
+])("an agent computes when %s does", async (_what, [file = "", ...argv]) => {
+  const start = (path: string, given: readonly string[]): number => {
+    const child = spawn(path, [...given], { detached: true, stdio: "ignore" });
+    onTestFinished(() => void signalChildGroup(child, "SIGKILL"));
+    return child.pid ?? 0;
+  };
+  const busy = start(file, argv);
+  await systemClock.sleep(500); // its own start computes too
+  await expect.poll(() => isComputing(busy), { timeout: 10_000 }).toBe(true);
+  const sleeps = start("/bin/sh", ["-c", "sleep 60 & wait"]);
+  await expect.poll(() => isComputing(sleeps), { timeout: 10_000 }).toBe(false);
 });

@@ -2,7 +2,7 @@ import type { AgentTemplate, Environment } from "../agents/index.ts";
 import { dialogIdOf, isAbout, type ScreenDialog } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import { processTable } from "../platform/process-table.ts";
+import { hasRunningThread } from "../platform/process-table.ts";
 import { descendantsOf } from "../platform/processes.ts";
 import type { TerminalHostClient, TerminalLook } from "../terminal-host/terminal-info.ts";
 import {
@@ -23,8 +23,8 @@ const longestEmptyMs = 300_000;
 const longestPauseMs = 10_000;
 // A dialog that the template knows needs no long proof; it may still be painted.
 const knownDialogMs = 400;
-// Spinners turn and clocks count at least every second.
-const unknownScreenMs = 3_000;
+// Spinners turn and clocks count at least every second; a person is to know within five.
+const unknownScreenMs = 4_000;
 // From then on the process is asked whether it computes, which costs more than a look.
 const askProcessMs = 2_000;
 const maxScreenCharacters = 8_000;
@@ -184,11 +184,9 @@ export class ScreenWatch {
   }
 }
 
-/** An agent that waits for its own hook sleeps while the hook computes. */
+/** Agents compute in threads of their own, and sleep while their hooks compute. */
 export function isComputing(pid: number): boolean {
-  const table = processTable();
-  const own = table.find((row) => row.pid === pid);
-  return own?.running === true || descendantsOf(pid, table).some(({ running }) => running);
+  return hasRunningThread(pid) || descendantsOf(pid).some((child) => hasRunningThread(child.pid));
 }
 
 // Control and format characters; a terminal drops most of them, and what it keeps could reorder the text.
