@@ -125,7 +125,7 @@ describe("a screen without a composer", () => {
   test("that is unknown stands after four seconds, with its text without control characters", async () => {
     const { screen, follow } = watch();
     screen.lines = ["", "Hooks\u0007 need \u202ereview  ", "", "", "", "Enter to go on", ""];
-    expect((await follow(2_750, initialActivity)).activity).toBe("starting");
+    expect((await follow(3_750, initialActivity)).activity).toBe("starting");
     expect(await follow(500, initialActivity)).toMatchObject({
       activity: "needs_attention",
       standing: { screen: "Hooks need review\n\nEnter to go on", dialog: null },
