@@ -89,7 +89,8 @@ export function createExtraction(
     running = { logId, controller }; // before it is read: whatever goes from here on is told to `cancel`
     try {
       const row = await findRow(deps, everythingOf(accountId), logId);
-      if (row === null) return;
+      // It may have been deleted, or the memory closed, while it was read.
+      if (row === null || controller.signal.aborted) return;
       const of: Derivable = {
         accountId,
         logId,
