@@ -113,7 +113,8 @@ test("a recording that nobody takes waits, within little memory, and one whose r
   expect(whole.text.length).toBeGreaterThan(20_000_000);
   expect(whole.text).not.toContain("]52");
   expect(whole.text).toContain("done");
-  expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000);
+  // Unbounded, the twenty of them would be more than 400 MB.
+  expect(process.memoryUsage().rss - before).toBeLessThan(320_000_000);
   stuck.push(await open());
   const refused = await open();
   expect([...stuck, refused].map(({ status }) => status)).toEqual([...stuck.map(() => 200), 429]);
