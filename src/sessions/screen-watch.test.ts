@@ -20,7 +20,7 @@ function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "sessi
   const { hasHung, readyBy = "composer" } = options;
   const clock = createFakeClock();
   const screen: { lines: string[]; title: string | null } = { lines: ["", "  "], title: null };
-  const process = { computes: false };
+  const process = { computes: false, childComputes: false };
   const ended: string[] = [];
   const host = {
     look: async () => ({ cols: 80, rows: 2, bright: null, offset: 0, ...screen }),
@@ -36,7 +36,7 @@ function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "sessi
     readDialog: (lines: readonly string[]) => (lines.includes(trust.title) ? trust : null),
     ...(hasHung === undefined ? {} : { hasHung }),
   };
-  const isComputing = () => process.computes;
+  const isComputing = (_pid: number, children: boolean) => process.computes || (children && process.childComputes);
   const found = { terminalId: "t", pid: 1, env: {}, origin: "launched" } as const;
   const watched = new ScreenWatch({ host, clock, log: silentLog, template, isComputing, ...found });
   /** As many looks as the gateway takes in this time. */
@@ -163,6 +163,14 @@ describe("a screen without a composer", () => {
     expect((await follow(5_000, stood)).activity, "it stands until it changes").toBe("needs_attention");
   });
 
+  test("stands beside a program that the agent started and that computes for ever", async () => {
+    const { screen, process, follow } = watch();
+    screen.lines = ["Agent 1.0"];
+    process.childComputes = true;
+    expect((await follow(20_000, initialActivity)).activity).toBe("starting");
+    expect((await follow(5_000, initialActivity)).activity).toBe("needs_attention");
+  });
+
   test("is over once the composer shows, or something else", async () => {
     const { screen, follow } = watch();
     screen.lines = ["Trust me?"];
@@ -220,7 +228,7 @@ test.each([
   };
   const busy = start(file, argv);
   await systemClock.sleep(500); // its own start computes too
-  await expect.poll(() => isComputing(busy), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => isComputing(busy, true), { timeout: 10_000 }).toBe(true);
   const sleeps = start("/bin/sh", ["-c", "sleep 60 & wait"]);
-  await expect.poll(() => isComputing(sleeps), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => isComputing(sleeps, true), { timeout: 10_000 }).toBe(false);
 });

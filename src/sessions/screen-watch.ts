@@ -25,6 +25,8 @@ const longestPauseMs = 10_000;
 const knownDialogMs = 400;
 // Spinners turn and clocks count at least every second; a person is to know within five.
 const unknownScreenMs = 4_000;
+// A program that the agent started may compute for ever, beside a dialog of the agent.
+const longestChildrenMs = 20_000;
 // From then on the process is asked whether it computes, which costs more than a look.
 const askProcessMs = 2_000;
 const maxScreenCharacters = 8_000;
@@ -47,7 +49,7 @@ export interface ScreenWatchDeps {
   readonly template: Pick<AgentTemplate, "name" | "readyBy" | "composerPainted" | "readDialog" | "hasHung">;
   readonly origin: LiveSessionInput["origin"];
   /** Whether the process, or one that it started, computes at this moment. */
-  readonly isComputing?: (pid: number) => boolean;
+  readonly isComputing?: (pid: number, children: boolean) => boolean;
 }
 
 /**
@@ -56,7 +58,7 @@ export interface ScreenWatchDeps {
  */
 export class ScreenWatch {
   readonly #deps: ScreenWatchDeps;
-  readonly #isComputing: (pid: number) => boolean;
+  readonly #isComputing: (pid: number, children: boolean) => boolean;
   #lookedAt: number;
   #emptyMs = 0;
   /** The dialog that stood there when a permission was last looked for. */
@@ -66,6 +68,8 @@ export class ScreenWatch {
   #shown: {
     readonly text: string;
     readonly since: number;
+    /** When it was first seen, whether or not the process computed since. */
+    readonly from: number;
     readonly computed: number;
     /** Whether it was reported already: then it stands until it changes. */
     readonly stood: boolean;
@@ -155,8 +159,8 @@ export class ScreenWatch {
     const dialog = this.#deps.template.readDialog?.(lines) ?? null;
     // A known dialog stays the same when another choice is selected.
     const text = dialog === null ? `${title ?? ""}\n${screen}` : dialogIdOf(dialog);
-    if (this.#shown?.text !== text) this.#shown = { text, since: now, computed: 0, stood: false };
-    const { since, computed, stood } = this.#shown;
+    if (this.#shown?.text !== text) this.#shown = { text, since: now, from: now, computed: 0, stood: false };
+    const { since, from, computed, stood } = this.#shown;
     // Of a permission a hook reports, which on a loaded machine comes later than its dialog.
     const needed = dialog?.choices.some(({ decides }) => decides !== undefined) ? unknownScreenMs : knownDialogMs;
     if (dialog !== null && now - since >= needed) {
@@ -164,8 +168,8 @@ export class ScreenWatch {
     }
     if (dialog !== null || now - since < askProcessMs || isLoading(screen)) return { kind: "moving" };
     // On a slow machine a screen stands still because the agent is not there yet; one that waits for a person sleeps.
-    if (!stood && this.#isComputing(this.#deps.pid)) {
-      this.#shown = { text, since: computed > 0 ? now : since, computed: computed > 0 ? 0 : 1, stood };
+    if (!stood && this.#isComputing(this.#deps.pid, now - from < longestChildrenMs)) {
+      this.#shown = { text, since: computed > 0 ? now : since, from, computed: computed > 0 ? 0 : 1, stood };
     }
     if (now - this.#shown.since < unknownScreenMs) return { kind: "moving" };
     this.#shown = { ...this.#shown, stood: true };
@@ -184,9 +188,9 @@ export class ScreenWatch {
   }
 }
 
-/** Agents compute in threads of their own, and sleep while their hooks compute. */
-export function isComputing(pid: number): boolean {
-  return hasRunningThread(pid) || descendantsOf(pid).some((child) => hasRunningThread(child.pid));
+/** Agents compute in several threads, and sleep while their hooks compute. @param children whether what the agent started counts */
+export function isComputing(pid: number, children: boolean): boolean {
+  return hasRunningThread(pid) || (children && descendantsOf(pid).some((child) => hasRunningThread(child.pid)));
 }
 
 // Control and format characters; a terminal drops most of them, and what it keeps could reorder the text.
