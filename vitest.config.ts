@@ -15,7 +15,12 @@ const execArgv = [...withBundles];
 const maxWorkers = 3;
 
 /** These measure what their own process uses of memory or of the processor, which must be nobody else's. */
-const measuring = ["src/transcripts/huge.test.ts", "src/platform/minor-gc.test.ts", "web/session/markdown.test.ts"];
+const measuring = [
+  "src/transcripts/huge.test.ts",
+  "src/platform/minor-gc.test.ts",
+  "src/platform/processes.test.ts",
+  "web/session/markdown.test.ts",
+];
 
 const besideTheSource = { globalSetup, execArgv, testTimeout: 20_000, hookTimeout: 30_000, maxWorkers } as const;
 

@@ -161,7 +161,6 @@ test("a number that stands for no process of its own is sent nothing: our own gr
 
 linuxOnly(
   "waiting for an end costs a few readings of all processes a second, and holds up nothing else for a whole one",
-  { retry: 2 }, // a measurement: whatever else the machine does is in it
   async () => {
     const crowd = spawn("/bin/sh", ["-c", "for i in $(seq 400); do sleep 300 & done; echo ready; wait"], {
       detached: true,
