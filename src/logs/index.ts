@@ -152,7 +152,7 @@ export async function openLogs(deps: {
   deletion
     .resume()
     .catch((error: unknown) =>
-      log.warn({ reason: String(error) }, "a deletion is not done yet: it goes on at the next start"),
+      log.warn({ reason: String(error) }, "a deletion is not finished: it continues at the next start"),
     );
   return {
     async submit(caller, input, options = {}) {

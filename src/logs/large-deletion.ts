@@ -5,8 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Erasure } from "../storage/erasure.ts";
 import { removeLogs } from "./delete-logs.ts";
-import type { RemovedRows } from "./logs-database.ts";
-import { type LogsDatabase, writeFor, writeLaterFor } from "./logs-database.ts";
+import { type LogsDatabase, type RemovedRows, writeFor, writeLaterFor } from "./logs-database.ts";
 import {
   countRemoved,
   type DeletionPlan,
@@ -49,7 +48,7 @@ export interface LargeDeletions {
     asked: { readonly accountId: string; readonly plan: DeletionPlan; readonly parts: EntryParts },
     beforeDecided?: (logIds: readonly string[]) => Promise<void>,
   ): Promise<RemovedRows>;
-  /** Goes on with those that an earlier process decided. */
+  /** Resumes those that an earlier process decided. */
   resume(): Promise<void>;
   /** Idempotent. What is not removed yet is removed at the next start. */
   close(): Promise<void>;

@@ -1,8 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { z } from "zod";
 import { newUuid } from "../core/ids.ts";
-import type { RemovedRows } from "./logs-database.ts";
-import { type LogsDatabase, textsIn, textsOf } from "./logs-database.ts";
+import { type LogsDatabase, type RemovedRows, textsIn, textsOf } from "./logs-database.ts";
 import { logsQuery } from "./logs-query.ts";
 import type { DeletionNote } from "./ports.ts";
 

@@ -107,13 +107,13 @@ export type PromptMessage =
   | { readonly kind: "looked"; readonly promptId: string; readonly maySend: false }
   | { readonly kind: "looked"; readonly promptId: string; readonly maySend: true; readonly held: boolean | null }
   /** Nothing confirmed it in time, and nothing more will be waited for. */
-  | { readonly kind: "given_up"; readonly promptId: string; readonly state: "lost" | "unknown" }
+  | { readonly kind: "given_up"; readonly promptId: string; readonly state: GivenUp }
   /** Before a prompt is given up, hooks and transcript are asked once more. */
   | { readonly kind: "asked_again"; readonly promptId: string; readonly taken: boolean; readonly state: GivenUp }
   /** The process has ended, while it was `starting` or after its hooks had reported anything. */
   | {
       readonly kind: "ended";
-      /** Null when nobody saw how. */
+      /** Null when its end was not seen. */
       readonly exit: TerminalExit | null;
       readonly starting: boolean;
       readonly hooksReport: boolean;
@@ -135,7 +135,7 @@ export type PromptEffect =
   | { readonly kind: "look"; readonly sent: SentPrompt; readonly overdue: boolean }
   | { readonly kind: "ask_again"; readonly sent: SentPrompt; readonly state: GivenUp };
 
-/** What does not change while the process lives, and the time. */
+/** What is known of the session when a message arrives. */
 export interface PromptContext {
   /** Epoch milliseconds. */
   readonly now: number;
@@ -216,7 +216,7 @@ export function nextPrompts(state: PromptsState, message: PromptMessage, context
   }
 }
 
-/** Whether anything will tell what became of this prompt: not of an agent that reports nothing, nor of a command of its own. */
+/** Whether delivery can be confirmed: not for an agent that reports nothing, nor for one of the agent's commands. */
 export function canConfirm(text: string, { template }: Pick<PromptContext, "template">): boolean {
   if (!template.hasHooks && template.transcriptFormat === null) return false;
   return commandIn(text, template) === null;
@@ -321,7 +321,7 @@ function typed(
   return { state, effects: [{ kind: "clear", promptId, text }] };
 }
 
-/** Nothing will tell what became of a command. */
+/** A command is never confirmed. */
 function typingEnded(
   state: PromptsState,
   { promptId }: Extract<PromptMessage, { kind: "typing_ended" }>,
