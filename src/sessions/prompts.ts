@@ -423,7 +423,7 @@ function fateAtEnd(
 
 /**
  * Whether no signal ended the agent. A signal to its process group, as when its terminal host is killed, ends a hook before it reports;
- * Codex 0.169.0 then continues without it and writes the prompt down before it ends too.
+ * an agent may write the prompt down before it ends too (measured).
  */
 function endedItself(exit: TerminalExit | null): boolean {
   return exit !== null && exit.signal === null && exit.exitCode <= 128;
