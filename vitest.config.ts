@@ -1,9 +1,11 @@
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { sharedCompileCache } from "./test/support/compile-cache.ts";
+import { chosen } from "./test/support/further-tests.ts";
 import { SpreadEvenly } from "./test/support/spread-evenly.ts";
 import { withBundles } from "./test/support/with-bundles.ts";
 
 const longTests = "**/*.long.test.ts";
+
 const globalSetup = [
   "test/support/folders-setup.ts",
   "test/support/postgres-setup.ts",
@@ -30,13 +32,12 @@ const unit: TestProjectInlineConfiguration = {
     ...besideTheSource,
     name: "unit",
     isolate: false,
-    include: ["{src,web,test/model-server,test/support,tools,bench}/**/*.test.ts"],
-    exclude: [longTests, ...measuring],
+    ...chosen(["{src,web,test/model-server,test/support,tools,bench}/**/*.test.ts"], [longTests, ...measuring]),
   },
 };
 
 const alone: TestProjectInlineConfiguration = {
-  test: { ...besideTheSource, name: "alone", include: measuring },
+  test: { ...besideTheSource, name: "alone", ...chosen(measuring) },
 };
 
 const withAgents = {
@@ -56,20 +57,19 @@ const e2e: TestProjectInlineConfiguration = {
     ...withAgents,
     name: "e2e",
     isolate: false,
-    include: ["test/e2e/**/*.test.ts"],
-    exclude: [longTests, ...measuringWithAgents],
+    ...chosen(["test/e2e/**/*.test.ts"], [longTests, ...measuringWithAgents]),
   },
 };
 
 const e2eAlone: TestProjectInlineConfiguration = {
-  test: { ...withAgents, name: "e2e-alone", include: measuringWithAgents },
+  test: { ...withAgents, name: "e2e-alone", ...chosen(measuringWithAgents) },
 };
 
 /** In Chromium, with real agents behind the pages. */
 const web: TestProjectInlineConfiguration = {
   test: {
     name: "web",
-    include: ["test/web/**/*.test.ts"],
+    ...chosen(["test/web/**/*.test.ts"]),
     globalSetup: [...globalSetup, "test/support/agents-setup.ts", "test/support/web-setup.ts"],
     execArgv,
     testTimeout: 120_000,

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { mayRunAgain, type TestCounts, withSecondRun } from "./test-counts.ts";
+import { closingLine, mayRunAgain, noCounts as none, sumOf, type TestCounts, withSecondRun } from "./test-counts.ts";
 
-const none: TestCounts = { passed: 0, failed: 0, skipped: 0, skippedNames: [], failedNames: [], failedFiles: [] };
 const first: TestCounts = {
   ...none,
   passed: 100,
@@ -27,6 +26,7 @@ test("what the second run says of a file stands in place of what the first said,
     skipped: 1,
     skippedNames: ["test/e2e/a > skipped"],
     failedNames: ["test/e2e/a > two"],
+    retriedNames: ["test/e2e/a > one"],
   });
 });
 
@@ -43,7 +43,12 @@ test("what passed the first time and not the second has passed once, as the othe
     skipped: 1,
     failedNames: ["test/e2e/a > three", "test/e2e/a > new"],
   };
-  expect(withSecondRun(first, again)).toMatchObject({ passed: 101, failed: 2, failedNames: ["test/e2e/a > new"] });
+  expect(withSecondRun(first, again)).toMatchObject({
+    passed: 101,
+    failed: 2,
+    failedNames: ["test/e2e/a > new"],
+    retriedNames: ["test/e2e/a > three", "test/e2e/a > one", "test/e2e/a > two"],
+  });
 });
 
 test("a failure in a file that starts no agent stays, whatever the second run says", () => {
@@ -57,4 +62,10 @@ test("a failure in a file that starts no agent stays, whatever the second run sa
   const again: TestCounts = { ...none, passed: 7, skipped: 1, skippedNames: ["test/e2e/a > skipped"] };
   expect(withSecondRun(both, again)).toMatchObject({ passed: 102, failed: 2, failedNames: ["src/b > one"] });
   expect(both.failedFiles.filter(mayRunAgain).map(({ path }) => path)).toEqual(["test/e2e/a"]);
+});
+
+test("the sum of two runs counts and names what was in either, and the closing line has the seconds", () => {
+  const sum = sumOf(first, { ...none, passed: 4, failed: 1, failedNames: ["src/b > one"], retriedNames: ["c > two"] });
+  expect(sum).toMatchObject({ failedNames: [...first.failedNames, "src/b > one"], retriedNames: ["c > two"] });
+  expect(closingLine({ ...sum, seconds: 12.4 })).toBe("104 passed, 4 failed, 1 skipped in 12 s");
 });

@@ -11,6 +11,8 @@ export interface TestCounts {
   readonly skippedNames: readonly string[];
   /** Full names, in the order of their files. */
   readonly failedNames: readonly string[];
+  /** Full names of those that passed in one of two runs and failed in the other. */
+  readonly retriedNames: readonly string[];
   /** The files that hold them, by their paths in the project, with the tests of each that passed and that were skipped. */
   readonly failedFiles: readonly FailedFile[];
 }
@@ -34,6 +36,7 @@ const countsSchema = z.object({
   skipped: z.number(),
   skippedNames: z.array(z.string()),
   failedNames: z.array(z.string()),
+  retriedNames: z.array(z.string()),
   failedFiles: z.array(
     z.object({
       path: z.string(),
@@ -54,9 +57,33 @@ export function readCounts(path: string): TestCounts | null {
   }
 }
 
+/** Of no test. */
+export const noCounts: TestCounts = {
+  ...{ passed: 0, failed: 0, skipped: 0 },
+  ...{ skippedNames: [], failedNames: [], retriedNames: [], failedFiles: [] },
+};
+
+/** The counts of several runs, of which no two ran the same test. */
+export function sumOf(...runs: readonly TestCounts[]): TestCounts {
+  return runs.reduce(
+    (sum, run) => ({
+      passed: sum.passed + run.passed,
+      failed: sum.failed + run.failed,
+      skipped: sum.skipped + run.skipped,
+      skippedNames: [...sum.skippedNames, ...run.skippedNames],
+      failedNames: [...sum.failedNames, ...run.failedNames],
+      retriedNames: [...sum.retriedNames, ...run.retriedNames],
+      failedFiles: [...sum.failedFiles, ...run.failedFiles],
+    }),
+    noCounts,
+  );
+}
+
 /** The line that ends every test run. */
-export function closingLine({ passed, failed, skipped }: Pick<TestCounts, "passed" | "failed" | "skipped">): string {
-  return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+export function closingLine(
+  run: Pick<TestCounts, "passed" | "failed" | "skipped"> & { readonly seconds: number },
+): string {
+  return `${run.passed} passed, ${run.failed} failed, ${run.skipped} skipped in ${Math.round(run.seconds)} s`;
 }
 
 /** Only these start programs of others, which can be late on a busy machine: any other test that fails has failed. */
@@ -65,7 +92,7 @@ export function mayRunAgain({ path }: Pick<FailedFile, "path">): boolean {
 }
 
 /** Tests that failed in the second run of their file alone: in the first they passed. */
-export function failedOnlyThen(first: TestCounts, again: TestCounts): readonly string[] {
+function failedOnlyThen(first: TestCounts, again: TestCounts): readonly string[] {
   const passed = new Set(first.failedFiles.flatMap(({ passedNames }) => passedNames));
   return again.failedNames.filter((name) => passed.has(name));
 }
@@ -78,6 +105,7 @@ export function withSecondRun(first: TestCounts, again: TestCounts): TestCounts 
   const late = failedOnlyThen(first, again);
   const [twice, once] = [first.failedFiles.filter(mayRunAgain), first.failedFiles.filter((file) => !mayRunAgain(file))];
   const failedOnce = first.failedNames.filter((name) => once.some(({ path }) => name.startsWith(`${path} > `)));
+  const firstOfTwice = first.failedNames.filter((name) => twice.some(({ path }) => name.startsWith(`${path} > `)));
   const sum = (count: "passed" | "failed" | "skipped"): number =>
     first[count] + again[count] - twice.reduce((total, file) => total + file[count], 0);
   return {
@@ -86,6 +114,7 @@ export function withSecondRun(first: TestCounts, again: TestCounts): TestCounts 
     failed: sum("failed") - late.length,
     skipped: sum("skipped"),
     failedNames: [...failedOnce, ...again.failedNames.filter((name) => !late.includes(name))],
+    retriedNames: [...late, ...firstOfTwice.filter((name) => !again.failedNames.includes(name))],
     failedFiles: [...once, ...again.failedFiles],
     skippedNames: [...new Set([...first.skippedNames, ...again.skippedNames])],
   };
@@ -124,7 +153,7 @@ export class TestCountsReporter implements Reporter {
       total.failed += here.failed;
       total.skipped += here.skipped;
     }
-    writeFileSync(path, JSON.stringify({ ...total, skippedNames, failedNames, failedFiles }));
+    writeFileSync(path, JSON.stringify({ ...total, skippedNames, failedNames, retriedNames: [], failedFiles }));
   }
 }
 

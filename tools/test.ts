@@ -9,18 +9,22 @@ import { preparePackageInstall } from "./package-install.ts";
 import {
   closingLine,
   countsFileVariable,
-  failedOnlyThen,
   mayRunAgain,
+  noCounts,
   readCounts,
+  sumOf,
   type TestCounts,
   withSecondRun,
 } from "./test-counts.ts";
 
-// `npm test [-- vitest arguments]`: all set-up, the checks, then every test where no vendor can be reached.
+// `npm test [-- vitest arguments]`: all set-up, the checks, then the tests, where no vendor can be reached. `--full` adds the further tests,
+// a small kill storm and each benchmark at a small size; `--further` runs these alone, `--long` the long tests.
 
 const root = resolve(import.meta.dirname, "..");
-const long = process.argv.includes("--long");
-const vitestArgs = process.argv.slice(2).filter((argument) => argument !== "--long");
+const ownFlags = ["--full", "--further", "--long"];
+const flags = process.argv.filter((argument) => ownFlags.includes(argument));
+const [full, further, long] = ownFlags.map((flag) => flags.includes(flag));
+const vitestArgs = process.argv.slice(2).filter((argument) => !ownFlags.includes(argument));
 /** Longer than a run may take; a run that hangs ends and counts as failed. */
 const deadlineMs = long ? 4 * 60 * 60_000 : 40 * 60_000;
 
@@ -153,17 +157,26 @@ const deadProxy = {
   NO_PROXY: "127.0.0.1,localhost,::1",
 };
 
-async function runVitest(countsFile: string, args: readonly string[]): Promise<number> {
+/** What of vitest's tests is run. */
+interface Run {
+  readonly args: readonly string[];
+  /** See `vitest.config.ts`; all tests without it. */
+  readonly set?: "main" | "further";
+  /** With the configuration of the long tests, of these sizes. */
+  readonly sizes?: NodeJS.ProcessEnv;
+}
+
+async function runVitest(countsFile: string, { args, set, sizes }: Run): Promise<number> {
   const argv = [
     process.execPath,
     join(root, "node_modules", "vitest", "vitest.mjs"),
     "run",
-    ...(long ? ["--config=vitest.long.config.ts"] : []),
+    ...(long || sizes !== undefined ? ["--config=vitest.long.config.ts"] : []),
     "--reporter=default",
     `--reporter=${join(root, "tools", "test-counts.ts")}`,
     ...args,
   ];
-  const env = testEnvironment(countsFile);
+  const env = { ...testEnvironment(countsFile), ...sizes, ...(set === undefined ? {} : { POSTERN_TEST_SET: set }) };
   const withoutNetwork = isolated(argv);
   if (withoutNetwork === null) {
     say("This system gives no network namespace: tests run with a proxy that leads nowhere instead.");
@@ -173,50 +186,65 @@ async function runVitest(countsFile: string, args: readonly string[]): Promise<n
   return await runToEnd(withoutNetwork, { ...env, POSTERN_TEST_ISOLATED: "1" });
 }
 
-/** 1 when the checks found something; they are left out when only some tests are asked for. */
-async function failedChecks(): Promise<number> {
-  if (vitestArgs.length > 0 || long) {
-    say("Only some tests are asked for: not running `npm run check`.");
-    return 0;
-  }
-  say("Running the checks (`npm run check`).");
-  return (await runToEnd([process.execPath, join(root, "tools", "check.ts")], process.env)) === 0 ? 0 : 1;
+/** Runs tests and counts them. */
+async function countTests(run: Run): Promise<TestCounts> {
+  const scratch = await mkdtemp(join(tmpdir(), "postern-test-"));
+  const file = join(scratch, "counts.json");
+  const exitCode = await runVitest(file, run);
+  const counts = readCounts(file) ?? { ...noCounts, failed: 1 };
+  await rm(scratch, { recursive: true, force: true });
+  // vitest may end badly for a reason that no test shows, such as a teardown that failed.
+  const unexplained = exitCode !== 0 && counts.failed === 0 && counts.passed > 0;
+  return unexplained ? { ...counts, failed: 1 } : counts;
 }
 
 /** With more than these, it is not chance that made them fail. */
 const maxFilesRunAgain = 4;
 
 /**
- * Real agents on a busy machine are late at times. What failed with them in a run of everything is run once more when the machine is idle;
- * what fails both times is a failure, what passes once is named, for whoever wants to know which tests lean on time.
+ * Programs of others are late at times on a busy machine. Files that start them are run once more, alone, when something in them failed:
+ * what fails both times is a failure, what passes once is named in the closing lines. Any other test that fails has failed.
  */
-async function runTests(scratch: string): Promise<{ counts: TestCounts; exitCode: number }> {
-  const countsOf = async (name: string, args: readonly string[]): Promise<{ counts: TestCounts; exitCode: number }> => {
-    const file = join(scratch, name);
-    const exitCode = await runVitest(file, args);
-    const none = { passed: 0, failed: 1, skipped: 0, skippedNames: [], failedNames: [], failedFiles: [] };
-    return { counts: readCounts(file) ?? none, exitCode };
-  };
-  const first = await countsOf("first.json", vitestArgs);
-  const { failedFiles, failedNames } = first.counts;
-  const everything = vitestArgs.length === 0 && !long;
-  const filesAgain = failedFiles.filter(mayRunAgain);
-  if (!everything || filesAgain.length === 0 || failedFiles.length > maxFilesRunAgain) return first;
-  for (const name of failedNames) say(`Failed: ${name}`);
+async function runTests(run: Run): Promise<TestCounts> {
+  const first = await countTests(run);
+  const filesAgain = first.failedFiles.filter(mayRunAgain);
+  if (run.set === undefined || filesAgain.length === 0 || first.failedFiles.length > maxFilesRunAgain) return first;
+  for (const name of first.failedNames) say(`Failed: ${name}`);
   say("Running those of these files that start agents once more, alone.");
-  const again = await countsOf(
-    "again.json",
-    filesAgain.map(({ path }) => path),
-  );
-  for (const name of failedNames) {
-    if (filesAgain.some(({ path }) => name.startsWith(`${path} > `)) && !again.counts.failedNames.includes(name))
-      say(`Passed the second time: ${name}`);
+  return withSecondRun(first, await countTests({ ...run, args: filesAgain.map(({ path }) => path) }));
+}
+
+/** One program that is a test as a whole. */
+async function runAsTest(name: string, argv: readonly string[]): Promise<TestCounts> {
+  say(`Running ${name}.`);
+  const passed = (await runToEnd([process.execPath, ...argv], process.env)) === 0;
+  return passed ? { ...noCounts, passed: 1 } : { ...noCounts, failed: 1, failedNames: [name] };
+}
+
+/** What `npm test` leaves out. */
+async function runFurther(): Promise<TestCounts> {
+  const counts = await runTests({ args: [], set: "further" });
+  say("Running a small kill storm.");
+  const sizes = { POSTERN_STORM_KILLS: "8", POSTERN_STORM_CALLERS: "1" };
+  const storm = await countTests({ args: ["test/long/kill-storm.long.test.ts"], sizes });
+  const benchmarks = await runAsTest("each benchmark at a small size", [join(root, "tools", "bench.ts"), "--small"]);
+  return sumOf(counts, storm, benchmarks);
+}
+
+async function runChosen(): Promise<TestCounts> {
+  if (vitestArgs.length > 0 || long) {
+    say("Only some tests are asked for: not running `npm run check`.");
+    return runTests({ args: vitestArgs });
   }
-  const late = failedOnlyThen(first.counts, again.counts);
-  for (const name of late) say(`Failed only the second time: ${name}`);
-  // Then vitest ended badly for these alone.
-  const exitCode = late.length > 0 && late.length === again.counts.failed ? 0 : again.exitCode;
-  return { counts: withSecondRun(first.counts, again.counts), exitCode };
+  if (further) return runFurther();
+  const main = await runTests({ args: [], set: "main" });
+  return full ? sumOf(main, await runFurther()) : main;
+}
+
+/** The checks are left out when only some tests are asked for. */
+async function runChecks(): Promise<TestCounts> {
+  if (vitestArgs.length > 0 || long || further) return noCounts;
+  return runAsTest("the checks (`npm run check`)", [join(root, "tools", "check.ts")]);
 }
 
 async function main(): Promise<number> {
@@ -224,29 +252,29 @@ async function main(): Promise<number> {
     throw new Error(`Tests run on Node 24 or newer, not ${process.version}: use \`npm test\`, which brings its own.`);
   }
   ensurePrograms();
+  const startedAt = performance.now();
   // The one waits for the network and the disk, the other computes.
-  const [checksFailed] = await Promise.all([failedChecks(), installAgents(say), preparePackageInstall(say)]);
-  const scratch = await mkdtemp(join(tmpdir(), "postern-test-"));
-  const { counts, exitCode } = await runTests(scratch);
-  await rm(scratch, { recursive: true, force: true });
-  for (const name of counts.skippedNames) say(`Skipped: ${name}`);
-  if (checksFailed > 0) say("The checks failed; they count as one failure.");
-  const ranNone = counts.passed + counts.failed === 0;
-  if (ranNone) say("No test ran.");
-  // vitest may end badly for a reason that no test shows, such as a teardown that failed.
-  const unexplained = exitCode !== 0 && counts.failed === 0 && !ranNone ? 1 : 0;
-  const total = { ...counts, failed: counts.failed + checksFailed + unexplained };
-  const line = closingLine(total);
+  const [checks] = await Promise.all([runChecks(), installAgents(say), preparePackageInstall(say)]);
+  const tests = await runChosen();
+  const ranNone = tests.passed + tests.failed === 0;
+  const total = sumOf(checks, ranNone ? { ...tests, failed: 1, failedNames: ["no test ran"] } : tests);
+  const seconds = (performance.now() - startedAt) / 1000;
+  const lines = [
+    ...total.skippedNames.map((name) => `Skipped: ${name}`),
+    ...total.retriedNames.map((name) => `Passed in one of two runs, with a third party's agent: ${name}`),
+    ...total.failedNames.map((name) => `Failed: ${name}`),
+    closingLine({ ...total, seconds }),
+  ];
   await mkdir(join(root, ".cache"), { recursive: true });
-  await writeFile(join(root, ".cache", "test-result"), `${line}\n`);
-  console.log(line);
-  return total.failed > 0 || ranNone ? 1 : 0;
+  await writeFile(join(root, ".cache", "test-result"), `${lines.join("\n")}\n`);
+  for (const line of lines) console.log(line);
+  return total.failed > 0 ? 1 : 0;
 }
 
 try {
   process.exitCode = await main();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  console.log(closingLine({ passed: 0, failed: 1, skipped: 0 }));
+  console.log(closingLine({ passed: 0, failed: 1, skipped: 0, seconds: performance.now() / 1000 }));
   process.exitCode = 1;
 }

@@ -1,0 +1,63 @@
+import { matchesGlob } from "node:path";
+
+/**
+ * Tests that only `npm run test:full` runs: packages, upgrades, the container, documented commands, further agents, most pages, and what
+ * ends processes at random. `npm test` runs all others.
+ */
+export const furtherTests: readonly string[] = [
+  // Packages, upgrades, the container, what the documentation says to type.
+  "test/e2e/package.test.ts",
+  "test/e2e/package-contents.test.ts",
+  "test/e2e/package-upgrade.test.ts",
+  "test/e2e/container.test.ts",
+  "test/e2e/documented-commands.test.ts",
+  "test/e2e/oauth-docs.test.ts",
+  "src/storage/upgrade.test.ts",
+  // Further agents, and what is known of all agents but rarely changes.
+  "test/e2e/opencode.test.ts",
+  "test/e2e/further-agents.test.ts",
+  "test/e2e/model-server.test.ts",
+  "test/e2e/custom-agent.test.ts",
+  "test/e2e/activity-restart.test.ts",
+  "test/e2e/attention-trial.test.ts",
+  "test/e2e/codex-sandbox.test.ts",
+  "test/e2e/key-variable.test.ts",
+  "test/e2e/private-prompts.test.ts",
+  "src/app/private-prompts.test.ts",
+  // Clients and conformance.
+  "test/e2e/clients.test.ts",
+  "test/e2e/mcp-conformance.test.ts",
+  "test/e2e/oauth-conformance.test.ts",
+  // Kills at every step.
+  "test/e2e/oauth-killed.test.ts",
+  "src/backup/killed-restore.test.ts",
+  "src/worktrees/crash.test.ts",
+  "src/worktrees/kill.test.ts",
+  "src/worktrees/rescue.property.test.ts",
+  // All pages but the main flows.
+  "test/web/access.test.ts",
+  "test/web/consent.test.ts",
+  "test/web/cross-site.test.ts",
+  "test/web/memory.test.ts",
+  "test/web/oauth-flow.test.ts",
+  "test/web/offline.test.ts",
+  "test/web/pages.test.ts",
+  "test/web/reconnect.test.ts",
+  "test/web/session-list.test.ts",
+  "test/web/session-truth.test.ts",
+  "test/web/setup.test.ts",
+  "test/web/split-view.test.ts",
+];
+
+/** `main` leaves out the further tests, `further` runs these alone; all of them without it. See `tools/test.ts`. */
+const testSet = process.env["POSTERN_TEST_SET"];
+
+/** The files of a project that belong to the set that is run. */
+export function chosen(include: readonly string[], exclude: readonly string[] = []) {
+  const without = [...exclude, ...(testSet === "main" ? furtherTests : [])];
+  const further = furtherTests.filter(
+    (file) =>
+      include.some((pattern) => matchesGlob(file, pattern)) && !exclude.some((pattern) => matchesGlob(file, pattern)),
+  );
+  return { include: testSet === "further" ? further : [...include], exclude: without };
+}
