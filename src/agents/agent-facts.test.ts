@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { createAgentFacts } from "./agent-facts.ts";
+import { codex } from "./codex/codex.ts";
 
 test("a program that told no version is asked again, but not at once; one that did is not", async () => {
   const clock = createFakeClock();
@@ -12,7 +13,7 @@ test("a program that told no version is asked again, but not at once; one that d
   const binary = join(folder, "agent");
   await writeFile(binary, `#!/bin/sh\nread answer <"$0.answer" && echo "agent $answer"\n`);
   await chmod(binary, 0o755);
-  const version = () => facts.version(binary, { PATH: "/usr/bin:/bin" });
+  const version = () => facts.version(codex, binary, { PATH: "/usr/bin:/bin" });
   expect(await version()).toBeNull();
   await writeFile(`${binary}.answer`, "1.2.3\n");
   expect(await version()).toBeNull();

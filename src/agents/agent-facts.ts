@@ -15,7 +15,7 @@ export interface AgentFacts {
    * Asked once for each state of the file. Null when it does not tell within half a minute: after another it is asked anew, for those who ask
    * later.
    */
-  version(binary: string, env: Environment): Promise<string | null>;
+  version(template: AgentTemplate, binary: string, env: Environment): Promise<string | null>;
   /** Asked anew after half a minute. */
   login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;
   /** The next answer on this agent's log-in is asked anew. */
@@ -42,12 +42,12 @@ export function createAgentFacts(clock: Clock): AgentFacts {
       if (isAbsolute(wanted)) return (await isExecutableFile(wanted)) ? wanted : null;
       return findExecutable(wanted, env["PATH"] ?? "");
     },
-    async version(binary, env) {
+    async version({ probeEnv }, binary, env) {
       const key = await fileState(binary);
       const known = versions.get(key);
       if (known !== undefined && known.until > clock.now()) return known.version;
       const asked = versionFlights(key, async () => {
-        const version = await askVersion(binary, env);
+        const version = await askVersion(binary, { ...env, ...probeEnv });
         if (versions.size >= maxCached) versions.clear();
         // One that told nothing may have been slow.
         versions.set(key, { version, until: version === null ? clock.now() + askedAgainMs : Number.POSITIVE_INFINITY });

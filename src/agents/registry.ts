@@ -123,7 +123,7 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
     const [version, login] =
       binary === null
         ? [null, "unknown" as const]
-        : await Promise.all([facts.version(binary, env), facts.login(agent, binary, env)]);
+        : await Promise.all([facts.version(agent, binary, env), facts.login(agent, binary, env)]);
     return { name: agent.name, aliases: [...agent.aliases], isDefault, binary, version, login };
   }
 
@@ -179,7 +179,7 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
       };
     },
 
-    versionOf: (agent, binary) => facts.version(binary, environmentOf(agent)),
+    versionOf: (agent, binary) => facts.version(agent, binary, environmentOf(agent)),
 
     loginChanged: (name) => facts.forgetLogin(name),
 

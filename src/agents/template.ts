@@ -254,6 +254,8 @@ export interface AgentTemplate {
   ): Promise<ObservedState | null>;
   /** The file that {@link liveState} reads, to be watched; null for an agent that keeps none. Then its transcript tells when turns begin and end. */
   liveStatePath(process: { readonly pid: number; readonly env: Environment }): string | null;
+  /** Set for its program when that is only asked for its version; missing where nothing need be. */
+  readonly probeEnv?: Environment;
   loginState(binary: string, env: Environment): Promise<LoginState>;
   /** Why the agent's own sandbox does not work here, null when it does. Missing for an agent without one. */
   readonly checkSandbox?: (binary: string, env: Environment) => Promise<AgentProblem | null>;

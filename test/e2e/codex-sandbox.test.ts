@@ -1,11 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { createAgentFacts } from "../../src/agents/agent-facts.ts";
 import { codex } from "../../src/agents/codex/codex.ts";
 import { loadConfig } from "../../src/app/config.ts";
 import { diagnose } from "../../src/app/diagnose.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+import { makeAgentWorld } from "../support/planned-agent.ts";
 
 /** Codex takes it for the system's by the options that its help names. */
 const refusingBubblewrap = `#!/bin/sh
@@ -53,14 +56,29 @@ const hasOldBubblewrap = /^(?!.*--argv0).*--perms/s.test(
 );
 
 test.skipIf(!hasOldBubblewrap)(
-  "a state folder below the temporary folder is named (needs bubblewrap before 0.9)",
+  "commands run in the sandbox of a Codex that has lost its helper programs at its start (needs bubblewrap before 0.9)",
   async () => {
-    const env = { ...whole.env, TMPDIR: whole.root };
-    expect(await codex.checkSandbox?.(inject("agents").codex, env)).toMatchObject({
-      message: expect.stringContaining(`codex is below the temporary folder ${whole.root}`),
-    });
+    const world = await makeAgentWorld(codex);
+    // As when another Codex removed them, but each time.
+    const env = { ...world.env, TMPDIR: world.root };
+    expect(await codex.checkSandbox?.(world.binary, env)).toBeNull();
+    const agent = await world.launch({ env, prompt: "run echo from-the-$((40 + 2))" });
+    await agent.untilScreen("from-the-42");
+    expect(await readdir(join(world.stateDir, "tmp")).catch(() => [])).not.toContainEqual(
+      expect.stringMatching(/^arg0/),
+    );
   },
 );
+
+test("what Postern asks Codex takes no helper programs away from another Codex that starts", async () => {
+  const env = { ...whole.env, CODEX_HOME: join(whole.root, "asked") };
+  await mkdir(env.CODEX_HOME);
+  const binary = inject("agents").codex;
+  expect(await createAgentFacts(systemClock).version(codex, binary, env)).toMatch(/^\d/);
+  expect(await codex.loginState(binary, env)).not.toBe("unknown");
+  expect(await codex.checkSandbox?.(binary, env)).toBeNull();
+  expect(await readdir(env.CODEX_HOME)).toEqual([]);
+});
 
 test("a session says that its sandbox does not work, unless it uses none", async () => {
   const { api } = gateway;

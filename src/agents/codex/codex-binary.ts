@@ -1,5 +1,5 @@
-import { realpath } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, realpath, symlink } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
 import { isExecutableFile } from "../../platform/executables.ts";
 import type { Environment } from "../template.ts";
 
@@ -33,3 +33,28 @@ export async function nativeCodex(binary: string): Promise<{ readonly binary: st
   }
   return { binary, env: {} };
 }
+
+/** The names by which Codex's program acts as one of its helpers (0.156 to 0.169). */
+const helperNames = ["codex-linux-sandbox", "apply_patch", "applypatch"];
+
+/**
+ * Links to Codex's program by the names of its helpers, in a folder at the end of its PATH. Each start of Codex makes such links in a folder
+ * below CODEX_HOME, and removes the folders of others that hold no lock. Between two starts at the same moment, one can lose its folder
+ * before it has locked it; it prints a warning, and bubblewrap (before 0.9) then looks for the helper on PATH. Codex also makes none in a
+ * home below the temporary folder.
+ *
+ * @param native the program itself
+ * @param folder is created
+ * @returns the variable
+ */
+export async function helpersOnPath(native: string, folder: string, env: Environment): Promise<Environment> {
+  await mkdir(folder);
+  await Promise.all(helperNames.map((name) => symlink(native, join(folder, name))));
+  return { PATH: [env["PATH"], folder].filter(Boolean).join(delimiter) };
+}
+
+/**
+ * For a Codex that only answers a question. It makes and removes no helpers in a home below its temporary folder, so it takes none away
+ * from a Codex that starts at the same moment.
+ */
+export const withoutHelpers: Environment = { TMPDIR: "/" };

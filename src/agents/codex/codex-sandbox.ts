@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { runCommand } from "../../platform/run-command.ts";
 import type { AgentProblem, Environment } from "../template.ts";
-import { nativeCodex } from "./codex-binary.ts";
+import { helpersOnPath, nativeCodex } from "./codex-binary.ts";
 
 /** It takes 0.2 s on a quiet machine. */
 const probeTimeoutMs = 10_000;
@@ -12,6 +14,8 @@ const maxReasonCharacters = 300;
  * Runs nothing in Codex's sandbox, as Codex runs a command. On Linux the sandbox is bubblewrap, with seccomp inside it: the system's one where
  * it is on PATH and new enough, else the one beside Codex's own program (0.156 to 0.169; none of them falls back to Landlock).
  *
+ * It runs with the user's settings, but in a state folder of its own: see {@link helpersOnPath}.
+ *
  * @returns why commands fail in it, null when they do not
  */
 export async function checkCodexSandbox(
@@ -20,30 +24,27 @@ export async function checkCodexSandbox(
 ): Promise<AgentProblem | null> {
   if (process.platform !== "linux") return null;
   const native = await nativeCodex(binary);
-  const argv = [native.binary, "sandbox", "-c", 'sandbox_mode="read-only"', "--", "/bin/sh", "-c", ":"] as const;
-  const { exitCode, stderr } = await runCommand([...argv], {
-    env: { ...env, ...native.env },
-    // Codex uses no bubblewrap from below its working directory.
-    cwd: dirname(native.binary),
-    timeoutMs: probeTimeoutMs,
-  });
-  // A null is a probe that did not run or did not end, which says nothing about the sandbox.
-  if (exitCode === 0 || exitCode === null) return null;
-  return explainSandbox(stderr, { home, temporary: env["TMPDIR"] || "/tmp", kernel: kernelSetting });
+  const folder = await mkdtemp(join(tmpdir(), "postern-codex-"));
+  try {
+    await symlink(join(home, "config.toml"), join(folder, "config.toml"));
+    const helpers = await helpersOnPath(native.binary, join(folder, "helpers"), env);
+    const argv = [native.binary, "sandbox", "-c", 'sandbox_mode="read-only"', "--", "/bin/sh", "-c", ":"] as const;
+    const { exitCode, stderr } = await runCommand([...argv], {
+      env: { ...env, ...native.env, ...helpers, CODEX_HOME: folder },
+      // Codex uses no bubblewrap from below its working directory.
+      cwd: dirname(native.binary),
+      timeoutMs: probeTimeoutMs,
+    });
+    // A null is a probe that did not run or did not end, which says nothing about the sandbox.
+    return exitCode === 0 || exitCode === null ? null : explainSandbox(stderr, kernelSetting);
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
 }
 
-/** @param facts `kernel` reads a setting below /proc/sys, null where the kernel does not have it */
-export function explainSandbox(
-  stderr: string,
-  facts: { readonly home: string; readonly temporary: string; readonly kernel: (name: string) => string | null },
-): AgentProblem {
+/** @param kernel reads a setting below /proc/sys, null where the kernel does not have it */
+export function explainSandbox(stderr: string, kernel: (name: string) => string | null): AgentProblem {
   const effect = "Its commands fail in its sandbox, and it asks to run them outside it";
-  if (/execvp codex-linux-sandbox/.test(stderr)) {
-    return {
-      message: `${effect}: its state folder ${facts.home} is below the temporary folder ${facts.temporary}, where it creates no helper programs.`,
-      fix: 'export CODEX_HOME="$HOME/.codex"',
-    };
-  }
   if (/bubblewrap is unavailable/.test(stderr)) {
     return {
       message: `${effect}: bubblewrap is not installed, and this Codex does not bring it.`,
@@ -53,7 +54,7 @@ export function explainSandbox(
   if (/new namespace|uid map|RTM_NEW|user namespace/i.test(stderr)) {
     return {
       message: `${effect}: this system does not let it create user namespaces (${reasonOf(stderr)}).`,
-      fix: namespaceFix(facts.kernel),
+      fix: namespaceFix(kernel),
     };
   }
   return { message: `Its sandbox does not start: ${reasonOf(stderr)}`, fix: null };

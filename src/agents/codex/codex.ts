@@ -11,7 +11,7 @@ import { createHolderMemory } from "../holder-memory.ts";
 import { parsePayload, sharedEvent } from "../hook-payload.ts";
 import { type DialogForm, readDialog } from "../screen-dialog.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "../template.ts";
-import { nativeCodex } from "./codex-binary.ts";
+import { helpersOnPath, nativeCodex, withoutHelpers } from "./codex-binary.ts";
 import { type CodexHook, trustedHookArguments } from "./codex-hooks.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 import { codexKeyVariables, keyProviderArguments, readCodexConfig, tomlString, tomlTable } from "./codex-provider.ts";
@@ -89,6 +89,7 @@ export const codex: AgentTemplate = {
   liveState: async () => null,
   liveStatePath: () => null,
   loginState,
+  probeEnv: withoutHelpers,
   checkSandbox: (binary, env) => checkCodexSandbox(binary, { env, home: homeOf(env) }),
 };
 
@@ -116,6 +117,7 @@ function homeOf(env: Environment): string {
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const home = homeOf(request.env);
   const { binary, env } = await nativeCodex(request.binary);
+  const helpers = await helpersOnPath(binary, join(request.launchDir, "helpers"), request.env);
   const config = await readCodexConfig(home);
   const [approval, sandbox] = policies[request.permissionMode];
   const settings = ["check_for_update_on_startup=false", "analytics.enabled=false"];
@@ -145,7 +147,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
     ...(await trustedHookArguments(binary, hookOf(request), request.env)),
     ...positionals(request),
   ];
-  return { argv, env };
+  return { argv, env: { ...env, ...helpers } };
 }
 
 function hookOf({ hookCommand: command, permissionTimeoutMs }: LaunchRequest): CodexHook {
@@ -160,7 +162,10 @@ function positionals({ kind, sessionId, prompt }: LaunchRequest): readonly strin
 
 async function loginState(binary: string, env: Environment): Promise<LoginState> {
   const native = await nativeCodex(binary);
-  const { exitCode } = await runCommand([native.binary, "login", "status"], { env, timeoutMs: statusTimeoutMs });
+  const { exitCode } = await runCommand([native.binary, "login", "status"], {
+    env: { ...env, ...withoutHelpers },
+    timeoutMs: statusTimeoutMs,
+  });
   if (exitCode === 0) return "logged_in";
   if (codexKeyVariables.some((name) => Boolean(env[name]))) return "key_variable";
   return exitCode === 1 ? "logged_out" : "unknown";
