@@ -40,13 +40,14 @@ const alone: TestProjectInlineConfiguration = {
   test: { ...besideTheSource, name: "alone", ...chosen(measuring) },
 };
 
-const withAgents = {
-  globalSetup: [...globalSetup, "test/support/agents-setup.ts"],
-  execArgv,
-  testTimeout: 90_000,
-  hookTimeout: 60_000,
-  maxWorkers,
+const wholeGateway = { globalSetup, execArgv, testTimeout: 90_000, hookTimeout: 60_000, maxWorkers };
+
+/** A whole gateway with the scripted agent, or with none. */
+const gateway: TestProjectInlineConfiguration = {
+  test: { ...wholeGateway, name: "gateway", isolate: false, ...chosen(["test/gateway/**/*.test.ts"]) },
 };
+
+const withAgents = { ...wholeGateway, globalSetup: [...globalSetup, "test/support/agents-setup.ts"] };
 
 /** It measures what the gateway in its own process uses of memory. */
 const measuringWithAgents = ["test/e2e/recording.test.ts"];
@@ -84,6 +85,6 @@ export default defineConfig({
     pool: "forks",
     env: { NODE_COMPILE_CACHE: sharedCompileCache() },
     sequence: { sequencer: SpreadEvenly },
-    projects: [unit, alone, e2e, e2eAlone, web],
+    projects: [unit, alone, gateway, e2e, e2eAlone, web],
   },
 });

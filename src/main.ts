@@ -62,7 +62,7 @@ const ports: CliPorts = {
     const log = createLog(config.logLevel);
     const begun = await beginStart(config, log);
     const { createApp } = await import("./app/app.ts");
-    const app = await createApp(config, log, begun);
+    const app = await createApp(config, log, { begun });
     flushCompileCache(); // a gateway may be killed before its end, when this would happen by itself
     const { accounts, addresses, baseUrl } = app;
     return {

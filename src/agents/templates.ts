@@ -9,11 +9,14 @@ import type { AgentTemplate } from "./template.ts";
 export const builtInTemplates: readonly AgentTemplate[] = [claudeCode, codex, geminiCli, openCode];
 
 /**
- * All templates: the built-in ones and those of the config file.
+ * All templates: the built-in ones, those of the config file, and `further` ones.
  * @throws Error when two of them would answer to one name; the message names both
  */
-export function createTemplates(customAgents: readonly CustomAgent[]): readonly AgentTemplate[] {
-  const templates = [...builtInTemplates, ...customAgents.map(createCustomTemplate)];
+export function createTemplates(
+  customAgents: readonly CustomAgent[],
+  further: readonly AgentTemplate[] = [],
+): readonly AgentTemplate[] {
+  const templates = [...builtInTemplates, ...customAgents.map(createCustomTemplate), ...further];
   const owners = new Map<string, string>();
   for (const template of templates) {
     for (const name of [template.name, ...template.aliases]) {

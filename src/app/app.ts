@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "kysely";
 import type { Accounts, Principal } from "../accounts/index.ts";
-import { type AgentRegistry, hookCommand } from "../agents/index.ts";
+import { type AgentRegistry, type AgentTemplate, hookCommand } from "../agents/index.ts";
 import { systemClock } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
@@ -44,13 +44,22 @@ export interface App {
   close(): Promise<void>;
 }
 
+/** What a gateway is started with beside its configuration. */
+export interface AppOptions {
+  /** The first steps, done while this file was loaded. */
+  readonly begun?: BegunStart;
+  /** Agents beside the built-in ones and those of the configuration. */
+  readonly furtherAgents?: readonly AgentTemplate[];
+}
+
 /**
- * Wires everything and begins to listen. The first steps may have been done before, while this file was loaded.
+ * Wires everything and begins to listen.
  * @throws PosternError for a store, an address or a setting that cannot be used; nothing is left open then
  */
-export async function createApp(config: Config, log: Log, begun?: BegunStart): Promise<App> {
+export async function createApp(config: Config, log: Log, options: AppOptions = {}): Promise<App> {
   const disposer = createDisposer();
-  const { lock, linking } = begun ?? (await beginStart(config, log));
+  const { furtherAgents = [] } = options;
+  const { lock, linking } = options.begun ?? (await beginStart(config, log));
   let hasStarted = false;
   // Awaited when the store is open; closed also when it cannot be opened.
   disposer.add(() =>
@@ -61,7 +70,7 @@ export async function createApp(config: Config, log: Log, begun?: BegunStart): P
   );
   const close = (): Promise<void> => disposer.close().finally(() => lock.close());
   try {
-    const app = await start({ config, log, linking }, disposer);
+    const app = await start({ config, log, linking, furtherAgents }, disposer);
     hasStarted = true;
     return { ...app, close };
   } catch (error) {
@@ -70,8 +79,14 @@ export async function createApp(config: Config, log: Log, begun?: BegunStart): P
   }
 }
 
+interface StartDeps extends Pick<BegunStart, "linking"> {
+  readonly config: Config;
+  readonly log: Log;
+  readonly furtherAgents: readonly AgentTemplate[];
+}
+
 async function start(
-  { config, log, linking }: { readonly config: Config; readonly log: Log } & Pick<BegunStart, "linking">,
+  { config, log, linking, furtherAgents }: StartDeps,
   disposer: Disposer,
 ): Promise<Omit<App, "close">> {
   const clock = systemClock;
@@ -91,7 +106,7 @@ async function start(
     fetch,
     erasure,
     close: closeStores,
-  } = await openStores(config, { log, clock, place: () => place });
+  } = await openStores(config, { log, clock, place: () => place, furtherAgents });
   disposer.add(closeStores);
   const host = await linking;
   // Coding knows which directory is a worktree of which; it says so when it is there.

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Kysely } from "kysely";
 import { type Accounts, createAccounts, createTrustedIssuers } from "../accounts/index.ts";
-import { type AgentRegistry, createRegistry, createTemplates } from "../agents/index.ts";
+import { type AgentRegistry, type AgentTemplate, createRegistry, createTemplates } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { createFolders, type Folders } from "../folders/index.ts";
@@ -39,13 +39,15 @@ export interface StoresDeps {
   readonly clock: Clock;
   /** Where the gateway is, once it listens; what the configuration says when left out. */
   readonly place?: () => GatewayPlace;
+  /** Agents beside the built-in ones and those of the configuration. */
+  readonly furtherAgents?: readonly AgentTemplate[];
 }
 
 /**
  * Opens the store of this configuration.
  * @throws PosternError `store_newer` | `store_unavailable` | `state_folder_unusable`
  */
-export async function openStores(config: Config, { log, clock, place }: StoresDeps): Promise<Stores> {
+export async function openStores(config: Config, { log, clock, place, furtherAgents }: StoresDeps): Promise<Stores> {
   await makeStateFolder(config.home);
   const { db, dialect, close } = await openDatabase({
     url: config.databaseUrl,
@@ -57,7 +59,7 @@ export async function openStores(config: Config, { log, clock, place }: StoresDe
     log.error({ reason: message }, "the key of the state folder cannot be used"),
   );
   const agents = createRegistry({
-    templates: createTemplates(config.agents),
+    templates: createTemplates(config.agents, furtherAgents),
     db,
     clock,
     gatewayEnv: () => config.env,

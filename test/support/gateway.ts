@@ -4,6 +4,7 @@ import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import type { AgentTemplate } from "../../src/agents/template.ts";
 import { type App, createApp } from "../../src/app/app.ts";
 import { loadConfig } from "../../src/app/config.ts";
 import { systemClock } from "../../src/core/clock.ts";
@@ -15,6 +16,7 @@ import { type Scope, scopes } from "../../src/wire/access.ts";
 import type { AskInput, AskOutput, ReadInput, ReadOutput } from "../../src/wire/coding.ts";
 import { installAgents } from "../../tools/install-agents.ts";
 import { type ModelServer, type ModelServerOptions, startModelServer } from "../model-server/model-server.ts";
+import { scriptedAgent, scriptedBinDir } from "../scripted-agent/scripted-agent.ts";
 import { agentEngine } from "./agent-engine.ts";
 import { sharedCompileCache } from "./compile-cache.ts";
 import { errorCode } from "./error-code.ts";
@@ -31,13 +33,18 @@ export interface World {
   readonly modelServer: ModelServer;
   /** The gateway's environment: nothing of this machine's but PATH. */
   readonly env: Readonly<Record<string, string>>;
+  /** What its gateways know beside the built-in agents. */
+  readonly furtherAgents: readonly AgentTemplate[];
   /** Stops the model server, ends what still runs with this home, and removes the folder. */
   close(): Promise<void>;
 }
 
-/** @param options `agents` puts both real agents on PATH, or Gemini CLI or OpenCode alone, `config` goes into the config file, `reply` answers for the model */
+/** The agents on a world's PATH: Claude Code and Codex, or one kind alone. */
+type WorldAgents = boolean | "gemini" | "opencode" | "scripted";
+
+/** @param options `agents` go on PATH, `config` goes into the config file, `reply` answers for the model */
 export async function createWorld(options: {
-  readonly agents: boolean | "gemini" | "opencode";
+  readonly agents: WorldAgents;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly reply?: ModelServerOptions["reply"];
@@ -76,8 +83,11 @@ export async function createWorld(options: {
       OPENAI_API_KEY: "sk-scripted-openai-0000000000000000",
       GOOGLE_GEMINI_BASE_URL: modelServer.url,
       GEMINI_API_KEY: "sk-scripted-gemini-0000000000000000",
+      SCRIPTED_HOME: join(root, "scripted"),
+      SCRIPTED_MODEL_URL: modelServer.url,
       ...options.env,
     },
+    furtherAgents: options.agents === "scripted" ? [scriptedAgent] : [],
     async close() {
       await endTerminalHost(home);
       await modelServer.close();
@@ -86,8 +96,9 @@ export async function createWorld(options: {
   };
 }
 
-async function binDirsOf(agents: boolean | "gemini" | "opencode"): Promise<readonly string[]> {
+async function binDirsOf(agents: WorldAgents): Promise<readonly string[]> {
   if (agents === false) return [];
+  if (agents === "scripted") return [scriptedBinDir];
   const { binDir, furtherBinDir, openCodeBinDir } = await installAgents(() => undefined);
   if (agents === "opencode") return [openCodeBinDir];
   return [agents === "gemini" ? furtherBinDir : binDir];
@@ -201,7 +212,7 @@ async function configureWhenFound({ agents }: App, name: string): Promise<void> 
 
 /** Starts a gateway on this world's state; several one after another share it. Both agents are configured when they are found. */
 export async function startGateway(world: World, log: Log = troubleLog): Promise<TestGateway> {
-  const app = await createApp(loadConfig(world.env), log);
+  const app = await createApp(loadConfig(world.env), log, { furtherAgents: world.furtherAgents });
   for (const { name } of app.agents.templates) await configureWhenFound(app, name);
   const [url = ""] = app.addresses;
   async function client(granted: readonly Scope[]): Promise<ApiClient> {

@@ -8,9 +8,13 @@ import type { World } from "./gateway.ts";
 /** A token with every scope, and these agents configured: in the store that every gateway of this world opens. */
 export async function prepareStore(
   world: World,
-  agents: readonly string[] = ["claude-code", "codex"],
+  agents: readonly string[] = world.furtherAgents.length === 0 ? ["claude-code", "codex"] : ["scripted"],
 ): Promise<string> {
-  const stores = await openStores(loadConfig(world.env), { log: silentLog, clock: systemClock });
+  const stores = await openStores(loadConfig(world.env), {
+    log: silentLog,
+    clock: systemClock,
+    furtherAgents: world.furtherAgents,
+  });
   const { accountId } = await stores.accounts.owner();
   const wanted = { name: "test", scopes, folders: null, expiresAt: null };
   const { token } = await stores.accounts.tokens.create(accountId, wanted);

@@ -3,6 +3,10 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { type ApiClient, createApiClient, type World } from "./gateway.ts";
 import { type ServingProcess, servePostern } from "./postern-process.ts";
+import { withBundles } from "./with-bundles.ts";
+
+/** `postern serve`, with the scripted agent. */
+const scriptedServer = join(import.meta.dirname, "../scripted-agent/serve.ts");
 
 /** A gateway in a process of its own, which a test may kill. */
 export interface ServingGateway {
@@ -17,7 +21,9 @@ export async function serveWorld(
   token: string,
   { port = 0 }: { readonly port?: number } = {},
 ): Promise<ServingGateway> {
-  const server = await servePostern({ ...world.env }, { port });
+  const program =
+    world.furtherAgents.length === 0 ? {} : { command: [process.execPath, ...withBundles, scriptedServer] as const };
+  const server = await servePostern({ ...world.env }, { port, ...program });
   onTestFinished(async () => void (await server.end("SIGKILL")));
   return { server, token, api: createApiClient(server.url, token) };
 }

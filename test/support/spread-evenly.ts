@@ -3,14 +3,14 @@ import { BaseSequencer, type TestProject, type TestSpecification } from "vitest/
 import { longFiles } from "./long-files.ts";
 
 /** What a file that is not in the table takes about, by its project. */
-const usualSeconds: Readonly<Record<string, number>> = { unit: 2, e2e: 8, "e2e-alone": 8, web: 15 };
+const usualSeconds: Readonly<Record<string, number>> = { unit: 2, gateway: 3, e2e: 8, "e2e-alone": 8, web: 15 };
 
 /**
  * What files of a project that share a process take together before another project may come between them. vitest ends a shared process
  * as soon as the next file in line is of another project: more of them make a start for each file rare, fewer keep a process from
  * growing.
  */
-const blockSeconds: Readonly<Record<string, number>> = { unit: 90, e2e: 300 };
+const blockSeconds: Readonly<Record<string, number>> = { unit: 90, gateway: 90, e2e: 300 };
 
 /**
  * Gives each worker, at any time of the run, a mixture of all projects: what computes runs beside what waits for agents, and
