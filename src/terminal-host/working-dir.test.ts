@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { ended, makeHostFixture, specOf } from "../../test/support/terminal-host.ts";
+import { openWorkingDir } from "./working-dir.ts";
 
 const spawns = 120;
 
@@ -55,6 +56,21 @@ test.each(["", "/deeper"])(
   },
   60_000,
 );
+
+test("a directory that is replaced by a link after it was opened stays the one that was opened, and is noticed after the start", async () => {
+  const root = realpathSync(await makeTempFolder());
+  const allowed = join(root, "allowed");
+  mkdirSync(allowed);
+  const { ino } = statSync(allowed);
+  const opened = openWorkingDir(allowed);
+  opened.verify();
+  renameSync(allowed, `${allowed}.away`);
+  mkdirSync(join(root, "other"));
+  symlinkSync(join(root, "other"), allowed);
+  if (process.platform === "linux") expect(statSync(opened.path).ino).toBe(ino);
+  expect(await errorCode(Promise.resolve().then(opened.verify))).toBe("dir_changed");
+  opened.close();
+});
 
 test("a directory that was replaced by a link is refused with a code of its own, and nothing runs", async () => {
   const root = realpathSync(await makeTempFolder());

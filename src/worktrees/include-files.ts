@@ -45,7 +45,7 @@ export async function listIncluded(request: IncludeRequest): Promise<readonly Tr
   try {
     const args = ["ls-files", "-z", "--others", "--ignored", `--exclude-from=${rules}`];
     const listed = await git.run(args, { at: index });
-    if (listed.exitCode === null) throw tooLarge(rules);
+    if (listed.exitCode === null) throw tooLarge();
     const named = splitAtNul(listed.stdout).filter((name) => !name.endsWith("/"));
     if (named.length === 0) return [];
     const found: Included[] = [];
@@ -54,7 +54,7 @@ export async function listIncluded(request: IncludeRequest): Promise<readonly Tr
       if (sizeBytes !== null) found.push({ name, sizeBytes });
     }
     const totalBytes = found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-    if (found.length > maxFiles || totalBytes > maxBytes) throw tooLarge(rules);
+    if (found.length > maxFiles || totalBytes > maxBytes) throw tooLarge();
     return found.map(({ name }) => name);
   } finally {
     await scratch.close();
@@ -78,10 +78,10 @@ export async function copyIncluded(
   return copied;
 }
 
-function tooLarge(rules: string) {
+function tooLarge() {
   return worktreeError(
     "too_large",
-    `${rules} names more than ${maxFiles} ignored files, or more than 100 MB of them. Name fewer.`,
+    `The checkout's ${includeFile} names more than ${maxFiles} ignored files, or more than 100 MB of them. Name fewer.`,
   );
 }
 

@@ -1,5 +1,5 @@
-import { mkdir, realpath } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { mkdir } from "node:fs/promises";
+import { basename, join, relative } from "node:path";
 import { isErrno, isPosternError, messageOf, type PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { GitError } from "../platform/git-command.ts";
@@ -18,12 +18,14 @@ import {
   worktreePathOf,
 } from "./branch-rules.ts";
 import { worktreeError } from "./errors.ts";
+import { type HeldRepository, replaced } from "./held-repository.ts";
 import { copyIncluded, type IncludeRequest, listIncluded } from "./include-files.ts";
 import type { NewWorktree, WorktreeDeps } from "./worktree-deps.ts";
 import {
   checkOut,
   folderWithin,
   inodeOf,
+  isSameFolder,
   makeFolder,
   registerWorktree,
   removeGitDir,
@@ -54,53 +56,24 @@ export async function requireRepository(dir: string): Promise<RepositoryPlace> {
 }
 
 /**
- * Notes which folders the repository's paths lead to. The folder rule allows paths, and git follows them by name: one that was replaced
- * by a link since leads to a repository that the rule may not allow.
- * @returns refuses when a path leads elsewhere by now. @throws PosternError `dir_not_allowed`
- */
-export async function rememberFolders({ root, commonDir, checkout }: RepositoryPlace): Promise<() => Promise<void>> {
-  const paths = [...new Set([dirname(root), root, commonDir, checkout?.root ?? root])];
-  const look = (): Promise<readonly (string | null)[]> =>
-    Promise.all(paths.map(async (path) => ((await realPathOf(path)) === path ? inodeOf(path) : null)));
-  const known = await look();
-  return async () => {
-    const now = await look();
-    const changed = paths.find((_path, at) => now[at] === null || now[at] !== known[at]);
-    if (changed === undefined) return;
-    throw worktreeError(
-      "dir_not_allowed",
-      `${changed} is no longer the directory that was checked: it, or a folder above it, was replaced.`,
-    );
-  };
-}
-
-async function realPathOf(path: string): Promise<string | null> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return null;
-    throw error;
-  }
-}
-
-/**
  * Makes a worktree; each step is written down before or with it. What a failure leaves is undone at once, what a crash leaves by
  * {@link undoCreation} at the next start.
  */
 export async function makeWorktree(
   deps: WorktreeDeps,
   place: RepositoryPlace,
-  { sessionId, dir, baseBranch, branch, requireSame }: NewWorktree & { readonly requireSame: () => Promise<void> },
+  { sessionId, dir, baseBranch, branch, held }: NewWorktree & { readonly held: HeldRepository },
 ): Promise<WorktreeRecord> {
   const { git, store, clock } = deps;
   const { root, commonDir } = place;
-  await withNameRules(deps, place, branch);
-  const baseCommit = await baseCommitOf(git, place, baseBranch);
-  await requireNewBranch(git, commonDir, branch);
+  await withNameRules(deps, held.place, branch);
+  const baseCommit = await baseCommitOf(git, held.place, baseBranch);
+  await requireNewBranch(git, held.place.commonDir, branch);
   const path = worktreePathOf(root, branch);
+  const at = { commonDir: held.place.commonDir, path: join(held.parent, basename(path)) };
   await requireFreePath(path);
-  const include = await toInclude(deps, place, path);
-  await requireSame();
+  const include = await toInclude(deps, held.place, at.path);
+  held.requireSame();
   const record: WorktreeRecord = {
     worktreeId: newUuid(),
     sessionId,
@@ -128,23 +101,24 @@ export async function makeWorktree(
   const made = { record, branch: false };
   try {
     await deps.onStep("intent");
-    await requireSame();
-    await makeBranch(deps, record);
+    held.requireSame();
+    await makeBranch(deps, { ...record, ...at });
     made.branch = true;
     await deps.onStep("branch");
-    await requireSame();
-    made.record = await fill(deps, record, { commit: baseCommit, onRecord: (now) => void (made.record = now) });
-    await requireSame();
+    held.requireSame();
+    made.record = await fill(deps, record, { at, commit: baseCommit, onRecord: (now) => void (made.record = now) });
+    held.requireSame();
     if ((await folderWithin(path, record.subFolder)) === null) {
       throw worktreeError("dir_not_found", `There is no directory ${record.subFolder} in ${baseBranch}.`);
     }
     const included = include === null ? [] : await copyIncluded(include.request, include.names);
     await deps.onStep("included");
-    await requireSame();
+    held.requireSame();
+    if (!isSameFolder(await inodeOf(path), made.record.inode)) throw replaced(path);
     return await store.update(made.record, { state: "ready", included });
   } catch (error) {
-    await undoCreation(deps, made.record, { branch: made.branch });
-    throw explained(error, path);
+    await undoCreation(deps, made.record, { branch: made.branch, at });
+    throw explained(error, path, held.named);
   }
 }
 
@@ -182,39 +156,53 @@ async function makeBranch({ git }: WorktreeDeps, { commonDir, branch, baseCommit
   throw new GitError(args, made);
 }
 
+/** Paths for git and files: the record's own, or such as lead to what is held open. */
+interface MadeAt {
+  readonly commonDir: string;
+  readonly path: string;
+}
+
 /** Folder, git's entry, files: the part that a first making and a later one share. */
 async function fill(
   deps: WorktreeDeps,
   record: WorktreeRecord,
-  { commit, onRecord }: { readonly commit: string; readonly onRecord: (record: WorktreeRecord) => void },
+  {
+    at,
+    commit,
+    onRecord,
+  }: { readonly at: MadeAt; readonly commit: string; readonly onRecord: (record: WorktreeRecord) => void },
 ): Promise<WorktreeRecord> {
   const { git, store } = deps;
-  const inode = await makeFolder(record.path);
+  const inode = await makeFolder(at.path);
   await deps.onStep("folder");
   let now = await store.update(record, { inode });
   onRecord(now);
-  const gitDir = await registerWorktree(git, now);
+  const gitDir = await registerWorktree(git, now, at);
   await deps.onStep("registered");
   now = await store.update(now, { gitDir });
   onRecord(now);
-  const { path, commonDir } = record;
-  await checkOut(git, { commonDir, gitDir, path, commit, scratchFolder: deps.scratchFolder() });
+  await checkOut(git, { ...at, gitDir: gitDirAt(at, gitDir), commit, scratchFolder: deps.scratchFolder() });
   await deps.onStep("checked out");
   return now;
+}
+
+function gitDirAt({ commonDir }: MadeAt, gitDir: string): string {
+  return join(commonDir, "worktrees", basename(gitDir));
 }
 
 /** Takes back a worktree in which no agent ever ran. */
 export async function undoCreation(
   deps: WorktreeDeps,
   record: WorktreeRecord,
-  made: { readonly branch: boolean } = { branch: true },
+  { branch: hasBranch, at }: { readonly branch: boolean; readonly at: MadeAt } = { branch: true, at: record },
 ): Promise<void> {
   const { git, store, log } = deps;
-  const { path, inode, commonDir, branch, baseCommit, worktreeId } = record;
+  const { path, inode, gitDir, branch, baseCommit, worktreeId } = record;
+  const { commonDir } = at;
   try {
-    await removeOwnFolder(path, inode);
-    await removeGitDir(record);
-    if (made.branch && (await branchCommit(git, commonDir, branch)) === baseCommit) {
+    await removeOwnFolder(at.path, inode);
+    await removeGitDir({ ...record, commonDir, gitDir: gitDir && gitDirAt(at, gitDir) });
+    if (hasBranch && (await branchCommit(git, commonDir, branch)) === baseCommit) {
       await git.must(["update-ref", "-d", `refs/heads/${branch}`, baseCommit], { at: { gitDir: commonDir } });
     }
     await store.delete(worktreeId);
@@ -250,7 +238,7 @@ export async function remakeWorktree(deps: WorktreeDeps, removed: WorktreeRecord
   const made = { record: await taking(path, store.update(removed, state)) };
   try {
     await deps.onStep("intent");
-    made.record = await fill(deps, made.record, { commit, onRecord: (now) => void (made.record = now) });
+    made.record = await fill(deps, made.record, { at: removed, commit, onRecord: (now) => void (made.record = now) });
     if (removed.subFolder !== "" && (await folderWithin(path, removed.subFolder)) === null) {
       await mkdir(join(path, removed.subFolder), { recursive: true }); // it went from the branch: the agent still starts there
     }
@@ -282,10 +270,10 @@ async function taking(path: string, update: Promise<WorktreeRecord>): Promise<Wo
   }
 }
 
-function explained(error: unknown, path: string): unknown {
+function explained(error: unknown, path: string, named = (text: string): string => text): unknown {
   if (isPosternError(error)) return error;
   if (isErrno(error, "EEXIST")) return worktreeExists(path, error);
-  return failed(`Cannot make the worktree ${path}: ${messageOf(error)}. Nothing of it was left.`, error);
+  return failed(`Cannot make the worktree ${path}: ${named(messageOf(error))}. Nothing of it was left.`, error);
 }
 
 function failed(message: string, cause: unknown): PosternError {

@@ -1,10 +1,13 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts";
 import { newUuid } from "../core/ids.ts";
+import { findExecutable } from "../platform/executables.ts";
+
+type Scene = Awaited<ReturnType<typeof makeScene>>;
 
 /** The repository is replaced by a link to another one, whose ignored file a worktree would get. */
 async function makeScene() {
@@ -56,5 +59,54 @@ test.each(["intent", "branch", "checked out", "included"] as const)(
     expect(await gitIn(other, "branch", "--list", "made")).toBe("");
     expect(existsSync(join(world.root, "made", ".env"))).toBe(false);
     await putBack();
+  },
+);
+
+/** Git as it is, but that the repository is replaced by a link while one of its commands runs. */
+async function gitThatSwaps({ world, other }: Scene, command: string): Promise<string> {
+  const folder = join(world.root, "bin");
+  const git = await findExecutable("git", process.env["PATH"] ?? "");
+  await mkdir(folder);
+  const script = `#!/bin/sh
+case " $* " in *" ${command} "*) ;; *) exec '${git}' "$@" ;; esac
+mv '${world.repository}' '${world.repository}.away' && ln -s '${other}' '${world.repository}' || exit 99
+'${git}' "$@"; code=$?
+rm '${world.repository}' && mv '${world.repository}.away' '${world.repository}' || exit 99
+echo x >> '${folder}/swaps'
+exit $code
+`;
+  await writeFile(join(folder, "git"), script, { mode: 0o755 });
+  return folder;
+}
+
+// Only Linux has paths that lead to what is held open.
+test.skipIf(process.platform !== "linux").each(["rev-parse", "update-ref", "ls-files", "worktree", "read-tree"])(
+  "a repository that is replaced by a link while `git %s` runs, and put back, does not lead to the other one (Linux)",
+  async (command) => {
+    const scene = await makeScene();
+    const { world, other } = scene;
+    // It knows the same commits.
+    await gitIn(other, "fetch", "--quiet", world.repository, "main");
+    await gitIn(other, "reset", "--quiet", "--hard", "FETCH_HEAD");
+    await writeFile(join(world.repository, ".worktreeinclude"), ".env\n");
+    await writeFile(join(world.repository, ".env"), "KEY=own\n");
+    const folder = await gitThatSwaps(scene, command);
+    const worktrees = world.again({ pathVariable: folder });
+    const refused = await errorCode(worktrees.make(request(world.repository), async () => true));
+    expect(await readFile(join(folder, "swaps"), "utf8")).toMatch(/^x/);
+    expect(await gitIn(other, "branch", "--list", "made")).toBe("");
+    expect(existsSync(join(other, ".git", "worktrees"))).toBe(false);
+    const made = join(world.root, "made");
+    if (command === "worktree") {
+      // Git writes where the repository is by then.
+      expect(refused).toBe("worktree_failed");
+      expect(existsSync(made)).toBe(false);
+      expect(await gitIn(world.repository, "branch", "--list", "made")).toBe("");
+      expect(await readdir(join(world.repository, ".git", "worktrees")).catch(() => [])).toEqual([]);
+    } else {
+      expect(refused).toBeNull();
+      expect(await readFile(join(made, ".env"), "utf8")).toBe("KEY=own\n");
+      expect(await gitIn(made, "status", "--porcelain")).toBe("");
+    }
   },
 );

@@ -1,6 +1,6 @@
 import type { BigIntStats } from "node:fs";
 import { chmod, lstat, mkdir, readdir, realpath, rm, rmdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import type { Git } from "../platform/git-command.ts";
 import { readPointer } from "../platform/git-repository.ts";
@@ -54,13 +54,23 @@ export async function makeFolder(path: string): Promise<string> {
 
 /**
  * Makes the folder a worktree of the repository with the branch checked out.
+ *
+ * @param at paths that lead to the record's repository and folder
  * @returns its git dir
  */
-export async function registerWorktree(git: Git, { commonDir, path, branch }: WorktreeRecord): Promise<string> {
-  const args = ["worktree", "add", "--no-checkout", "--", path, branch];
-  await git.must(args, { at: { gitDir: commonDir } });
-  const gitDir = await gitDirOf(commonDir, path);
-  if (gitDir === null) throw new Error("git made no worktree.");
+export async function registerWorktree(
+  git: Git,
+  { commonDir, path, branch }: WorktreeRecord,
+  at: { readonly commonDir: string; readonly path: string },
+): Promise<string> {
+  await git.must(["worktree", "add", "--no-checkout", "--", at.path, branch], { at: { gitDir: at.commonDir } });
+  const made = await gitDirOf(at.commonDir, path);
+  const gitDir = made === null ? null : join(commonDir, "worktrees", basename(made));
+  const pointer = await readPointer(join(at.path, ".git"));
+  // Git looks the names up for what it writes here.
+  if (gitDir === null || pointer === null || resolve(path, pointer.replace(/^gitdir: /, "")) !== gitDir) {
+    throw new Error("git made no worktree, or the repository was replaced.");
+  }
   return gitDir;
 }
 

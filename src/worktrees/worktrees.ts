@@ -11,11 +11,11 @@ import type { Tables } from "../storage/schema.ts";
 import { type ClosedWorktree, closeWorktree } from "./close-worktree.ts";
 import { worktreeError } from "./errors.ts";
 import { createGitWorkshop } from "./git-workshop.ts";
+import { holdRepository } from "./held-repository.ts";
 import {
   countedDirs,
   makeWorktree,
   remakeWorktree,
-  rememberFolders,
   requireRepository,
   undoCreation,
   undoRemaking,
@@ -159,19 +159,23 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
   return {
     async make(wanted, mayUse) {
       const place = await requireRepository(wanted.dir);
-      const requireSame = await rememberFolders(place);
-      for (const dir of countedDirs(place, wanted.dir)) {
-        if (await mayUse(dir)) continue;
-        throw worktreeError(
-          "dir_not_allowed",
-          `The repository of ${wanted.dir} lies at ${place.root}, which the caller may not use.`,
+      const held = holdRepository(place);
+      try {
+        for (const dir of countedDirs(place, wanted.dir)) {
+          if (await mayUse(dir)) continue;
+          throw worktreeError(
+            "dir_not_allowed",
+            `The repository of ${wanted.dir} lies at ${place.root}, which the caller may not use.`,
+          );
+        }
+        await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
+        const { path, subFolder } = await lock.run(place.commonDir, () =>
+          orWorktreeError(makeWorktree(deps, place, { ...wanted, held })),
         );
+        return await realpath(join(path, subFolder));
+      } finally {
+        held.close();
       }
-      await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
-      const { path, subFolder } = await lock.run(place.commonDir, () =>
-        orWorktreeError(makeWorktree(deps, place, { ...wanted, requireSame })),
-      );
-      return realpath(join(path, subFolder));
     },
 
     async takeBack(sessionId) {
