@@ -11,7 +11,7 @@ const starts = Number(process.env["POSTERN_CODEX_STARTS"] ?? 1_000);
  * lowest priority: about one in a hundred is interrupted before it has locked its own, and loses them.
  */
 test.skipIf(process.platform !== "linux")(
-  "commands run in the sandbox of every Codex that starts beside others (Linux: uses chrt)",
+  "commands run in the sandbox of every Codex that starts beside others (Linux)",
   async () => {
     const home = await makeTempFolder();
     const native = await nativeCodex(inject("agents").codex);
@@ -27,7 +27,7 @@ test.skipIf(process.platform !== "linux")(
     };
     const start = async (): Promise<void> => {
       while (begun++ < starts) {
-        const { exitCode, stderr } = await runCommand(["chrt", "-i", "0", ...argv], { env, timeoutMs: 60_000 });
+        const { exitCode, stderr } = await runCommand(["nice", "-n", "19", ...argv], { env, timeoutMs: 300_000 });
         if (stderr.includes("could not create PATH aliases")) lost += 1;
         if (exitCode !== 0) failures.push(`${exitCode}: ${stderr}`);
       }
