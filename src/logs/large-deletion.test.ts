@@ -1,11 +1,13 @@
-import { sql } from "kysely";
+import { type SqlBool, sql } from "kysely";
 import { expect, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore, type TestStore } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { countsOf } from "../../test/support/log-oracle.ts";
 import { addAccount, openTestErasure, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
+import { systemClock } from "../core/clock.ts";
 import type { Erasure } from "../storage/erasure.ts";
 import type { Logs } from "./index.ts";
+import { createLargeDeletions } from "./large-deletion.ts";
 
 /** More than one transaction removes. */
 const entries = 12;
@@ -107,6 +109,27 @@ describeOnBothStores("a deletion of more entries than one transaction removes", 
     for (const table of ["log_entries", "log_chunks", "audit_entries"]) expect(await rowsOf(store, table)).toBe(1);
     expect(await rowsOf(store, "log_deletion_entries")).toBe(0);
     expect(await rowsOf(store, "log_words")).toBe(await rowsOf(store, "log_postings"));
+  });
+
+  test("leaves no marks when it fails before it is decided, and all its entries", async () => {
+    const { store, logs, me } = await setUp(openStore);
+    const before = await seen(logs, me);
+    const large = createLargeDeletions({
+      ...store,
+      clock: systemClock,
+      erasure: openTestErasure(store),
+      atEnd: () => Promise.resolve(),
+    });
+    const asked = { accountId: me, plan: { action: "account_removed" as const }, parts: [sql<SqlBool>`true`] };
+    const failing = large.run(asked, async (logIds) => {
+      expect(await rowsOf(store, "log_deletion_entries")).toBe(logIds.length);
+      throw new Error("refused");
+    });
+    await expect(failing).rejects.toThrow("refused");
+    expect(await rowsOf(store, "log_deletion_entries")).toBe(0);
+    expect(await rowsOf(store, "log_deletions")).toBe(0);
+    expect(await seen(logs, me)).toEqual(before);
+    await large.close();
   });
 
   test("does not take what is recorded again on purpose meanwhile", async () => {

@@ -11,6 +11,7 @@ import {
   type DeletionPlan,
   decideDeletion,
   decidedDeletions,
+  dropUndecided,
   type EndedDeletion,
   endDeletion,
   type MarkedDeletion,
@@ -122,9 +123,15 @@ export function createLargeDeletions(deps: LargeDeletionDeps): LargeDeletions {
   return {
     async run({ accountId, plan, parts }, beforeDecided) {
       const deletion = await planDeletion(deps, { accountId, plan, at: clock.now() });
-      const logIds = await mark(deletion, parts);
-      await beforeDecided?.(logIds);
-      await decideDeletion(deps, deletion);
+      try {
+        const logIds = await mark(deletion, parts);
+        await beforeDecided?.(logIds);
+        await decideDeletion(deps, deletion);
+      } catch (error) {
+        // A store that does not answer keeps the marks, which mean nothing, until a later start.
+        await dropUndecided(deps, deletion).catch(() => undefined);
+        throw error;
+      }
       return tracked(removeAll(deletion));
     },
     async resume() {

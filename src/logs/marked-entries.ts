@@ -92,6 +92,11 @@ export async function decideDeletion({ db }: LogsDatabase, { deletionId }: Marke
   await db.updateTable("log_deletions").set({ is_decided: 1 }).where("deletion_id", "=", deletionId).execute();
 }
 
+/** Removes the marks of a deletion that failed; one that was decided all the same stays. */
+export async function dropUndecided({ db }: LogsDatabase, { deletionId }: MarkedDeletion): Promise<void> {
+  await db.deleteFrom("log_deletions").where("deletion_id", "=", deletionId).where("is_decided", "=", 0).execute();
+}
+
 /** Those that an earlier process decided. What it did not decide is given up. */
 export async function decidedDeletions({ db }: LogsDatabase, at: number): Promise<readonly MarkedDeletion[]> {
   await db
