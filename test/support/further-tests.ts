@@ -6,12 +6,12 @@ import { matchesGlob } from "node:path";
  */
 export const furtherTests: readonly string[] = [
   // Packages, upgrades, the container, what the documentation says to type.
-  "test/e2e/package.test.ts",
-  "test/e2e/package-contents.test.ts",
-  "test/e2e/package-upgrade.test.ts",
+  "test/gateway/package.test.ts",
+  "test/gateway/package-contents.test.ts",
+  "test/gateway/package-upgrade.test.ts",
   "test/e2e/container.test.ts",
   "test/e2e/documented-commands.test.ts",
-  "test/e2e/oauth-docs.test.ts",
+  "test/gateway/oauth-docs.test.ts",
   "src/storage/upgrade.test.ts",
   // Further agents, and what is known of all agents but rarely changes.
   "test/e2e/opencode.test.ts",
@@ -26,10 +26,10 @@ export const furtherTests: readonly string[] = [
   "src/app/private-prompts.test.ts",
   // Clients and conformance.
   "test/e2e/clients.test.ts",
-  "test/e2e/mcp-conformance.test.ts",
-  "test/e2e/oauth-conformance.test.ts",
+  "test/gateway/mcp-conformance.test.ts",
+  "test/gateway/oauth-conformance.test.ts",
   // Kills at every step.
-  "test/e2e/oauth-killed.test.ts",
+  "test/gateway/oauth-killed.test.ts",
   "src/backup/killed-restore.test.ts",
   "src/worktrees/crash.test.ts",
   "src/worktrees/kill.test.ts",

@@ -9,7 +9,7 @@ import { isSigned, startWebhookReceiver, type WebhookReceiver } from "../support
 
 let world: World;
 beforeEach(async () => {
-  world = await createWorld({ agents: true, config: { allowPrivateAddresses: ["127.0.0.1"] } });
+  world = await createWorld({ agents: "scripted", config: { allowPrivateAddresses: ["127.0.0.1"] } });
 });
 afterEach(() => world.close());
 
@@ -52,7 +52,8 @@ function lastActivity(events: readonly SessionEvent[]): string | null {
   return events.findLast((event) => event.kind === "session.activity")?.activity ?? null;
 }
 
-describe.for(["claude-code", "codex"])("%s", (agent) => {
+describe("the scripted agent", () => {
+  const agent = "scripted";
   test("a gateway that is killed in mid-turn loses no event: stream and webhook get each one once, in order", async () => {
     const token = await prepareStore(world);
     const first = await serveWorld(world, token);

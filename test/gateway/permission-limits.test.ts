@@ -9,7 +9,7 @@ const permissionAnswerMs = 2_500;
 let world: World;
 let gateway: TestGateway;
 beforeAll(async () => {
-  world = await createWorld({ agents: true, config: { permissionAnswerMs } });
+  world = await createWorld({ agents: "scripted", config: { permissionAnswerMs } });
   gateway = await startGateway(world);
 });
 afterAll(async () => {
@@ -20,18 +20,17 @@ const waitMs = 30_000;
 const patience = { timeout: 30_000, interval: 200 };
 
 test.for([
-  ["claude-code", "allow", "write late-claude.txt with late leave", "late-claude.txt"],
-  ["codex", "allow", "write late-codex.txt with late leave", "late-codex.txt"],
-  ["codex", "deny", "escalate touch denied.txt", "denied.txt"],
+  ["allow", "write late.txt with late leave", "late.txt"],
+  ["deny", "run touch denied.txt", "denied.txt"],
 ] as const)(
-  "%s: when nobody answers in time the dialog stands, is listed over a restart, and takes %s from afar",
-  async ([agent, decision, prompt, file]) => {
-    const asked = await gateway.api.ask({ agent, dir: world.repository, prompt, waitMs });
+  "when nobody answers in time the dialog stands, is listed over a restart, and takes %s from afar",
+  async ([decision, prompt, file]) => {
+    const asked = await gateway.api.ask({ agent: "scripted", dir: world.repository, prompt, waitMs });
     const { sessionId, pid } = asked;
     const permissionId = asked.permissions[0]?.permissionId;
     const path = join(world.repository, file);
     await atTerminal(world, pid, async ({ screen }) => {
-      await expect.poll(screen, patience).toMatch(/❯ 1\. Yes|› 1\. Yes/);
+      await expect.poll(screen, patience).toMatch(/❯ 1\. Yes/);
     });
     const overAt = Date.parse(asked.permissions[0]?.askedAt ?? "") + permissionAnswerMs;
     await expect.poll(() => Date.now(), patience).toBeGreaterThan(overAt + 200);

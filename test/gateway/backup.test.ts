@@ -11,11 +11,11 @@ const waitMs = 30_000;
 test("what is backed up while a gateway runs is there after its state folder was lost: sessions, tokens, memory, apps", {
   timeout: 60_000,
 }, async () => {
-  const world = await createWorld({ agents: true });
+  const world = await createWorld({ agents: "scripted" });
   onTestFinished(() => world.close());
-  const token = await prepareStore(world, ["claude-code"]);
+  const token = await prepareStore(world);
   const first = await serveWorld(world, token);
-  const asked = await first.api.ask({ agent: "claude-code", dir: world.repository, prompt: "say marmalade", waitMs });
+  const asked = await first.api.ask({ agent: "scripted", dir: world.repository, prompt: "say marmalade", waitMs });
   expect(asked.activity).toBe("idle");
   const remembered = await first.api.post("/api/v1/logs", { content: "Decision: retries = 3", title: "retries" });
   expect(remembered.status).toBe(201);

@@ -7,7 +7,7 @@ import { createWorld, startGateway, type TestGateway, type World } from "../supp
 let world: World;
 let gateway: TestGateway;
 beforeAll(async () => {
-  world = await createWorld({ agents: true, config: { maxSessions: 1 } });
+  world = await createWorld({ agents: "scripted", config: { maxSessions: 1 } });
   gateway = await startGateway(world);
 });
 afterAll(async () => {
@@ -20,9 +20,9 @@ const waitMs = 30_000;
 test("a resume that finds no room is refused, and made again later it is one prompt, under the same key too", async () => {
   const { api } = gateway;
   const dir = world.repository;
-  const { sessionId } = await api.ask({ agent: "claude-code", dir, prompt: "one", waitMs });
+  const { sessionId } = await api.ask({ agent: "scripted", dir, prompt: "one", waitMs });
   await api.post("/api/coding/coding_close_session", { sessionId });
-  const other = await api.ask({ agent: "codex", dir, prompt: "in the way", waitMs });
+  const other = await api.ask({ agent: "scripted", dir, prompt: "in the way", waitMs });
   const request = { dir, sessionId, prompt: "two", idempotencyKey: "again", waitMs };
   for (let attempt = 0; attempt < 2; attempt += 1) {
     const refused = await api.post("/api/coding/coding_ask", request);
@@ -42,17 +42,14 @@ test("a resume that finds no room is refused, and made again later it is one pro
   await api.post("/api/coding/coding_close_session", { sessionId });
 });
 
-test.for(["claude-code", "codex"])(
-  "%s: a session of a sub-folder that is asked by its repository is resumed in the sub-folder",
-  async (agent) => {
-    const { api } = gateway;
-    const dir = join(world.repository, `sub-${agent}`);
-    await mkdir(dir);
-    const { sessionId } = await api.ask({ agent, dir, prompt: "below", waitMs });
-    await api.post("/api/coding/coding_close_session", { sessionId });
-    const asked = await api.ask({ dir: world.repository, sessionId, prompt: "run pwd", permissionMode: "all", waitMs });
-    expect(asked).toMatchObject({ started: "resumed", delivered: true, dir, sessionId });
-    expect(asked.turns?.[1]?.text).toContain(dir);
-    await api.post("/api/coding/coding_close_session", { sessionId });
-  },
-);
+test("a session of a sub-folder that is asked by its repository is resumed in the sub-folder", async () => {
+  const { api } = gateway;
+  const dir = join(world.repository, "sub");
+  await mkdir(dir);
+  const { sessionId } = await api.ask({ agent: "scripted", dir, prompt: "below", waitMs });
+  await api.post("/api/coding/coding_close_session", { sessionId });
+  const asked = await api.ask({ dir: world.repository, sessionId, prompt: "run pwd", permissionMode: "all", waitMs });
+  expect(asked).toMatchObject({ started: "resumed", delivered: true, dir, sessionId });
+  expect(asked.turns?.[1]?.text).toContain(dir);
+  await api.post("/api/coding/coding_close_session", { sessionId });
+});

@@ -21,7 +21,7 @@ async function createChatWorld(): Promise<{ bot: FakeBotApi; world: World; apiTo
     scopes: ["coding:read", "coding:write", "coding:drive"],
     apiRoot: bot.url,
   };
-  const world = await createWorld({ agents: true, config: { telegram }, env: { POSTERN_TELEGRAM_TOKEN: token } });
+  const world = await createWorld({ agents: "scripted", config: { telegram }, env: { POSTERN_TELEGRAM_TOKEN: token } });
   onTestFinished(() => world.close());
   return { bot, world, apiToken: await prepareStore(world) };
 }
@@ -45,8 +45,8 @@ test("a chat message starts a session, a button allows its permission, the answe
   await shown(bot, says("New sessions of this chat start in"));
 
   bot.write(me, "/agent");
-  bot.press(me, await shown(bot, asks("Which agent")), "claude-code");
-  await shown(bot, says("are of claude-code"));
+  bot.press(me, await shown(bot, asks("Which agent")), "scripted");
+  await shown(bot, says("are of scripted"));
 
   const prompt = bot.write(me, "/ask write from-chat.txt with by leave");
   const question = await shown(bot, asks("from-chat.txt"));
@@ -64,7 +64,7 @@ test("a chat message starts a session, a button allows its permission, the answe
   expect(existsSync(file)).toBe(true);
   await shown(bot, (message) => message.text.includes("✅ Allowed by @owner") && message.buttons.length === 0);
 
-  await shown(bot, says("✓ claude-code is done"));
+  await shown(bot, says("✓ scripted is done"));
   await second.server.end("SIGKILL");
   bot.repeatAll();
   const next = bot.write(me, "say and **on** it goes", { replyTo: answer.messageId });
@@ -75,13 +75,8 @@ test("a chat message starts a session, a button allows its permission, the answe
   bot.write(me, plain);
   await shown(bot, says(echoOf(plain)));
 
-  bot.write(me, "/agent codex");
-  await shown(bot, says("are of codex"));
-  bot.write(me, "/ask say the other agent");
-  await shown(bot, says("the other agent"));
-
-  await expect.poll(() => bot.messages.filter(says("✓ claude-code is done")).length, patience).toBe(3);
-  for (const words of ["RESULT 1 ok", "and on it goes", echoOf(plain), "✅ Allowed by", "the other agent"]) {
+  await expect.poll(() => bot.messages.filter(says("✓ scripted is done")).length, patience).toBe(3);
+  for (const words of ["RESULT 1 ok", "and on it goes", echoOf(plain), "✅ Allowed by"]) {
     expect(bot.messages.filter(says(words)), `"${words}" is said once`).toHaveLength(1);
   }
   expect(
