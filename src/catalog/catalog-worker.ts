@@ -6,7 +6,8 @@ import { type Indexing, runIndexing } from "./run-indexing.ts";
 let indexing: Promise<Indexing> | undefined;
 
 function tell(news: IndexingNews): void {
-  if (process.connected) process.send?.(news);
+  // It fails when the gateway was killed: "disconnect" follows, and ends this process.
+  if (process.connected) process.send?.(news, undefined, undefined, () => undefined);
 }
 
 async function work(task: IndexingTask): Promise<void> {
