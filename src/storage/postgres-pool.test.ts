@@ -1,3 +1,5 @@
+import { connect, createServer, type Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type PostgresServer, startPostgres } from "../../test/support/postgres-server.ts";
@@ -63,6 +65,47 @@ describe("a PostgreSQL that hangs", () => {
     await expect(slow).resolves.toMatchObject({ rows: [{}] });
   });
 });
+
+/** A way to the server on which new connections get no answer once it is told so. */
+async function startGate(target: URL) {
+  let open = true;
+  const sockets = new Set<Socket>();
+  const gate = createServer((socket) => {
+    sockets.add(socket.on("error", () => undefined));
+    if (!open) return;
+    const onward = connect(Number(target.port), target.hostname);
+    sockets.add(onward.on("error", () => undefined));
+    socket.pipe(onward).pipe(socket);
+  });
+  await new Promise<void>((resolve) => gate.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    gate.close();
+  });
+  const address = gate.address();
+  if (address === null || typeof address === "string") throw new Error("The gate has no port.");
+  const url = new URL(target);
+  url.hostname = "127.0.0.1";
+  url.port = String(address.port);
+  return { url: url.href, shut: () => void (open = false) };
+}
+
+test("a PostgreSQL that answers, but takes no new connection, goes on with those that it has", async () => {
+  const gate = await startGate(new URL(await server.createDatabase()));
+  const { db, close } = await openDatabase({ url: gate.url, path: "", log: silentLog });
+  onTestFinished(close);
+  const sleep = (seconds: number) => sql`select pg_sleep(${seconds})`.execute(db);
+  await Promise.all([sleep(0.2), sleep(0.2)]);
+  gate.shut();
+  let ended = false;
+  const long = sleep(7.5).finally(() => (ended = true)); // three seconds of patience, and three for a new connection
+  const failing = expect(long).resolves.toBeDefined();
+  while (!ended) {
+    expect((await one(db)).rows).toEqual([{ one: 1 }]);
+    await setTimeout(100);
+  }
+  await failing;
+}, 20_000);
 
 test("a PostgreSQL that was killed fails each call at once, and is used again when it is back", async () => {
   const db = await openStore();

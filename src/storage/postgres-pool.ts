@@ -30,12 +30,15 @@ export function createPostgresPool({ newPool, newProbe, log }: PostgresPoolDeps)
   let pool = newPool();
   let state: "answers" | "hangs" | "closed" = "answers";
   let probing: Promise<void> | undefined;
+  /** Statements that the server answered. */
+  let answers = 0;
   /** Fails what is under way. */
   const underWay = new Set<(error: StoreFailure) => void>();
   const clients = new WeakMap<PoolClient, PostgresPoolClient>();
 
   async function probe(): Promise<void> {
     const client = newProbe();
+    const before = answers;
     client.on("error", () => undefined); // the call below fails with it
     const trouble = await client
       .connect()
@@ -48,7 +51,8 @@ export function createPostgresPool({ newPool, newProbe, log }: PostgresPoolDeps)
     probing = undefined;
     void end(client);
     if (trouble !== null) {
-      if (state === "answers") giveUp(trouble);
+      // Only new connections take long while it answers on others.
+      if (state === "answers" && answers === before) giveUp(trouble);
       systemClock.after(probeEveryMs, probeOnce);
     } else if (state === "hangs") {
       log.info({}, "PostgreSQL answers again");
@@ -96,7 +100,9 @@ export function createPostgresPool({ newPool, newProbe, log }: PostgresPoolDeps)
     let broken = false;
     async function ask<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>> {
       try {
-        return await answered(() => client.query<R>(sql, parameters));
+        const result = await answered(() => client.query<R>(sql, parameters));
+        answers += 1;
+        return result;
       } catch (error) {
         broken ||= error instanceof StoreFailure;
         throw error;
