@@ -42,15 +42,24 @@ const alone: TestProjectInlineConfiguration = {
 
 const wholeGateway = { globalSetup, execArgv, testTimeout: 90_000, hookTimeout: 60_000, maxWorkers };
 
+/** It measures what the gateway in its own process uses of memory. */
+const measuringGateway = ["test/gateway/recording.test.ts"];
+
 /** A whole gateway with the scripted agent, or with none. */
 const gateway: TestProjectInlineConfiguration = {
-  test: { ...wholeGateway, name: "gateway", isolate: false, ...chosen(["test/gateway/**/*.test.ts"]) },
+  test: {
+    ...wholeGateway,
+    name: "gateway",
+    isolate: false,
+    ...chosen(["test/gateway/**/*.test.ts"], measuringGateway),
+  },
+};
+
+const gatewayAlone: TestProjectInlineConfiguration = {
+  test: { ...wholeGateway, name: "gateway-alone", ...chosen(measuringGateway) },
 };
 
 const withAgents = { ...wholeGateway, globalSetup: [...globalSetup, "test/support/agents-setup.ts"] };
-
-/** It measures what the gateway in its own process uses of memory. */
-const measuringWithAgents = ["test/e2e/recording.test.ts"];
 
 /** With the real agents: minutes. Their files share processes too. */
 const e2e: TestProjectInlineConfiguration = {
@@ -58,12 +67,8 @@ const e2e: TestProjectInlineConfiguration = {
     ...withAgents,
     name: "e2e",
     isolate: false,
-    ...chosen(["test/e2e/**/*.test.ts"], [longTests, ...measuringWithAgents]),
+    ...chosen(["test/e2e/**/*.test.ts"], [longTests]),
   },
-};
-
-const e2eAlone: TestProjectInlineConfiguration = {
-  test: { ...withAgents, name: "e2e-alone", ...chosen(measuringWithAgents) },
 };
 
 /** In Chromium, with real agents behind the pages. */
@@ -85,6 +90,6 @@ export default defineConfig({
     pool: "forks",
     env: { NODE_COMPILE_CACHE: sharedCompileCache() },
     sequence: { sequencer: SpreadEvenly },
-    projects: [unit, alone, gateway, e2e, e2eAlone, web],
+    projects: [unit, alone, gateway, gatewayAlone, e2e, web],
   },
 });

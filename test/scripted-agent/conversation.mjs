@@ -4,6 +4,10 @@ import { isAsked, runTool } from "./tools.mjs";
 
 export function createConversation({ session, screen, options }) {
   let messages = options.resumes ? session.messages() : [];
+  for (const { role, content } of messages) {
+    const texts = typeof content === "string" ? [content] : content.flatMap(({ text }) => text ?? []);
+    for (const text of texts) screen.print(`${role === "user" ? ">" : "●"} ${text}`);
+  }
   const queue = [];
   /** The running turn's. */
   let controller = null;

@@ -9,7 +9,7 @@ export async function callModel({ model, systemPrompt, messages, signal, print }
   response.setEncoding("utf8");
   if (response.statusCode !== 200) throw await errorOf(response);
   const message = { content: [], stopReason: "end_turn", usage: {}, id: crypto.randomUUID() };
-  let shown = "";
+  let shown = "● ";
   for await (const event of eventsOf(response)) {
     if (event.type === "message_start") message.usage = event.message.usage ?? {};
     if (event.type === "content_block_start") message.content[event.index] = { ...event.content_block };
@@ -28,7 +28,7 @@ export async function callModel({ model, systemPrompt, messages, signal, print }
       message.usage = { ...message.usage, ...event.usage };
     }
   }
-  if (shown !== "") print(shown);
+  if (shown !== "● ") print(shown);
   signal.throwIfAborted();
   message.content = message.content.map(({ json, ...block }) => (json ? { ...block, input: JSON.parse(json) } : block));
   return message;

@@ -3,7 +3,7 @@ import { BaseSequencer, type TestProject, type TestSpecification } from "vitest/
 import { longFiles } from "./long-files.ts";
 
 /** What a file that is not in the table takes about, by its project. */
-const usualSeconds: Readonly<Record<string, number>> = { unit: 2, gateway: 3, e2e: 8, "e2e-alone": 8, web: 15 };
+const usualSeconds: Readonly<Record<string, number>> = { unit: 2, gateway: 3, e2e: 8, "gateway-alone": 8, web: 15 };
 
 /**
  * What files of a project that share a process take together before another project may come between them. vitest ends a shared process

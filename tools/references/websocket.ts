@@ -28,7 +28,7 @@ const advice: Readonly<Record<TerminalCloseCode, string>> = {
   4409: "The session runs in a program outside of this gateway: end it there.",
 };
 
-/** Taken down by `test/e2e/terminal-socket.test.ts`, which fails when it goes otherwise. */
+/** Taken down by `test/gateway/terminal-socket.test.ts`, which fails when it goes otherwise. */
 const exchangeFile = join(import.meta.dirname, "terminal-exchange.txt");
 
 /** `docs/reference/websocket.md`. */

@@ -15,7 +15,7 @@ const agents = [
 let world: World;
 let gateway: TestGateway;
 beforeAll(async () => {
-  world = await createWorld({ agents: true, config: { agents } });
+  world = await createWorld({ agents: "scripted", config: { agents } });
   gateway = await startGateway(world);
 });
 afterAll(async () => {
@@ -47,10 +47,10 @@ async function castOf(
   return { status: response.status, type: response.headers.get("content-type"), text: await response.text() };
 }
 
-test("claude-code: each launch of a session is played after the other, and is forgotten when its agent has ended", async () => {
+test("each launch of a session is played after the other, and is forgotten when its agent has ended", async () => {
   const { api } = gateway;
   const dir = world.repository;
-  const { sessionId } = await api.ask({ agent: "claude-code", dir, prompt: "first words", waitMs: 30_000 });
+  const { sessionId } = await api.ask({ agent: "scripted", dir, prompt: "first words", waitMs: 30_000 });
   const infoOf = async () => (await api.get<RecordingInfo>(`${pathOf(sessionId)}/recording/info`)).body.terminals;
   expect(await infoOf()).toMatchObject([{ live: true }]);
   await api.post("/api/coding/coding_close_session", { sessionId });

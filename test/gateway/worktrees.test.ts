@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { CloseOutput } from "../../src/wire/coding.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
-const used = useGateway({ agents: true });
+const used = useGateway({ agents: "scripted" });
 const run = promisify(execFile);
 const waitMs = 30_000;
 
@@ -30,7 +30,8 @@ async function mainState(): Promise<readonly string[]> {
   ]);
 }
 
-describe.for(["claude-code", "codex"])("%s", (agent) => {
+describe("a session", () => {
+  const agent = "scripted";
   test("works in a worktree of its own; a close keeps all that it would lose, and a later prompt brings the worktree back", async () => {
     const { api } = used.gateway;
     const { repository, root } = used.world;
@@ -43,7 +44,7 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
       worktree: true,
       baseBranch: "main",
       branch,
-      permissionMode: agent === "codex" ? "edits" : "all",
+      permissionMode: "all",
       prompt: `write ${path}/made.txt with by the agent`,
       waitMs,
     });
@@ -112,7 +113,7 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
 async function begin(branch: string, more: object = {}) {
   const dir = used.world.repository;
   const wanted = {
-    agent: "claude-code",
+    agent: "scripted",
     dir,
     worktree: true,
     baseBranch: "main",
@@ -128,11 +129,13 @@ test("two sessions never share a worktree; one that the caller names is the sess
   const { api } = used.gateway;
   const { sessionId, dir } = await begin("alone");
   const prompt = "hello";
-  expect(await api.post("/api/coding/coding_ask", { agent: "codex", dir, prompt })).toMatchObject({
+  expect(await api.post("/api/coding/coding_ask", { agent: "scripted", dir, prompt })).toMatchObject({
     status: 409,
     body: { code: "session_busy" },
   });
-  expect(await api.post("/api/coding/spawn", { agent: "codex", dir: join(dir, ".") })).toMatchObject({ status: 409 });
+  expect(await api.post("/api/coding/spawn", { agent: "scripted", dir: join(dir, ".") })).toMatchObject({
+    status: 409,
+  });
   const again = await api.ask({ dir, sessionId, worktree: true, baseBranch: "main", branch: "alone", prompt, waitMs });
   expect(again).toMatchObject({ sessionId, started: "reconnect" });
   const other = { dir, sessionId, worktree: true, baseBranch: "main", branch: "other", prompt };
@@ -197,7 +200,7 @@ test("a worktree counts as its repository for the folder rule, also when it is g
 test("fields that do not go together are refused, and a failed start leaves no worktree", async () => {
   const { api } = used.gateway;
   const dir = used.world.repository;
-  const base = { agent: "claude-code", dir, prompt: "hello" };
+  const base = { agent: "scripted", dir, prompt: "hello" };
   for (const more of [
     { worktree: true, branch: "x" },
     { worktree: true, baseBranch: "main" },
@@ -217,7 +220,7 @@ test("fields that do not go together are refused, and a failed start leaves no w
 test("spawn opens a terminal in a worktree", async () => {
   const { api } = used.gateway;
   const dir = used.world.repository;
-  const wanted = { agent: "codex", dir, worktree: true, baseBranch: "main", branch: "spawned" };
+  const wanted = { agent: "scripted", dir, worktree: true, baseBranch: "main", branch: "spawned" };
   const spawned = await api.post<{ sessionId: string }>("/api/coding/spawn", wanted);
   expect(spawned, JSON.stringify(spawned.body)).toMatchObject({ status: 200, body: { status: "new" } });
   expect((await close(spawned.body.sessionId)).worktree).toMatchObject({ removed: true, branchKept: "spawned" });

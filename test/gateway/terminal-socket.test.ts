@@ -18,7 +18,7 @@ const agents = [
 let world: World;
 let token: string;
 beforeAll(async () => {
-  world = await createWorld({ agents: true, config: { agents } });
+  world = await createWorld({ agents: "scripted", config: { agents } });
   token = await prepareStore(world);
   await (await startGateway(world)).close(); // configures the counter
 });
@@ -34,55 +34,53 @@ async function open(): Promise<TestGateway> {
 
 const text = async (viewer: TerminalClient): Promise<string> => (await viewer.screen()).join("\n");
 
-test.for(["claude-code", "codex"])(
-  "%s: seen live and late, typed into, ended, seen once more and resumed, all through the WebSocket",
-  async (agent) => {
-    const gateway = await open();
-    const { api, url, app } = gateway;
-    const headers = await bearer(app);
-    const watching = await bearer(app, "coding:read");
-    const spawned = await api.post<{ sessionId: string }>("/api/coding/spawn", { agent, dir: world.repository });
-    const query = { session_id: spawned.body.sessionId };
-    const desk = openTerminal({ url, headers, query: { ...query, cols: 100, rows: 30 } });
-    await expect.poll(() => text(desk), patience).toMatch(/[❯›]/);
-    desk.type("say hello from the socket");
-    await expect.poll(() => text(desk), patience).toContain("say hello from the socket");
-    desk.type("\r");
-    await expect.poll(() => text(desk), patience).toMatch(/[●•] hello from the socket/);
-    await expect.poll(async () => (await api.read(query.session_id)).activity, patience).toBe("idle");
+test("seen live and late, typed into, ended, seen once more and resumed, all through the WebSocket", async () => {
+  const agent = "scripted";
+  const gateway = await open();
+  const { api, url, app } = gateway;
+  const headers = await bearer(app);
+  const watching = await bearer(app, "coding:read");
+  const spawned = await api.post<{ sessionId: string }>("/api/coding/spawn", { agent, dir: world.repository });
+  const query = { session_id: spawned.body.sessionId };
+  const desk = openTerminal({ url, headers, query: { ...query, cols: 100, rows: 30 } });
+  await expect.poll(() => text(desk), patience).toMatch(/[❯›]/);
+  desk.type("say hello from the socket");
+  await expect.poll(() => text(desk), patience).toContain("say hello from the socket");
+  desk.type("\r");
+  await expect.poll(() => text(desk), patience).toMatch(/[●•] hello from the socket/);
+  await expect.poll(async () => (await api.read(query.session_id)).activity, patience).toBe("idle");
 
-    const size = { cols: 100, rows: 30 };
-    const late = openTerminal({ url, headers: watching, query });
-    const plain = openTerminal({ url, headers: watching, query, protocol: "plain", size });
-    const same = async (): Promise<boolean> => {
-      const [early, ...others] = await Promise.all([desk, late, plain].map(text));
-      return others.every((screen) => screen === early);
-    };
-    await expect.poll(same, patience).toBe(true);
-    const { pid } = await api.read(query.session_id);
-    late.type("not for an observer");
-    late.resize(60, 20);
-    await api.post("/api/coding/coding_close_session", { sessionId: query.session_id });
-    for (const viewer of [desk, late, plain]) {
-      expect(await viewer.closed).toMatchObject({ code: 1000 });
-      expect(viewer.frames.at(-1)?.kind).toBe("exit");
-      expect(await text(viewer)).not.toContain("not for an observer");
-    }
+  const size = { cols: 100, rows: 30 };
+  const late = openTerminal({ url, headers: watching, query });
+  const plain = openTerminal({ url, headers: watching, query, protocol: "plain", size });
+  const same = async (): Promise<boolean> => {
+    const [early, ...others] = await Promise.all([desk, late, plain].map(text));
+    return others.every((screen) => screen === early);
+  };
+  await expect.poll(same, patience).toBe(true);
+  const { pid } = await api.read(query.session_id);
+  late.type("not for an observer");
+  late.resize(60, 20);
+  await api.post("/api/coding/coding_close_session", { sessionId: query.session_id });
+  for (const viewer of [desk, late, plain]) {
+    expect(await viewer.closed).toMatchObject({ code: 1000 });
+    expect(viewer.frames.at(-1)?.kind).toBe("exit");
+    expect(await text(viewer)).not.toContain("not for an observer");
+  }
 
-    const after = openTerminal({ url, headers: watching, query });
-    expect(await after.closed).toMatchObject({ code: 1000 });
-    expect(after.frames.at(-1)).toEqual(desk.frames.at(-1));
-    expect(await text(after)).toBe(await text(desk));
-    expect((await api.read(query.session_id)).status, "an observer resumes nothing").toBe("completed");
-    const again = openTerminal({ url, headers, query: { ...query, cols: 90, rows: 25 } });
-    await expect.poll(() => text(again), patience).toContain("hello from the socket");
-    expect(again.frames[0]).toMatchObject({ kind: "hello", cols: 90, rows: 25, mode: "drive" });
-    const resumed = await api.read(query.session_id);
-    expect(resumed.status).toBe("running");
-    expect(resumed.pid).not.toBe(pid);
-    await api.post("/api/coding/coding_close_session", { sessionId: query.session_id });
-  },
-);
+  const after = openTerminal({ url, headers: watching, query });
+  expect(await after.closed).toMatchObject({ code: 1000 });
+  expect(after.frames.at(-1)).toEqual(desk.frames.at(-1));
+  expect(await text(after)).toBe(await text(desk));
+  expect((await api.read(query.session_id)).status, "an observer resumes nothing").toBe("completed");
+  const again = openTerminal({ url, headers, query: { ...query, cols: 90, rows: 25 } });
+  await expect.poll(() => text(again), patience).toContain("hello from the socket");
+  expect(again.frames[0]).toMatchObject({ kind: "hello", cols: 90, rows: 25, mode: "drive" });
+  const resumed = await api.read(query.session_id);
+  expect(resumed.status).toBe("running");
+  expect(resumed.pid).not.toBe(pid);
+  await api.post("/api/coding/coding_close_session", { sessionId: query.session_id });
+});
 
 test("an exchange is as the reference tells it (`vitest -u` takes it down anew)", async () => {
   const { api, url, app } = await open();
@@ -114,7 +112,7 @@ test("an exchange is as the reference tells it (`vitest -u` takes it down anew)"
 test("an agent that moves on to another session keeps its viewers", async () => {
   const gateway = await open();
   const { api, url, app } = gateway;
-  const asked = await api.ask({ agent: "claude-code", dir: world.repository, prompt: "before", waitMs: 30_000 });
+  const asked = await api.ask({ agent: "scripted", dir: world.repository, prompt: "before", waitMs: 30_000 });
   const viewer = openTerminal({ url, headers: await bearer(app), query: { session_id: asked.sessionId } });
   await expect.poll(() => text(viewer), patience).toContain("before");
   viewer.type("/clear");
