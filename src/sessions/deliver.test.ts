@@ -47,6 +47,7 @@ async function deliver(
     const end = await typePrompt({ host, clock }, terminal, {
       text,
       maySend: async () => true,
+      mayWrite: () => true,
       onTyping: async () => {
         await onTyping?.(terminalId);
         return true;

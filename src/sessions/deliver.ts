@@ -5,7 +5,8 @@ import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { OnDraft } from "../wire/coding.ts";
-import { composerText, emptyComposer, submit, untilShown } from "./submit.ts";
+import { composerText, emptyComposer, submit, type TypingHost, untilShown } from "./submit.ts";
+import { writeAsSeen } from "./write-as-seen.ts";
 
 /**
  * How a delivery ended.
@@ -27,6 +28,8 @@ export interface PromptToType {
   /** Whether the text can be sent behind this draft; left out: no. */
   readonly mayFollow?: ((draft: string) => Promise<boolean>) | undefined;
   readonly maySend: () => Promise<boolean>;
+  /** The same by what is known at this moment, asked right before each write. */
+  readonly mayWrite: () => boolean;
   /**
    * Called just before the first byte goes out, with the draft that is sent with it; from then on the prompt must never be sent again,
    * unless the end is `not_typed`. False keeps it from being typed.
@@ -39,38 +42,41 @@ const composerPollMs = 50;
 
 /**
  * Types a prompt into a live TUI, byte for byte: waits for the painted composer, puts the text in, and presses Enter. A paste into a
- * permission dialog would approve it, so `maySend` is asked, and the screen looked at, right before the text and again before Enter.
+ * permission dialog would approve it, so `maySend` is asked, and the screen looked at, before the text and again before Enter, each of
+ * which is written only while the screen is as it was seen.
  */
 export async function typePrompt(
-  deps: { readonly host: Pick<TerminalHostClient, "look" | "write">; readonly clock: Clock },
+  deps: { readonly host: TypingHost; readonly clock: Clock },
   terminal: { readonly terminalId: string; readonly template: AgentTemplate; readonly promptPath: string },
   prompt: PromptToType,
 ): Promise<TypedPrompt> {
-  const { host, clock } = deps;
+  const { clock } = deps;
   const { terminalId, template } = terminal;
-  const { maySend } = prompt;
+  const { maySend, mayWrite } = prompt;
   if (!(await composerReady(deps, terminal, { maySend, timeoutMs: composerWaitMs }))) return "not_ready";
   let draft = await composerText(deps, terminal);
   if (draft && prompt.onDraft === "clear" && (await maySend()) && (await emptyComposer(deps, terminal))) draft = "";
   if (draft && !(prompt.onDraft === "append" && (await prompt.mayFollow?.(draft)) === true)) return "draft";
   if (!(await prompt.onTyping(draft ?? ""))) return "given_up";
-  /** The last look before something is typed. */
-  const mayType = async (): Promise<boolean> => {
+  /** Whatever took the composer's place, another program perhaps, would take it as keystrokes. */
+  const type = async (keys: string): Promise<boolean> => {
     if (!(await maySend())) return false;
-    const screen = await host.look(terminalId);
-    return template.composerPainted(screen.lines) && (draft === null || template.composer?.text(screen) === draft);
+    const written = await writeAsSeen(deps, terminalId, (screen) => {
+      const isThere = template.composerPainted(screen.lines);
+      const isAsBefore = draft === null || template.composer?.text(screen) === draft;
+      return mayWrite() && isThere && isAsBefore ? keys : null;
+    });
+    return written !== null;
   };
   const { paste } = template;
   const text = prompt.text + paste.suffix;
   // The editor would replace the draft.
-  const editor =
-    paste.isExact(prompt.text) || draft ? "unused" : await throughEditor(deps, terminal, { text, mayType });
+  const editor = paste.isExact(prompt.text) || draft ? "unused" : await throughEditor(deps, terminal, { text, type });
   if (editor === "not_typed") return "not_typed";
-  // Whatever took the composer's place, another program perhaps, would take the text as keystrokes.
-  if (editor !== "done" && !(await mayType())) return editor === "absent" ? "lost" : "not_typed";
-  if (editor !== "done") await host.write(terminalId, paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text);
+  if (editor !== "done" && !(await type(paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text)))
+    return editor === "absent" ? "lost" : "not_typed";
   const before = template.composer?.mayHoldEnter === true ? draft : null;
-  const typed = { text, before, draft: draft ?? "", maySend };
+  const typed = { text, before, draft: draft ?? "", maySend, mayWrite };
   await untilShown(deps, terminal, typed);
   await clock.sleep(paste.enterDelayMs);
   // A long text may fill the screen and hide the composer's frame: then its time has to do.
@@ -92,9 +98,9 @@ const editorWaitMs = 10_000;
  * @returns `unused` when the agent has no key for an editor, `absent` when none came for the text, `not_typed` when its key was not pressed
  */
 async function throughEditor(
-  { host, clock }: { readonly host: Pick<TerminalHostClient, "look" | "write">; readonly clock: Clock },
-  terminal: { readonly terminalId: string; readonly template: AgentTemplate; readonly promptPath: string },
-  { text, mayType }: { readonly text: string; readonly mayType: () => Promise<boolean> },
+  { clock }: { readonly clock: Clock },
+  terminal: { readonly template: AgentTemplate; readonly promptPath: string },
+  { text, type }: { readonly text: string; readonly type: (keys: string) => Promise<boolean> },
 ): Promise<"done" | "unused" | "absent" | "not_typed"> {
   const { editorKey } = terminal.template.paste;
   if (editorKey === null) return "unused";
@@ -104,11 +110,10 @@ async function throughEditor(
   try {
     await writeFile(markPath, "", { mode: 0o600 });
     await writeFile(promptPath, text, { mode: 0o600 });
-    if (!(await mayType())) {
+    if (!(await type(editorKey))) {
       await remove();
       return "not_typed";
     }
-    await host.write(terminal.terminalId, editorKey);
     const deadline = clock.now() + editorWaitMs;
     while (clock.now() < deadline) {
       await clock.sleep(composerPollMs);
@@ -142,7 +147,7 @@ export async function composerOnScreen(
 }
 
 async function composerReady(
-  { host, clock }: { readonly host: Pick<TerminalHostClient, "look" | "write">; readonly clock: Clock },
+  { host, clock }: { readonly host: TypingHost; readonly clock: Clock },
   terminal: { readonly terminalId: string; readonly template: AgentTemplate },
   { maySend, timeoutMs }: { readonly maySend: () => Promise<boolean>; readonly timeoutMs: number },
 ): Promise<boolean> {

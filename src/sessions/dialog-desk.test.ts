@@ -29,23 +29,32 @@ function terminal(dialogs: readonly (readonly string[])[], { drops = 0, ends = f
     host: {
       async look() {
         if (ends && current() === null) throw new PosternError("terminal_gone", "There is no live terminal t.");
-        return { cols: 80, rows: 24, title: null, offset: 0, lines: [], bright: null };
+        return {
+          cols: 80,
+          rows: 24,
+          title: null,
+          offset: at * 100 + selected,
+          lines: [JSON.stringify(current())],
+          bright: null,
+        };
       },
-      async write(_terminalId, data) {
+      async writeIfUnchanged(_terminalId, data, { offset }) {
         beforeWrite();
+        if (offset !== at * 100 + selected) return false;
         keys.push(String(data));
-        if (dropped++ < drops) return;
+        if (dropped++ < drops) return true;
         const dialog = current();
-        if (dialog === null) return;
+        if (dialog === null) return true;
         if (data === "\u001b[B") selected = Math.min(selected + 1, dialog.choices.length - 1);
         if (data === "\u001b[A") selected = Math.max(selected - 1, 0);
-        if (data !== "\r") return;
+        if (data !== "\r") return true;
         taken.push(`${dialog.title} ${dialog.choices[selected]?.label}`);
         at += 1;
         selected = 0;
+        return true;
       },
     },
-    template: { readDialog: () => current() },
+    template: { readDialog: ([line = ""]) => JSON.parse(line) },
   });
   const choose = (title: string, index: number) =>
     pendingPermissions.press((dialog) => (dialog.title === title ? index : null));
@@ -82,6 +91,14 @@ test("presses nothing into another dialog, and none after the dialog has changed
   changing.onWrite(() => void (++writes === 2 && changing.next()));
   expect(await changing.choose("Trust?", 2)).toBe(false);
   expect(changing.taken).toEqual([]);
+});
+
+test("Enter does not reach a dialog that opened after the last look", async () => {
+  const { choose, taken, keys, next, onWrite } = terminal([trust, remove]);
+  let writes = 0;
+  onWrite(() => void (++writes === 3 && next()));
+  expect(await choose("Trust?", 2)).toBe(false);
+  expect([taken, keys]).toEqual([[], ["\u001b[B", "\u001b[B"]]);
 });
 
 test("the same dialog with another text is another one", async () => {

@@ -1,14 +1,15 @@
 import type { AgentTemplate } from "../agents/index.ts";
 import { dialogIdOf, type ScreenDialog } from "../agents/index.ts";
 import { type Clock, isoTime } from "../core/clock.ts";
-import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { TerminalLook } from "../terminal-host/terminal-info.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import type { ActivityState } from "./activity.ts";
-import { unlessGone } from "./submit.ts";
+import { type TypingHost, unlessGone } from "./submit.ts";
+import { writeAsSeen } from "./write-as-seen.ts";
 
 /** What a {@link DialogDesk} works with. */
 export interface DialogDeskDeps {
-  readonly host: Pick<TerminalHostClient, "look" | "write">;
+  readonly host: TypingHost;
   readonly clock: Clock;
   readonly terminalId: string;
   readonly template: Pick<AgentTemplate, "readDialog">;
@@ -62,19 +63,26 @@ export class DialogDesk {
   }
 
   async #press(choose: (dialog: ScreenDialog) => number | null): Promise<boolean> {
-    const { host, terminalId } = this.#deps;
+    const { terminalId } = this.#deps;
     let dialogId: string | null = null;
     let dropped = 0;
-    for (let pressed = 0; pressed < maxKeys; pressed += 1) {
-      const dialog = await this.#dialog();
-      if (dialog === null || (dialogId !== null && dialogIdOf(dialog) !== dialogId)) return false;
-      dialogId = dialogIdOf(dialog);
+    const keyFor = (dialog: ScreenDialog | null): string | null => {
+      if (dialog === null) return null;
+      dialogId ??= dialogIdOf(dialog);
+      if (dialogIdOf(dialog) !== dialogId) return null;
       const wanted = choose(dialog);
-      if (wanted === null || dialog.choices[wanted] === undefined) return false;
-      const isThere = dialog.selected === wanted;
-      await host.write(terminalId, isThere ? keys.enter : dialog.selected < wanted ? keys.down : keys.up);
+      if (wanted === null || dialog.choices[wanted] === undefined) return null;
+      if (dialog.selected === wanted) return keys.enter;
+      return dialog.selected < wanted ? keys.down : keys.up;
+    };
+    for (let pressed = 0; pressed < maxKeys; pressed += 1) {
+      const writing = writeAsSeen(this.#deps, terminalId, (screen) => keyFor(this.#read(screen)));
+      const seen = await unlessGone(writing, null);
+      const dialog = seen === null ? null : this.#read(seen);
+      if (dialog === null) return false;
+      const isEnter = keyFor(dialog) === keys.enter;
       const after = await this.#afterKey(dialog);
-      if (isThere && after === "gone") return true;
+      if (isEnter && after === "gone") return true;
       dropped = after === "unmoved" ? dropped + 1 : 0;
       if (dropped === maxDropped) return false;
     }
@@ -82,9 +90,13 @@ export class DialogDesk {
   }
 
   async #dialog(): Promise<ScreenDialog | null> {
-    const { host, terminalId, template } = this.#deps;
+    const { host, terminalId } = this.#deps;
     const screen = await unlessGone(host.look(terminalId), null); // a choice may end the agent
-    return screen === null ? null : (template.readDialog?.(screen.lines) ?? null);
+    return screen === null ? null : this.#read(screen);
+  }
+
+  #read({ lines }: TerminalLook): ScreenDialog | null {
+    return this.#deps.template.readDialog?.(lines) ?? null;
   }
 
   /** Waits until the key has shown: a key that was dropped is pressed again. */

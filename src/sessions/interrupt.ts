@@ -7,6 +7,7 @@ import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { SessionLocator } from "./locate.ts";
 import { unlessGone } from "./submit.ts";
+import { writeAsSeen } from "./write-as-seen.ts";
 
 /** What interrupting needs. */
 export interface InterruptDeps {
@@ -84,18 +85,20 @@ async function stopTurn(deps: InterruptDeps, live: LiveSession, signal: AbortSig
  * An agent that had not answered yet puts the prompt back into its composer, a moment after it says that it is idle. One that had leaves
  * a mark in its transcript.
  */
-async function clearComposer({ host, clock }: InterruptDeps, live: LiveSession): Promise<void> {
+async function clearComposer(deps: InterruptDeps, live: LiveSession): Promise<void> {
+  const { clock } = deps;
   const { composer } = live.template;
   if (composer?.getsPromptBack !== true) return;
   const began = clock.now();
   for (let cleared = false; ; ) {
     await clock.sleep(repaintMs);
-    const text = composer.text(await host.look(live.terminalId));
+    const seen = await writeAsSeen(deps, live.terminalId, (screen) => {
+      const text = composer.text(screen);
+      return text ? composer.clearKeys(text) : null;
+    });
     const waitedMs = clock.now() - began;
-    if (text) {
-      await host.write(live.terminalId, composer.clearKeys(text));
-      cleared = true;
-    } else if (cleared) return;
+    if (seen !== null) cleared = true;
+    else if (cleared) return;
     if (waitedMs > comesBackMs) return;
     if (!cleared && waitedMs > markedMs && live.transcriptSummary?.lastTurn.kind === "aborted") return;
   }

@@ -217,6 +217,50 @@ test("a dialog that opens while the store writes gets nothing, and the prompt is
   expect(composer.submitted).toEqual(["fix the build "]);
 });
 
+test("a dialog that opens between the look at the screen and the paste gets nothing, and the prompt is sent once it has gone", async () => {
+  const { outbox, composer, pass, stateOf, marks } = setUp();
+  composer.beforeWrite = () => void (composer.dialog = true);
+  outbox.add(prompt);
+  await pass(2_000);
+  expect([stateOf(), composer.intoDialog, marks.slice(0, 2)]).toEqual(["queued", [], ["sent", "put back"]]);
+  composer.beforeWrite = () => undefined;
+  composer.dialog = false;
+  await pass(2_000);
+  expect(composer.submitted).toEqual(["fix the build "]);
+});
+
+test("a dialog that opens between the look at the screen and Enter does not get it, the first nor a repeated one", async () => {
+  for (const again of [false, true]) {
+    const { outbox, composer, agent, pass } = setUp();
+    composer.deaf = again;
+    let enters = 0;
+    composer.beforeWrite = (data) => {
+      if (data === "\r" && ++enters === (again ? 2 : 1)) composer.dialog = true;
+    };
+    outbox.add(prompt);
+    await pass(5_000);
+    expect([composer.dialog, composer.intoDialog, composer.submitted]).toEqual([true, [], []]);
+    // As a person would answer it.
+    agent.resting = false;
+    await pass(250);
+    Object.assign(composer, { dialog: false, deaf: false });
+    agent.resting = true;
+    await pass(10_000);
+    expect([composer.intoDialog, composer.submitted]).toEqual([[], ["fix the build "]]);
+  }
+});
+
+test("a prompt is typed in a pause of a screen that is repainted all the time", async () => {
+  const { outbox, composer, pass } = setUp();
+  let repaints = 0;
+  composer.beforeWrite = () => {
+    if (repaints++ % 3 < 2) composer.hint = `Working ${repaints}`;
+  };
+  outbox.add(prompt);
+  await pass(2_000);
+  expect(composer.submitted).toEqual(["fix the build "]);
+});
+
 test("a prompt that was given up while it waited is not typed", async () => {
   const { outbox, composer, hooks, pass } = setUp();
   hooks.mayMark = false;

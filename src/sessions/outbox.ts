@@ -1,6 +1,6 @@
 import type { AgentTemplate } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
-import type { TerminalExit, TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import { typePrompt } from "./deliver.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import {
@@ -14,14 +14,14 @@ import {
   type PromptsState,
   type SentPrompt,
 } from "./prompts.ts";
-import { clearComposer, composerHolds } from "./submit.ts";
+import { clearComposer, composerHolds, pressEnter, type TypingHost } from "./submit.ts";
 
 // What is never confirmed, such as /clear, gets this long before the next prompt.
 const commandSettleMs = 1_500;
 
 /** What an outbox works with. */
 export interface OutboxDeps {
-  readonly host: Pick<TerminalHostClient, "look" | "write">;
+  readonly host: TypingHost;
   readonly clock: Clock;
   readonly queue: Pick<PromptQueue, "mark" | "putBack">;
 }
@@ -193,7 +193,7 @@ export class Outbox {
   }
 
   async #carryOut(effect: PromptEffect): Promise<void> {
-    const { queue, host } = this.#deps;
+    const { queue } = this.#deps;
     const terminal = this.#terminal;
     switch (effect.kind) {
       case "send":
@@ -207,7 +207,7 @@ export class Outbox {
       case "put_back":
         return queue.putBack(effect.promptId);
       case "press_enter":
-        return host.write(terminal.terminalId, "\r");
+        return pressEnter(this.#deps, terminal, { ...effect.sent, mayWrite: () => this.#view.maySend() });
       case "clear": {
         const cleared = await clearComposer(this.#deps, terminal, effect);
         return this.#handle({ kind: "cleared", promptId: effect.promptId, cleared });
@@ -242,6 +242,7 @@ export class Outbox {
         onDraft,
         mayFollow,
         maySend: () => this.#view.maySendNow(),
+        mayWrite: () => this.#view.maySend(),
         onTyping: async (draft) => {
           // Its session may have been closed, and the prompt given up.
           const isOurs = await this.#deps.queue.mark(promptId, "sent");

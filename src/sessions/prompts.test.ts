@@ -309,7 +309,7 @@ const rows: readonly Row[] = [
     message: { kind: "looked", promptId: "p", maySend: true, held: true },
     context: { now: 103_001 },
     moves: { sent: { ...sent, enters: 2 } },
-    effects: [{ kind: "press_enter" }],
+    effects: [{ kind: "press_enter", sent }],
   },
   {
     what: "and not a fourth time",

@@ -129,7 +129,7 @@ export type PromptEffect =
   | { readonly kind: "mark"; readonly promptId: string; readonly state: GivenUp | "delivered" }
   /** Write down that nothing of it was sent. */
   | { readonly kind: "put_back"; readonly promptId: string }
-  | { readonly kind: "press_enter" }
+  | { readonly kind: "press_enter"; readonly sent: SentPrompt }
   | { readonly kind: "clear"; readonly promptId: string; readonly text: string }
   /** Look at the terminal; `overdue` says that the prompt is to be given up, and taken out of the composer if it is there. */
   | { readonly kind: "look"; readonly sent: SentPrompt; readonly overdue: boolean }
@@ -406,7 +406,10 @@ function looked(state: PromptsState, look: Extract<PromptMessage, { kind: "looke
   // While a turn runs or a dialog is open its time stands still: neither Enter nor the next prompt may go out.
   if (!look.maySend) return only({ ...state, sent: { ...sent, sentAt: now - enterAgainMs } });
   if (look.held === true && sent.enters < maxEnters && now - sent.sentAt > enterAgainMs * sent.enters) {
-    return { state: { ...state, sent: { ...sent, enters: sent.enters + 1 } }, effects: [{ kind: "press_enter" }] };
+    return {
+      state: { ...state, sent: { ...sent, enters: sent.enters + 1 } },
+      effects: [{ kind: "press_enter", sent }],
+    };
   }
   return look.held === false && sent.otherTaken ? giveUp(state, sent, "unknown") : only(state);
 }

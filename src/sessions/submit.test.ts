@@ -57,6 +57,7 @@ async function deliver(
   const end = await typePrompt({ host, clock }, terminal, {
     text,
     maySend: async () => (await host.list()).some((info) => info.terminalId === terminalId && info.exit === null),
+    mayWrite: () => true,
     onTyping: async () => true,
   });
   const taken = async () =>

@@ -1,12 +1,16 @@
 import type { AgentTemplate } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { hasCode } from "../core/errors.ts";
-import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { TerminalHostClient, TerminalLook } from "../terminal-host/terminal-info.ts";
 import { asReported } from "./same-prompt.ts";
+import { writeAsSeen } from "./write-as-seen.ts";
+
+/** The part of a terminal host that typing needs. */
+export type TypingHost = Pick<TerminalHostClient, "look" | "writeIfUnchanged">;
 
 /** What typing works with. */
 export interface TypingDeps {
-  readonly host: Pick<TerminalHostClient, "look" | "write">;
+  readonly host: TypingHost;
   readonly clock: Clock;
 }
 
@@ -27,6 +31,8 @@ export interface TypedText extends ComposedText {
   /** What the composer showed before; null for a composer that cannot be read. */
   readonly before: string | null;
   readonly maySend: () => Promise<boolean>;
+  /** The same by what is known at this moment. */
+  readonly mayWrite: () => boolean;
 }
 
 const pollMs = 50;
@@ -42,7 +48,7 @@ const maxClearings = 3;
 
 /** What the composer of this terminal holds, without hints; null where it cannot be read, and where there is none. */
 export async function composerText(
-  { host }: Pick<TypingDeps, "host">,
+  { host }: { readonly host: Pick<TypingHost, "look"> },
   { terminalId, template }: TypingTerminal,
 ): Promise<string | null> {
   if (template.composer === undefined) return null;
@@ -71,14 +77,35 @@ export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { b
 export async function submit(deps: TypingDeps, terminal: TypingTerminal, typed: TypedText): Promise<"typed" | "held"> {
   const { terminalId, template } = terminal;
   for (let enters = 1; await typed.maySend(); enters += 1) {
-    const shown = typed.before === null ? null : await composerText(deps, terminal);
-    if (typed.before !== null && shown === null) return "typed";
-    await deps.host.write(terminalId, "\r");
+    const readComposer = (screen: TerminalLook): string | null =>
+      typed.before === null ? null : (template.composer?.text(screen) ?? null);
+    const seen = await writeAsSeen(deps, terminalId, (screen) => {
+      const isGone = typed.before === null ? isCovered(terminal, screen) : readComposer(screen) === null;
+      return typed.mayWrite() && !isGone ? "\r" : null;
+    });
+    const shown = seen === null ? null : readComposer(seen);
     if (shown === null || (await afterEnter(deps, terminal, { ...typed, shown })) !== "new_line") return "typed";
     if (enters === maxEnters) return "held";
     await deps.clock.sleep(template.paste.enterDelayMs);
   }
   return "typed";
+}
+
+/** Whether a dialog took the composer's place. A composer that is not there may only be hidden, by a long text in it. */
+function isCovered({ template }: TypingTerminal, { lines }: TerminalLook): boolean {
+  return !template.composerPainted(lines) && (template.readDialog?.(lines) ?? null) !== null;
+}
+
+/** Presses Enter for a text that an agent left in its composer, and on nothing else. */
+export async function pressEnter(
+  deps: TypingDeps,
+  terminal: TypingTerminal,
+  { mayWrite, ...composed }: ComposedText & Pick<TypedText, "mayWrite">,
+): Promise<void> {
+  await writeAsSeen(deps, terminal.terminalId, (screen) => {
+    const shown = terminal.template.composer?.text(screen) ?? null;
+    return mayWrite() && shown !== null && isOf(shown, composed, terminal) ? "\r" : null;
+  });
 }
 
 async function afterEnter(
@@ -109,7 +136,7 @@ export async function unlessGone<T>(task: Promise<T>, gone: T): Promise<T> {
 
 /** Whether the composer holds this text; null when it cannot be read. */
 export async function composerHolds(
-  deps: Pick<TypingDeps, "host">,
+  deps: { readonly host: Pick<TypingHost, "look"> },
   terminal: TypingTerminal,
   composed: ComposedText,
 ): Promise<boolean | null> {
@@ -133,10 +160,11 @@ export async function clearComposer(
 export async function emptyComposer(deps: TypingDeps, terminal: TypingTerminal): Promise<boolean> {
   const { composer } = terminal.template;
   for (let clearing = 0; composer !== undefined && clearing < maxClearings; clearing += 1) {
-    const now = await composerText(deps, terminal);
-    if (now === null) return false;
-    if (now === "") return true;
-    await deps.host.write(terminal.terminalId, composer.clearKeys(now));
+    const seen = await writeAsSeen(deps, terminal.terminalId, (screen) => {
+      const text = composer.text(screen);
+      return text ? composer.clearKeys(text) : null;
+    });
+    if (seen === null) return (await composerText(deps, terminal)) === "";
     const deadline = deps.clock.now() + emptiedMs;
     while (deps.clock.now() < deadline) {
       await deps.clock.sleep(pollMs);

@@ -250,8 +250,10 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     spawn,
     list: async () => readInfos(await ask("list", {})),
     async write(terminalId, data) {
-      const bytes = typeof data === "string" ? Buffer.from(data) : data;
-      await (connection ?? (await connected())).input(terminalId, bytes);
+      await (connection ?? (await connected())).input({ terminalId, data: bytesOf(data) });
+    },
+    async writeIfUnchanged(terminalId, data, { offset }) {
+      return (connection ?? (await connected())).input({ terminalId, data: bytesOf(data), ifOutputEndsAt: offset });
     },
     async resize(terminalId, size) {
       await (await connected()).request("resize", { terminalId, ...size });
@@ -290,4 +292,8 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     close,
     closeUnused,
   };
+}
+
+function bytesOf(data: string | Uint8Array): Uint8Array {
+  return typeof data === "string" ? Buffer.from(data) : data;
 }

@@ -7,7 +7,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { makeHostFixture, specOf } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
 import { openHostConnection } from "./host-connection.ts";
-import { createFrameReader, jsonFrame, outputFrame, PROTOCOL_MAJOR } from "./protocol.ts";
+import { createFrameReader, FRAME, jsonFrame, outputFrame, PROTOCOL_MAJOR, readInputFrame } from "./protocol.ts";
 
 const hello = { type: "hello", majors: [PROTOCOL_MAJOR, PROTOCOL_MAJOR], minor: 0, role: "control" };
 
@@ -94,14 +94,16 @@ test("a gateway of another major version is told so", async () => {
   expect(answer).toMatchObject([{ type: "refused", major: PROTOCOL_MAJOR }]);
 });
 
-/** A host of another version: answers each message as `answer` says. */
+/** A host of another version: answers each message as `answer` says. It knows no frame with a condition. */
 async function fakeHost(
   answer: (message: { readonly type: string; readonly id: number }, socket: Socket) => object,
 ): Promise<string> {
   const socketPath = join(await makeTempFolder(), "s");
   const server = createServer((socket) => {
-    const reader = createFrameReader(1e6, ({ body }) => {
-      socket.write(jsonFrame(answer(JSON.parse(body.toString()), socket)));
+    const reader = createFrameReader(1e6, (frame) => {
+      const input = frame.kind === FRAME.input ? readInputFrame(frame) : undefined;
+      const message = input && { type: `input ${input.data.toString()}`, id: input.requestId };
+      socket.write(jsonFrame(answer(message ?? JSON.parse(frame.body.toString()), socket)));
     });
     socket.on("data", (chunk: Buffer) => reader.push(chunk));
   });
@@ -124,7 +126,8 @@ test("an older host is talked to, and what it lacks is refused without asking it
   expect(connection.hello).toMatchObject({ minor: 0, hostVersion: "0.0.9" });
   expect(await connection.request("list", {})).toEqual([]);
   await expect(connection.request("status", {})).rejects.toThrow("(0.0.9) is too old for status");
-  expect(asked).toEqual(["hello", "request"]);
+  expect(await connection.input({ terminalId: "one", data: Buffer.from("x"), ifOutputEndsAt: 7 })).toBe(true);
+  expect(asked).toEqual(["hello", "request", "input x"]);
   connection.close();
 });
 

@@ -52,22 +52,27 @@ export function serveConnection(
     if (socket.writableLength > MAX_UNSENT_BYTES) socket.destroy();
   }
 
-  function onFrame({ kind, body }: Frame): void {
+  function onFrame(frame: Frame): void {
     if (socket.destroyed) return;
-    if (kind === FRAME.input) onInput(body);
-    else if (kind === FRAME.json) onMessage(parseFields(body.toString("utf8")));
-    else socket.destroy();
+    if (frame.kind === FRAME.json) onMessage(parseFields(frame.body.toString("utf8")));
+    else if (frame.kind === FRAME.output) socket.destroy();
+    else onInput(frame);
   }
 
-  function onInput(body: Buffer): void {
-    const input = role === "control" ? readInputFrame(body) : undefined;
+  function onInput(frame: Frame): void {
+    const input = role === "control" ? readInputFrame(frame) : undefined;
     if (input === undefined) {
       socket.destroy();
       return;
     }
-    host.write(input.terminalId, input.data).then(
-      () => acknowledge(input.requestId),
-      (error: unknown) => fail(input.requestId, error),
+    const { requestId, terminalId, data, ifOutputEndsAt } = input;
+    if (ifOutputEndsAt !== undefined) {
+      void reply(requestId, async () => ({ written: await host.writeIfUnchanged(terminalId, data, ifOutputEndsAt) }));
+      return;
+    }
+    host.write(terminalId, data).then(
+      () => acknowledge(requestId),
+      (error: unknown) => fail(requestId, error),
     );
   }
 

@@ -1,12 +1,14 @@
 import { connect, type Socket } from "node:net";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
-import { type Fields, numberField, objectField, parseFields, textField } from "./fields.ts";
+import { booleanField, type Fields, isFields, numberField, objectField, parseFields, textField } from "./fields.ts";
 import {
+  CONDITIONAL_INPUT_MINOR,
   createFrameReader,
   FRAME,
   type Frame,
   type HostHello,
+  type Input,
   inputFrame,
   jsonFrame,
   MAX_FRAME_TO_CLIENT,
@@ -23,7 +25,11 @@ export interface HostConnection {
   readonly socket: Socket;
   /** @throws PosternError what the host answered, or `terminal_host_unavailable` */
   request(method: Method, params: Fields, timeoutMs?: number): Promise<unknown>;
-  input(terminalId: string, data: Uint8Array): Promise<void>;
+  /**
+   * An older host writes in any case.
+   * @returns false when the input's condition did not hold, so that nothing was written
+   */
+  input(input: Input): Promise<boolean>;
   close(): void;
   /** Closes once all that was asked before is answered. */
   closeWhenAnswered(): void;
@@ -191,8 +197,10 @@ export async function openHostConnection(
       }
       return ask((id) => jsonFrame({ type: "request", id, method, params }), timeoutMs);
     },
-    async input(terminalId, data) {
-      await ask((id) => inputFrame(id, terminalId, data), INPUT_TIMEOUT_MS);
+    async input({ ifOutputEndsAt, ...input }) {
+      const condition = hello.minor < CONDITIONAL_INPUT_MINOR ? {} : { ifOutputEndsAt };
+      const result = await ask((id) => inputFrame(id, { ...input, ...condition }), INPUT_TIMEOUT_MS);
+      return !isFields(result) || booleanField(result, "written") !== false;
     },
     close: () => lose(unavailable("The connection was closed.")),
     closeWhenAnswered,

@@ -28,6 +28,8 @@ export interface Host {
   spawn(spec: SpawnSpec): Promise<TerminalInfo>;
   list(): readonly TerminalInfo[];
   write(terminalId: string, data: Uint8Array): Promise<void>;
+  /** Writes only while the program's output ends at `offset` and no other input waits. @returns whether it was written */
+  writeIfUnchanged(terminalId: string, data: Uint8Array, offset: number): Promise<boolean>;
   resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): void;
   /** `plain`: with an empty `ansi`, for who wants to know the rows and the title only. */
   snapshot(terminalId: string, options?: { readonly plain: boolean }): Promise<TerminalSnapshot>;
@@ -180,6 +182,7 @@ export function createHost(deps: HostDeps): Host {
     },
     list: () => [...terminals.values()].map((one) => one.info()),
     write: async (terminalId, data) => get(terminalId).write(data),
+    writeIfUnchanged: async (terminalId, data, offset) => get(terminalId).writeIfUnchanged(data, offset),
     resize: (terminalId, size) => get(terminalId).resize(clampSize(size)),
     snapshot: async (terminalId, options) => (await get(terminalId).snapshot(options)).answer,
     async attach(terminalId, socket, { from, begin }) {

@@ -6,6 +6,8 @@ import { MAX_INPUT_BYTES } from "./protocol.ts";
 export interface InputQueue {
   /** Resolves when the kernel took all of `data`. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
   push(data: Uint8Array): Promise<void>;
+  /** Whether input waits for the program to read. */
+  readonly isWaiting: boolean;
   /** Rejects what still waits with `terminal_gone`; nothing more is written. */
   close(): void;
 }
@@ -92,6 +94,9 @@ export function createInputQueue(
   }
 
   return {
+    get isWaiting() {
+      return waiting.length > 0;
+    },
     push(data) {
       if (closed) return Promise.reject(gone());
       if (waitingBytes + data.byteLength > MAX_INPUT_BYTES) return Promise.reject(full());

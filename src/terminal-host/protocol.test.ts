@@ -5,6 +5,7 @@ import {
   createFrameReader,
   FRAME,
   type Frame,
+  type Input,
   inputFrame,
   jsonFrame,
   outputFrame,
@@ -23,31 +24,29 @@ function readInPieces(bytes: Buffer, cuts: readonly number[]): Frame[] {
   return frames;
 }
 
+function inputOf({ data, ifOutputEndsAt }: Pick<Input, "data" | "ifOutputEndsAt">): Input {
+  return { terminalId: "tërminal", data: Buffer.from(data), ifOutputEndsAt };
+}
+
 test("frames arrive whole and in order however the stream is cut", () => {
   const message = fc.record({ kind: fc.constant("json" as const), value: fc.string({ unit: "grapheme" }) });
   const input = fc.record({
     kind: fc.constant("input" as const),
     id: fc.nat(),
+    ifOutputEndsAt: fc.option(fc.maxSafeNat(), { nil: undefined }),
     data: fc.uint8Array({ maxLength: 300, size: "max" }),
   });
   fc.assert(
     fc.property(fc.array(fc.oneof(message, input)), fc.array(fc.nat(), { maxLength: 30 }), (sent, cuts) => {
       const bytes = Buffer.concat(
-        sent.map((one) =>
-          one.kind === "json" ? jsonFrame({ text: one.value }) : inputFrame(one.id, "tërminal", one.data),
-        ),
+        sent.map((one) => (one.kind === "json" ? jsonFrame({ text: one.value }) : inputFrame(one.id, inputOf(one)))),
       );
       const frames = readInPieces(bytes, cuts);
       expect(frames).toHaveLength(sent.length);
       for (const [index, one] of sent.entries()) {
-        const body = frames[index]?.body ?? Buffer.alloc(0);
-        if (one.kind === "json") expect(JSON.parse(body.toString())).toEqual({ text: one.value });
-        else
-          expect(readInputFrame(body)).toEqual({
-            requestId: one.id,
-            terminalId: "tërminal",
-            data: Buffer.from(one.data),
-          });
+        const frame = frames[index] ?? { kind: 0, body: Buffer.alloc(0) };
+        if (one.kind === "json") expect(JSON.parse(frame.body.toString())).toEqual({ text: one.value });
+        else expect(readInputFrame(frame)).toEqual({ requestId: one.id, ...inputOf(one) });
       }
     }),
     { seed: suiteSeed },
@@ -81,6 +80,8 @@ test("a stream of another protocol is refused at its first frame", () => {
 });
 
 test("an input frame that is shorter than it says is malformed", () => {
-  expect(readInputFrame(Buffer.from([0, 0, 0]))).toBeUndefined();
-  expect(readInputFrame(Buffer.from([0, 0, 0, 1, 9, 65]))).toBeUndefined();
+  const read = (kind: number, ...bytes: readonly number[]) => readInputFrame({ kind, body: Buffer.from(bytes) });
+  expect(read(FRAME.input, 0, 0, 0)).toBeUndefined();
+  expect(read(FRAME.input, 0, 0, 0, 1, 9, 65)).toBeUndefined();
+  expect(read(FRAME.inputIfUnchanged, 0, 0, 0, 1, 1, 65, 0, 0, 0, 0, 0, 0, 0)).toBeUndefined();
 });

@@ -10,9 +10,13 @@ export const PROTOCOL_MAJOR = 1;
  * Grows with every addition that a peer may lack: see {@link METHODS}. Unknown fields and events are ignored by both sides. Since 2 an
  * attached reader is told of sizes, and may say where it goes on; an older host sends it the screen. Since 3 a host makes way for one of
  * another version. Since 4 a snapshot may be asked for without what paints it (`plain`); an older host paints it all the same.
- * Since 5 such a snapshot has the rows without what is faint, too (`bright`).
+ * Since 5 such a snapshot has the rows without what is faint, too (`bright`). Since 6 input may carry a condition
+ * ({@link CONDITIONAL_INPUT_MINOR}).
  */
-export const PROTOCOL_MINOR = 5;
+export const PROTOCOL_MINOR = 6;
+
+/** Hosts from this minor version on take {@link FRAME.inputIfUnchanged}. */
+export const CONDITIONAL_INPUT_MINOR = 6;
 
 /** Each request with the minor version that brought it, so that a newer gateway knows what an older host lacks. */
 export const METHODS = {
@@ -33,7 +37,7 @@ export const METHODS = {
 export type Method = keyof typeof METHODS;
 
 /** Frame kinds. */
-export const FRAME = { json: 1, output: 2, input: 3 } as const;
+export const FRAME = { json: 1, output: 2, input: 3, inputIfUnchanged: 4 } as const;
 
 /** The largest input that travels as one, so that it is taken or refused as a whole. */
 export const MAX_INPUT_BYTES = 4 * 1024 * 1024;
@@ -87,27 +91,44 @@ export function outputFrame(data: Uint8Array): Buffer {
   return frame;
 }
 
-/** Encodes input for one terminal, whose id is ASCII and at most 255 long; its reply carries `requestId`. */
-export function inputFrame(requestId: number, terminalId: string, data: Uint8Array): Buffer {
-  const length = 5 + terminalId.length + data.byteLength;
-  const frame = Buffer.allocUnsafe(HEAD_BYTES + length);
-  writeHead(frame, FRAME.input, length);
-  frame.writeUInt32BE(requestId, HEAD_BYTES);
-  frame[HEAD_BYTES + 4] = terminalId.length;
-  frame.write(terminalId, HEAD_BYTES + 5, "latin1");
-  frame.set(data, HEAD_BYTES + 5 + terminalId.length);
+/** Input for one terminal. */
+export interface Input {
+  /** ASCII, at most 255 characters. */
+  readonly terminalId: string;
+  readonly data: Uint8Array;
+  /** The input is written only while the program's output ends at this offset; left out: in any case. */
+  readonly ifOutputEndsAt?: number | undefined;
+}
+
+const OFFSET_BYTES = 8;
+
+/** Encodes input; its reply carries `requestId`. */
+export function inputFrame(requestId: number, { terminalId, data, ifOutputEndsAt }: Input): Buffer {
+  const isConditional = ifOutputEndsAt !== undefined;
+  const dataAt = 5 + terminalId.length + (isConditional ? OFFSET_BYTES : 0);
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + dataAt + data.byteLength);
+  writeHead(frame, isConditional ? FRAME.inputIfUnchanged : FRAME.input, dataAt + data.byteLength);
+  const body = frame.subarray(HEAD_BYTES);
+  body.writeUInt32BE(requestId, 0);
+  body[4] = terminalId.length;
+  body.write(terminalId, 5, "latin1");
+  if (isConditional) body.writeBigUInt64BE(BigInt(ifOutputEndsAt), dataAt - OFFSET_BYTES);
+  body.set(data, dataAt);
   return frame;
 }
 
-/** Reads the body of an input frame; undefined when it is malformed. */
-export function readInputFrame(body: Buffer): { requestId: number; terminalId: string; data: Buffer } | undefined {
+/** Reads an input frame; undefined when it is malformed. */
+export function readInputFrame({ kind, body }: Frame): (Input & { readonly requestId: number }) | undefined {
   if (body.byteLength < 5) return undefined;
-  const dataAt = 5 + (body[4] ?? 0);
+  const idEnd = 5 + (body[4] ?? 0);
+  const isConditional = kind === FRAME.inputIfUnchanged;
+  const dataAt = idEnd + (isConditional ? OFFSET_BYTES : 0);
   if (body.byteLength < dataAt) return undefined;
   return {
     requestId: body.readUInt32BE(0),
-    terminalId: body.toString("latin1", 5, dataAt),
+    terminalId: body.toString("latin1", 5, idEnd),
     data: body.subarray(dataAt),
+    ifOutputEndsAt: isConditional ? Number(body.readBigUInt64BE(idEnd)) : undefined,
   };
 }
 
@@ -136,7 +157,7 @@ export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => v
 
   /** A frame whose body begins at `at`. Returns where the next one may begin, undefined when it is none. */
   function begin(length: number, chunk: Buffer, at: number): number | undefined {
-    if (length > maxBytes || kind < FRAME.json || kind > FRAME.input) return undefined;
+    if (length > maxBytes || kind < FRAME.json || kind > FRAME.inputIfUnchanged) return undefined;
     if (kind === FRAME.output) {
       missingOutput = length;
       return at;

@@ -39,6 +39,11 @@ export interface Pty {
   readonly pid: number;
   /** Resolves when the kernel took all of it. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
   write(data: Uint8Array): Promise<void>;
+  /**
+   * Reads what the program has written by now. @returns false when that cannot be known, because reading is paused, and when input waits
+   * for the program: what is written now would go out later
+   */
+  readPending(): boolean;
   resize(size: { readonly cols: number; readonly rows: number }): void;
   /** Stops reading: the program blocks when the kernel's buffer is full. */
   pause(): void;
@@ -120,6 +125,16 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     });
   }
 
+  function readPending(): boolean {
+    if (paused || readToEnd || input.isWaiting) return false;
+    const filled = readMore(0);
+    if (filled > 0) {
+      lastActivityAt = deps.clock.now();
+      deps.onOutput(scratch.subarray(0, filled));
+    }
+    return true;
+  }
+
   function readMore(at: number): number {
     try {
       return readSync(fd, scratch, at, SCRATCH_BYTES - at, null);
@@ -152,6 +167,7 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
   return {
     pid,
     write: (data) => input.push(data),
+    readPending,
     resize: ({ cols, rows }) => {
       if (!stream.destroyed) native.resize(fd, cols, rows, 0, 0);
     },

@@ -183,8 +183,9 @@ function applyResizes(screen: Screen): void {
 function paintDue(screen: Screen): void {
   for (const due of screen.paints.filter(({ offset }) => offset <= screen.at)) {
     screen.paints.splice(screen.paints.indexOf(due), 1);
-    const offset = screen.at - screen.model.incompleteBytes();
     const { requestId, plain } = due;
+    // What is painted from this screen needs the beginning of an incomplete sequence, too; a look wants to know what was parsed.
+    const offset = plain ? screen.at : screen.at - screen.model.incompleteBytes();
     say({ type: "painted", requestId, offset, sizes: screen.sizes, screen: screen.model.paint({ plain }) });
   }
 }

@@ -69,7 +69,10 @@ export interface TerminalSnapshot {
   readonly lines: readonly string[];
   /** The window title that the program set last; null when it set none, or when an older host does not tell. */
   readonly title: string | null;
-  /** The number of output bytes since the start that this snapshot contains: live output goes on from here. */
+  /**
+   * The number of output bytes since the start that this snapshot contains: live output goes on from here. Of a {@link TerminalLook}
+   * the last of them may begin a character or sequence that shows once it is complete.
+   */
   readonly offset: number;
 }
 
@@ -147,6 +150,13 @@ export interface TerminalHostClient {
    * @throws PosternError `terminal_gone` when there is no such live terminal | `input_queue_full` | `input_stalled`
    */
   write(terminalId: string, data: string | Uint8Array): Promise<void>;
+  /**
+   * Writes only while the screen is the one of `look`: the host reads what the program has written by now, and writes in the same step if
+   * that is nothing and no other input waits. A host older than the protocol's minor version 6 writes in any case.
+   * @returns whether it was written
+   * @throws PosternError as {@link write}
+   */
+  writeIfUnchanged(terminalId: string, data: string | Uint8Array, look: Pick<TerminalLook, "offset">): Promise<boolean>;
   /** @throws PosternError `terminal_gone` */
   resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): Promise<void>;
   /** Also of an ended terminal, until it is forgotten. @throws PosternError `terminal_gone` */

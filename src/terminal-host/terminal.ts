@@ -32,6 +32,8 @@ export interface Terminal {
   readonly keepsRecording: boolean;
   rename(leaseKey: string): void;
   write(data: Uint8Array): Promise<void>;
+  /** Writes only while the output ends at `offset`. @returns whether it was written */
+  writeIfUnchanged(data: Uint8Array, offset: number): Promise<boolean>;
   resize(size: { readonly cols: number; readonly rows: number }): void;
   snapshot(options?: { readonly plain: boolean }): Promise<PlacedSnapshot>;
   /** Sends live output to `socket`, beginning at `place`. */
@@ -142,6 +144,11 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     return { offset, sizes: count, answer: { ...screen, offset } };
   }
 
+  function write(data: Uint8Array): Promise<void> {
+    deps.turns.awaited(pty.pid);
+    return pty.write(data);
+  }
+
   function currentSize(): TerminalSize {
     const { cols, rows } = sizes.current;
     return { cols, rows };
@@ -153,9 +160,12 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     rename(newKey) {
       leaseKey = newKey;
     },
-    write(data) {
-      deps.turns.awaited(pty.pid);
-      return pty.write(data);
+    write,
+    async writeIfUnchanged(data, offset) {
+      // From here to the write nothing is awaited: what comes later was not on the screen when the program could still be asked.
+      if (!pty.readPending() || log.endOffset !== offset) return false;
+      await write(data);
+      return true;
     },
     resize({ cols, rows }) {
       if (exit !== null) throw goneError(terminalId);
