@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isErrno } from "../core/errors.ts";
@@ -47,9 +47,10 @@ export async function readProcessTable(): Promise<readonly ProcessRow[]> {
   return rows;
 }
 
-const SLICE_MS = 1;
+/** Who types into a terminal of this process waits for two of these, one for the key and one for its echo. */
+const SLICE_MS = 0.3;
 
-/** Visits all items; after each millisecond of it, whatever else this process has to do goes first. */
+/** Visits all items; after each slice, whatever else this process has to do goes first. */
 export async function inSlices<T>(items: readonly T[], visit: (item: T) => void): Promise<void> {
   let endsAt = performance.now() + SLICE_MS;
   for (const item of items) {
@@ -90,11 +91,33 @@ function linuxBootId(): string {
   return bootId;
 }
 
+/**
+ * Whether a process certainly began before the other, by the start times of their rows. False where that is not known, as for start times
+ * of two boots, and everywhere but on Linux.
+ */
+export function startedBefore(startTime: string, other: string): boolean {
+  const [boot, ticks] = startTime.split(".");
+  const [otherBoot, otherTicks] = other.split(".");
+  return process.platform === "linux" && boot === otherBoot && Number(ticks) < Number(otherTicks);
+}
+
+const statBuffer = Buffer.allocUnsafeSlow(4096);
+
+/** The kernel gives all of it at once; `readFileSync` measured twice as long. */
+function readStat(pid: number): string {
+  const fd = openSync(`/proc/${pid}/stat`, "r");
+  try {
+    return statBuffer.toString("latin1", 0, readSync(fd, statBuffer));
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** @see proc_pid_stat(5): the name in parentheses may hold anything, so fields are counted from the last parenthesis. */
 function linuxRow(pid: number): ProcessRow | undefined {
   let stat: string;
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    stat = readStat(pid);
   } catch (error) {
     if (isErrno(error, "ENOENT", "ESRCH")) return undefined;
     throw error;

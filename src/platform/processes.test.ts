@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { median } from "../../bench/measure.ts";
 import { waitUntil } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
-import { processRow, processTable, startedWithVariable } from "./process-table.ts";
+import { processRow, processTable, startedBefore, startedWithVariable } from "./process-table.ts";
 import {
   descendantsOf,
   endGroup,
@@ -116,6 +116,15 @@ linuxOnly("what carries the marker is found after its parent is gone", async () 
   expect(startedWithVariable(orphan, marker.name, `${marker.value}0`)).toBe(false);
   await endGroup({ leader: { pid, startTime: "long ago" }, marker }, { graceMs: 100, clock: systemClock });
   expect(isAlive(orphan, startTime)).toBe(false);
+});
+
+linuxOnly("of two processes of one boot the older is known by their start times", async () => {
+  const first = await start(ready);
+  const firstTime = startTimeOf(first.pid);
+  expect(startedBefore(firstTime, startTimeOf(process.pid))).toBe(false);
+  expect(startedBefore(startTimeOf(process.pid), firstTime)).toBe(true);
+  for (const other of ["long ago", "", `another.${Number.MAX_SAFE_INTEGER}`])
+    expect(startedBefore(firstTime, other)).toBe(false);
 });
 
 test("a process that took over the pid of a dead one is left alone", async () => {
