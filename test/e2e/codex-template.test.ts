@@ -71,6 +71,26 @@ describe("start and resume", () => {
     expect(await unknown.exited).toBe(1);
   });
 
+  test("a rollout without its whole first line cannot be resumed, as the template says; with it, it can", async () => {
+    const world = await makeAgentWorld(codex);
+    const first = await world.launch({ prompt: "first" });
+    await first.until("turn_ended");
+    const sessionId = first.claims()[0]?.agentSessionId ?? "";
+    await first.kill();
+    const path = (await codex.findTranscript(sessionId, world.env)) ?? "";
+    const line = (await readFile(path, "utf8")).split("\n")[0] ?? "";
+    for (const part of ["", line.slice(0, -10)]) {
+      await writeFile(path, part);
+      const agent = await world.launch({ kind: "resume", sessionId, prompt: "again" });
+      expect(await agent.exited).toBe(1);
+      expect(await codex.canResume?.(path)).toBe(false);
+    }
+    await writeFile(path, line);
+    expect(await codex.canResume?.(path)).toBe(true);
+    const agent = await world.launch({ kind: "resume", sessionId, prompt: "again" });
+    await agent.until("turn_ended");
+  });
+
   test("four started at once in one directory are each told their own id, before the first hook and by it", async () => {
     const world = await makeAgentWorld(codex);
     const agents = await Promise.all([1, 2, 3, 4].map((number) => world.launch({ prompt: `say I am ${number}` })));

@@ -3,7 +3,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { newUuid } from "../../core/ids.ts";
 import { writeFileAtomic } from "../../platform/files.ts";
+import { readSmallFile } from "../../platform/regular-file.ts";
 import { runCommand } from "../../platform/run-command.ts";
+import { parseLine } from "../../transcripts/index.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
 import { clearRows, typedText } from "../composer-text.ts";
 import { findInDayFolders, uuidFile } from "../find-transcript.ts";
@@ -79,6 +81,7 @@ export const codex: AgentTemplate = {
     },
   ],
   findTranscript: (agentSessionId, env) => findInDayFolders(join(homeOf(env), "sessions"), agentSessionId),
+  canResume: hasFirstLine,
   discoverSessionId: ({ pid, env }) => heldSession(homeOf(env), pid),
   async externalHolder(agentSessionId, env) {
     const pid = await lockHolder(homeOf(env), agentSessionId);
@@ -169,6 +172,21 @@ async function loginState(binary: string, env: Environment): Promise<LoginState>
   if (exitCode === 0) return "logged_in";
   if (codexKeyVariables.some((name) => Boolean(env[name]))) return "key_variable";
   return exitCode === 1 ? "logged_out" : "unknown";
+}
+
+// Today's first lines have 25 KB; a larger file holds more than that.
+const maxFirstLineBytes = 1024 * 1024;
+
+/**
+ * Whether the first line of a rollout is whole. An agent that was killed while it wrote it leaves a part of it, or an empty file, with
+ * which `resume` ends with "No saved session found"; all that can be missing after it does no harm (0.169.0).
+ */
+async function hasFirstLine(path: string): Promise<boolean> {
+  if (!path.endsWith(".jsonl")) return true; // compressed long after it was written
+  const bytes = await readSmallFile(path, maxFirstLineBytes);
+  if (!(bytes instanceof Buffer)) return true;
+  const end = bytes.indexOf("\n");
+  return parseLine(end < 0 ? bytes : bytes.subarray(0, end)) !== null;
 }
 
 /**
