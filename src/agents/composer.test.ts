@@ -58,6 +58,32 @@ describe("Claude Code", () => {
 
 describe("Codex", () => {
   test.each([
+    ["0.169.0", ["  >_ OpenAI Codex (v0.169.0)", "     loading", ""]],
+    ["0.169.0 in a resume", ["  >_ OpenAI Codex (v0.169.0)", "     ~/project", "  Resuming session…", "", ""]],
+    ["0.159.3", ["  >_ OpenAI Codex (v0.159.3)", "     ~/project", "  Ready when you are.", ""]],
+  ])("starts while nothing but a hint stands below its composer: %s", (_title, head) => {
+    for (const foot of [
+      ["› Ask Codex to do anything", "", "  ? for shortcuts", ""],
+      ["› typed words", "", "  Waiting for startup  · esc cancel", ""],
+    ]) {
+      expect(codex.isStarting?.([...head, ...foot])).toBe(true);
+      expect(codex.composerPainted([...head, ...foot])).toBe(false);
+    }
+    expect(codex.isStarting?.([...head, ...codexFoot])).toBe(false);
+    expect(codex.isStarting?.([...head, "› 1. Yes", "  2. No", "", "  ? for shortcuts of this question", ""])).toBe(
+      false,
+    );
+  });
+
+  test("of version 0.156.0 starts while nothing stands below its composer", () => {
+    const head = ["│ >_ OpenAI Codex (v0.156.0)            │", "  Resuming session…", " "];
+    expect(codex.isStarting?.([...head, "› Ask Codex to do anything", " ", " "])).toBe(true);
+    expect(codex.isStarting?.([...head, "› Ask Codex to do anything", "", "  GPT-6-Astra default · ~/project"])).toBe(
+      false,
+    );
+  });
+
+  test.each([
     ["after the start", ["", "  >_ OpenAI Codex (v0.169.0)", "     /work", "", ...codexFoot]],
     ["while a turn runs", ["› slow 20000", "• ECHO", "", ...codexFoot]],
     ["with typed text", ["› say hi", "• hi", "› hello", "", "  GPT-6.1-Sol default · /work", ""]],

@@ -206,6 +206,11 @@ export interface AgentTemplate {
   parseHook(payload: string): HookClaim | null;
   /** Whether the visible screen shows the painted composer: ready for a paste. Readiness only, never activity. */
   composerPainted(lines: readonly string[]): boolean;
+  /**
+   * Whether the visible screen is that of an agent which still starts, with nothing in it for a person to do. Missing where the composer is
+   * the first that is painted, or a last line that ends in an ellipsis says it.
+   */
+  readonly isStarting?: (lines: readonly string[]) => boolean;
   /** The dialog on the visible screen, when it is one that this template knows with its choices. Missing where it knows none. */
   readonly readDialog?: (lines: readonly string[]) => ScreenDialog | null;
   /**

@@ -33,6 +33,7 @@ function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "sessi
     name: "agent",
     readyBy,
     composerPainted: (lines: readonly string[]) => lines.includes("ready"),
+    isStarting: (lines: readonly string[]) => lines.includes("> not ready yet"),
     readDialog: (lines: readonly string[]) => (lines.includes(trust.title) ? trust : null),
     ...(hasHung === undefined ? {} : { hasHung }),
   };
@@ -149,6 +150,18 @@ describe("a screen without a composer", () => {
       screen.title = `${turn}`;
     };
     expect(new Set(await lookFor(60_000, retitle))).toEqual(new Set(["moving"]));
+  });
+
+  test("that says that the agent starts stands after a minute and a half: the start hangs", async () => {
+    for (const lines of [
+      ["Agent 1.0", "Resuming session…"],
+      ["Agent 1.0", "Resuming session…", "> not ready yet"],
+    ]) {
+      const { screen, follow } = watch();
+      screen.lines = lines;
+      expect((await follow(89_000, initialActivity)).activity).toBe("starting");
+      expect((await follow(2_000, initialActivity)).activity).toBe("needs_attention");
+    }
   });
 
   test("does not stand while its process computes, as on a slow machine", async () => {

@@ -25,6 +25,8 @@ const longestPauseMs = 10_000;
 const knownDialogMs = 400;
 // Spinners turn and clocks count at least every second; a person is to know within five.
 const unknownScreenMs = 4_000;
+// A start that took 1 s on a quiet machine took 15 s with a load of ten times its processors (Codex, measured).
+const longestLoadingMs = 90_000;
 // A program that the agent started may compute for ever, beside a dialog of the agent.
 const longestChildrenMs = 20_000;
 // From then on the process is asked whether it computes, which costs more than a look.
@@ -34,7 +36,7 @@ const maxScreenCharacters = 8_000;
 /** What one look at a terminal found. */
 export type ScreenLook =
   | { readonly kind: "composer" }
-  /** Nothing is shown, or it changes, or it says itself that it loads. */
+  /** Nothing is shown, or it changes, or it says itself that it loads, for a minute and a half at most. */
   | { readonly kind: "moving" }
   | ({ readonly kind: "stands" } & StandingScreen);
 
@@ -46,7 +48,10 @@ export interface ScreenWatchDeps {
   readonly terminalId: string;
   readonly pid: number;
   readonly env: Environment;
-  readonly template: Pick<AgentTemplate, "name" | "readyBy" | "composerPainted" | "readDialog" | "hasHung">;
+  readonly template: Pick<
+    AgentTemplate,
+    "name" | "readyBy" | "composerPainted" | "isStarting" | "readDialog" | "hasHung"
+  >;
   readonly origin: LiveSessionInput["origin"];
   /** Whether the process, or one that it started, computes at this moment. */
   readonly isComputing?: (pid: number, children: boolean) => boolean;
@@ -166,7 +171,9 @@ export class ScreenWatch {
     if (dialog !== null && now - since >= needed) {
       return { kind: "stands", screen, dialog: { ...dialog, dialogId: dialogIdOf(dialog), seenAt: since } };
     }
-    if (dialog !== null || now - since < askProcessMs || isLoading(screen)) return { kind: "moving" };
+    if (dialog !== null || now - since < askProcessMs) return { kind: "moving" };
+    const loads = isLoading(screen) || this.#deps.template.isStarting?.(lines) === true;
+    if (loads && now - from < longestLoadingMs) return { kind: "moving" };
     // On a slow machine a screen stands still because the agent is not there yet; one that waits for a person sleeps.
     if (!stood && this.#isComputing(this.#deps.pid, now - from < longestChildrenMs)) {
       this.#shown = { text, since: computed > 0 ? now : since, from, computed: computed > 0 ? 0 : 1, stood };

@@ -62,6 +62,7 @@ export const codex: AgentTemplate = {
   plan,
   parseHook: (payload) => parsePayload(payload, sharedEvent),
   composerPainted: (lines) => composerRows(lines) !== null,
+  isStarting: (lines) => composerRows(lines) === null && startingRow.test(lines.findLast((line) => line.trim()) ?? ""),
   composer: {
     text: ({ lines, bright }) => {
       const rows = composerRows(lines, bright ?? []);
@@ -188,6 +189,9 @@ async function hasFirstLine(path: string): Promise<boolean> {
   const end = bytes.indexOf("\n");
   return parseLine(end < 0 ? bytes : bytes.subarray(0, end)) !== null;
 }
+
+/** The last row of a Codex that starts or resumes, whose composer takes no prompt yet: 0.156.0 paints nothing below an empty one. */
+const startingRow = /^(?: +\? for shortcuts| +Waiting for startup +· esc cancel|› Ask Codex to do anything) *$/;
 
 /**
  * From the last prompt sign that is no choice of a dialog to the line of model and directory below it, out of `from`. While Codex still
