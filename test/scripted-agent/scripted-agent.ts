@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { claudeActivity, claudeSessions, liveClaudeState } from "../../src/agents/claude-code/claude-state.ts";
 import { clearRows, typedText } from "../../src/agents/composer-text.ts";
@@ -59,6 +59,7 @@ export const scriptedAgent: AgentTemplate = {
   transcriptRoots: (env) => [join(stateDir(env), "projects")],
   transcriptPlaces: (env) => [{ root: join(stateDir(env), "projects"), names: [/./, uuidFile("", ["jsonl"])] }],
   findTranscript: (agentSessionId, env) => findInProjectFolders(join(stateDir(env), "projects"), agentSessionId),
+  canResume: async (path) => /"type":"(?:user|assistant)"/.test(await readFile(path, "utf8")),
   discoverSessionId: async ({ pid, env }) => (await liveClaudeState(sessionsDir(env), pid))?.sessionId ?? null,
   externalHolder: async (agentSessionId, env) => (await claudeSessions(sessionsDir(env))).get(agentSessionId) ?? null,
   externalSessions: (env) => recentSessions(sessionsDir(env)),

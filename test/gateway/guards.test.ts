@@ -2,8 +2,8 @@ import { appendFile, chmod, mkdir, readdir, readFile, symlink, writeFile } from 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { claudeCode } from "../../src/agents/claude-code/claude-code.ts";
 import type { Log } from "../../src/core/log.ts";
+import { scriptedAgent } from "../scripted-agent/scripted-agent.ts";
 import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 
 const secrets = { POSTERN_TOKEN: "pst_gateway-secret", POSTERN_SOMETHING: "gateway-secret", GEMINI_API_KEY: "kept" };
@@ -16,7 +16,11 @@ const recordingLog: Log = { debug: () => undefined, info: recording, warn: recor
 let world: World;
 let gateway: TestGateway;
 beforeAll(async () => {
-  world = await createWorld({ agents: true, env: { ...secrets, OWN_VARIABLE: "of the user" } });
+  world = await createWorld({
+    agents: "scripted",
+    config: { agents: [{ name: "other", binary: "/bin/true", startArgs: [] }] },
+    env: { ...secrets, OWN_VARIABLE: "of the user" },
+  });
   gateway = await startGateway(world, recordingLog);
 });
 afterAll(async () => {
@@ -36,31 +40,8 @@ async function inboxOf(sessionId: string): Promise<string> {
   throw new Error(`no inbox knows ${sessionId}`);
 }
 
-describe.for(["claude-code", "codex"])("%s", (agent) => {
-  test("sees its user's variables and its own vendor's key, and no secret of the gateway", async () => {
-    const asked = await gateway.api.ask({
-      agent,
-      dir: world.repository,
-      prompt: "run env",
-      permissionMode: "all",
-      waitMs,
-    });
-    const call = asked.turns?.[1]?.blocks.find((block) => block.type === "tool_call");
-    const environment = call?.type === "tool_call" ? (call.result?.text ?? "") : "";
-    expect(environment).toContain("OWN_VARIABLE=of the user");
-    for (const secret of [
-      "pst_gateway-secret",
-      "POSTERN_TOKEN",
-      "POSTERN_SOMETHING",
-      "POSTERN_HOME",
-      "gateway-secret",
-    ]) {
-      expect(environment).not.toContain(secret);
-    }
-    expect(environment).not.toContain(agent === "codex" ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY");
-    await gateway.api.post("/api/coding/coding_close_session", { sessionId: asked.sessionId });
-  });
-
+describe("an agent", () => {
+  const agent = "scripted";
   test("a forged line in its hook inbox changes nothing", async () => {
     const { api } = gateway;
     const victim = await api.ask({ agent, dir: world.repository, prompt: "the victim", waitMs });
@@ -147,11 +128,11 @@ test("what is not there is 404, what does not fit is 400, and each says its code
     ["coding_read_session", { sessionId: "../../etc/passwd" }, 404, "session_not_found"],
     ["coding_ask", { dir, agent: "nobody", prompt: "x" }, 404, "agent_unknown"],
     ["coding_ask", { dir, prompt: "x" }, 422, "agent_not_configured"],
-    ["coding_ask", { dir: join(dir, "missing"), agent: "codex", prompt: "x" }, 422, "dir_not_found"],
-    ["coding_ask", { dir: "relative", agent: "codex", prompt: "x" }, 400, "invalid_request"],
-    ["coding_ask", { dir, agent: "codex", prompt: "x", typo: 1 }, 400, "invalid_request"],
-    ["coding_ask", { dir, agent: "codex", prompt: "x", worktree: true, branch: "b" }, 400, "invalid_request"],
-    ["coding_ask", { agent: "codex", prompt: "x" }, 400, "invalid_request"],
+    ["coding_ask", { dir: join(dir, "missing"), agent: "scripted", prompt: "x" }, 422, "dir_not_found"],
+    ["coding_ask", { dir: "relative", agent: "scripted", prompt: "x" }, 400, "invalid_request"],
+    ["coding_ask", { dir, agent: "scripted", prompt: "x", typo: 1 }, 400, "invalid_request"],
+    ["coding_ask", { dir, agent: "scripted", prompt: "x", worktree: true, branch: "b" }, 400, "invalid_request"],
+    ["coding_ask", { agent: "scripted", prompt: "x" }, 400, "invalid_request"],
   ] as const;
   for (const [tool, body, status, code] of cases) {
     expect(await api.post(`/api/coding/${tool}`, body), `${tool} ${JSON.stringify(body)}`).toMatchObject({
@@ -179,14 +160,14 @@ test("a caller without the scope is refused on every coding route, and mode and 
   }
   expect((await reader.post("/api/coding/coding_ask", { dir, prompt: "x" })).status).toBe(403);
   for (const extra of [{ permissionMode: "edits" }, { permissionMode: "all" }, { allowCommands: true }]) {
-    const answer = await writer.post("/api/coding/coding_ask", { dir, agent: "codex", prompt: "x", ...extra });
+    const answer = await writer.post("/api/coding/coding_ask", { dir, agent: "scripted", prompt: "x", ...extra });
     expect(answer, JSON.stringify(extra)).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
   }
 });
 
 test("with no folder registered any directory will do; with one, every route knows only sessions inside, and no link or .. leads out", async () => {
   const { api, app } = gateway;
-  const outside = await api.ask({ agent: "claude-code", dir: world.repository, prompt: "in the open", waitMs });
+  const outside = await api.ask({ agent: "scripted", dir: world.repository, prompt: "in the open", waitMs });
   const allowed = join(world.root, "allowed");
   await mkdir(join(allowed, "inside"), { recursive: true });
   await mkdir(join(world.root, "allowed-not"));
@@ -201,8 +182,8 @@ test("with no folder registered any directory will do; with one, every route kno
       "/",
     ]) {
       for (const [route, body] of [
-        ["coding_ask", { agent: "claude-code", dir, prompt: "x" }],
-        ["spawn", { agent: "claude-code", dir }],
+        ["coding_ask", { agent: "scripted", dir, prompt: "x" }],
+        ["spawn", { agent: "scripted", dir }],
       ] as const) {
         const answer = await api.post(`/api/coding/${route}`, body);
         expect(answer, `${route} ${dir}`).toMatchObject({ status: 403, body: { code: "dir_not_allowed" } });
@@ -220,13 +201,13 @@ test("with no folder registered any directory will do; with one, every route kno
     }
     expect((await api.post("/api/coding/coding_close_all", {})).body).toEqual({ closed: [], failed: [] });
     const all = await api.post("/api/coding/coding_ask", {
-      agent: "claude-code",
+      agent: "scripted",
       dir: allowed,
       prompt: "x",
       permissionMode: "all",
     });
     expect(all, "the folder has no exec").toMatchObject({ status: 403, body: { code: "dir_not_allowed" } });
-    const inside = await api.ask({ agent: "claude-code", dir: join(allowed, "inside"), prompt: "in here", waitMs });
+    const inside = await api.ask({ agent: "scripted", dir: join(allowed, "inside"), prompt: "in here", waitMs });
     expect(inside.dir).toBe(join(allowed, "inside"));
     expect(inside.turns).toHaveLength(2);
   } finally {
@@ -237,12 +218,12 @@ test("with no folder registered any directory will do; with one, every route kno
 
 test("a session whose agent was killed before it wrote a message is no dead end: the answer says to start a new one, and what waited is lost", async () => {
   const dir = world.repository;
-  const { sessionId, pid } = await gateway.api.ask({ agent: "claude-code", dir, prompt: "slow 60000" });
+  const { sessionId, pid } = await gateway.api.ask({ agent: "scripted", dir, prompt: "slow 60000" });
   const waiting = { sessionId, dir, prompt: "waits", idempotencyKey: "waits" };
   expect(await gateway.api.ask(waiting)).toMatchObject({ deliveryState: "queued" });
   await killAndWait(pid);
   await expect.poll(async () => (await gateway.api.read(sessionId)).status, { timeout: 20_000 }).not.toBe("running");
-  const path = await claudeCode.findTranscript(sessionId, world.env);
+  const path = await scriptedAgent.findTranscript(sessionId, world.env);
   await writeFile(path ?? "", `${JSON.stringify({ type: "permission-mode", permissionMode: "default", sessionId })}\n`);
   const answer = await gateway.api.post("/api/coding/coding_ask", { sessionId, dir, prompt: "again" });
   expect(answer).toMatchObject({

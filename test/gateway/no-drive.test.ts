@@ -14,7 +14,7 @@ import { useGateway } from "../support/use-gateway.ts";
 // Whoever lacks coding:drive, with all else that a token can hold: by no route may it answer a permission, type, run an agent with more
 // leave than it was given, or give it a command. What there is to try comes from the gateway's own OpenAPI document and tools.
 
-const use = useGateway({ agents: true, config: manyAddresses });
+const use = useGateway({ agents: "scripted", config: manyAddresses });
 const patience = { timeout: 30_000, interval: 100 };
 const undriven: readonly Scope[] = ["coding:read", "coding:write", "logs:read", "logs:write"];
 const marker = "typed-by-nobody";
@@ -50,7 +50,7 @@ beforeAll(async () => {
     callers.push({ name, token: bearer, api: createApiClient(url, bearer) });
   }
   const prompt = "write asked-for.txt with leave";
-  const asked = await api.ask({ agent: "claude-code", dir: use.world.repository, prompt, waitMs: 60_000 });
+  const asked = await api.ask({ agent: "scripted", dir: use.world.repository, prompt, waitMs: 60_000 });
   sessionId = asked.sessionId;
   permissionId = asked.permissions[0]?.permissionId ?? "";
   expect(permissionId).not.toBe("");
@@ -119,7 +119,7 @@ describe("without coding:drive", () => {
     "the prompt %j goes to no agent",
     async (prompt) => {
       for (const { name, api } of callers) {
-        for (const more of [{ agent: "claude-code" }, { sessionId }, { agent: "codex" }]) {
+        for (const more of [{ agent: "scripted" }, { sessionId }]) {
           const answer = await api.post<Problem>("/api/coding/coding_ask", {
             dir: use.world.repository,
             prompt,
