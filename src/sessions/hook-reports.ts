@@ -4,7 +4,6 @@ import type { Log } from "../core/log.ts";
 import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
 import type { Identity } from "./identity.ts";
 import { type PermissionNote, parseInboxLine, parsePermissionNote, permissionIdOf } from "./inbox-line.ts";
-import { samePrompt } from "./same-prompt.ts";
 
 /** The line of a report. */
 export interface ReportedLine {
@@ -28,25 +27,15 @@ export interface HookReportsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-// Hooks come first; the agent's state file and the transcript are asked when they have been silent this long.
-const hookSilenceMs = 1_500;
-// A gateway that takes a session up looks for the one prompt that was on its way.
-const maxRemembered = 50;
-
 /** What the hooks of one live session report, each line checked before it counts. */
 export class HookReports {
   readonly #deps: HookReportsDeps;
   #inbox: HookInbox | null = null;
-  #lastAt: number;
   #refused = 0;
   #replaying = true;
-  #any = false;
-  /** Prompts that the agent took, the newest last. */
-  #taken: readonly { readonly text: string; readonly at: number }[] = [];
 
   constructor(deps: HookReportsDeps) {
     this.#deps = deps;
-    this.#lastAt = deps.clock.now();
   }
 
   /** Reads everything that was reported so far, and what comes from then on. */
@@ -55,21 +44,6 @@ export class HookReports {
     this.#inbox = createHookInbox({ path, clock, onLine: (line) => this.#onLine(line), onError });
     await this.#inbox.drain();
     this.#replaying = false;
-  }
-
-  /** Whether no hook came for a while. */
-  get silent(): boolean {
-    return this.#deps.clock.now() - this.#lastAt > hookSilenceMs;
-  }
-
-  /** Whether any line of this launch counted. */
-  get any(): boolean {
-    return this.#any;
-  }
-
-  /** Whether the agent reported at that time or later that it took this prompt, or any prompt when there is no text. */
-  tookSince(text: string | null, since: number): boolean {
-    return this.#taken.some((taken) => taken.at >= since && (text === null || samePrompt(text, taken.text)));
   }
 
   async #onLine(text: string): Promise<void> {
@@ -83,11 +57,6 @@ export class HookReports {
     if (!(await identity.accepts(claim, line.at))) return this.#refuse(claim);
     const now = clock.now();
     const at = Math.min(line.at ?? now, now);
-    this.#lastAt = at;
-    this.#any = true;
-    if (claim.event.kind === "prompt_submitted") {
-      this.#taken = [...this.#taken, { text: claim.event.prompt, at }].slice(-maxRemembered);
-    }
     await onReport(claim, { at, permissionId: permissionIdOf(text) });
   }
 

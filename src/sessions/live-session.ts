@@ -5,10 +5,10 @@ import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import type { TranscriptSummary } from "../transcripts/index.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import { type ActivityState, isResting } from "./activity.ts";
-import { ActivityWatch, type WrittenLimits } from "./activity-watch.ts";
 import { Identity } from "./identity.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import type { Outbox } from "./outbox.ts";
+import { SessionActor, type WrittenLimits } from "./session-actor.ts";
 import type { SessionPublisher } from "./session-events.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { composerText, unlessGone } from "./submit.ts";
@@ -26,7 +26,7 @@ export class LiveSession {
   readonly changes: ChangeSignal;
   readonly #deps: LiveSessionDeps;
   readonly #identity: Identity;
-  readonly #watch: ActivityWatch;
+  readonly #actor: SessionActor;
   readonly #publisher: SessionPublisher;
   #exit: TerminalExit | "unknown" | null = null;
   #begun: Promise<void> | null = null;
@@ -47,11 +47,10 @@ export class LiveSession {
     };
     this.changes = { ...changes, notify };
     this.#identity = new Identity(deps, input, () => this.changes.notify());
-    this.#watch = new ActivityWatch(deps, {
+    this.#actor = new SessionActor(deps, {
       ...input,
       identity: this.#identity,
       changes: this.changes,
-      isGone: () => this.#exit !== null,
       onError: (error, message) => this.#report(error, message),
       onMoved: (at) => this.#publisher.moved(at),
     });
@@ -62,13 +61,13 @@ export class LiveSession {
     return this.#identity.record;
   }
   get state(): ActivityState {
-    return this.#watch.state;
+    return this.#actor.state.activity;
   }
   get outbox(): Outbox {
-    return this.#watch.outbox;
+    return this.#actor.outbox;
   }
   get transcriptSummary(): TranscriptSummary | null {
-    return this.#watch.transcript;
+    return this.#actor.state.transcript.summary;
   }
   /** How the process ended, `unknown` when nobody saw it; null while it lives. */
   get exit(): TerminalExit | "unknown" | null {
@@ -89,16 +88,16 @@ export class LiveSession {
 
   /** Whether the decision on this permission can be given from here. */
   isAnswerable(permissionId: string): boolean {
-    return this.#watch.isAnswerable(permissionId);
+    return this.#actor.isAnswerable(permissionId);
   }
   /** @returns whether the agent was told */
   answerPermission(permission: PendingPermission, answer: PermissionAnswer): Promise<boolean> {
-    return this.#watch.answerPermission(permission, answer);
+    return this.#actor.answerPermission(permission, answer);
   }
 
   /** @returns whether the dialog took the choice; not when it has gone, or another one stands there */
   answerDialog(dialogId: string, choiceId: string): Promise<boolean> {
-    return this.#watch.answerDialog(dialogId, choiceId);
+    return this.#actor.answerDialog(dialogId, choiceId);
   }
 
   /**
@@ -106,7 +105,7 @@ export class LiveSession {
    * come. Counted: it goes off when all who turned it on have turned it off.
    */
   askInTerminal(on: boolean): void {
-    this.#watch.pendingPermissions.askInTerminal(on);
+    this.#actor.pendingPermissions.askInTerminal(on);
   }
 
   /** What was typed into the composer of an agent that rests, and by nobody from here; "" for nothing, and where it cannot be read. */
@@ -123,14 +122,14 @@ export class LiveSession {
 
   async #begin(): Promise<void> {
     await this.#publisher.begin();
-    await this.#watch.begin();
+    await this.#actor.begin();
     this.#publisher.caughtUp();
     this.#tick();
   }
 
   #tick(): void {
     if (this.#closed || this.#exit !== null) return;
-    const look = this.#watch.needsLook ? this.#watch.look() : Promise.resolve();
+    const look = this.#actor.needsLook ? this.#actor.look() : Promise.resolve();
     void look
       .then(() => this.#publisher.look())
       .catch((error: unknown) => this.#report(error, "cannot look after a session"))
@@ -141,7 +140,7 @@ export class LiveSession {
 
   /** Waits until the transcript has the end of a turn that has just ended: agents write their last lines a moment after their hook. */
   untilWritten(limits: WrittenLimits): Promise<void> {
-    return this.#watch.untilWritten(limits);
+    return this.#actor.untilWritten(limits);
   }
 
   /** The process has ended: the last hooks and lines are read, and the record says how. */
@@ -158,7 +157,7 @@ export class LiveSession {
 
   async #settle(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
     this.#exit = exit ?? "unknown";
-    this.changes.notify();
+    this.#actor.end();
     this.#cancelTick();
     try {
       await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
@@ -181,7 +180,7 @@ export class LiveSession {
   /** The last hooks and lines. A process may end before we have begun to follow it. */
   async #readLast(): Promise<void> {
     await this.#begun?.catch((error: unknown) => this.#report(error, "a session ended that was not followed"));
-    await this.#watch.readLast();
+    await this.#actor.readLast();
   }
 
   /** Stops following; the agent lives on. */
@@ -190,7 +189,7 @@ export class LiveSession {
     this.#closed = true;
     this.#publisher.close();
     this.#cancelTick();
-    await this.#watch.close();
+    await this.#actor.close();
     this.changes.notify();
   }
 

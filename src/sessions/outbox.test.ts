@@ -7,7 +7,7 @@ import type { AgentTemplate } from "../agents/template.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import { Outbox } from "./outbox.ts";
 import type { PromptState } from "./prompt-queue.ts";
-import type { OutboxPrompt } from "./prompts.ts";
+import { nextPrompts, noPrompts, type OutboxPrompt, type PromptMessage } from "./prompts.ts";
 
 const prompt: OutboxPrompt = { promptId: "p", prompt: "fix the build", state: "queued", sentAt: null };
 const exited: TerminalExit = { exitCode: 1, signal: null, at: 0 };
@@ -28,19 +28,25 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
     },
     putBack: async () => void marks.push("put back"),
   };
+  let state = noPrompts;
+  async function post(message: PromptMessage): Promise<void> {
+    const next = nextPrompts(state, message, { now: clock.now(), maySend: agent.resting, turnCount: 0, template });
+    state = next.state;
+    for (const effect of next.effects) await outbox.carryOut(effect);
+  }
   const outbox: Outbox = new Outbox(
     { host: composer.host, clock, queue },
     { terminalId: "t", template, promptPath: "/nowhere/prompt" },
     {
+      state: () => state,
+      post,
       maySend: () => agent.resting,
       maySendNow: async () => agent.resting,
       starting: () => agent.starting,
       hooksReport: () => agent.hooksReport,
-      turnCount: () => 0,
       turnsBeforeNext: async () => 0,
       wasTaken: async (text) => outbox.unconfirmed === text && agent.written.has(text),
       isWritten: async ({ text }) => agent.written.has(text),
-      changed: () => undefined,
       failed: (error) => {
         throw error;
       },
@@ -52,7 +58,7 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
     if (looking) return;
     looking = true;
     await outbox.tick();
-    outbox.pump();
+    await post({ kind: "send_next" });
     looking = false;
   }
   async function pass(ms: number): Promise<void> {
@@ -61,14 +67,17 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
       if (passed % 250 === 0) void look();
     }
   }
+  const resume = (prompts: readonly OutboxPrompt[]) => post({ kind: "found", prompts, sentBy: "argv" });
+  const reportTaken = (text: string) => post({ kind: "taken", text, by: "hook" });
+  const endTurn = () => post({ kind: "turn_over" });
   const stateOf = () => outbox.progressOf("p")?.state;
-  return { outbox, composer, agent, hooks, marks, pass, stateOf };
+  return { outbox, composer, agent, hooks, marks, pass, resume, reportTaken, endTurn, stateOf };
 }
 
 test("a prompt of which the hook told is delivered once it is in the transcript, and not before", async () => {
-  const { outbox, agent, marks, pass, stateOf } = setUp();
-  outbox.resume([inArgv], "argv");
-  await outbox.onPromptTaken("fix the build", "hook");
+  const { outbox, agent, marks, pass, stateOf, resume, reportTaken, endTurn } = setUp();
+  await resume([inArgv]);
+  await reportTaken("fix the build");
   expect([stateOf(), marks]).toEqual(["received", []]);
   agent.resting = false;
   await pass(1_000);
@@ -76,31 +85,31 @@ test("a prompt of which the hook told is delivered once it is in the transcript,
   agent.written.add("fix the build");
   await pass(250);
   expect([stateOf(), marks]).toEqual(["delivered", ["delivered"]]);
-  outbox.onTurnOver();
+  await endTurn();
   expect(outbox.progressOf("p")).toMatchObject({ state: "delivered", turnOver: true });
 });
 
 test("a prompt that an agent took and was killed before it wrote it down is unknown", async () => {
-  const { outbox, marks, stateOf } = setUp();
-  outbox.resume([inArgv], "argv");
-  await outbox.onPromptTaken("fix the build", "hook");
+  const { outbox, marks, stateOf, resume, reportTaken } = setUp();
+  await resume([inArgv]);
+  await reportTaken("fix the build");
   await outbox.onEnded(null);
   expect([stateOf(), marks]).toEqual(["unknown", ["unknown"]]);
 });
 
 test("a prompt that a user's own hook refused becomes unknown, and its turn is over", async () => {
-  const { outbox, pass, stateOf } = setUp();
-  outbox.resume([inArgv], "argv");
-  await outbox.onPromptTaken("fix the build", "hook");
+  const { outbox, pass, stateOf, resume, reportTaken } = setUp();
+  await resume([inArgv]);
+  await reportTaken("fix the build");
   await pass(21_000);
   expect([stateOf(), outbox.progressOf("p")?.turnOver]).toEqual(["unknown", true]);
 });
 
 test("a first prompt that the agent reports in a form that we do not know is unknown when its turn has ended", async () => {
-  const { outbox, pass } = setUp();
-  outbox.resume([inArgv], "argv");
-  await outbox.onPromptTaken("FIX THE BUILD", "hook");
-  outbox.onTurnOver();
+  const { outbox, pass, resume, reportTaken, endTurn } = setUp();
+  await resume([inArgv]);
+  await reportTaken("FIX THE BUILD");
+  await endTurn();
   await pass(250);
   expect(outbox.progressOf("p")).toMatchObject({ state: "unknown", turnOver: true });
   expect(outbox.unconfirmed).toBeNull();
@@ -113,7 +122,7 @@ test("when a process ends, a prompt is lost only if the agent cannot have taken 
     { template = claudeCode, exit = exited }: Ended = {},
   ) => {
     const parts = setUp({ template });
-    parts.outbox.resume([inArgv], "argv");
+    await parts.resume([inArgv]);
     await change(parts);
     await parts.outbox.onEnded(exit);
     return parts.stateOf();
@@ -124,7 +133,7 @@ test("when a process ends, a prompt is lost only if the agent cannot have taken 
   expect(await ended(() => undefined, { template: geminiCli })).toBe("unknown");
   for (const exit of [null, { ...exited, exitCode: 129 }, { ...exited, exitCode: 0, signal: "SIGHUP" }])
     expect(await ended(() => undefined, { exit })).toBe("unknown");
-  expect(await ended(({ outbox }) => outbox.onPromptTaken("another form", "hook"))).toBe("unknown");
+  expect(await ended((parts) => parts.reportTaken("another form"))).toBe("unknown");
   expect(await ended(({ agent }) => agent.written.add("fix the build"))).toBe("delivered");
 });
 
@@ -140,7 +149,7 @@ test("a typed prompt that is never confirmed is lost only if it was still in the
   await gone.pass(30_000);
   expect([gone.stateOf(), gone.composer.submitted]).toEqual(["unknown", ["fix the build "]]);
   gone.agent.written.add("fix the build");
-  await gone.outbox.onPromptTaken("fix the build", "hook");
+  await gone.reportTaken("fix the build");
   await gone.pass(250);
   expect(gone.stateOf()).toBe("delivered");
 });
@@ -186,7 +195,7 @@ test("a draft is cleared, or sent with the prompt, as the caller says", async ()
   joined.outbox.add({ ...prompt, onDraft: "append", mayFollow: async () => true });
   await joined.pass(2_000);
   expect(joined.composer.submitted).toEqual(["half typed fix the build "]);
-  await joined.outbox.onPromptTaken("half typed fix the build", "hook");
+  await joined.reportTaken("half typed fix the build");
   expect(joined.stateOf()).toBe("received");
 });
 

@@ -4,10 +4,7 @@ import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import { typePrompt } from "./deliver.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import {
-  nextPrompts,
-  noPrompts,
   type OutboxPrompt,
-  type PromptContext,
   type PromptEffect,
   type PromptMessage,
   type PromptProgress,
@@ -34,8 +31,12 @@ export interface OutboxTerminal {
   readonly promptPath: string;
 }
 
-/** What an outbox needs to know of its session at the moment. */
+/** What an outbox needs of its session. */
 export interface OutboxView {
+  /** The session's prompts. */
+  state(): PromptsState;
+  /** Moves them. The state moves at once; what follows from it is done when this resolves. */
+  post(message: PromptMessage): Promise<void>;
   /** Whether the agent is idle and nothing waits for an answer: the only time to type. */
   maySend(): boolean;
   /** The same, asked of the agent too: no dialog may be open when something is typed. */
@@ -44,29 +45,29 @@ export interface OutboxView {
   starting(): boolean;
   /** Whether this process's hooks have reported anything. */
   hooksReport(): boolean;
-  /** Turns in the transcript while the agent was last idle. */
-  turnCount(): number;
   /** All turns in the transcript, once the last one has been written to its end: those before the prompt that is typed next. */
   turnsBeforeNext(): Promise<number>;
   /** Looks once more whether the agent took this prompt: in what its hooks left, and in the transcript. */
   wasTaken(text: string): Promise<boolean>;
-  /** Whether this prompt, of which the agent said that it took it, is in the transcript. */
+  /** Whether this prompt, which the agent reported as taken, is in the transcript. */
   isWritten(prompt: SentPrompt): Promise<boolean>;
-  changed(): void;
   failed(error: unknown): void;
 }
 
-/** Takes prompts to one live agent: `nextPrompts` decides, and this carries it out. */
+/** The prompts of one live agent: `nextPrompts` decides, and this carries it out. */
 export class Outbox {
   readonly #deps: OutboxDeps;
   readonly #terminal: OutboxTerminal;
   readonly #view: OutboxView;
-  #state: PromptsState = noPrompts;
 
   constructor(deps: OutboxDeps, terminal: OutboxTerminal, view: OutboxView) {
     this.#deps = deps;
     this.#terminal = terminal;
     this.#view = view;
+  }
+
+  get #state(): PromptsState {
+    return this.#view.state();
   }
 
   /** Prompts that were not sent yet. */
@@ -84,11 +85,6 @@ export class Outbox {
     return this.#state.sending !== null || this.#state.sent !== null;
   }
 
-  /** Whether the fate of a prompt is still open. */
-  get unsettled(): boolean {
-    return this.#state.sent !== null || this.#state.received.length > 0;
-  }
-
   /** The text of the prompt that waits for its confirmation. */
   get unconfirmed(): string | null {
     return this.#state.sent?.text ?? null;
@@ -104,28 +100,9 @@ export class Outbox {
     return sending?.typing === true && sending.prompt.promptId === promptId;
   }
 
-  /** Takes over what the store holds: queued prompts in order, and one that was sent but not confirmed. */
-  resume(prompts: readonly OutboxPrompt[], sentBy: "argv" | "typing"): void {
-    this.#post({ kind: "found", prompts, sentBy });
-  }
-
   /** @param prompt its `onDraft` also counts for a prompt before it that waits for the draft to go */
   add(prompt: OutboxPrompt): void {
     this.#post({ kind: "added", prompt });
-  }
-
-  /** Sends the next prompt if now is the time; otherwise the next change of state tries again. */
-  pump(): void {
-    this.#post({ kind: "send_next" });
-  }
-
-  /** The agent took a prompt that may be the one that waits for its confirmation. */
-  doubt(): void {
-    this.#post({ kind: "other_taken" });
-  }
-
-  onTurnOver(): void {
-    this.#post({ kind: "turn_over" });
   }
 
   /** Sends nothing while `task` runs. */
@@ -138,12 +115,7 @@ export class Outbox {
     }
   }
 
-  /** The agent took a prompt. @param by its hook, which runs before the agent writes the prompt down, or its transcript */
-  onPromptTaken(text: string, by: "hook" | "transcript"): Promise<void> {
-    return this.#handle({ kind: "taken", text, by });
-  }
-
-  /** Looks for what the agent says it took in its transcript. */
+  /** Looks for what the agent reported as taken in its transcript. */
   confirm(): Promise<void> {
     return this.#search(false);
   }
@@ -151,48 +123,29 @@ export class Outbox {
   /** Looks after a prompt that was sent and not confirmed. */
   async tick(): Promise<void> {
     await this.confirm();
-    await this.#handle({ kind: "tick", starting: this.#view.starting() });
+    await this.#view.post({ kind: "tick", starting: this.#view.starting() });
   }
 
   /** The process is gone; what waits stays for a resume. */
   async onEnded(exit: TerminalExit | null): Promise<void> {
     const [starting, hooksReport] = [this.#view.starting(), this.#view.hooksReport()];
-    await this.#handle({ kind: "ended", exit, starting, hooksReport });
+    await this.#view.post({ kind: "ended", exit, starting, hooksReport });
     await this.#search(true);
-    await this.#handle({ kind: "turn_over" });
+    await this.#view.post({ kind: "turn_over" });
   }
 
   async #search(final: boolean): Promise<void> {
     for (const prompt of this.#state.received) {
       const written = await this.#view.isWritten(prompt);
-      await this.#handle({ kind: "searched", promptId: prompt.promptId, written, final });
+      await this.#view.post({ kind: "searched", promptId: prompt.promptId, written, final });
     }
   }
 
   #post(message: PromptMessage): void {
-    this.#handle(message).catch((error: unknown) => this.#view.failed(error));
+    this.#view.post(message).catch((error: unknown) => this.#view.failed(error));
   }
 
-  /** The state moves at once; what follows from it is done when this resolves. */
-  async #handle(message: PromptMessage): Promise<void> {
-    const before = this.#state;
-    const { state, effects } = nextPrompts(before, message, this.#context());
-    this.#state = state;
-    if (state.progress !== before.progress || state.behindDraft !== before.behindDraft) this.#view.changed();
-    for (const effect of effects) await this.#carryOut(effect);
-  }
-
-  #context(): PromptContext {
-    const { template } = this.#terminal;
-    return {
-      now: this.#deps.clock.now(),
-      maySend: this.#view.maySend(),
-      turnCount: this.#view.turnCount(),
-      template,
-    };
-  }
-
-  async #carryOut(effect: PromptEffect): Promise<void> {
+  async carryOut(effect: PromptEffect): Promise<void> {
     const { queue } = this.#deps;
     const terminal = this.#terminal;
     switch (effect.kind) {
@@ -210,28 +163,28 @@ export class Outbox {
         return pressEnter(this.#deps, terminal, { ...effect.sent, mayWrite: () => this.#view.maySend() });
       case "clear": {
         const cleared = await clearComposer(this.#deps, terminal, effect);
-        return this.#handle({ kind: "cleared", promptId: effect.promptId, cleared });
+        return this.#view.post({ kind: "cleared", promptId: effect.promptId, cleared });
       }
       case "look":
         return this.#look(effect);
       case "ask_again": {
         const { promptId, text } = effect.sent;
         const taken = await this.#view.wasTaken(text);
-        return this.#handle({ kind: "asked_again", promptId, taken, state: effect.state });
+        return this.#view.post({ kind: "asked_again", promptId, taken, state: effect.state });
       }
     }
   }
 
   async #look({ sent, overdue }: Extract<PromptEffect, { kind: "look" }>): Promise<void> {
     const { promptId } = sent;
-    if (!(await this.#view.maySendNow())) return this.#handle({ kind: "looked", promptId, maySend: false });
+    if (!(await this.#view.maySendNow())) return this.#view.post({ kind: "looked", promptId, maySend: false });
     if (overdue) {
       const removed =
         !(await this.#view.wasTaken(sent.text)) && (await clearComposer(this.#deps, this.#terminal, sent));
-      return this.#handle({ kind: "given_up", promptId, state: removed ? "lost" : "unknown" });
+      return this.#view.post({ kind: "given_up", promptId, state: removed ? "lost" : "unknown" });
     }
     const held = await composerHolds(this.#deps, this.#terminal, sent);
-    return this.#handle({ kind: "looked", promptId, maySend: true, held });
+    return this.#view.post({ kind: "looked", promptId, maySend: true, held });
   }
 
   async #send({ promptId, prompt: text, onDraft, mayFollow }: OutboxPrompt): Promise<void> {
@@ -246,13 +199,15 @@ export class Outbox {
         onTyping: async (draft) => {
           // Its session may have been closed, and the prompt given up.
           const isOurs = await this.#deps.queue.mark(promptId, "sent");
-          await this.#handle(isOurs ? { kind: "typing", promptId, draft, turnsBefore } : { kind: "revoked", promptId });
+          await this.#view.post(
+            isOurs ? { kind: "typing", promptId, draft, turnsBefore } : { kind: "revoked", promptId },
+          );
           return isOurs;
         },
       });
-      await this.#handle({ kind: "typed", promptId, result });
+      await this.#view.post({ kind: "typed", promptId, result });
     } finally {
-      await this.#handle({ kind: "typing_ended", promptId });
+      await this.#view.post({ kind: "typing_ended", promptId });
     }
     if (this.#state.sent === null && this.progressOf(promptId)?.state === "unknown") {
       await this.#deps.clock.sleep(commandSettleMs);

@@ -1,5 +1,4 @@
 import type { ExternalHolder } from "../agents/index.ts";
-import type { Clock } from "../core/clock.ts";
 import type { TranscriptSummary } from "../transcripts/index.ts";
 import type { Activity, SessionStatus } from "../wire/coding.ts";
 import type { ActivityState } from "./activity.ts";
@@ -23,13 +22,9 @@ export function statusOf({ alive, ready, hasTranscript }: StatusFacts): SessionS
 }
 
 /** Whether a limit was reached that has ended since. */
-export function limitIsOver(
-  state: Pick<ActivityState, "activity">,
-  transcript: LastTurn | null,
-  { clock }: { readonly clock: Clock },
-): boolean {
+export function limitIsOver(state: Pick<ActivityState, "activity">, transcript: LastTurn | null, now: number): boolean {
   const resetsAt = limitEnd(state, transcript);
-  return resetsAt !== null && Date.parse(resetsAt) <= clock.now();
+  return resetsAt !== null && Date.parse(resetsAt) <= now;
 }
 
 type LastTurn = Pick<TranscriptSummary, "lastTurn">;

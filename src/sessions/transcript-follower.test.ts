@@ -9,6 +9,7 @@ import { silentLog } from "../core/log.ts";
 import { createTranscripts } from "../transcripts/index.ts";
 import type { Transcripts } from "../transcripts/transcript.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
+import { newTurnIsOver, unreadTranscript, withSummary } from "./transcript-view.ts";
 
 const fixtures = join(import.meta.dirname, "../transcripts/fixtures");
 
@@ -16,9 +17,13 @@ const fixtures = join(import.meta.dirname, "../transcripts/fixtures");
 async function followRollout() {
   const path = join(await makeTempFolder(), "rollout.jsonl");
   const transcripts = createTranscripts({ formats: transcriptFormats, clock: systemClock, log: silentLog });
+  let view = unreadTranscript;
   const follower = new TranscriptFollower({
     transcripts,
     template: codex,
+    onRead: (summary) => {
+      view = withSummary(view, summary);
+    },
     onChange: async () => undefined,
     onError: (error) => expect.fail(String(error)),
   });
@@ -33,7 +38,10 @@ async function followRollout() {
   await writeFile(path, lines.slice(0, endOfTurn).join(""));
   await follower.follow(path);
   return {
-    follower,
+    view: () => view,
+    promptAt(at: number) {
+      view = { ...view, promptAt: at };
+    },
     endedAt: timeOf(lines[endOfTurn]),
     end: async (): Promise<void> => {
       await appendFile(path, lines[endOfTurn] ?? "");
@@ -43,28 +51,18 @@ async function followRollout() {
 }
 
 test("a turn is over when the file says so after its prompt was taken", async () => {
-  const { follower, endedAt, end } = await followRollout();
-  follower.markPrompt(endedAt - 1_000);
-  expect(follower.newTurnIsOver).toBe(false);
+  const { view, promptAt, endedAt, end } = await followRollout();
+  promptAt(endedAt - 1_000);
+  expect(newTurnIsOver(view())).toBe(false);
   await end();
-  expect(follower.newTurnIsOver).toBe(true);
+  expect(newTurnIsOver(view())).toBe(true);
 });
 
 test("an end that was written before the prompt was taken is the end of the turn before, however late it is read", async () => {
-  const { follower, endedAt, end } = await followRollout();
-  follower.markPrompt(endedAt + 300);
+  const { view, promptAt, endedAt, end } = await followRollout();
+  promptAt(endedAt + 300);
   await end();
-  expect(follower.newTurnIsOver).toBe(false);
-});
-
-test("a prompt of another file says nothing of this one", async () => {
-  const { follower, endedAt, end } = await followRollout();
-  await end();
-  const { path } = follower;
-  await follower.follow("/nowhere.jsonl").catch(() => undefined);
-  follower.markPrompt(endedAt + 300);
-  await follower.follow(path ?? "");
-  expect(follower.newTurnIsOver).toBe(true);
+  expect(newTurnIsOver(view())).toBe(false);
 });
 
 test("a summary that arrives after the session moved to another file is not taken for the new file's", async () => {
@@ -82,9 +80,11 @@ test("a summary that arrives after the session moved to another file is not take
       return summary;
     },
   };
+  const counts: (number | undefined)[] = [];
   const follower = new TranscriptFollower({
     transcripts: slow,
     template: codex,
+    onRead: (summary) => void counts.push(summary?.turnCount),
     onChange: async () => undefined,
     onError: (error) => expect.fail(String(error)),
   });
@@ -96,5 +96,5 @@ test("a summary that arrives after the session moved to another file is not take
   await follower.follow(next);
   gate.resolve();
   await oldRead;
-  expect(follower.summary?.turnCount).toBe(0);
+  expect(counts).toEqual([0]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ObservedActivity } from "../agents/template.ts";
 import { initialActivity, type OpenPermission } from "./activity.ts";
-import { agrees, observedChanges, type StateObservation } from "./observed-changes.ts";
+import { isSame, observedChanges, type StateObservation } from "./agent-view.ts";
 
 const hookAt = 1_000;
 const permission: OpenPermission = {
@@ -90,7 +90,7 @@ test("without a time of its own the word counts when everything else is silent",
 
 test("what is known and what the agent says agree, or have to be looked at again", () => {
   const observed = (activity: ObservedActivity) => ({ activity, since: null, hooked: true });
-  expect(agrees(observed("idle"), { activity: "limited", inBackground: false })).toBe(true);
-  expect(agrees(observed("idle"), { activity: "working", inBackground: true })).toBe(false);
-  expect(agrees(observed("working"), { activity: "idle", inBackground: false })).toBe(false);
+  expect(isSame(observed("idle"), { activity: "limited", inBackground: false })).toBe(true);
+  expect(isSame(observed("idle"), { activity: "working", inBackground: true })).toBe(false);
+  expect(isSame(observed("working"), { activity: "idle", inBackground: false })).toBe(false);
 });

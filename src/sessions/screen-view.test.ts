@@ -6,7 +6,10 @@ import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { signalChildGroup } from "../platform/processes.ts";
 import { type ActivityState, initialActivity, nextActivity } from "./activity.ts";
-import { isComputing, type ScreenLook, ScreenWatch } from "./screen-watch.ts";
+import { noPrompts } from "./prompts.ts";
+import { endIfHung, isComputing, lookAtScreen } from "./screen-look.ts";
+import { asksProcess } from "./screen-view.ts";
+import { newSessionState, nextSession } from "./session-state.ts";
 
 const trust: ScreenDialog = {
   title: "Trust this folder?",
@@ -15,7 +18,7 @@ const trust: ScreenDialog = {
   selected: 0,
 };
 
-/** An agent whose composer is a line that says `ready`, and whose only known dialog is `trust`. */
+/** An agent whose composer is a line that says `ready`, and whose only known dialog is `trust`, looked at by a session. */
 function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "session_start" } = {}) {
   const { hasHung, readyBy = "composer" } = options;
   const clock = createFakeClock();
@@ -32,36 +35,46 @@ function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "sessi
   const template = {
     name: "agent",
     readyBy,
+    hasHooks: true,
+    transcriptFormat: null,
+    commandPrefixes: [],
+    commandWords: [],
     composerPainted: (lines: readonly string[]) => lines.includes("ready"),
     isStarting: (lines: readonly string[]) => lines.includes("> not ready yet"),
     readDialog: (lines: readonly string[]) => (lines.includes(trust.title) ? trust : null),
     ...(hasHung === undefined ? {} : { hasHung }),
   };
-  const isComputing = (_pid: number, children: boolean) => process.computes || (children && process.childComputes);
-  const found = { terminalId: "t", pid: 1, env: {}, origin: "launched" } as const;
-  const watched = new ScreenWatch({ host, clock, log: silentLog, template, isComputing, ...found });
-  /** As many looks as the gateway takes in this time. */
-  const lookFor = async (ms: number, change: () => void = () => undefined): Promise<readonly ScreenLook["kind"][]> => {
-    const kinds: ScreenLook["kind"][] = [];
+  const agent = { template, terminalId: "t", pid: 1, env: {} };
+  let session = newSessionState("launched", clock.now());
+  async function look(): Promise<void> {
+    const found = await lookAtScreen({ host }, agent);
+    const asks = asksProcess(session.screen, found, clock.now());
+    const computes = asks !== "no" && (process.computes || (asks === "with_children" && process.childComputes));
+    const message = { kind: "looked", look: { screen: found, computes, file: null, held: [] } } as const;
+    const next = nextSession(session, message, { template, now: clock.now() });
+    session = next.state;
+    for (const effect of next.effects) {
+      if (effect.kind === "end_if_hung") await endIfHung({ host, log: silentLog }, agent, effect.certain);
+    }
+  }
+  /** What the session does as the gateway looks for this time, beginning with this activity. */
+  const follow = async (
+    ms: number,
+    before: ActivityState,
+    { pending = true, change = () => undefined }: { pending?: boolean; change?: () => void } = {},
+  ): Promise<ActivityState> => {
+    const waiting = pending ? [{ promptId: "p", prompt: "hi", state: "queued", sentAt: null } as const] : [];
+    session = { ...session, activity: before, prompts: { ...noPrompts, waiting, holds: 1 } };
     for (let passed = 0; passed < ms; passed += 250) {
       await clock.advance(250);
       change();
-      kinds.push((await watched.look({ booting: true })).kind);
+      await look();
     }
-    return kinds;
+    return session.activity;
   };
-  /** The same, with what follows from it for the session. */
-  const follow = async (ms: number, before: ActivityState, pending = true): Promise<ActivityState> => {
-    let state = before;
-    for (let passed = 0; passed < ms; passed += 250) {
-      await clock.advance(250);
-      for (const event of await watched.news(state, { pending })) {
-        state = nextActivity(state, event, { at: clock.now(), permissionId: "" });
-      }
-    }
-    return state;
-  };
-  return { clock, screen, process, ended, watched, lookFor, follow };
+  const lookFor = async (ms: number, change: () => void = () => undefined) =>
+    (await follow(ms, initialActivity, { change })).activity;
+  return { clock, screen, process, ended, lookFor, follow };
 }
 
 describe("an agent that hangs", () => {
@@ -135,21 +148,21 @@ describe("a screen without a composer", () => {
 
   test("never stands while it is empty, changes, or says that something is loading", async () => {
     const { screen, lookFor } = watch();
-    expect(new Set(await lookFor(60_000))).toEqual(new Set(["moving"]));
+    expect(await lookFor(60_000)).toBe("starting");
     let turn = 0;
     const spin = () => {
       turn += 1;
       screen.lines = ["Please wait", "|/-\\"[Math.floor(turn / 4) % 4] ?? ""];
     };
-    expect(new Set(await lookFor(60_000, spin))).toEqual(new Set(["moving"]));
+    expect(await lookFor(60_000, spin)).toBe("starting");
     screen.lines = ["Agent 1.0", "Resuming session…", ""];
-    expect(new Set(await lookFor(60_000))).toEqual(new Set(["moving"]));
+    expect(await lookFor(60_000)).toBe("starting");
     screen.lines = ["Agent 1.0"];
     const retitle = () => {
       turn += 1;
       screen.title = `${turn}`;
     };
-    expect(new Set(await lookFor(60_000, retitle))).toEqual(new Set(["moving"]));
+    expect(await lookFor(60_000, retitle)).toBe("starting");
   });
 
   test("that says that the agent starts stands after a minute and a half: the start hangs", async () => {
@@ -168,7 +181,7 @@ describe("a screen without a composer", () => {
     const { screen, process, lookFor, follow } = watch();
     screen.lines = ["Agent 1.0"];
     process.computes = true;
-    expect(new Set(await lookFor(60_000))).toEqual(new Set(["moving"]));
+    expect(await lookFor(60_000)).toBe("starting");
     process.computes = false;
     const stood = await follow(3_500, initialActivity);
     expect(stood.activity).toBe("needs_attention");
@@ -205,14 +218,14 @@ describe("a screen without a composer", () => {
       { kind: "session_start", reason: "startup" },
       { at: 0, permissionId: "" },
     );
-    const stood = await follow(5_000, begun, false);
+    const stood = await follow(5_000, begun, { pending: false });
     expect(stood.activity).toBe("needs_attention");
     screen.lines = ["ready"];
-    expect((await follow(250, stood, false)).activity).toBe("idle");
+    expect((await follow(250, stood, { pending: false })).activity).toBe("idle");
     // A menu that is opened later is its user's own, unless a prompt waits behind it.
     screen.lines = ["Which model?"];
-    expect((await follow(10_000, begun, false)).activity).toBe("idle");
-    expect((await follow(10_000, begun, true)).activity).toBe("needs_attention");
+    expect((await follow(10_000, begun, { pending: false })).activity).toBe("idle");
+    expect((await follow(10_000, begun)).activity).toBe("needs_attention");
   });
 
   test("says nothing while a turn runs", async () => {

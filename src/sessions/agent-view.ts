@@ -1,0 +1,172 @@
+import type { ObservedActivity, ObservedState } from "../agents/index.ts";
+import { type ActivityState, isResting, type Observation } from "./activity.ts";
+
+/** What a live session knows of what its agent itself reports, beside its hooks: its state file, its window title, or how its composer stands. */
+export interface AgentView {
+  /** What the state file said since when, by our clock. */
+  readonly last: { readonly said: string; readonly at: number } | null;
+  /** Whether the last look found what was known already. */
+  readonly agrees: boolean;
+  /** Whether a state file or title reported at the last look. */
+  readonly reports: boolean;
+  /** When a hook, or an answer from here, reported last. */
+  readonly reportedAt: number;
+  /** When a question was last seen to wait in its hook: its dialog comes after that. */
+  readonly heldAt: number;
+  /** Where no state file reports, how the composer stands since when, while a question is open. */
+  readonly sight: { readonly covered: boolean; readonly at: number } | null;
+  readonly wasCovered: boolean;
+  /** What the window title says since when. */
+  readonly title: { readonly activity: ObservedActivity; readonly since: number } | null;
+}
+
+/** Of an agent that is followed from now on. */
+export function newAgentView(now: number): AgentView {
+  const nothing = { last: null, sight: null, wasCovered: false, title: null };
+  return { ...nothing, agrees: true, reports: false, reportedAt: now, heldAt: 0 };
+}
+
+// So long after something else reported, the state file is believed though it is older.
+const silenceMs = 1_500;
+// The dialog of a sub-agent's question comes a second or two after its hook.
+const askedSilenceMs = 5_000;
+// Between two dialogs an agent may be busy for a moment.
+const repeatedMs = 200;
+// A dialog is painted within a second of its hook's end, on a loaded machine in some; one that was never seen was answered before.
+const unseenDialogMs = 5_000;
+// An agent writes "idle" within 0.2 s of its Stop hook, on a loaded machine in a second.
+const idleLagMs = 2_500;
+// A hook is a start of Node: 0.1 s, on a loaded machine a second.
+const hookLagMs = 2_000;
+
+/** What a look at the agent's own reports found. */
+export interface AgentLook {
+  /** Null where no file and no title says anything. */
+  readonly observed: ObservedState | null;
+  /** Whether something stands in the composer's place; null when the screen was not looked at. */
+  readonly covered: boolean | null;
+}
+
+/** What else is known. */
+export interface AgentContext {
+  readonly activity: ActivityState;
+  /** How long no turn runs by other reports. */
+  readonly restingMs: number;
+  /** Whether a question waits in its hook, maybe without a dialog yet. */
+  readonly held: boolean;
+  /** Whether a turn runs, by the transcript. */
+  readonly turnOpen: boolean;
+  readonly now: number;
+}
+
+interface AgentStep {
+  readonly view: AgentView;
+  readonly changes: readonly Observation[];
+}
+
+/** The state that a title says, since when. */
+export function withTitle(view: AgentView, activity: ObservedActivity | null, now: number): AgentView {
+  if (activity === null) return { ...view, title: null };
+  return view.title?.activity === activity ? view : { ...view, title: { activity, since: now } };
+}
+
+/** What the agent says that is not known yet. Pure. */
+export function agentChanges(before: AgentView, { observed, covered }: AgentLook, context: AgentContext): AgentStep {
+  const { now, held, activity } = context;
+  const view = held ? { ...before, heldAt: now } : before;
+  if (observed === null) {
+    // Once, it may have been read in the middle of a write.
+    if (view.reports) return { view: { ...view, reports: false }, changes: [] };
+    return changesBySight(view, covered, context);
+  }
+  const quietMs = now - Math.max(view.reportedAt, view.heldAt);
+  const said = `${observed.activity} ${observed.since}`;
+  const last = view.last?.said === said ? view.last : { said, at: now };
+  const changes = observedChanges({
+    state: activity,
+    observed,
+    repeated: now - last.at >= repeatedMs,
+    observedForMs: now - last.at,
+    reportedAt: view.reportedAt,
+    silent: quietMs > (activity.permissions.length > 0 ? askedSilenceMs : silenceMs),
+    restingMs: context.restingMs,
+  });
+  const agrees = changes.length === 0 && isSame(observed, activity);
+  return { view: { ...view, last, agrees, reports: true }, changes };
+}
+
+/** An open question covers the composer. Once that was seen, a composer that is back shows that the question was answered. */
+function changesBySight(view: AgentView, covered: boolean | null, context: AgentContext): AgentStep {
+  const { activity, now, turnOpen } = context;
+  if (activity.permissions.length === 0) return { view: { ...view, sight: null, wasCovered: false }, changes: [] };
+  if (covered === null) return { view, changes: [] };
+  const sight = view.sight?.covered === covered ? view.sight : { covered, at: now };
+  const wasCovered = view.wasCovered || covered;
+  const next = { ...view, sight, wasCovered };
+  const neverSeen = !wasCovered && now - Math.max(view.reportedAt, view.heldAt) > unseenDialogMs;
+  if (covered || now - sight.at < repeatedMs || !(wasCovered || neverSeen)) return { view: next, changes: [] };
+  return { view: next, changes: [{ kind: "dialog_closed", activity: turnOpen ? "working" : "idle" }] };
+}
+
+/** What an agent's state file says, beside what is known from elsewhere. */
+export interface StateObservation {
+  readonly state: Pick<ActivityState, "activity" | "inBackground" | "permissions">;
+  readonly observed: ObservedState;
+  /** Whether an earlier look, a moment ago, found the same. */
+  readonly repeated: boolean;
+  /** How long it has been found to say the same. */
+  readonly observedForMs: number;
+  /** When something else reported last, a hook or an answer from here; epoch milliseconds. */
+  readonly reportedAt: number;
+  /** Whether that is a while ago. */
+  readonly silent: boolean;
+  /** How long no turn runs by other reports. */
+  readonly restingMs: number;
+}
+
+/**
+ * What an agent's state file says that nothing else did: the newer of two reports counts. One that contradicts open questions, or is
+ * older, has to be found twice: one dialog may follow another at once. Pure.
+ */
+export function observedChanges(look: StateObservation): readonly Observation[] {
+  const { state, observed, repeated, reportedAt, silent } = look;
+  const asks = state.permissions.length > 0;
+  const newer = observed.since === null ? silent : observed.since > reportedAt;
+  const counts = newer || (silent && repeated);
+  // What stands on the screen is known better: only a turn that has begun since says something else.
+  if (state.activity === "needs_attention")
+    return observed.activity === "working" && newer ? [{ kind: "turn_seen" }] : [];
+  switch (observed.activity) {
+    case "working":
+      if (isDialog(state.activity)) return counts && repeated ? [{ kind: "dialog_closed", activity: "working" }] : [];
+      if (!isResting(state) || state.activity === "working") return [];
+      if (newer) return [{ kind: "turn_seen" }];
+      return repeated && look.restingMs > idleLagMs ? [{ kind: "background_seen" }] : [];
+    case "idle":
+      if (isDialog(state.activity)) return counts && repeated ? [{ kind: "dialog_closed", activity: "idle" }] : [];
+      if (state.activity === "starting") return repeated ? [{ kind: "composer_painted" }] : [];
+      return state.activity === "working" && counts ? [{ kind: "turn_over" }] : [];
+    default:
+      if (asks || state.activity === observed.activity || !repeated || !counts) return [];
+      // The hook comes, on a loaded machine late, with what is asked.
+      if (observed.hooked && look.observedForMs < hookLagMs) return [];
+      return [{ kind: "dialog_seen", activity: observed.activity }];
+  }
+}
+
+function isDialog(activity: ActivityState["activity"]): boolean {
+  return activity === "needs_permission" || activity === "needs_answer";
+}
+
+/** Whether what the agent says is what is known: nothing has to be looked at again. */
+export function isSame({ activity }: ObservedState, state: Pick<ActivityState, "activity" | "inBackground">): boolean {
+  if (activity === "idle") return state.activity !== "working" && isResting(state);
+  return activity === state.activity;
+}
+
+/** Whether a prompt may be typed: no dialog is open, and no turn runs that its hook has yet to report. */
+export function letsType(observed: ObservedState | null, state: ActivityState, byTitle: boolean): boolean {
+  // Of an agent that reports nothing else, no one would know of an open dialog.
+  if (observed === null) return !byTitle;
+  return observed.activity === "idle" || (observed.activity === "working" && state.inBackground);
+}

@@ -1,0 +1,174 @@
+import { dialogIdOf, isAbout, type ScreenDialog } from "../agents/index.ts";
+import { type ActivityState, isBooting, isResting, type Observation, type OpenPermission } from "./activity.ts";
+
+/** What one look at a terminal found. */
+export interface ScreenLook {
+  /** Whether the composer is painted. */
+  readonly composer: boolean;
+  /** The visible text, bounded; empty while nothing is shown. */
+  readonly text: string;
+  readonly title: string | null;
+  /** Whether it says that the agent starts, or loads. */
+  readonly starting: boolean;
+  /** The dialog on it, when the agent's template knows it. */
+  readonly dialog: ScreenDialog | null;
+}
+
+/** What a live session knows of its screen. */
+export interface ScreenView {
+  /** Whether the composer was seen, so that a look shows nothing new until something waits for it. */
+  readonly sawComposer: boolean;
+  /** The dialog that stood there when a permission was last looked for. */
+  readonly asked: ScreenDialog | null;
+  /** What the screen shows without a composer, since when. */
+  readonly shown: ShownText | null;
+  /** How long the screen has been empty at the agent's start, until which look. */
+  readonly emptyMs: number;
+  readonly emptyAt: number;
+}
+
+interface ShownText {
+  readonly text: string;
+  /** Since when it stands still, by what the process computes; epoch milliseconds. */
+  readonly since: number;
+  /** When it was first seen, whether or not the process computed since. */
+  readonly from: number;
+  /** Looks at which the process computed, of the last two. */
+  readonly computed: number;
+  /** Whether it was reported already: then it stands until it changes. */
+  readonly stood: boolean;
+}
+
+/** The screen of an agent that was just spawned, or found alive by a gateway that has just begun. */
+export function newScreen(origin: "launched" | "found", now: number): ScreenView {
+  // A person who uses the agent's own menus while a gateway starts is not in need of it.
+  return { sawComposer: origin === "found", asked: null, shown: null, emptyMs: 0, emptyAt: now };
+}
+
+// OpenCode waits for a minute where one that was killed has left a lock (measured), and then begins.
+export const emptyStartMs = 90_000;
+// Its first start, with no way to the registry, took 108 s of an empty screen (measured).
+export const longestEmptyMs = 300_000;
+// Looks come every second or so; in a longer pause the machine slept, and the agent with it.
+const longestPauseMs = 10_000;
+// A dialog that the template knows needs no long proof; it may still be painted.
+const knownDialogMs = 400;
+// Spinners turn and clocks count at least every second; a person is to know within five.
+const unknownScreenMs = 4_000;
+// A start that took 1 s on a quiet machine took 15 s with a load of ten times its processors (Codex, measured).
+const longestLoadingMs = 90_000;
+// A program that the agent started may compute for ever, beside a dialog of the agent.
+const longestChildrenMs = 20_000;
+// From then on the process is asked whether it computes, which costs more than a look.
+const askProcessMs = 2_000;
+
+/**
+ * Whether it matters if the process computes at this moment: on a slow machine a screen stands still because the agent is not there yet;
+ * one that waits for a person sleeps. `with_children` counts what the agent started.
+ */
+export function asksProcess(view: ScreenView, look: ScreenLook, now: number): "no" | "alone" | "with_children" {
+  const shown = shownBy(view, look, now);
+  if (shown === null || look.dialog !== null || shown.stood || isLoading(look, shown, now)) return "no";
+  if (now - shown.since < askProcessMs) return "no";
+  return now - shown.from < longestChildrenMs ? "with_children" : "alone";
+}
+
+/** What the screen shows after this look, by the state before; null for a composer or nothing. */
+function shownBy(
+  { shown }: ScreenView,
+  { composer, text: screen, title, dialog }: ScreenLook,
+  now: number,
+): ShownText | null {
+  if (composer || screen === "") return null;
+  // A known dialog stays the same when another choice is selected.
+  const text = dialog === null ? `${title ?? ""}\n${screen}` : dialogIdOf(dialog);
+  return shown?.text === text ? shown : { text, since: now, from: now, computed: 0, stood: false };
+}
+
+/** A look, with what else is known. */
+export interface ScreenContext {
+  readonly activity: ActivityState;
+  /** Whether a prompt waits for the composer. */
+  readonly pending: boolean;
+  /** Whether the process computes, as {@link asksProcess} wanted to know. */
+  readonly computes: boolean;
+  readonly readyBy: "composer" | "session_start";
+  readonly now: number;
+}
+
+/** Whether a look can show something that is not known yet. A turn that runs is never called in question. */
+export function screenMatters(view: ScreenView, activity: ActivityState, pending: boolean): boolean {
+  if (isBooting(activity) || activity.activity === "needs_attention") return true;
+  return isResting(activity) && (pending || !view.sawComposer);
+}
+
+/**
+ * What a look shows that is not known yet: the composer is there, or a dialog or message stands still in its place. An agent that has
+ * painted nothing for long at its start may hang: `mayHang`. Pure.
+ */
+export function screenChanges(
+  before: ScreenView,
+  look: ScreenLook,
+  context: ScreenContext,
+): { readonly view: ScreenView; readonly changes: readonly Observation[]; readonly mayHang: boolean } {
+  const { activity, now } = context;
+  const booting = isBooting(activity);
+  const attention = activity.activity === "needs_attention";
+  const { view, stands, mayHang } = afterLook(before, look, { ...context, booting });
+  if (stands) {
+    const { text: screen, dialog: shown } = look;
+    const dialog = shown && { ...shown, dialogId: dialogIdOf(shown), seenAt: view.shown?.since ?? now };
+    const { standing } = activity;
+    const known = standing?.screen === screen && standing.dialog?.dialogId === dialog?.dialogId;
+    return { view, changes: known ? [] : [{ kind: "screen_stands", screen, dialog }], mayHang };
+  }
+  if (look.composer && (activity.started || context.readyBy === "composer")) {
+    return { view, changes: booting || attention ? [{ kind: "composer_painted" }] : [], mayHang };
+  }
+  return { view, changes: attention ? [{ kind: "screen_moved" }] : [], mayHang };
+}
+
+function afterLook(
+  before: ScreenView,
+  look: ScreenLook,
+  { now, computes, booting }: ScreenContext & { readonly booting: boolean },
+): { readonly view: ScreenView; readonly stands: boolean; readonly mayHang: boolean } {
+  const shown = shownBy(before, look, now);
+  if (look.composer) return { view: { ...before, shown, sawComposer: true }, stands: false, mayHang: false };
+  if (shown === null) {
+    if (!booting) return { view: { ...before, shown }, stands: false, mayHang: false };
+    const emptyMs = before.emptyMs + Math.min(now - before.emptyAt, longestPauseMs);
+    return { view: { ...before, shown, emptyMs, emptyAt: now }, stands: false, mayHang: emptyMs >= emptyStartMs };
+  }
+  const view = { ...before, emptyMs: 0 };
+  const moving = { view: { ...view, shown }, stands: false, mayHang: false };
+  const { dialog } = look;
+  if (dialog !== null) {
+    // Of a permission a hook reports, which on a loaded machine comes later than its dialog.
+    const needed = dialog.choices.some(({ decides }) => decides !== undefined) ? unknownScreenMs : knownDialogMs;
+    return { ...moving, stands: now - shown.since >= needed };
+  }
+  if (now - shown.since < askProcessMs || isLoading(look, shown, now)) return moving;
+  // One look may meet a moment of work; at two in a row the agent is busy.
+  const still =
+    shown.stood || !computes
+      ? shown
+      : { ...shown, since: shown.computed > 0 ? now : shown.since, computed: shown.computed > 0 ? 0 : 1 };
+  const stands = now - still.since >= unknownScreenMs;
+  return { view: { ...view, shown: { ...still, stood: still.stood || stands } }, stands, mayHang: false };
+}
+
+/** The one that this dialog is about; none when it may be about several. */
+export function askedAmong<T extends Pick<OpenPermission, "kind" | "input">>(
+  dialog: ScreenDialog | null,
+  permissions: readonly T[],
+): T | null {
+  if (dialog === null) return null;
+  const meant = permissions.filter(({ kind, input }) => kind === "permission" && isAbout(dialog, input));
+  return meant.length === 1 ? (meant[0] ?? null) : null;
+}
+
+/** Whether the screen says that the agent starts or loads, and it may. */
+function isLoading({ starting }: ScreenLook, { from }: ShownText, now: number): boolean {
+  return starting && now - from < longestLoadingMs;
+}

@@ -1,0 +1,110 @@
+import type { TranscriptSummary } from "../transcripts/index.ts";
+import { type ActivityState, isResting, type Observation } from "./activity.ts";
+
+/** What a live session knows of its transcript. The turns before the next prompt are counted, so that an old end is never taken for a new one. */
+export interface TranscriptView {
+  /** As it was last read; null before that. */
+  readonly summary: TranscriptSummary | null;
+  /** How many turns it had while the agent was last idle. */
+  readonly turnsWhenIdle: number;
+  /** While the agent is idle: whether the file says so too. */
+  readonly settled: boolean;
+  /** Whether the file said that a turn runs, since the agent was idle. */
+  readonly sawOpen: boolean;
+  /** When the agent took the newest prompt, by its hook; epoch milliseconds. */
+  readonly promptAt: number;
+}
+
+/** Of a transcript that was not read yet. */
+export const unreadTranscript: TranscriptView = {
+  summary: null,
+  turnsWhenIdle: 0,
+  settled: false,
+  sawOpen: false,
+  promptAt: 0,
+};
+
+// A time without milliseconds may be so much later.
+const wholeSecondMs = 999;
+
+/** The transcript was read. */
+export function withSummary(view: TranscriptView, summary: TranscriptSummary | null): TranscriptView {
+  const next = { ...view, summary };
+  return hasBegun(next) ? { ...next, sawOpen: true } : next;
+}
+
+/** The agent is idle: what the transcript has now is before the next prompt. */
+export function markIdle(view: TranscriptView): TranscriptView {
+  const { summary } = view;
+  if (summary === null || summary.lastTurn.kind === "open") return view;
+  return { ...view, turnsWhenIdle: summary.turnCount, settled: true, sawOpen: false };
+}
+
+/** A process that continues this file: all turns in it are before the next prompt, finished or not. */
+export function markResumed(view: TranscriptView): TranscriptView {
+  return { ...view, turnsWhenIdle: turnCountOf(view) };
+}
+
+/** A process that was found in mid-turn: its own two turns at the most are not before it. */
+export function markWorking(view: TranscriptView): TranscriptView {
+  return { ...view, turnsWhenIdle: Math.max(0, turnCountOf(view) - 2) };
+}
+
+/** Whether a prompt was written since the agent was idle. */
+export function hasNewTurn(view: TranscriptView): boolean {
+  return turnCountOf(view) > view.turnsWhenIdle;
+}
+
+/** Whether a turn began, of a prompt or of a command, after the file said that the agent is idle. */
+function hasBegun({ settled, summary }: TranscriptView): boolean {
+  return settled && summary?.lastTurn.kind === "open";
+}
+
+/** Whether a turn that began after the agent was idle has come to a mark of its end. */
+export function newTurnIsOver(view: TranscriptView): boolean {
+  const begun = hasNewTurn(view) || view.sawOpen;
+  return begun && view.summary?.lastTurn.kind !== "open" && !isOlderThanPrompt(view);
+}
+
+/** Whether all that is written is older than the newest prompt: hooks may be faster than the file, and its end is the one before. */
+function isOlderThanPrompt({ summary, promptAt }: TranscriptView): boolean {
+  const written = Date.parse(summary?.updatedAt ?? "");
+  return written + (written % 1_000 === 0 ? wholeSecondMs : 0) < promptAt;
+}
+
+function turnCountOf({ summary }: TranscriptView): number {
+  return summary?.turnCount ?? 0;
+}
+
+/** What else is known when the transcript has changed. */
+export interface TranscriptContext {
+  readonly activity: ActivityState;
+  readonly hasHooks: boolean;
+  /** Whether the agent's state file reports: it knows better than the transcript whether a turn runs. */
+  readonly stateReports: boolean;
+  /** Whether a prompt was sent and not confirmed. */
+  readonly awaitsPrompt: boolean;
+  /** That prompt, when it is in the transcript. */
+  readonly promptTaken: string | null;
+}
+
+/**
+ * What a transcript shows that neither hook nor state file does: that a turn began, that it ended, and how. A prompt of ours that no hook
+ * confirmed is looked for in any case. Pure.
+ */
+export function transcriptChanges(view: TranscriptView, context: TranscriptContext): readonly Observation[] {
+  const { activity, hasHooks, stateReports } = context;
+  const lastTurn = view.summary?.lastTurn ?? { kind: "none" };
+  const working = activity.activity === "working" || activity.permissions.length > 0;
+  const typedByOthers = !context.awaitsPrompt && !hasHooks && !working && hasNewTurn(view) && lastTurn.kind === "open";
+  const seen: readonly Observation[] =
+    context.promptTaken !== null || typedByOthers ? [{ kind: "prompt_seen", prompt: context.promptTaken }] : [];
+  if (seen.length === 0 && !stateReports && !context.awaitsPrompt && isResting(activity) && hasBegun(view)) {
+    return [{ kind: "turn_seen" }];
+  }
+  const runs = seen.length > 0 || (activity.started && !isResting(activity));
+  if (!runs || stateReports || !newTurnIsOver(view)) return seen;
+  if (lastTurn.kind !== "failed") return [...seen, { kind: "turn_over" }];
+  const { message, needs } = lastTurn;
+  return [...seen, needs === undefined ? { kind: "turn_failed", message } : { kind: "turn_failed", message, needs }];
+}
