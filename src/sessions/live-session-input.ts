@@ -6,7 +6,6 @@ import type { Transcripts } from "../transcripts/index.ts";
 import type { PermissionHooks } from "./permission-hooks.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import type { SessionEvents } from "./session-events.ts";
-import type { SessionMessage } from "./session-state.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 
 /** What a live session needs from its surroundings. */
@@ -21,8 +20,6 @@ export interface LiveSessionDeps {
   readonly permissionAnswerMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** Sees each message that moves a session, after it did: what happened can be replayed from them. */
-  readonly onMessage?: (sessionId: string, entry: { readonly at: number; readonly message: SessionMessage }) => void;
 }
 
 /** One session whose process lives, and what this gateway knows of it. */

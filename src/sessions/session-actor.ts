@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import type { HookClaim, ObservedState } from "../agents/index.ts";
 import { dialogIdOf, isAbout, type PermissionAnswer, toHookDecision } from "../agents/index.ts";
 import type { ChangeSignal } from "../core/change-signal.ts";
@@ -47,6 +48,19 @@ export interface WrittenLimits {
   readonly signal?: AbortSignal;
 }
 
+/** A message that moved a session, for whoever records them: the state is the one after it. */
+export interface SeenMessage {
+  readonly terminalId: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Null for the state that a session begins with. */
+  readonly message: SessionMessage | null;
+  readonly state: SessionState;
+}
+
+/** Where {@link SeenMessage} are published, with what people wrote in them: only in this process. */
+export const messages = channel("postern:session-messages");
+
 const transcriptLagMs = 2_000;
 // The agent's state file shows a dialog within half a second.
 const dialogLagMs = 2_000;
@@ -76,7 +90,10 @@ export class SessionActor {
     this.#deps = deps;
     this.#input = input;
     const { template, onError } = input;
-    this.#state = newSessionState(input.origin, deps.clock.now());
+    const at = deps.clock.now();
+    this.#state = newSessionState(input.origin, at);
+    const { terminalId } = input;
+    if (messages.hasSubscribers) messages.publish({ terminalId, at, message: null, state: this.#state });
     this.#reports = new HookReports({
       ...deps,
       ...input,
@@ -139,7 +156,7 @@ export class SessionActor {
     const now = this.#deps.clock.now();
     const { state, effects } = nextSession(before, message, { template, now });
     this.#state = state;
-    this.#deps.onMessage?.(this.#input.identity.record.sessionId, { at: now, message });
+    if (messages.hasSubscribers) messages.publish({ terminalId: this.#input.terminalId, at: now, message, state });
     for (const effect of effects) {
       if (effect.kind === "moved") this.#input.onMoved(effect.at);
       if (effect.kind === "permissions_changed") this.pendingPermissions.update(state.activity.permissions);

@@ -12,6 +12,7 @@ import type { TerminalHostClient } from "../../src/terminal-host/terminal-info.t
 import type { AskOutput, ReadOutput } from "../../src/wire/coding.ts";
 import type { ApiClient, World } from "./gateway.ts";
 import { type OutsideAgent, startOutside } from "./outside-agent.ts";
+import { recordSituation } from "./session-recorder.ts";
 import { createWitness, type Expected, type Witness } from "./witness.ts";
 
 /** Something that happens to a session, or that it has to say. `$` in texts is a word of this situation alone. */
@@ -74,6 +75,8 @@ const pasteToEnterMs = 150;
 export async function play(stage: Stage, situation: Situation, word: string): Promise<void> {
   const player = new Player(stage, situation.title, word);
   await player.play(situation.steps);
+  const { agent, world } = stage;
+  await recordSituation(player.terminalIds, { title: situation.title, agent, root: world.root });
 }
 
 class Player {
@@ -84,6 +87,7 @@ class Player {
   #pid = 0;
   #terminalId = "";
   #outside: OutsideAgent | null = null;
+  readonly #terminalIds = new Set<string>();
 
   constructor(stage: Stage, title: string, word: string) {
     this.#stage = stage;
@@ -164,6 +168,12 @@ class Player {
     const terminals = await this.#stage.host.list();
     this.#terminalId =
       terminals.find((terminal) => terminal.pid === this.#pid && terminal.exit === null)?.terminalId ?? "";
+    this.#terminalIds.add(this.#terminalId);
+  }
+
+  /** The terminals that the session had, the first one first. */
+  get terminalIds(): readonly string[] {
+    return [...this.#terminalIds];
   }
 
   async #take(step: Step): Promise<void> {

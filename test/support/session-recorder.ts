@@ -1,0 +1,104 @@
+import { subscribe } from "node:diagnostics_channel";
+import { appendFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { messages, type SeenMessage } from "../../src/sessions/session-actor.ts";
+import type { SessionLook, SessionMessage, SessionState } from "../../src/sessions/session-state.ts";
+
+/** What a session shows to its callers. */
+export interface Shown {
+  readonly activity: string;
+  readonly asks: readonly string[];
+  readonly prompts: readonly string[];
+}
+
+/** One session of a real agent, as its messages. */
+export interface RecordedSession {
+  readonly title: string;
+  readonly agent: string;
+  readonly began: number;
+  /** Milliseconds since the session began, and the message; `screen: "same"` is the one of the look before. */
+  readonly messages: readonly (readonly [number, SessionMessage])[];
+  /** What it showed after which message, wherever that changed. */
+  readonly shown: readonly (readonly [number, Shown])[];
+}
+
+/** What a caller sees of this state. */
+export function shownBy({ activity, prompts }: SessionState): Shown {
+  return {
+    activity: activity.activity,
+    asks: activity.permissions.map(({ kind }) => kind),
+    prompts: [...prompts.progress.values()].map(({ state, turnOver }) => `${state}${turnOver ? ", turn over" : ""}`),
+  };
+}
+
+const seen = new Map<string, SeenMessage[]>();
+
+/** Where situations are recorded: `POSTERN_RECORD_SITUATIONS`, a folder. */
+const folder = process.env["POSTERN_RECORD_SITUATIONS"];
+
+if (folder !== undefined) {
+  subscribe(messages.name, (published) => {
+    const message = published as SeenMessage;
+    seen.set(message.terminalId, [...(seen.get(message.terminalId) ?? []), message]);
+  });
+}
+
+/** Writes down what moved the sessions of these terminals, when situations are recorded. @param root of the world, which is left out */
+export async function recordSituation(
+  terminalIds: readonly string[],
+  { title, agent, root }: { readonly title: string; readonly agent: string; readonly root: string },
+): Promise<void> {
+  if (folder === undefined) return;
+  await mkdir(folder, { recursive: true });
+  for (const terminalId of terminalIds) {
+    const recorded = JSON.stringify(recordingOf(seen.get(terminalId) ?? [], { title, agent }));
+    await appendFile(join(folder, `${agent}.jsonl`), `${recorded.replaceAll(root, "/world")}\n`);
+  }
+}
+
+function recordingOf(
+  all: readonly SeenMessage[],
+  of: { readonly title: string; readonly agent: string },
+): RecordedSession {
+  const began = all[0]?.at ?? 0;
+  const recorded: [number, SessionMessage][] = [];
+  const shown: [number, Shown][] = [];
+  let screen = "";
+  let summary = "";
+  for (const { at, message, state } of all) {
+    if (message === null) continue;
+    if (message.kind === "transcript_bound") summary = "";
+    if (message.kind === "transcript_read") {
+      const read = JSON.stringify(message.summary);
+      if (read === summary) continue;
+      summary = read;
+    }
+    let kept: unknown = message;
+    if (message.kind === "looked") {
+      const now = JSON.stringify(message.look.screen);
+      if (now === screen && message.look.screen !== null)
+        kept = { ...message, look: { ...message.look, screen: "same" } };
+      screen = now;
+    }
+    recorded.push([at - began, kept as SessionMessage]);
+    const after = shownBy(state);
+    if (JSON.stringify(after) !== JSON.stringify(shown.at(-1)?.[1])) shown.push([recorded.length - 1, after]);
+  }
+  return { ...of, began, messages: recorded, shown };
+}
+
+/** The messages of a recording in full, with their times. */
+export function* replayed({
+  began,
+  messages: recorded,
+}: RecordedSession): Generator<{ at: number; message: SessionMessage }> {
+  let screen: SessionLook["screen"] = null;
+  for (const [after, message] of recorded) {
+    const at = began + after;
+    if (message.kind !== "looked") yield { at, message };
+    else {
+      if ((message.look.screen as unknown) !== "same") ({ screen } = message.look);
+      yield { at, message: { ...message, look: { ...message.look, screen } } };
+    }
+  }
+}
