@@ -1,6 +1,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import { appendFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { sha256 } from "../../src/core/ids.ts";
 import { messages, type SeenMessage } from "../../src/sessions/session-actor.ts";
 import type { SessionLook, SessionMessage, SessionState } from "../../src/sessions/session-state.ts";
 
@@ -75,9 +76,10 @@ function recordingOf(
     }
     let kept: unknown = message;
     if (message.kind === "looked") {
-      const now = JSON.stringify(message.look.screen);
-      if (now === screen && message.look.screen !== null)
-        kept = { ...message, look: { ...message.look, screen: "same" } };
+      const { look } = message;
+      const now = JSON.stringify(look.screen);
+      const isSame = now === screen && look.screen !== null;
+      kept = { ...message, look: { ...look, screen: isSame ? "same" : look.screen && shortened(look.screen) } };
       screen = now;
     }
     recorded.push([at - began, kept as SessionMessage]);
@@ -85,6 +87,13 @@ function recordingOf(
     if (JSON.stringify(after) !== JSON.stringify(shown.at(-1)?.[1])) shown.push([recorded.length - 1, after]);
   }
   return { ...of, began, messages: recorded, shown };
+}
+
+/** Texts count only by whether they are the same, and by their end. */
+function shortened(screen: NonNullable<SessionLook["screen"]>): SessionLook["screen"] {
+  const { text } = screen;
+  if (text.length < 200) return screen;
+  return { ...screen, text: `${text.slice(0, 60)} [${sha256(text).slice(0, 8)}] ${text.slice(-60)}` };
 }
 
 /** The messages of a recording in full, with their times. */
