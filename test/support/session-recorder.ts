@@ -12,13 +12,18 @@ export interface Shown {
   readonly prompts: readonly string[];
 }
 
+/** A message, or a look at a screen that was the same before. */
+type RecordedMessage =
+  | SessionMessage
+  | { readonly kind: "looked"; readonly look: Omit<SessionLook, "screen"> & { readonly screen: "same" } };
+
 /** One session of a real agent, as its messages. */
 export interface RecordedSession {
   readonly title: string;
   readonly agent: string;
   readonly began: number;
   /** Milliseconds since the session began, and the message; `screen: "same"` is the one of the look before. */
-  readonly messages: readonly (readonly [number, SessionMessage])[];
+  readonly messages: readonly (readonly [number, RecordedMessage])[];
   /** What it showed after which message, wherever that changed. */
   readonly shown: readonly (readonly [number, Shown])[];
 }
@@ -38,10 +43,14 @@ const seen = new Map<string, SeenMessage[]>();
 const folder = process.env["POSTERN_RECORD_SITUATIONS"];
 
 if (folder !== undefined) {
-  subscribe(messages.name, (published) => {
-    const message = published as SeenMessage;
+  subscribe(messages.name, (message) => {
+    if (!isSeenMessage(message)) return;
     seen.set(message.terminalId, [...(seen.get(message.terminalId) ?? []), message]);
   });
+}
+
+function isSeenMessage(message: unknown): message is SeenMessage {
+  return typeof message === "object" && message !== null && "terminalId" in message;
 }
 
 /** Writes down what moved the sessions of these terminals, when situations are recorded. @param root of the world, which is left out */
@@ -62,7 +71,7 @@ function recordingOf(
   of: { readonly title: string; readonly agent: string },
 ): RecordedSession {
   const began = all[0]?.at ?? 0;
-  const recorded: [number, SessionMessage][] = [];
+  const recorded: [number, RecordedMessage][] = [];
   const shown: [number, Shown][] = [];
   let screen = "";
   let summary = "";
@@ -74,15 +83,17 @@ function recordingOf(
       if (read === summary) continue;
       summary = read;
     }
-    let kept: unknown = message;
+    let kept: RecordedMessage = message;
     if (message.kind === "looked") {
       const { look } = message;
       const now = JSON.stringify(look.screen);
       const isSame = now === screen && look.screen !== null;
-      kept = { ...message, look: { ...look, screen: isSame ? "same" : look.screen && shortened(look.screen) } };
+      kept = isSame
+        ? { ...message, look: { ...look, screen: "same" } }
+        : { ...message, look: { ...look, screen: look.screen && shortened(look.screen) } };
       screen = now;
     }
-    recorded.push([at - began, kept as SessionMessage]);
+    recorded.push([at - began, kept]);
     const after = shownBy(state);
     if (JSON.stringify(after) !== JSON.stringify(shown.at(-1)?.[1])) shown.push([recorded.length - 1, after]);
   }
@@ -106,8 +117,9 @@ export function* replayed({
     const at = began + after;
     if (message.kind !== "looked") yield { at, message };
     else {
-      if ((message.look.screen as unknown) !== "same") ({ screen } = message.look);
-      yield { at, message: { ...message, look: { ...message.look, screen } } };
+      const { look } = message;
+      if (look.screen !== "same") ({ screen } = look);
+      yield { at, message: { kind: "looked", look: { ...look, screen } } };
     }
   }
 }
