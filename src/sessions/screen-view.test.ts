@@ -6,10 +6,11 @@ import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { signalChildGroup } from "../platform/processes.ts";
 import { type ActivityState, initialActivity, nextActivity } from "./activity.ts";
+import { nextSession } from "./next-session.ts";
 import { noPrompts } from "./prompts.ts";
 import { endIfHung, isComputing, lookAtScreen } from "./screen-look.ts";
 import { asksProcess } from "./screen-view.ts";
-import { newSessionState, nextSession } from "./session-state.ts";
+import { newSessionState } from "./session-state.ts";
 
 const trust: ScreenDialog = {
   title: "Trust this folder?",

@@ -11,6 +11,7 @@ import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
+import { nextSession } from "./next-session.ts";
 import { Outbox } from "./outbox.ts";
 import { PendingPermissions } from "./pending-permissions.ts";
 import { endIfHung, isComputing, lookAtScreen } from "./screen-look.ts";
@@ -23,7 +24,6 @@ import {
   needsLook,
   needsScreen,
   newSessionState,
-  nextSession,
   type SessionEffect,
   type SessionMessage,
   type SessionState,

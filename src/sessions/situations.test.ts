@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { type RecordedSession, replayed, type Shown, shownBy } from "../../test/support/session-recorder.ts";
 import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { codex } from "../agents/codex/codex.ts";
-import { newSessionState, nextSession } from "./session-state.ts";
+import { nextSession } from "./next-session.ts";
+import { newSessionState } from "./session-state.ts";
 
 const folder = join(import.meta.dirname, "../../test/fixtures/situations");
 

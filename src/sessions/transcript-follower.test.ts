@@ -53,16 +53,16 @@ async function followRollout() {
 test("a turn is over when the file says so after its prompt was taken", async () => {
   const { view, promptAt, endedAt, end } = await followRollout();
   promptAt(endedAt - 1_000);
-  expect(newTurnIsOver(view())).toBe(false);
+  expect(newTurnIsOver(view(), false)).toBe(false);
   await end();
-  expect(newTurnIsOver(view())).toBe(true);
+  expect(newTurnIsOver(view(), false)).toBe(true);
 });
 
 test("an end that was written before the prompt was taken is the end of the turn before, however late it is read", async () => {
   const { view, promptAt, endedAt, end } = await followRollout();
   promptAt(endedAt + 300);
   await end();
-  expect(newTurnIsOver(view())).toBe(false);
+  expect(newTurnIsOver(view(), false)).toBe(false);
 });
 
 test("a summary that arrives after the session moved to another file is not taken for the new file's", async () => {

@@ -20,6 +20,7 @@ function look(lastTurn: TurnState, changes: Partial<TranscriptContext> & { begun
     activity: working,
     hasHooks: true,
     stateReports: false,
+    silent: false,
     awaitsPrompt: false,
     promptTaken: null,
     ...rest,

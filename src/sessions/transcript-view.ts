@@ -60,10 +60,17 @@ function hasBegun({ settled, summary }: TranscriptView): boolean {
   return settled && summary?.lastTurn.kind === "open";
 }
 
-/** Whether a turn that began after the agent was idle has come to a mark of its end. */
-export function newTurnIsOver(view: TranscriptView): boolean {
-  const begun = hasNewTurn(view) || view.sawOpen;
+/**
+ * Whether a turn that began after the agent was idle has come to a mark of its end. `silent` says that no hook has come for a while: then
+ * what was written after the newest prompt is of its turn, though the file was read before the prompt's hook was.
+ */
+export function newTurnIsOver(view: TranscriptView, silent: boolean): boolean {
+  const begun = hasNewTurn(view) || view.sawOpen || (silent && isNewerThanPrompt(view));
   return begun && view.summary?.lastTurn.kind !== "open" && !isOlderThanPrompt(view);
+}
+
+function isNewerThanPrompt({ summary, promptAt }: TranscriptView): boolean {
+  return promptAt > 0 && Date.parse(summary?.updatedAt ?? "") > promptAt;
 }
 
 /** Whether all that is written is older than the newest prompt: hooks may be faster than the file, and its end is the one before. */
@@ -82,6 +89,8 @@ export interface TranscriptContext {
   readonly hasHooks: boolean;
   /** Whether the agent's state file reports: it knows better than the transcript whether a turn runs. */
   readonly stateReports: boolean;
+  /** Whether no hook has come for a while. */
+  readonly silent: boolean;
   /** Whether a prompt was sent and not confirmed. */
   readonly awaitsPrompt: boolean;
   /** That prompt, when it is in the transcript. */
@@ -103,7 +112,7 @@ export function transcriptChanges(view: TranscriptView, context: TranscriptConte
     return [{ kind: "turn_seen" }];
   }
   const runs = seen.length > 0 || (activity.started && !isResting(activity));
-  if (!runs || stateReports || !newTurnIsOver(view)) return seen;
+  if (!runs || stateReports || !newTurnIsOver(view, context.silent)) return seen;
   if (lastTurn.kind !== "failed") return [...seen, { kind: "turn_over" }];
   const { message, needs } = lastTurn;
   return [...seen, needs === undefined ? { kind: "turn_failed", message } : { kind: "turn_failed", message, needs }];

@@ -1,0 +1,294 @@
+import type { ScreenDialog } from "../agents/index.ts";
+import { dialogIdOf, isAbout } from "../agents/index.ts";
+import { type ActivityState, isResting, nextActivity, type Observation } from "./activity.ts";
+import { agentChanges, withTitle } from "./agent-view.ts";
+import type { ReportedLine } from "./hook-reports.ts";
+import { nextPrompts, type PromptMessage } from "./prompts.ts";
+import { samePrompt } from "./same-prompt.ts";
+import { askedAmong, longestEmptyMs, screenChanges, screenMatters } from "./screen-view.ts";
+import {
+  type HooksView,
+  hooksAreSilent,
+  isPending,
+  maySend,
+  type SessionEffect,
+  type SessionLook,
+  type SessionMessage,
+  type SessionState,
+  type SessionTemplate,
+} from "./session-state.ts";
+import { limitIsOver } from "./status.ts";
+import {
+  markIdle,
+  markResumed,
+  markWorking,
+  transcriptChanges,
+  unreadTranscript,
+  withSummary,
+} from "./transcript-view.ts";
+
+/** What the reducer is given beside the message. */
+interface Context {
+  readonly template: SessionTemplate;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+interface Step {
+  readonly state: SessionState;
+  readonly effects: readonly SessionEffect[];
+}
+
+// It appears when the hook of its permission has ended: a start of Node, on a loaded machine some seconds.
+const lateDialogMs = 30_000;
+// A gateway that takes a session up looks for the one prompt that was on its way.
+const maxRemembered = 50;
+// An agent may stamp its lines with whole seconds.
+const toleranceMs = 1_000;
+
+/** The next state of a session, and what has to be done for it. Pure. */
+export function nextSession(state: SessionState, message: SessionMessage, context: Context): Step {
+  switch (message.kind) {
+    case "reported":
+      return reported(state, message, context);
+    case "answered":
+      return observe(only(state), { ...message, kind: "permission_answered" }, context);
+    case "transcript_bound":
+      return only({ ...state, transcript: unreadTranscript });
+    case "transcript_read":
+      return only({ ...state, transcript: withSummary(state.transcript, message.summary) });
+    case "transcript_changed":
+      return transcriptChanged(state, message, context);
+    case "turns_counted": {
+      const mark = message.as === "resumed" ? markResumed : markWorking;
+      return only({ ...state, transcript: mark(state.transcript) });
+    }
+    case "looked":
+      return looked(state, message.look, context);
+    case "turn_written":
+      return next(withPrompts(only(state), { kind: "turn_over" }, context), context);
+    case "caught_up":
+      return caughtUp(state, message, context);
+    case "prompt":
+      return withPrompts(only(state), message.message, context);
+    case "ended":
+      return only({ ...state, hasEnded: true });
+  }
+}
+
+function only(state: SessionState): Step {
+  return { state, effects: [] };
+}
+
+function withPrompts({ state, effects }: Step, message: PromptMessage, { now, template }: Context): Step {
+  const { turnsWhenIdle: turnCount } = state.transcript;
+  const after = nextPrompts(state.prompts, message, { now, template, turnCount, maySend: maySend(state) });
+  return { state: { ...state, prompts: after.state }, effects: [...effects, ...after.effects] };
+}
+
+function reported(
+  state: SessionState,
+  { event, line }: Extract<SessionMessage, { kind: "reported" }>,
+  context: Context,
+): Step {
+  const { hooks } = state;
+  const taken =
+    event.kind === "prompt_submitted"
+      ? [...hooks.taken, { text: event.prompt, at: line.at }].slice(-maxRemembered)
+      : hooks.taken;
+  return observe(only({ ...state, hooks: { lastAt: line.at, any: true, taken } }), event, { ...context, line });
+}
+
+/** Whether the agent reported at that time or later that it took this prompt, or any prompt when there is no text. */
+function tookSince({ taken }: HooksView, text: string | null, since: number): boolean {
+  return taken.some((prompt) => prompt.at >= since && (text === null || samePrompt(text, prompt.text)));
+}
+
+/** What an observation comes with. */
+interface Observing extends Context {
+  /** The hook's line that reported it. */
+  readonly line?: ReportedLine;
+  /** The dialog on the screen, when a question is open. */
+  readonly dialog?: ScreenDialog | null;
+}
+
+/** Moves the activity by one observation, with all that follows from it. */
+function observe({ state: before, effects }: Step, event: Observation, context: Observing): Step {
+  const { now, template, line, dialog = null } = context;
+  // What only concludes that a question was answered is wrong while its dialog stands.
+  const concludes = event.kind === "dialog_closed" || event.kind === "turn_over";
+  if (concludes && dialog !== null && before.activity.permissions.some(({ input }) => isAbout(dialog, input))) {
+    return { state: before, effects };
+  }
+  const byTitle = template.readTitle !== undefined && event.kind === "prompt_seen";
+  const isReport = line !== undefined || byTitle || event.kind === "permission_answered";
+  const activity = nextActivity(before.activity, event, line ?? { at: now, permissionId: "" });
+  const promptAt = event.kind === "prompt_submitted" ? (line?.at ?? 0) : before.transcript.promptAt;
+  const taken = event.kind === "prompt_submitted" || event.kind === "prompt_seen" ? event.prompt : null;
+  const ended = activity.turnsEnded > before.activity.turnsEnded;
+  const step: Step = {
+    state: {
+      ...before,
+      activity,
+      agent: isReport ? { ...before.agent, reportedAt: line?.at ?? now } : before.agent,
+      transcript: { ...before.transcript, promptAt },
+      unanswered: unansweredAfter(before, { activity, event, now }),
+      turnsBefore: taken === null ? before.turnsBefore : before.transcript.turnsWhenIdle,
+    },
+    effects: [...effects, { kind: "moved", at: line?.at ?? null }, { kind: "permissions_changed" }],
+  };
+  const by = event.kind === "prompt_seen" ? "transcript" : "hook";
+  const after = taken === null ? step : withPrompts(step, { kind: "taken", text: taken, by }, context);
+  return ended ? turnEnded(after, now) : next(after, context);
+}
+
+/** Nothing more follows: the next prompt may go out. */
+function next(step: Step, context: Context): Step {
+  return withPrompts(idleCounted(step), { kind: "send_next" }, context);
+}
+
+/** A turn may end, and a prompt be taken, before the dialog of its permission appears (measured: Codex, when a call takes ten minutes). */
+function unansweredAfter(
+  { activity: before, unanswered }: SessionState,
+  { activity, event, now }: { readonly activity: ActivityState; readonly event: Observation; readonly now: number },
+): SessionState["unanswered"] {
+  if (event.kind === "permission_answered" || event.kind === "tool_ended") return unanswered;
+  const gone = before.permissions.filter((open) => !activity.permissions.includes(open));
+  return gone.length > 0 ? { permissions: gone, until: now + lateDialogMs } : unanswered;
+}
+
+function turnEnded({ state, effects }: Step, now: number): Step {
+  const transcript = { ...state.transcript, settled: false };
+  return { state: { ...state, restingSince: now, transcript }, effects: [...effects, { kind: "turn_ended" }] };
+}
+
+/** What is written while a prompt is on its way may be its turn already. */
+function idleCounted({ state, effects }: Step): Step {
+  if (!isResting(state.activity) || state.prompts.sent !== null) return { state, effects };
+  return { state: { ...state, transcript: markIdle(state.transcript) }, effects };
+}
+
+/** What the transcript shows where no hook reports: an aborted or failed turn, and everything of an agent without hooks. */
+function transcriptChanged(
+  state: SessionState,
+  { promptTaken, dialog }: Extract<SessionMessage, { kind: "transcript_changed" }>,
+  context: Context,
+): Step {
+  const { hasHooks } = context.template;
+  const unconfirmed = state.prompts.sent?.text ?? null;
+  const changes = transcriptChanges(state.transcript, {
+    activity: state.activity,
+    hasHooks,
+    stateReports: state.agent.reports,
+    silent: hooksAreSilent(state, context.now),
+    awaitsPrompt: unconfirmed !== null,
+    // A hook may have reported it during the read.
+    promptTaken: unconfirmed === promptTaken ? promptTaken : null,
+  });
+  const step = changes.reduce<Step>((before, event) => observe(before, event, { ...context, dialog }), only(state));
+  return idleCounted(step);
+}
+
+function looked(state: SessionState, { screen, computes, file, held }: SessionLook, context: Context): Step {
+  const { template, now } = context;
+  const { readTitle } = template;
+  let step = only(state);
+  const apply = (changes: readonly Observation[]): void => {
+    for (const event of changes) step = observe(step, event, { ...context, dialog: screen?.dialog ?? null });
+  };
+  if (screen !== null) {
+    step = lateDialog(step, { dialog: screen.dialog, held }, context);
+    if (screenMatters(step.state.screen, step.state.activity, isPending(step.state))) {
+      const { activity } = step.state;
+      const seen = { activity, pending: isPending(step.state), computes, readyBy: template.readyBy, now };
+      const { view, changes, mayHang } = screenChanges(step.state.screen, screen, seen);
+      step = { state: { ...step.state, screen: view }, effects: step.effects };
+      apply(changes);
+      if (mayHang) {
+        const hung = { kind: "end_if_hung", certain: view.emptyMs >= longestEmptyMs } as const;
+        step = { state: step.state, effects: [...step.effects, hung] };
+      }
+    }
+  }
+  if (readTitle !== undefined && screen !== null) {
+    const said = screen.title === null ? null : readTitle(screen.title);
+    step = { ...step, state: { ...step.state, agent: withTitle(step.state.agent, said, now) } };
+  }
+  const { title } = step.state.agent;
+  const byTitle = title === null ? null : { ...title, hooked: false };
+  const observed = readTitle === undefined ? file : byTitle;
+  const { activity, restingSince, transcript } = step.state;
+  const { view, changes } = agentChanges(
+    step.state.agent,
+    { observed, covered: screen && !screen.composer },
+    {
+      activity,
+      restingMs: now - restingSince,
+      held: activity.permissions.some(({ permissionId }) => held.includes(permissionId)),
+      turnOpen: (transcript.summary?.lastTurn.kind ?? "open") === "open",
+      now,
+    },
+  );
+  step = { ...step, state: { ...step.state, agent: view } };
+  apply(changes);
+  if (limitIsOver(step.state.activity, step.state.transcript.summary, now)) apply([{ kind: "turn_over" }]);
+  return step;
+}
+
+/** The dialog of a permission whose hook waits no longer, or that something else seemed to have answered. */
+function lateDialog(
+  step: Step,
+  { dialog, held }: { readonly dialog: ScreenDialog | null; readonly held: readonly string[] },
+  context: Context,
+): Step {
+  const { activity, unanswered, screen } = step.state;
+  const isLeft = activity.permissions.some(({ permissionId }) => !held.includes(permissionId));
+  const isLate = unanswered.permissions.length > 0 && context.now < unanswered.until;
+  if (!isLeft && !isLate) return step;
+  const isSame = (screen.asked && dialogIdOf(screen.asked)) === (dialog && dialogIdOf(dialog));
+  const after = isSame ? step : { ...step, state: { ...step.state, screen: { ...screen, asked: dialog } } };
+  const permission = isLate ? askedAmong(dialog, unanswered.permissions) : null;
+  if (permission === null || activity.permissions.includes(permission)) return after;
+  return observe(after, { kind: "permission_seen", permission }, context);
+}
+
+/**
+ * Gives the session the prompts of an earlier gateway. One that was sent and not confirmed is looked for in what the hooks left and in the
+ * transcript since it was sent: the agent may have answered it long ago.
+ */
+function caughtUp(
+  state: SessionState,
+  { open }: Extract<SessionMessage, { kind: "caught_up" }>,
+  context: Context,
+): Step {
+  let step = only(state);
+  /** A prompt that only the transcript has: its turn may have begun without a hook. */
+  let unreported: string | null = null;
+  for (const { prompt, turn } of open) {
+    if (turn !== null) {
+      const transcript = { ...step.state.transcript, turnsWhenIdle: turn };
+      step = { ...step, state: { ...step.state, transcript } };
+    }
+    step = withPrompts(step, { kind: "found", prompts: [prompt], sentBy: "typing" }, context);
+    if (prompt.state !== "sent") continue;
+    const { prompt: text } = prompt;
+    const since = (prompt.sentAt ?? 0) - toleranceMs;
+    const isReported = tookSince(state.hooks, text, since);
+    if (turn !== null && !isReported) unreported = text;
+    if (turn !== null || isReported) {
+      step = withPrompts(step, { kind: "taken", text, by: turn === null ? "hook" : "transcript" }, context);
+    } else if (tookSince(state.hooks, null, since)) step = withPrompts(step, { kind: "other_taken" }, context);
+  }
+  const runs = step.state.transcript.summary?.lastTurn.kind === "open";
+  if (isResting(step.state.activity)) {
+    step =
+      unreported !== null && runs
+        ? observe(step, { kind: "prompt_seen", prompt: unreported }, context)
+        : withPrompts(step, { kind: "turn_over" }, context);
+  }
+  const mark = isResting(step.state.activity) ? markIdle : markWorking;
+  const transcript = mark(step.state.transcript);
+  // Whatever ended, ended before we looked.
+  const found = { ...step.state, transcript, turnsBefore: transcript.turnsWhenIdle, restingSince: 0 };
+  return withPrompts({ ...step, state: found }, { kind: "send_next" }, context);
+}
