@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
-const used = useGateway({ agents: true });
+const used = useGateway({ agents: "scripted" });
 const browser = useBrowser();
 
 /** Every page, and what is there when it has all that it shows. */
@@ -26,7 +26,7 @@ test.for(["desktop", "phone"] as const)(
     await lookAt(stranger, `sign-in-${device}`);
 
     const { sessionId } = await gateway.api.ask({
-      agent: "claude-code",
+      agent: "scripted",
       dir: world.repository,
       prompt: "say hello to the page\nrun echo something",
       permissionMode: "all",

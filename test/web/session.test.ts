@@ -14,7 +14,7 @@ import {
 import { shownTerminal } from "../support/terminal-probe.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
-const used = useGateway({ agents: true });
+const used = useGateway({ agents: "scripted" });
 const browser = useBrowser();
 test("a session from its start in the page to its end: the agent paints, is typed to, prompted and allowed; others look on", async () => {
   const { world, gateway } = used;
@@ -24,14 +24,14 @@ test("a session from its start in the page to its end: the agent paints, is type
   await page.getByRole("link", { name: "New session" }).first().click();
   const form = page.getByRole("form", { name: "New session" });
   await form.getByLabel("Folder").fill(world.repository);
-  await form.getByLabel("Agent", { exact: true }).selectOption("claude-code");
+  await form.getByLabel("Agent", { exact: true }).selectOption("scripted");
   await form.getByLabel("First prompt").fill("say begun\nwrite made.txt with words");
   await form.getByRole("switch", { name: /worktree/ }).click();
   await form.getByLabel("New branch").fill("try-it");
   await form.getByRole("button", { name: "Start session" }).click();
   await page.waitForURL(/\/sessions\/[\w-]{20,}/);
   const sessionId = new URL(page.url()).pathname.split("/").at(-1) ?? "";
-  await expectOnTerminal(page, /Claude Code v/);
+  await expectOnTerminal(page, "> say begun");
 
   const question = page.getByRole("region", { name: /wants to use/ });
   await question.waitFor({ timeout: patience.timeout });
@@ -110,20 +110,20 @@ test("a terminal that is opened without a prompt takes the first one as it is ty
   await page.goto(new URL("/new", gateway.app.baseUrl).href);
   const form = page.getByRole("form", { name: "New session" });
   await form.getByLabel("Folder").fill(world.repository);
-  await form.getByLabel("Agent", { exact: true }).selectOption("codex");
+  await form.getByLabel("Agent", { exact: true }).selectOption("scripted");
   await form.getByRole("button", { name: "Open terminal" }).click();
-  await expectOnTerminal(page, /OpenAI Codex[\s\S]*›/);
-  await typeIntoTerminal(page, "say typed into codex");
-  await expectTurn(page, "typed into codex");
-  await expectFlawless(visit, "a codex session");
-  await visit.shoot("session-codex-desktop-dark");
+  await expectOnTerminal(page, /❯[\s\S]*scripted/);
+  await typeIntoTerminal(page, "say typed into it");
+  await expectTurn(page, "typed into it");
+  await expectFlawless(visit, "an opened session");
+  await visit.shoot("session-opened-desktop-dark");
   await gateway.api.post("/api/coding/coding_close_all", {});
 });
 
 test("a prompt for a composer with unsent text asks whether to clear it or to send both, and a queued one says what it waits for", async () => {
   const { world, gateway } = used;
   const { sessionId } = await gateway.api.ask({
-    agent: "claude-code",
+    agent: "scripted",
     dir: world.repository,
     prompt: "begin",
     waitMs: 30_000,
