@@ -71,12 +71,12 @@ const e2e: TestProjectInlineConfiguration = {
   },
 };
 
-/** In Chromium, with real agents behind the pages. */
+/** In Chromium. */
 const web: TestProjectInlineConfiguration = {
   test: {
     name: "web",
     ...chosen(["test/web/**/*.test.ts"]),
-    globalSetup: [...globalSetup, "test/support/agents-setup.ts", "test/support/web-setup.ts"],
+    globalSetup: [...globalSetup, "test/support/web-setup.ts"],
     execArgv,
     testTimeout: 120_000,
     hookTimeout: 60_000,

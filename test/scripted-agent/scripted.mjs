@@ -41,7 +41,10 @@ screen.listen({
   },
   interrupt: () => conversation.interrupt(),
 });
-if (start.dialog !== undefined) await screen.choose({ text: ` ${start.dialog}`, choices: ["Yes, go on", "No, leave"] });
+if (start.dialog !== undefined) {
+  const chosen = await screen.choose({ text: ` ${start.dialog}`, choices: ["Yes, go on", "No, leave"] });
+  if (chosen !== 0) end(1, "other");
+}
 screen.ready();
 session.status("idle");
 session.report("SessionStart", { source: options.resumes ? "resume" : "startup" });

@@ -26,6 +26,8 @@ export const furtherTests: readonly string[] = [
   "src/app/private-prompts.test.ts",
   // Clients and conformance.
   "test/e2e/clients.test.ts",
+  "test/e2e/mcp.test.ts",
+  "test/e2e/doctor.test.ts",
   "test/gateway/mcp-conformance.test.ts",
   "test/gateway/oauth-conformance.test.ts",
   // Kills at every step.

@@ -15,15 +15,19 @@ export interface ServingGateway {
   readonly api: ApiClient;
 }
 
+/** Starts `postern serve`, with the scripted agent where this world has it. */
+export function startServing(world: World, { port = 0 }: { readonly port?: number } = {}): Promise<ServingProcess> {
+  const command = [process.execPath, ...withBundles, scriptedServer] as const;
+  return servePostern({ ...world.env }, { port, ...(world.furtherAgents.length === 0 ? {} : { command }) });
+}
+
 /** `postern serve` on a store that `prepareStore` made; killed at the latest when the running test ends. */
 export async function serveWorld(
   world: World,
   token: string,
   { port = 0 }: { readonly port?: number } = {},
 ): Promise<ServingGateway> {
-  const program =
-    world.furtherAgents.length === 0 ? {} : { command: [process.execPath, ...withBundles, scriptedServer] as const };
-  const server = await servePostern({ ...world.env }, { port, ...program });
+  const server = await startServing(world, { port });
   onTestFinished(async () => void (await server.end("SIGKILL")));
   return { server, token, api: createApiClient(server.url, token) };
 }

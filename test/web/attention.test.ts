@@ -1,5 +1,5 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { expectOnTerminal, expectTurn, openSession, patience } from "../support/session-page.ts";
@@ -15,15 +15,17 @@ const strange = {
   ],
   readyPattern: "^ready",
 };
-const used = useGateway({ agents: true, config: { agents: [strange] } });
+const used = useGateway({ agents: "scripted", config: { agents: [strange] } });
 const browser = useBrowser();
 
 test("an agent that shows a dialog of its own is listed under needs you, and answered on the page", async () => {
   const { world, gateway } = used;
   const { api } = gateway;
-  await writeFile(join(world.root, "claude", "settings.json"), '{ "model": 7 }');
+  const start = join(world.root, "scripted", "start.json");
+  await mkdir(dirname(start), { recursive: true });
+  await writeFile(start, JSON.stringify({ dialog: "Do you trust this folder?" }));
   const ask = (agent: string, prompt: string) => api.ask({ agent, dir: world.repository, prompt, waitMs: 40_000 });
-  const [asked, other] = await Promise.all([ask("claude-code", "say hello there"), ask("strange", "hi")]);
+  const [asked, other] = await Promise.all([ask("scripted", "say hello there"), ask("strange", "hi")]);
   expect([asked.activity, other.activity]).toEqual(["needs_attention", "needs_attention"]);
 
   const visit = await browser.visit(await signInUrl(gateway));
@@ -32,14 +34,14 @@ test("an agent that shows a dialog of its own is listed under needs you, and ans
   const needsYou = page.getByRole("region", { name: "Needs you" });
   const lamps = needsYou.getByText("Needs attention").filter({ visible: true });
   await expect.poll(() => lamps.count(), patience).toBe(2);
-  expect(await needsYou.getByText("Settings error").count()).toBe(1);
+  expect(await needsYou.getByText("Trust this folder?").count()).toBe(1);
   await lookAt(visit, "attention-list");
 
   await openSession(page, asked.sessionId);
-  const card = page.getByRole("region", { name: "Claude Code needs attention: Settings error" });
-  await card.getByText("model: Expected string, but received number").waitFor({ timeout: patience.timeout });
+  const card = page.getByRole("region", { name: "scripted needs attention: Trust this folder?" });
+  await card.getByText("Do you trust this folder?").waitFor({ timeout: patience.timeout });
   await lookAt(visit, "attention-choices");
-  await card.getByRole("button", { name: "Continue without these settings" }).click();
+  await card.getByRole("button", { name: "Yes, go on" }).click();
   await expect.poll(() => card.count(), patience).toBe(0);
   await expectTurn(page, "hello there");
 

@@ -7,7 +7,7 @@ import { openSession, patience } from "../support/session-page.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const permissionAnswerMs = 1_500;
-const used = useGateway({ agents: true, config: { permissionAnswerMs } });
+const used = useGateway({ agents: "scripted", config: { permissionAnswerMs } });
 const browser = useBrowser();
 const waitMs = 40_000;
 
@@ -16,9 +16,9 @@ test("a permission that nobody answered in time still needs you, and is allowed 
   const build = join(world.repository, "build");
   await mkdir(build);
   const asked = await gateway.api.ask({
-    agent: "codex",
+    agent: "scripted",
     dir: world.repository,
-    prompt: `escalate rm -rf ${build}`,
+    prompt: `run rm -rf ${build}`,
     waitMs,
   });
   expect(asked.activity).toBe("needs_permission");
@@ -42,10 +42,10 @@ test("a permission that nobody answered in time still needs you, and is allowed 
   await expect.poll(() => card.count(), patience).toBe(0);
 });
 
-test("a command of Codex is shown as what it runs, and failed when its exit code is not 0", async () => {
+test("a command is shown as what it runs, and failed when its exit code is not 0", async () => {
   const { world, gateway } = used;
   const { sessionId } = await gateway.api.ask({
-    agent: "codex",
+    agent: "scripted",
     dir: world.repository,
     prompt: "run sh -c 'echo seen; exit 3'",
     permissionMode: "all",
@@ -57,16 +57,15 @@ test("a command of Codex is shown as what it runs, and failed when its exit code
   const log = page.getByRole("log");
   const row = log.getByRole("button", { name: /echo seen; exit 3/ });
   await row.waitFor({ timeout: patience.timeout });
-  expect(await log.getByText("tools.exec_command").count()).toBe(0);
   await row.getByText("Failed").or(row.getByLabel("Failed")).first().waitFor({ timeout: patience.timeout });
-  await lookAt(visit, "codex-command-failed");
+  await lookAt(visit, "command-failed");
 });
 
 test("a session in a worktree is listed under its project, and one whose turn failed is not ready", async () => {
   const { world, gateway } = used;
   const { repository: dir } = world;
   const { sessionId } = await gateway.api.ask({
-    agent: "claude-code",
+    agent: "scripted",
     dir,
     prompt: "fail 400",
     worktree: true,

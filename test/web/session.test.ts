@@ -25,7 +25,7 @@ test("a session from its start in the page to its end: the agent paints, is type
   const form = page.getByRole("form", { name: "New session" });
   await form.getByLabel("Folder").fill(world.repository);
   await form.getByLabel("Agent", { exact: true }).selectOption("scripted");
-  await form.getByLabel("First prompt").fill("say begun\nwrite made.txt with words");
+  await form.getByLabel("First prompt").fill("say begun\nlines 40\nwrite made.txt with words");
   await form.getByRole("switch", { name: /worktree/ }).click();
   await form.getByLabel("New branch").fill("try-it");
   await form.getByRole("button", { name: "Start session" }).click();

@@ -1,13 +1,13 @@
-import { existsSync } from "node:fs";
-import { cp } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, inject, onTestFinished, test, vi } from "vitest";
+import { spawn } from "@lydell/node-pty";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { ListInput, ListOutput } from "../../src/wire/session-lists.ts";
+import { scriptedBinDir } from "../scripted-agent/scripted-agent.ts";
 import { runPostern } from "../support/postern-process.ts";
-import { type RawAgent, startRawAgent } from "../support/raw-agent.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
-const here = useGateway({ agents: true });
+const here = useGateway({ agents: "scripted" });
 const waitMs = 30_000;
 const patience = { timeout: 30_000, interval: 100 };
 
@@ -18,53 +18,33 @@ async function list(input: ListInput = {}): Promise<ListOutput> {
 }
 
 /** An agent that a person runs in a terminal, with the state folder of the gateway's. */
-async function startCodexElsewhere(prompt: string): Promise<RawAgent> {
+async function startElsewhere(prompt: string): Promise<{ readonly dir: string }> {
   const { world } = here;
-  const raw = await startRawAgent({
-    agent: "codex",
-    binary: inject("agents").codex,
-    modelServerUrl: world.modelServer.url,
-    prompt,
-    env: { CODEX_HOME: world.env["CODEX_HOME"] ?? "" },
+  const dir = join(world.root, "elsewhere");
+  await mkdir(dir);
+  const env = { ...world.env, TERM: "xterm-256color" };
+  const pty = spawn(join(scriptedBinDir, "scripted"), ["--", prompt], { cwd: dir, env });
+  const exited = new Promise<void>((resolve) => pty.onExit(() => resolve()));
+  onTestFinished(async () => {
+    pty.kill("SIGKILL");
+    await exited;
   });
-  onTestFinished(() => raw.close());
-  return raw;
-}
-
-/** The same, whose transcript comes to the gateway's state folder as one of before: the folder's first-run dialogs were not answered. */
-async function startClaudeElsewhere(prompt: string): Promise<RawAgent> {
-  const { world } = here;
-  const raw = await startRawAgent({
-    agent: "claude",
-    binary: inject("agents").claude,
-    modelServerUrl: world.modelServer.url,
-    prompt,
-  });
-  onTestFinished(() => raw.close());
-  const theirs = join(raw.stateDir, "projects");
-  const ours = join(world.env["CLAUDE_CONFIG_DIR"] ?? "", "projects");
-  await expect
-    .poll(async () => {
-      if (existsSync(theirs)) await cp(theirs, ours, { recursive: true, force: true });
-      return (await list()).sessions.some(({ title, turnCount }) => title === prompt && turnCount === 2);
-    }, patience)
-    .toBe(true);
-  return raw;
+  return { dir };
 }
 
 test("sessions of the gateway and of others are listed, with what each does", async () => {
   const { world, gateway } = here;
   const dir = world.repository;
-  const mine = await gateway.api.ask({ agent: "claude-code", dir, prompt: "say one of mine", waitMs });
-  const other = await gateway.api.ask({ agent: "codex", dir, prompt: "say two of mine", waitMs });
-  const claude = await startClaudeElsewhere("say three of a person");
-  const codex = await startCodexElsewhere("say four of a person");
-  const theirs = { title: "say four of a person", turnCount: 2, status: "running", owner: "external", dir: codex.dir };
-  await expect.poll(async () => (await list({ dir: codex.dir })).sessions, patience).toMatchObject([theirs]);
+  const mine = await gateway.api.ask({ agent: "scripted", dir, prompt: "say one of mine", waitMs });
+  const other = await gateway.api.ask({ agent: "scripted", dir, prompt: "say two of mine", waitMs });
+  const elsewhere = await startElsewhere("say three of a person");
+  const theirs = { title: "say three of a person", turnCount: 2, status: "running", owner: "external" };
+  const listed = async () => (await list({ dir: elsewhere.dir })).sessions;
+  await expect.poll(listed, patience).toMatchObject([{ ...theirs, dir: elsewhere.dir, agent: "scripted" }]);
   await expect.poll(async () => (await list()).indexing, patience).toBeNull();
 
   const all = await list();
-  expect(all).toMatchObject({ total: 4, hasMore: false });
+  expect(all).toMatchObject({ total: 3, hasMore: false });
   expect(all.sessions.map(({ updatedAt }) => updatedAt)).toEqual(
     all.sessions
       .map(({ updatedAt }) => updatedAt)
@@ -73,9 +53,8 @@ test("sessions of the gateway and of others are listed, with what each does", as
   );
   const byTitle = Object.fromEntries(all.sessions.map((session) => [session.title, session]));
   const live = { status: "running", activity: "idle", owner: "gateway", dir, turnCount: 2 };
-  expect(byTitle["say one of mine"]).toMatchObject({ ...live, sessionId: mine.sessionId, agent: "claude-code" });
-  expect(byTitle["say two of mine"]).toMatchObject({ ...live, sessionId: other.sessionId, agent: "codex" });
-  expect(byTitle["say three of a person"]).toMatchObject({ agent: "claude-code", dir: claude.dir, turnCount: 2 });
+  expect(byTitle["say one of mine"]).toMatchObject({ ...live, sessionId: mine.sessionId, agent: "scripted" });
+  expect(byTitle["say two of mine"]).toMatchObject({ ...live, sessionId: other.sessionId, agent: "scripted" });
 
   for (const { sessionId } of all.sessions) {
     // An agent may write a line after its turn, and the list hears of it a moment later.
@@ -88,7 +67,8 @@ test("sessions of the gateway and of others are listed, with what each does", as
     }, patience);
   }
 
-  expect(await list({ agent: "agent_a" })).toMatchObject({ total: 2 });
+  expect(await list({ agent: "scripted" })).toMatchObject({ total: 3 });
+  expect(await list({ agent: "agent_a" })).toMatchObject({ total: 0 });
   expect(await list({ dir })).toMatchObject({ total: 2 });
   expect(await list({ status: "running", dir })).toMatchObject({ total: 2 });
   await gateway.api.post("/api/coding/coding_close_session", { sessionId: mine.sessionId });

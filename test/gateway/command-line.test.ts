@@ -5,16 +5,17 @@ import {
   posternEnvironment,
   runPostern,
   type ServingProcess,
-  servePostern,
 } from "../support/postern-process.ts";
+import { prepareStore } from "../support/prepared-store.ts";
+import { startServing } from "../support/serving-gateway.ts";
 
 let world: World;
 let gateway: ServingProcess;
 
 beforeAll(async () => {
-  world = await createWorld({ agents: true });
-  expect(await postern("coding", "setup", "--yes", "--default", "agent_a")).toMatchObject({ code: 0 });
-  gateway = await servePostern(posternEnvironment(world.home, world.env));
+  world = await createWorld({ agents: "scripted" });
+  await prepareStore(world);
+  gateway = await startServing(world);
 });
 
 afterAll(async () => {
@@ -26,11 +27,9 @@ function postern(...argv: readonly string[]): Promise<FinishedProcess> {
   return runPostern(argv, { env: posternEnvironment(world.home, world.env), cwd: world.repository });
 }
 
-test.each([
-  ["claude-code", []],
-  ["codex", ["--agent", "agent_b"]],
-])("`postern coding` asks %s, asks on, reads it back, closes and resumes", async (agent, choice) => {
-  const first = await postern("coding", "ask", ...choice, "Say hello");
+test("`postern coding` asks an agent, asks on, reads it back, closes and resumes", async () => {
+  const agent = "scripted";
+  const first = await postern("coding", "ask", "Say hello");
   expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining("ECHO Say hello") });
   const [, sessionId = ""] =
     new RegExp(`^(\\S+) · ${agent} · idle · ${world.repository}$`, "m").exec(first.stderr) ?? [];
