@@ -18,7 +18,9 @@ export const furtherTests: readonly string[] = [
   "test/e2e/further-agents.test.ts",
   "test/e2e/model-server.test.ts",
   "test/e2e/custom-agent.test.ts",
+  "test/e2e/activity-in-terminal.test.ts",
   "test/e2e/activity-restart.test.ts",
+  "test/e2e/memory.test.ts",
   "test/e2e/attention-trial.test.ts",
   "test/e2e/codex-sandbox.test.ts",
   "test/e2e/key-variable.test.ts",
@@ -39,6 +41,7 @@ export const furtherTests: readonly string[] = [
   // All pages but the main flows.
   "test/web/access.test.ts",
   "test/web/consent.test.ts",
+  "test/web/conversation.test.ts",
   "test/web/cross-site.test.ts",
   "test/web/memory.test.ts",
   "test/web/oauth-flow.test.ts",
