@@ -127,9 +127,9 @@ async function index(dir: string): Promise<void> {
   const fullMs = performance.now() - startedAt;
   await sleep(2_000);
   const keptMb = Math.round((process.memoryUsage().rss - before) / mebibyte);
-  clearInterval(awake);
   await catalog.close();
   await store.close();
+  clearInterval(awake);
   rmSync(home, { recursive: true, force: true });
   const peakMb = Math.round(Number(report["peakRssBytes"]) / mebibyte);
   console.log(JSON.stringify({ firstMs, fullMs, cpuMs: report["cpuMs"], peakMb, keptMb }));
