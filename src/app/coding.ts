@@ -72,8 +72,8 @@ import {
   createGitWorkshop,
   createSessionDiff,
   createWorktrees,
-  placeOf,
   type SessionPlace,
+  sessionPlaceOf,
 } from "../worktrees/index.ts";
 
 /** Agent sessions: start, resume, read and close them. */
@@ -104,8 +104,8 @@ export interface Coding {
   readonly setupJobs: AgentSetupJobs;
   /** Whether the folder rule allows this directory, a worktree perhaps, which may be gone. */
   readonly isVisibleDir: IsVisibleDir;
-  /** @see placeOf */
-  placeOf(dir: string): Promise<SessionPlace>;
+  /** @see sessionPlaceOf */
+  sessionPlaceOf(dir: string): Promise<SessionPlace>;
   /**
    * Sessions that changed since then, or have a terminal: of those that the gateway runs or ran, the earliest first.
    * @param after the last one of the page before, null for the first page; behind the last page is an empty one
@@ -266,7 +266,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
     setupJobs,
     isVisibleDir: (dir, { scope, within }) => folderRule.isVisibleDir(dir, { scope, caller: { folders: within } }),
-    placeOf: (dir) => placeOf(worktrees, dir),
+    sessionPlaceOf: (dir) => sessionPlaceOf(worktrees, dir),
     changedSince: (epochMs, after) => store.changedSince(epochMs, { after, limit: changedAtOnce }),
     async namesOf(sessionId) {
       const record = await store.find(sessionId);

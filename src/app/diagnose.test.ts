@@ -255,13 +255,13 @@ test("what no test can have on its machine is told nevertheless", async () => {
   expect(checkTerminalHost({ pid: 7, version: "0.9.0", liveTerminals: 2 }, host)).toMatchObject([
     { level: "ok", message: expect.stringMatching(/^Version 0\.9\.0 .* keeps 2 terminals\. .* which is fine/) },
   ]);
-  const doors = [{ address: "127.0.0.1", port: 7177, state: "nobody" as const, owner: null }];
-  expect(checkGateway({ socket: { version: "0.9.0" }, doors, version: "1.0.0" })).toMatchObject([
+  const addresses = [{ address: "127.0.0.1", port: 7177, state: "nobody" as const, owner: null }];
+  expect(checkGateway({ socket: { version: "0.9.0" }, addresses, version: "1.0.0" })).toMatchObject([
     { check: "gateway", level: "warning", fix: "postern service install" },
     { check: "port", level: "warning" },
   ]);
   const stuck = { address: "127.0.0.1", port: 7177, state: "other" as const, owner: { pid: 4711, name: "node" } };
-  expect(checkGateway({ socket: "silent", doors: [stuck], version: "1.0.0" })).toMatchObject([
+  expect(checkGateway({ socket: "silent", addresses: [stuck], version: "1.0.0" })).toMatchObject([
     { fix: "kill -KILL 4711" },
   ]);
 });

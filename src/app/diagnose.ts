@@ -162,7 +162,7 @@ async function lookAtGateway(config: Config, path: string): Promise<GatewayState
   const place = placeSchema.safeParse(answer === "silent" || answer === null ? null : answer);
   const socket = answer === null ? "nobody" : place.success ? { version: place.data.gateway.version } : "silent";
   const wanted = config.port === 0 ? [] : config.hosts;
-  const doors = await Promise.all(
+  const addresses = await Promise.all(
     wanted.map(async (address) => {
       const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[address] ?? address;
       const isOpen = await answers(host, config.port);
@@ -173,7 +173,7 @@ async function lookAtGateway(config: Config, path: string): Promise<GatewayState
       return { address, port: config.port, state, owner };
     }),
   );
-  return { socket, doors, version: packageVersion };
+  return { socket, addresses, version: packageVersion };
 }
 
 function answers(host: string, port: number): Promise<boolean> {
@@ -187,22 +187,22 @@ function answers(host: string, port: number): Promise<boolean> {
   });
 }
 
-type Door = { readonly socketPath: string } | { readonly host: string; readonly port: number };
+type GatewayAddress = { readonly socketPath: string } | { readonly host: string; readonly port: number };
 
 /** A name that the gateway knows as its own. */
-function nameOf(door: Door): string {
-  if ("socketPath" in door) return "localhost";
-  return `${door.host.includes(":") ? `[${door.host}]` : door.host}:${door.port}`;
+function nameOf(address: GatewayAddress): string {
+  if ("socketPath" in address) return "localhost";
+  return `${address.host.includes(":") ? `[${address.host}]` : address.host}:${address.port}`;
 }
 
 const maxAnswerChars = 100_000;
 
-/** What a door answers, as JSON; `silent` for anything else, null when nobody is there. */
-function ask({ path, ...door }: Door & { readonly path: string }): Promise<unknown> {
+/** What a address answers, as JSON; `silent` for anything else, null when nobody is there. */
+function ask({ path, ...address }: GatewayAddress & { readonly path: string }): Promise<unknown> {
   return new Promise((resolve) => {
     const silent = (): void => resolve("silent");
     const outgoing = request(
-      { ...door, path, headers: { host: nameOf(door) }, timeout: answerTimeoutMs, agent: false },
+      { ...address, path, headers: { host: nameOf(address) }, timeout: answerTimeoutMs, agent: false },
       (answer) => {
         let text = "";
         answer.setEncoding("utf8").on("data", (chunk: string) => {

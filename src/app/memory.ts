@@ -41,7 +41,7 @@ export interface MemoryDeps {
   readonly erasure: Erasure;
   readonly accounts: Pick<Accounts, "owner" | "audit">;
   readonly folders: Pick<Folders, "visibleAmong" | "resolveAllowedDir">;
-  readonly coding: Pick<Coding, "read" | "placeOf" | "changedSince" | "forgottenAt" | "namesOf">;
+  readonly coding: Pick<Coding, "read" | "sessionPlaceOf" | "changedSince" | "forgottenAt" | "namesOf">;
   readonly events: Pick<Events, "stream">;
 }
 
@@ -70,7 +70,7 @@ export async function openMemory(deps: MemoryDeps): Promise<Memory> {
       const scopes = new Set<Scope>(["coding:read"]);
       const part = { sessionId, after, before: after + 1 + limit, limit };
       const session = await coding.read(part, { ...caller, scopes }, signal);
-      return partOf(session, await coding.placeOf(session.dir));
+      return partOf(session, await coding.sessionPlaceOf(session.dir));
     },
   });
   return {
@@ -84,7 +84,7 @@ export async function openMemory(deps: MemoryDeps): Promise<Memory> {
   };
 }
 
-function partOf(session: ReadOutput, place: Awaited<ReturnType<Coding["placeOf"]>>): SessionPart {
+function partOf(session: ReadOutput, place: Awaited<ReturnType<Coding["sessionPlaceOf"]>>): SessionPart {
   const { sessionId, title, agent, branch, turns, turnCount, activity } = session;
   const { dir, repository, worktree } = place;
   const last = turns.at(-1);

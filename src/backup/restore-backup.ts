@@ -14,7 +14,7 @@ import { exists, namesIn } from "./create-backup.ts";
 import type { Manifest } from "./manifest.ts";
 import { type Replayed, type ReplayPorts, type RestoredStore, replayDeletions } from "./replay.ts";
 import { asideFolder, finishRestore, swapState } from "./swap.ts";
-import { placeOf, unpackBackup } from "./unpack.ts";
+import { pathInState, unpackBackup } from "./unpack.ts";
 
 /** What is restored, and over what. */
 export interface RestoreRequest {
@@ -94,7 +94,7 @@ async function restoreFrom(staging: string, request: RestoreRequest): Promise<Re
       ? await prepareSqlite(staged, request)
       : await loadIntoPostgres(url, { staged, label, manifest, request });
   const terminals = await keepRecordings(staged, restored.terminals);
-  const parts = manifest.parts.map(({ name }) => placeOf(name));
+  const parts = manifest.parts.map(({ name }) => pathInState(name));
   const coming = [...parts.filter((name) => !name.includes("/") && name !== "store.jsonl"), ...terminals];
   const going = await goingFrom(home, { coming, hasStore: url === null });
   const aside = going.length > 0 ? await asideFolder(home, label) : null;

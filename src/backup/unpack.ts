@@ -15,7 +15,7 @@ import {
 import { unreadable } from "./tar.ts";
 
 /** A recording's path in a backup, and in a state folder. */
-export function placeOf(part: string): string {
+export function pathInState(part: string): string {
   if (part === "store.db") return "postern.db";
   return part.startsWith("recordings/") ? part.replace("recordings/", "terminal-host/terminals/") : part;
 }
@@ -36,7 +36,7 @@ export async function unpackBackup(file: string, into: string): Promise<Manifest
     }
     if (!partNameSchema.safeParse(archived.name).success) throw unreadable(`it holds ${JSON.stringify(archived.name)}`);
     if (found.some(({ name }) => name === archived.name)) throw unreadable(`it holds ${archived.name} twice`);
-    found.push(await unpackFile(archived, join(into, placeOf(archived.name))));
+    found.push(await unpackFile(archived, join(into, pathInState(archived.name))));
   }
   if (manifest === null) throw unreadable("its manifest is missing");
   checkParts(manifest, found);

@@ -127,13 +127,13 @@ const maxKnown = 20_000;
 function characterOf(code: number, text: string): Character {
   const found = known.get(code);
   if (found !== undefined) return found;
-  const character = { place: placeOf(text), folded: foldCharacter(text) };
+  const character = { place: placeInWord(text), folded: foldCharacter(text) };
   if (known.size >= maxKnown) known.clear();
   known.set(code, character);
   return character;
 }
 
-function placeOf(text: string): Place {
+function placeInWord(text: string): Place {
   if (wordAlone.test(text)) return "alone";
   if (mark.test(text)) return "mark";
   return partOfWord.test(text) ? "within" : "between";

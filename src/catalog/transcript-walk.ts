@@ -211,7 +211,7 @@ export function fileState(path: string, format: string): FileState | null {
 }
 
 function sessionState(path: string, database: TranscriptDatabase): FileState | null {
-  const place = database.placeOf(path);
+  const place = database.sessionAt(path);
   const file = place === null ? null : database.fileOf(place.database);
   const session = place === null || file === null ? null : database.sessionIn(place.database, place.sessionId);
   return file === null || session === null ? null : stateOfStamp(database.stampOf(file, session));

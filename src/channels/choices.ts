@@ -5,11 +5,11 @@ import type { Dealing, Dealt, Outcome } from "./dealing.ts";
 import { fromMarkdown } from "./markdown.ts";
 import { splitText } from "./split.ts";
 import { activityWords } from "./status-words.ts";
-import { bold, code, messageOf, plainLine, plainWords, type Styled, shortened, styled } from "./styled.ts";
+import { bold, code, plainLine, plainMessage, plainWords, type Styled, shortened, styled } from "./styled.ts";
 
 /** A message of these words. */
 export function say(...pieces: readonly (string | Styled)[]): Outcome {
-  return { say: [messageOf(styled(...pieces))] };
+  return { say: [plainMessage(styled(...pieces))] };
 }
 
 /** Names what is too long for a button's 64 bytes. */
@@ -61,7 +61,7 @@ export async function chooseSession(
   return {
     sessionId,
     chat: { sessionId },
-    say: [messageOf(words, { buttons: [sessionButtons(session)] })],
+    say: [plainMessage(words, { buttons: [sessionButtons(session)] })],
     bind: known ?? {
       chatId,
       sessionId,
@@ -102,7 +102,7 @@ export async function listSessions({ sessions, deps, signal }: Dealing, { incomi
   const where = dir === null ? "" : " in the chat's folder";
   return {
     say: [
-      messageOf(styled(`${list.total} sessions${where}, the newest first. Choose one to go on with.`), { buttons }),
+      plainMessage(styled(`${list.total} sessions${where}, the newest first. Choose one to go on with.`), { buttons }),
     ],
   };
 }
@@ -135,8 +135,8 @@ function conversation(session: ReadOutput, limits: Dealing["deps"]["channel"]["l
   const pieces = splitText(all, limits);
   const kept = pieces.slice(-maxReadPieces);
   const left = pieces.length - kept.length;
-  const notice = left === 0 ? [] : [messageOf(styled(`(The beginning is left out: ${left} messages more.)`))];
-  return [...notice, ...kept.map((piece) => messageOf(piece))];
+  const notice = left === 0 ? [] : [plainMessage(styled(`(The beginning is left out: ${left} messages more.)`))];
+  return [...notice, ...kept.map((piece) => plainMessage(piece))];
 }
 
 /** Stops the turn, keeps the session. */

@@ -11,7 +11,7 @@ import {
 } from "./choices.ts";
 import { type Dealing, type Dealt, keptRequestSchema, type Outcome } from "./dealing.ts";
 import { answerInWords, continueSession, startSession } from "./prompts.ts";
-import { bold, code, messageOf, plainLine, styled } from "./styled.ts";
+import { bold, code, plainLine, plainMessage, styled } from "./styled.ts";
 
 /** The commands, with words for the chat program's menu. */
 export const commands = [
@@ -129,7 +129,7 @@ async function folder(dealing: Dealing, dealt: Dealt, wanted: string): Promise<O
     .slice(0, maxButtons)
     .map((dir) => [{ label: `${dir === current ? "▸ " : ""}${shortPath(dir)}`, data: `f:${shortHash(dir)}` }]);
   const more = known.length > maxButtons ? ` ${known.length - maxButtons} more: name one with /folder <path>.` : "";
-  return { say: [messageOf(styled(`Where shall new sessions start?${more}`), { buttons })] };
+  return { say: [plainMessage(styled(`Where shall new sessions start?${more}`), { buttons })] };
 }
 
 /** The end of a path says more than its beginning. */
@@ -149,5 +149,5 @@ async function agent(dealing: Dealing, wanted: string): Promise<Outcome> {
     .map(({ name, isDefault }) => [
       { label: `${plainLine(name, 50)}${isDefault ? " (default)" : ""}`, data: `a:${shortHash(name)}` },
     ]);
-  return { say: [messageOf(styled("Which agent shall new sessions be of?"), { buttons })] };
+  return { say: [plainMessage(styled("Which agent shall new sessions be of?"), { buttons })] };
 }

@@ -1,5 +1,5 @@
 import type { ChatUpdate, ChatWork, NewMessage } from "../chats/index.ts";
-import { hasCode, messageOf as wordsOf } from "../core/errors.ts";
+import { hasCode, messageOf } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { Problem } from "../wire/problem.ts";
@@ -64,7 +64,7 @@ export function createHandler(
         if (signal.aborted) return;
         const { updateId } = update;
         log.error(
-          { channel: channel.name, updateId, reason: wordsOf(error) },
+          { channel: channel.name, updateId, reason: messageOf(error) },
           "cannot deal with what came from a chat",
         );
         await clock.sleep(retryMs * 2 ** Math.min(attempt, 5), signal).catch(() => undefined); // the signal: the loop sees it
@@ -101,7 +101,7 @@ export function createHandler(
     const requestId = newUuid();
     const { code, detail, status } = deps.problemOf(error, requestId);
     if (status >= 500) {
-      log.error({ channel: channel.name, requestId, code, reason: wordsOf(error) }, "a tool failed for a chat");
+      log.error({ channel: channel.name, requestId, code, reason: messageOf(error) }, "a tool failed for a chat");
     }
     const hint = hints[code] ?? "";
     return say(`⚠️ ${ownWords[code] ?? shortened(plainWords(detail), 2_000)} (${code})${hint}`);

@@ -1,8 +1,8 @@
 import type { ChatUpdate } from "../chats/index.ts";
-import { messageOf as wordsOf } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
 import type { Incoming } from "./channel.ts";
 import type { ChatDeps } from "./ports.ts";
-import { messageOf, styled } from "./styled.ts";
+import { plainMessage, styled } from "./styled.ts";
 
 /** Takes in what people send: kept first, then dealt with. */
 export interface Intake {
@@ -53,7 +53,10 @@ export function createIntake(
         await pause(kind === "limited" ? received.retryAfterMs : kind === "refused" ? refusedPauseMs : pauseMs);
       } catch (error) {
         if (signal.aborted) return;
-        log.error({ channel: channel.name, reason: wordsOf(error) }, "cannot keep what came from a chat; trying again");
+        log.error(
+          { channel: channel.name, reason: messageOf(error) },
+          "cannot keep what came from a chat; trying again",
+        );
         await pause(pauseMs);
       }
       pauseMs = Math.min(pauseMs * 2, longestPauseMs);
@@ -100,7 +103,7 @@ export function createIntake(
 
   async function refuse(updateId: number, chatId: string): Promise<void> {
     const words = "⚠️ Too much waits in this chat: this message was not taken. Send it again later.";
-    const body = JSON.stringify(messageOf(styled(words)));
+    const body = JSON.stringify(plainMessage(styled(words)));
     await chats.settle({ say: [{ key: `refused:${updateId}`, chatId, sessionId: null, body, final: true }] });
     on.say(chatId);
   }

@@ -2,7 +2,7 @@ import type { ChatSession, ChatWork } from "../chats/index.ts";
 import { type Dealing, type Dealt, type KeptRequest, keptRequestSchema, type Outcome } from "./dealing.ts";
 import { settledQuestion, simpleQuestion } from "./questions.ts";
 import { activityWords } from "./status-words.ts";
-import { code, messageOf, plainLine, type Styled, styled } from "./styled.ts";
+import { code, plainLine, plainMessage, type Styled, styled } from "./styled.ts";
 
 /** Starts a session in the chat's folder. */
 export async function startSession(dealing: Dealing, dealt: Dealt, prompt: string): Promise<Outcome> {
@@ -11,8 +11,8 @@ export async function startSession(dealing: Dealing, dealt: Dealt, prompt: strin
   const chat = await chats.store.chat(dealt.incoming.chatId);
   const known = await folders();
   const dir = chat.dir ?? (known.length === 1 ? known[0] : undefined);
-  if (dir === undefined) return { say: [messageOf(styled("Choose a folder first: /folder"))] };
-  if (prompt.trim() === "") return { say: [messageOf(styled("Say what to do: /ask <prompt>"))] };
+  if (dir === undefined) return { say: [plainMessage(styled("Choose a folder first: /folder"))] };
+  if (prompt.trim() === "") return { say: [plainMessage(styled("Say what to do: /ask <prompt>"))] };
   const agent = chat.agent === null ? {} : { agent: chat.agent };
   return ask(dealing, dealt, { input: { dir, prompt, ...agent }, turnIndex: -1, turnLength: 0 });
 }
@@ -66,7 +66,9 @@ async function askAndBind({ deps, sessions, signal }: Dealing, dealt: Dealt, kep
     promptMessageId: incoming.messageId,
     statusKey: key,
   };
-  const body = JSON.stringify(messageOf(styled(words, code(asked.dir)), { replyTo: incoming.messageId, silent: true }));
+  const body = JSON.stringify(
+    plainMessage(styled(words, code(asked.dir)), { replyTo: incoming.messageId, silent: true }),
+  );
   const say = [{ key, chatId: incoming.chatId, sessionId, body, final: false }];
   await chats.settle({ bind, say, change: endedStatus(before, key) });
   return { sessionId, chat: { sessionId } };
@@ -79,7 +81,7 @@ function placeWords(title: string | null, isContinued: boolean): string | Styled
 /** The message about the turn before stays behind. */
 function endedStatus(before: ChatSession | null, key: string): NonNullable<ChatWork["change"]> {
   if (before?.statusKey == null || before.statusKey === key) return [];
-  const body = JSON.stringify(messageOf(styled("⏩ It goes on below."), { silent: true }));
+  const body = JSON.stringify(plainMessage(styled("⏩ It goes on below."), { silent: true }));
   return [{ key: before.statusKey, body, final: true }];
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { PendingPermission } from "../wire/coding.ts";
 import { type Button, type MessageBody, messageBodySchema } from "./channel.ts";
-import { bold, inStyle, messageOf, plainLine, plainWords, type Styled, shortened, styled } from "./styled.ts";
+import { bold, inStyle, plainLine, plainMessage, plainWords, type Styled, shortened, styled } from "./styled.ts";
 
 /** What a question is asked with. */
 export interface QuestionContext {
@@ -60,7 +60,7 @@ export function questionMessage(permission: PendingPermission, context: Question
   const canHere = canAnswer && hasButtons;
   const where = canHere ? "" : `\n\nAnswer it in the agent's terminal or at ${url}`;
   const words = styled(...(simple === null ? wanted(permission, context) : asked(simple, context)), where);
-  return messageOf(words, { replyTo, buttons: canHere ? buttonsOf(permission, simple) : [] });
+  return plainMessage(words, { replyTo, buttons: canHere ? buttonsOf(permission, simple) : [] });
 }
 
 function buttonsOf(permission: PendingPermission, simple: SimpleQuestion | null): Button[][] {

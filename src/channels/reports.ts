@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatSession, ChatWork, MessageChange, NewMessage } from "../chats/index.ts";
-import { hasCode, messageOf as wordsOf } from "../core/errors.ts";
+import { hasCode, messageOf } from "../core/errors.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { PendingPermission, ReadOutput } from "../wire/coding.ts";
 import type { SessionEvent } from "../wire/events.ts";
@@ -10,7 +10,7 @@ import { questionMessage, settledQuestion } from "./questions.ts";
 import type { Sessions } from "./sessions.ts";
 import { turnMessages } from "./split.ts";
 import { activityWords, isAtRest, statusMessage } from "./status-words.ts";
-import { messageOf, styled } from "./styled.ts";
+import { plainMessage, styled } from "./styled.ts";
 
 /** Reports to chats what becomes of their sessions: turns that ended, questions, how they stand. */
 export interface Reports {
@@ -55,7 +55,7 @@ export function createReports(
         await lookNow(sessionId);
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ sessionId, reason: wordsOf(error) }, "cannot tell chats of a session; trying again");
+        log.warn({ sessionId, reason: messageOf(error) }, "cannot tell chats of a session; trying again");
         lookLater(sessionId, retryMs);
       }
     });
@@ -192,7 +192,7 @@ export function createReports(
             key: `alarm:${statusKey}`,
             chatId,
             sessionId,
-            body: JSON.stringify(messageOf(styled(alarm), { replyTo })),
+            body: JSON.stringify(plainMessage(styled(alarm), { replyTo })),
             final: true,
           },
         ];
@@ -212,7 +212,7 @@ export function createReports(
         }
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ channel: channel.name, reason: wordsOf(error) }, "following sessions for chats broke off");
+        log.warn({ channel: channel.name, reason: messageOf(error) }, "following sessions for chats broke off");
         await clock.sleep(retryMs, signal).catch(() => undefined); // the signal: the loop sees it
       }
     }

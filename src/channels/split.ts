@@ -1,6 +1,6 @@
 import type { ChannelLimits, MessageBody } from "./channel.ts";
 import { fromMarkdown } from "./markdown.ts";
-import { cutOut, messageOf, plainWords, type Styled, styled, trimmed } from "./styled.ts";
+import { cutOut, plainMessage, plainWords, type Styled, styled, trimmed } from "./styled.ts";
 
 /**
  * A long text in pieces that fit into messages: cut between paragraphs, else between lines outside of code, else between any lines,
@@ -65,10 +65,10 @@ export function turnMessages(
   { limits, replyTo, name }: { readonly limits: ChannelLimits; readonly replyTo: string | null; readonly name: string },
 ): readonly MessageBody[] {
   const plain = plainWords(text).trim();
-  if (plain === "") return [messageOf(styled("✓ Done, without words."), { replyTo })];
+  if (plain === "") return [plainMessage(styled("✓ Done, without words."), { replyTo })];
   if (plain.length > limits.maxTextLength * maxPieces) return [asDocument(plain, { limits, replyTo, name })];
   const pieces = splitText(fromMarkdown(plain), limits);
-  return pieces.map((piece, index) => messageOf(piece, { replyTo: index === 0 ? replyTo : null }));
+  return pieces.map((piece, index) => plainMessage(piece, { replyTo: index === 0 ? replyTo : null }));
 }
 
 // A file's caption holds 1024 characters.
@@ -83,5 +83,5 @@ function asDocument(
   const beginning = fromMarkdown(plain.slice(0, maxCaptionLength * 2));
   const [first] = splitText(cutOut(beginning, 0, maxCaptionLength), { ...limits, maxTextLength: maxCaptionLength });
   const caption: Styled = styled(trimmed(first ?? styled("")), `\n\n… ${plain.length} characters in the file`);
-  return messageOf(caption, { replyTo, document: { name, content } });
+  return plainMessage(caption, { replyTo, document: { name, content } });
 }

@@ -1,6 +1,6 @@
 import type { ReadOutput, SessionSummary } from "../wire/coding.ts";
 import type { MessageBody } from "./channel.ts";
-import { messageOf, plainLine, styled } from "./styled.ts";
+import { plainLine, plainMessage, styled } from "./styled.ts";
 
 /** Whether nothing happens in it: what its transcript holds is all that there will be for now. */
 export function isAtRest({ activity }: Pick<SessionSummary, "activity">): boolean {
@@ -13,7 +13,7 @@ export function statusMessage(
   { sinceMs, replyTo }: { readonly sinceMs: number; readonly replyTo: string | null },
 ): MessageBody {
   const text = `${activityWords(session)}${isAtRest(session) ? "" : toolWords(session)} · ${durationWords(sinceMs)}`;
-  return messageOf(styled(text), { replyTo, silent: true });
+  return plainMessage(styled(text), { replyTo, silent: true });
 }
 
 /** One line on how a session stands. */

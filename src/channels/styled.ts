@@ -51,7 +51,7 @@ export function trimmed(piece: Styled): Styled {
 }
 
 /** A message of this text and nothing else; `more` says otherwise. */
-export function messageOf(
+export function plainMessage(
   { text, spans }: Styled,
   more: Partial<Omit<MessageBody, "text" | "spans">> = {},
 ): MessageBody {

@@ -1,12 +1,12 @@
 import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, warning } from "./finding.ts";
 
-/** What was found at the gateway's doors. */
+/** What was found at the gateway's addresses. */
 export interface GatewayState {
   /** On its Unix socket: its version; `silent` when something is there and does not answer. */
   readonly socket: { readonly version: string } | "silent" | "nobody";
   /** On each address of the configuration. `other`: a program that is no gateway. */
-  readonly doors: readonly {
+  readonly addresses: readonly {
     readonly address: string;
     readonly port: number;
     readonly state: "gateway" | "other" | "nobody";
@@ -18,8 +18,8 @@ export interface GatewayState {
 }
 
 /** Whether the gateway answers, and whether its port is free for it when it does not run. */
-export function checkGateway({ socket, doors, version }: GatewayState): readonly Finding[] {
-  const taken = doors.filter(({ state }) => state === "other");
+export function checkGateway({ socket, addresses, version }: GatewayState): readonly Finding[] {
+  const taken = addresses.filter(({ state }) => state === "other");
   const [door] = taken;
   if (socket === "silent") {
     const stuck = door?.owner ?? null;
@@ -36,25 +36,25 @@ export function checkGateway({ socket, doors, version }: GatewayState): readonly
       ),
     ];
   }
-  const where = doors.map(({ address, port }) => `${address} port ${port}`).join(" and ");
+  const where = addresses.map(({ address, port }) => `${address} port ${port}`).join(" and ");
   if (socket === "nobody") {
-    if (doors.some(({ state }) => state === "gateway")) {
+    if (addresses.some(({ state }) => state === "gateway")) {
       return [
         failure(
           "port",
           `A gateway of another state folder listens on ${where}.`,
-          `postern serve --port ${(doors[0]?.port ?? 0) + 1}`,
+          `postern serve --port ${(addresses[0]?.port ?? 0) + 1}`,
         ),
       ];
     }
     return [
       ok(
         "gateway",
-        `No gateway runs, and ${where} ${doors.length === 1 ? "is" : "are"} free; \`postern serve\` starts one.`,
+        `No gateway runs, and ${where} ${addresses.length === 1 ? "is" : "are"} free; \`postern serve\` starts one.`,
       ),
     ];
   }
-  const differs = doors.length > 0 && doors.every(({ state }) => state === "nobody");
+  const differs = addresses.length > 0 && addresses.every(({ state }) => state === "nobody");
   return [
     socket.version === version
       ? ok("gateway", `Version ${version} answers.`)

@@ -36,7 +36,7 @@ const idLength = 32;
 
 /** The same for an account, a type and a key; of things of one place (a directory, a site, a program) the beginning is the same. */
 export function entityIdOf(accountId: string, { type, key }: EntityRef): string {
-  const place = sha256(JSON.stringify([accountId, type, placeOf(key)])).slice(0, placeLength);
+  const place = sha256(JSON.stringify([accountId, type, commonPrefixOf(key)])).slice(0, placeLength);
   return place + sha256(JSON.stringify([accountId, type, key])).slice(placeLength, idLength);
 }
 
@@ -53,7 +53,7 @@ export function statementIdOf(
 }
 
 /** Of a command its program, of a path or an address what is before its last part. */
-function placeOf(key: string): string {
+function commonPrefixOf(key: string): string {
   const space = key.indexOf(" ");
   return space > 0 ? key.slice(0, space) : key.slice(0, key.lastIndexOf("/") + 1);
 }

@@ -117,7 +117,7 @@ export function createDeletion(
       const what = episodes > 0 ? "the log entry and its episode" : "the log entry, from which nothing was derived yet";
       return {
         success: true,
-        message: messageOf(what, removed),
+        message: deletedText(what, removed),
         deleted: { episode: episodes > 0, statements, entities, facts },
       };
     },
@@ -146,7 +146,7 @@ export function createDeletion(
       const what = `${counted(logs, "log entry", "log entries")} of the session and ${counted(episodes, "episode", "episodes")}`;
       return {
         success: true,
-        message: messageOf(what, removed),
+        message: deletedText(what, removed),
         deleted: { logs, episodes, statements, entities, facts },
       };
     },
@@ -164,7 +164,7 @@ async function seenShareOf(
   return visibility.dirs === null ? null : shareOf(on, visibility, logIds);
 }
 
-function messageOf(what: string, removed: RemovedRows & { readonly isErased: boolean }): string {
+function deletedText(what: string, removed: RemovedRows & { readonly isErased: boolean }): string {
   const { facts, statements, entities, isErased } = removed;
   const derived = [
     counted(facts, "fact", "facts"),

@@ -54,7 +54,7 @@ export class LiveSession {
       onError: (error, message) => this.#report(error, message),
       onMoved: (at) => this.#publisher.moved(at),
     });
-    this.#publisher = deps.events.tell(this, input.origin);
+    this.#publisher = deps.events.publisherFor(this, input.origin);
   }
 
   get record(): SessionRecord {

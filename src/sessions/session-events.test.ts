@@ -13,7 +13,7 @@ import { initialActivity } from "./activity.ts";
 
 test("a session's life is told step by step, and nothing twice", async () => {
   const all = setUpTold();
-  const publisher = all.events.tell(all.session, "launched");
+  const publisher = all.events.publisherFor(all.session, "launched");
   await publisher.begin();
   expect(all.news()).toMatchObject([
     { kind: "session.created", sessionId: "s1", status: "initializing", activity: "starting", replaces: null },
@@ -49,7 +49,7 @@ test("a session's life is told step by step, and nothing twice", async () => {
 
 test("two turns that ended between two looks are two", async () => {
   const all = setUpTold();
-  const publisher = all.events.tell(all.session, "launched");
+  const publisher = all.events.publisherFor(all.session, "launched");
   await publisher.begin();
   all.kinds();
   all.move(publisher, { ...working, turnRuns: false, activity: "idle", turnsEnded: 2 }, clock.now());
@@ -59,7 +59,7 @@ test("two turns that ended between two looks are two", async () => {
 test("after a restart, reports that were told already are passed over, and what came meanwhile is told", async () => {
   const { memos, at } = await inTurn();
   const all = setUpTold(memos);
-  const publisher = all.events.tell(all.session, "found");
+  const publisher = all.events.publisherFor(all.session, "found");
   await publisher.begin();
   all.move(publisher, { started: true, activity: "idle" }, at - 1);
   all.move(publisher, working, at);
@@ -79,7 +79,7 @@ test("a second restart tells nothing of what the first has told", async () => {
   const { memos, at } = await inTurn();
   for (const expected of [["session.turn_ended", "session.activity idle"], []]) {
     const all = setUpTold(memos);
-    const publisher = all.events.tell(all.session, "found");
+    const publisher = all.events.publisherFor(all.session, "found");
     await publisher.begin();
     all.move(publisher, working, at);
     all.move(publisher, idle, at + 1_000);
@@ -93,7 +93,7 @@ test("an end that the transcript told first is not told again by the report that
   const { memos, at } = await inTurn();
   for (const late of [false, true]) {
     const all = setUpTold(memos);
-    const publisher = all.events.tell(all.session, "found");
+    const publisher = all.events.publisherFor(all.session, "found");
     await publisher.begin();
     all.move(publisher, working, at);
     if (late) all.move(publisher, idle, at + 1);
@@ -117,7 +117,7 @@ test("a turn that was told to run and was ended by no report is told as ended, u
     const all = setUpTold(memos);
     all.session.state = { ...initialActivity, activity: "idle", started: true };
     all.session.transcriptSummary = transcriptOf(kind);
-    const publisher = all.events.tell(all.session, "found");
+    const publisher = all.events.publisherFor(all.session, "found");
     await publisher.begin();
     publisher.caughtUp();
     expect(all.kinds()).toEqual(expected);
@@ -129,12 +129,12 @@ test("a turn that was told to run and was ended by no report is told as ended, u
 
 test("a permission that is still open after a restart is not told again, a new one is", async () => {
   const before = setUpTold();
-  const first = before.events.tell(before.session, "launched");
+  const first = before.events.publisherFor(before.session, "launched");
   await first.begin();
   const at = clock.now();
   before.move(first, { ...working, activity: "needs_permission", permissions: [permission("p1")] }, at);
   const all = setUpTold(before.memos);
-  const publisher = all.events.tell(all.session, "found");
+  const publisher = all.events.publisherFor(all.session, "found");
   await publisher.begin();
   const permissions = [permission("p1"), permission("p2")];
   all.move(publisher, { ...working, activity: "needs_permission", permissions }, at + 1);
@@ -145,7 +145,7 @@ test("a permission that is still open after a restart is not told again, a new o
 test("an agent that chooses its own id is told of under it, with the stand-in named", async () => {
   const all = setUpTold();
   all.session.provisional = true;
-  const publisher = all.events.tell(all.session, "launched");
+  const publisher = all.events.publisherFor(all.session, "launched");
   await publisher.begin();
   expect(all.kinds()).toEqual([]);
   all.session.record = recordOf({ sessionId: "own", aliases: ["s1"] });
@@ -157,14 +157,14 @@ test("an agent that chooses its own id is told of under it, with the stand-in na
 test("an agent that never tells its id is told of all the same, after a while or at its end", async () => {
   const waiting = setUpTold();
   waiting.session.provisional = true;
-  const publisher = waiting.events.tell(waiting.session, "launched");
+  const publisher = waiting.events.publisherFor(waiting.session, "launched");
   await publisher.begin();
   await clock.advance(15_000);
   publisher.look();
   expect(waiting.news()).toMatchObject([{ kind: "session.created", sessionId: "s1" }]);
   const ending = setUpTold();
   ending.session.provisional = true;
-  const second = ending.events.tell(ending.session, "launched");
+  const second = ending.events.publisherFor(ending.session, "launched");
   await second.begin();
   await second.ending();
   expect(ending.kinds(), "before the record says that the process is gone").toEqual(["session.created"]);
@@ -174,7 +174,7 @@ test("an agent that never tells its id is told of all the same, after a while or
 
 test("a session that goes on with another ends, and the other begins where it was", async () => {
   const all = setUpTold();
-  const publisher = all.events.tell(all.session, "launched");
+  const publisher = all.events.publisherFor(all.session, "launched");
   await publisher.begin();
   all.move(publisher, { ...working, ...idle }, clock.now());
   all.news();
@@ -191,7 +191,7 @@ test("a session that is resumed runs again; it is not created again", async () =
   const all = setUpTold();
   all.session.record = recordOf({ transcriptPath: "/t" });
   all.session.transcriptSummary = transcriptOf("ended");
-  const publisher = all.events.tell(all.session, "launched");
+  const publisher = all.events.publisherFor(all.session, "launched");
   await publisher.begin();
   expect(all.news()).toMatchObject([
     { kind: "session.status", status: "running", previous: null },
@@ -233,7 +233,7 @@ test.each(["", "{", "null", "[]", '{"status":"dreaming"}', '{"status":"running",
     expect(all.kinds()).toEqual(["session.closed"]);
     expect(all.memos.size).toBe(0);
     all.memos.set("s1", memo);
-    const publisher = all.events.tell(all.session, "found");
+    const publisher = all.events.publisherFor(all.session, "found");
     await publisher.begin();
     publisher.caughtUp();
     expect(all.kinds()).toEqual(["session.created"]);

@@ -7,43 +7,43 @@ import {
   factsOf,
   type Memo,
   newsOf,
-  nothingTold,
+  nothingPublished,
   type PublishedSession,
   parseMemo,
   statusEvent,
 } from "./session-news.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 
-/** Turns changes of sessions into events, each once, across restarts: what was told is remembered beside the events. */
+/** Turns changes of sessions into events, each once, across restarts: what was published is remembered beside the events. */
 export interface SessionEvents {
-  tell(session: PublishedSession, origin: "launched" | "found"): SessionPublisher;
+  publisherFor(session: PublishedSession, origin: "launched" | "found"): SessionPublisher;
   /** A session was closed; its record says so already. */
   closed(record: SessionRecord): Promise<void>;
-  /** Tells how sessions ended that have no process any more, where the last gateway did not come to it. */
+  /** Publishes how sessions ended that have no process any more, where the last gateway did not. */
   reconcile(): Promise<void>;
 }
 
-/** Tells the events of one live session. */
+/** Publishes the events of one live session. */
 export interface SessionPublisher {
   /** Before anything is observed. */
   begin(): Promise<void>;
   /** The state moved, by a report of the agent at that time or (null) by what was just seen; {@link SessionPublisher.look} follows. */
   moved(at: number | null): void;
-  /** Something changed: tells what was not told. */
+  /** Something changed: publishes what was not published. */
   look(): void;
-  /** What happened before this gateway is read: from here on everything is news. */
+  /** What happened before this gateway is read: from here on everything is new. */
   caughtUp(): void;
-  /** Resolves when all that was told is written: only then may the record say that the process is gone. */
+  /** Resolves when all that was published is written: only then may the record say that the process is gone. */
   ending(): Promise<void>;
   /** The process has ended and the record says how. */
   ended(): void;
-  /** Tells nothing more. */
+  /** Publishes nothing more. */
   close(): void;
 }
 
 // As long as a caller of `coding_ask` waits for the agent's own id.
 const idPatienceMs = 15_000;
-// After this, nobody asks whether a session that ended was closed while its event could not be written.
+// After this, it does not matter whether a session that ended was closed while its event could not be written.
 const maxMemoAgeMs = 7 * 86_400_000;
 
 /** @see SessionEvents */
@@ -62,7 +62,7 @@ export function createSessionEvents(deps: {
   }
 
   return {
-    tell: (session, origin) => new Teller({ publisher, clock, session, origin }),
+    publisherFor: (session, origin) => new SessionEventPublisher({ publisher, clock, session, origin }),
 
     async closed(record) {
       publishEnd(record, await publisher.memoOf(record.sessionId));
@@ -73,24 +73,24 @@ export function createSessionEvents(deps: {
         const record = await store.find(sessionId);
         if (record !== null && record.sessionId === sessionId && record.terminalId !== null) continue;
         if (record?.sessionId === sessionId) publishEnd(record, text);
-        else publisher.publish({ events: [], memos: new Map([[sessionId, null]]) }); // told under a stand-in for its id
+        else publisher.publish({ events: [], memos: new Map([[sessionId, null]]) }); // published under a stand-in for its id
       }
     },
   };
 }
 
-class Teller implements SessionPublisher {
+class SessionEventPublisher implements SessionPublisher {
   readonly #publisher: EventPublisher;
   readonly #clock: Clock;
   readonly #session: PublishedSession;
   readonly #since: number;
-  /** The record under which was told. */
-  #told: SessionRecord;
-  #memo: Memo = nothingTold;
-  /** Whether `session.created` is still to be told. */
+  /** The record under which events were published. */
+  #published: SessionRecord;
+  #memo: Memo = nothingPublished;
+  /** Whether `session.created` is still to be published. */
   #isNew: boolean;
   #replaces: string | null = null;
-  #turnsTold = 0;
+  #turnsPublished = 0;
   /** When the agent's newest report happened. */
   #lastAt = 0;
   /** The same, until it was looked at. */
@@ -108,14 +108,14 @@ class Teller implements SessionPublisher {
     this.#clock = deps.clock;
     this.#session = deps.session;
     this.#since = deps.clock.now();
-    this.#told = deps.session.record;
+    this.#published = deps.session.record;
     // One that is resumed for the first time was there before, though not with us.
-    this.#isNew = deps.origin === "found" || this.#told.transcriptPath === null;
+    this.#isNew = deps.origin === "found" || this.#published.transcriptPath === null;
     this.#mode = deps.origin === "found" ? "catching up" : "live";
   }
 
   async begin(): Promise<void> {
-    const { sessionId, transcriptPath } = this.#told;
+    const { sessionId, transcriptPath } = this.#published;
     // A session that has just been made has no memo: its start is not kept waiting for the store.
     const memo =
       this.#mode === "live" && transcriptPath === null ? null : parseMemo(await this.#publisher.memoOf(sessionId));
@@ -131,9 +131,9 @@ class Teller implements SessionPublisher {
 
   look(): void {
     if (this.#mode === "catching up" && this.#lastAt <= Math.max(this.#memo.through, 0)) {
-      this.#turnsTold = this.#session.state.turnsEnded;
+      this.#turnsPublished = this.#session.state.turnsEnded;
     } else if (this.#mode === "catching up" || this.#mode === "live") {
-      this.#tell(null);
+      this.#publish(null);
     }
   }
 
@@ -141,7 +141,7 @@ class Teller implements SessionPublisher {
     if (this.#mode !== "catching up") return;
     this.#mode = "live";
     this.#fresh = null;
-    this.#tell(null);
+    this.#publish(null);
   }
 
   async ending(): Promise<void> {
@@ -154,7 +154,7 @@ class Teller implements SessionPublisher {
   ended(): void {
     if (this.#mode === "over") return;
     const { exitCode, signal } = this.#session.record;
-    this.#tell({ exitCode, signal });
+    this.#publish({ exitCode, signal });
     this.#mode = "over";
   }
 
@@ -162,22 +162,22 @@ class Teller implements SessionPublisher {
     this.#mode = "over";
   }
 
-  #tell(exit: Exit | null): void {
+  #publish(exit: Exit | null): void {
     const { record, state, provisional } = this.#session;
     const now = this.#clock.now();
     if (provisional && exit === null && now - this.#since < this.#idPatienceMs) return;
     const memos = new Map<string, string | null>();
-    const events: NewSessionEvent[] = record.sessionId === this.#told.sessionId ? [] : this.#moveOn(record, memos);
+    const events: NewSessionEvent[] = record.sessionId === this.#published.sessionId ? [] : this.#moveOn(record, memos);
     const facts = factsOf(this.#session, exit);
     const news = newsOf(this.#memo, facts, {
       record,
       at: this.#fresh ?? now,
       created: this.#isNew ? { replaces: this.#replaces } : null,
-      turnsEnded: state.turnsEnded - this.#turnsTold,
+      turnsEnded: state.turnsEnded - this.#turnsPublished,
       catchingUp: this.#mode === "catching up",
     });
-    this.#told = record;
-    this.#turnsTold = state.turnsEnded;
+    this.#published = record;
+    this.#turnsPublished = state.turnsEnded;
     this.#fresh = null;
     this.#isNew = false;
     events.push(...news.events);
@@ -186,17 +186,17 @@ class Teller implements SessionPublisher {
     this.#publisher.publish({ events, memos: memos.set(record.sessionId, JSON.stringify(this.#memo)) });
   }
 
-  /** The agent told its own id, or went on with another session. */
+  /** The agent reported its own id, or moved to another session. */
   #moveOn(record: SessionRecord, memos: Map<string, string | null>): NewSessionEvent[] {
-    const old = this.#told;
-    const wasTold = this.#memo !== nothingTold;
+    const old = this.#published;
+    const wasPublished = this.#memo !== nothingPublished;
     const rekeyed = record.aliases.includes(old.sessionId);
     const memo = this.#memo;
-    this.#memo = nothingTold;
+    this.#memo = nothingPublished;
     this.#replaces = old.sessionId;
     this.#isNew ||= rekeyed || record.transcriptPath === null;
-    if (!rekeyed) this.#turnsTold = this.#session.state.turnsEnded;
-    if (!wasTold) return [];
+    if (!rekeyed) this.#turnsPublished = this.#session.state.turnsEnded;
+    if (!wasPublished) return [];
     memos.set(old.sessionId, rekeyed ? null : JSON.stringify({ ...memo, over: true }));
     if (rekeyed) return [];
     const change = { previous: memo.status, status: "completed", at: this.#clock.now() } as const;

@@ -14,17 +14,17 @@ import { dialogAsked } from "./dialog-desk.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { activityOf, statusOf } from "./status.ts";
 
-/** A session whose events are told. */
+/** A session whose events are published. */
 export interface PublishedSession {
   readonly record: SessionRecord;
   readonly state: ActivityState;
   readonly outbox: { readonly unconfirmed: string | null };
   readonly transcriptSummary: TranscriptSummary | null;
-  /** Whether the id is a stand-in until the agent tells its own. */
+  /** Whether the id is a stand-in until the agent reports its own. */
   readonly provisional: boolean;
 }
 
-/** What was told of a session. */
+/** What was published of a session. */
 const memoSchema = z.object({
   status: sessionStatusSchema.nullable(),
   activity: activitySchema.nullable(),
@@ -42,10 +42,17 @@ export type Memo = z.infer<typeof memoSchema>;
 // A name; what is longer comes from no agent that we know.
 const maxToolLength = 200;
 
-/** A session of which nothing was told. */
-export const nothingTold: Memo = { status: null, activity: null, turnRuns: false, asked: [], over: false, through: -1 };
+/** A session of which nothing was published. */
+export const nothingPublished: Memo = {
+  status: null,
+  activity: null,
+  turnRuns: false,
+  asked: [],
+  over: false,
+  through: -1,
+};
 
-/** How a process ended, as far as anybody saw. */
+/** How a process ended, as far as it was seen. */
 export interface Exit {
   readonly exitCode: number | null;
   readonly signal: string | null;
@@ -78,7 +85,7 @@ export function factsOf(session: PublishedSession, exit: Exit | null): Facts {
   };
 }
 
-/** What has to be told, and what is then told. Pure. */
+/** What has to be published, and what is then remembered. Pure. */
 export function newsOf(
   memo: Memo,
   facts: Facts,
@@ -95,7 +102,7 @@ export function newsOf(
   const head = headOf(record, at);
   const { status, activity } = facts;
   const events: NewSessionEvent[] = [];
-  // Of a turn that was told to run and does not: its end, though nobody saw it, unless the transcript says that it still goes on.
+  // Of a turn that was published as running and does not run: its end, though it was not seen, unless the transcript says that it still runs.
   const unseen = memo.turnRuns && !facts.turnRuns && (context.turnsEnded > 0 || !facts.turnOpen) ? 1 : 0;
   const ended = context.catchingUp ? unseen : Math.max(context.turnsEnded, unseen);
   if (created !== null) {
@@ -150,7 +157,7 @@ export function statusEvent(
   return { kind: "session.status", ...headOf(record, at), status, previous, continuedBy: record.continuedBy };
 }
 
-/** How a session ended, by its record alone, as far as that was not told. */
+/** How a session ended, by its record alone, as far as that was not published. */
 export function endNews(
   record: SessionRecord,
   memo: Memo | null,
@@ -161,15 +168,15 @@ export function endNews(
   if (memo === null || memo.over) return { events: closed, memo: closedAt === null ? memo : null };
   const { updatedAt, exitCode, signal, continuedBy, transcriptPath } = record;
   const status = continuedBy !== null || transcriptPath !== null ? "completed" : "failed";
-  const told = statusEvent(record, { previous: memo.status, status, at: updatedAt });
+  const change = statusEvent(record, { previous: memo.status, status, at: updatedAt });
   const exited = { kind: "session.exited", ...headOf(record, updatedAt), status, exitCode, signal } as const;
   return {
-    events: [...(continuedBy === null ? [exited] : []), told, ...closed],
+    events: [...(continuedBy === null ? [exited] : []), change, ...closed],
     memo: closedAt === null ? { ...memo, status, activity: null, turnRuns: false, over: true } : null,
   };
 }
 
-/** Null also for what another version wrote and this one cannot read: then nothing was told. */
+/** Null also for what another version wrote and this one cannot read: then nothing was published. */
 export function parseMemo(text: string | null): Memo | null {
   if (text === null) return null;
   try {

@@ -102,11 +102,11 @@ export function insidesOf(terminal: Terminal): XtermInternals {
     charsets: part("_charsetService"),
     links: part("_oscLinkService"),
   };
-  if (!isInsides(internals)) throw new Error("@xterm/headless is not of the version that package.json pins.");
+  if (!isXtermInternals(internals)) throw new Error("@xterm/headless is not of the version that package.json pins.");
   return internals;
 }
 
-function isInsides(
+function isXtermInternals(
   value: Record<keyof XtermInternals, unknown>,
 ): value is Record<keyof XtermInternals, unknown> & XtermInternals {
   const { buffers, input, service, mouse, charsets, links } = value;

@@ -137,7 +137,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
           transcript: record.transcriptPath,
           pending: inFiles.includes("pending"),
         };
-        return { ...gone, message: messageOf(gone) };
+        return { ...gone, message: forgottenText(gone) };
       }),
   };
 
@@ -189,7 +189,13 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
   }
 }
 
-function messageOf({ sessionId, kept, chatMessages, transcript, pending }: Omit<ForgottenTraces, "message">): string {
+function forgottenText({
+  sessionId,
+  kept,
+  chatMessages,
+  transcript,
+  pending,
+}: Omit<ForgottenTraces, "message">): string {
   const said = [
     pending
       ? "What was kept of the session is removed, and being erased from the files of the state folder: a reader is in the way, the catalog is large, or there is no room. It is done by itself, at the latest after the next start."

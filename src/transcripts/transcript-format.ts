@@ -123,7 +123,7 @@ export interface StoredSession {
 /** Transcripts in a database file, each at the path `<database>/<session id>`. */
 export interface TranscriptDatabase {
   /** Null when the path is not one of a session in such a database. */
-  placeOf(path: string): { readonly database: string; readonly sessionId: string } | null;
+  sessionAt(path: string): { readonly database: string; readonly sessionId: string } | null;
   /** Which file it is; opens nothing. */
   fileOf(database: string): { readonly dev: number; readonly ino: number } | null;
   /** All sessions, in no order. Null when there is no such database, or it cannot be read. */

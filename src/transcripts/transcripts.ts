@@ -109,7 +109,7 @@ export function createTranscripts({ formats, clock, log, maxOpen = defaultMaxOpe
       }),
     watch(path, listener) {
       for (const database of databases) {
-        const place = database.placeOf(path);
+        const place = database.sessionAt(path);
         if (place !== null) return watch.add(database.journalOf(place.database), listener);
       }
       return watch.add(path, listener);

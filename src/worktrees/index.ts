@@ -5,7 +5,7 @@ export { createSessionDiff, type DiffOf } from "./session-diff.ts";
 export { shownName } from "./tree-walk.ts";
 export { filesRule, type VisibleFiles, visibleFiles } from "./visible-files.ts";
 export type { NewWorktree } from "./worktree-deps.ts";
-export { countWorktrees, type FolderRule, placeOf, type SessionPlace } from "./worktree-scope.ts";
+export { countWorktrees, type FolderRule, type SessionPlace, sessionPlaceOf } from "./worktree-scope.ts";
 export type { WorktreeRecord } from "./worktree-store.ts";
 export { shownWorktree } from "./worktree-store.ts";
 export { createWorktrees, type Worktrees } from "./worktrees.ts";

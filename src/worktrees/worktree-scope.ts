@@ -89,7 +89,7 @@ export interface SessionPlace {
 }
 
 /** @param dir a session's directory, a real path that need not exist any more */
-export async function placeOf(worktrees: Pick<Worktrees, "countedAs">, dir: string): Promise<SessionPlace> {
+export async function sessionPlaceOf(worktrees: Pick<Worktrees, "countedAs">, dir: string): Promise<SessionPlace> {
   const { dir: real, counted, place } = await worktrees.countedAs(dir);
   const repository = (await findRepository(counted))?.root ?? null;
   if (repository === null || place === "elsewhere") return { dir: counted, repository, worktree: null };

@@ -68,10 +68,10 @@ export function setUpTold(memos = new Map<string, string>()) {
   const kinds = (): readonly string[] =>
     news().map((event) => (event.kind === "session.activity" ? `${event.kind} ${event.activity}` : event.kind));
   /** The session is so now, by a report of its agent at that time. */
-  function move(teller: SessionPublisher, state: Partial<ActivityState>, at: number): void {
+  function move(publisher: SessionPublisher, state: Partial<ActivityState>, at: number): void {
     session.state = { ...session.state, ...state };
-    teller.moved(at);
-    teller.look();
+    publisher.moved(at);
+    publisher.look();
   }
   return { events, session, records, memos, news, kinds, move };
 }
@@ -103,9 +103,9 @@ export function transcriptOf(kind: "open" | "ended"): TranscriptSummary {
 /** A session whose first turn runs, told as far as that; its gateway is gone. */
 export async function inTurn(): Promise<{ readonly memos: Map<string, string>; readonly at: number }> {
   const before = setUpTold();
-  const teller = before.events.tell(before.session, "launched");
-  await teller.begin();
+  const publisher = before.events.publisherFor(before.session, "launched");
+  await publisher.begin();
   const at = clock.now();
-  before.move(teller, working, at);
+  before.move(publisher, working, at);
   return { memos: before.memos, at };
 }

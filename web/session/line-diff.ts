@@ -42,7 +42,7 @@ export function diffOfPatch(patch: string, { counted = true } = {}): readonly Di
   let place: HunkPlace | null = null;
   for (const line of linesOf(patch)) {
     if (line.startsWith("@@")) {
-      place = placeOf(line, counted);
+      place = hunkStart(line, counted);
       lines.push({ kind: "hunk", text: line, number: null });
     } else if (place !== null && endsHunk(line, place)) {
       place = null;
@@ -54,7 +54,7 @@ export function diffOfPatch(patch: string, { counted = true } = {}): readonly Di
   return lines;
 }
 
-function placeOf(head: string, counted: boolean): HunkPlace {
+function hunkStart(head: string, counted: boolean): HunkPlace {
   const found = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))?/.exec(head);
   if (found === null) return { oldNumber: null, newNumber: null, oldLeft: Infinity, newLeft: Infinity };
   const [, oldNumber, oldCount = "1", newNumber, newCount = "1"] = found;

@@ -226,7 +226,7 @@ function lineOf(type: string, at: unknown, data: string): Buffer {
 
 /** OpenCode's database as the catalog and the readers use it. */
 export const openCodeDatabase: TranscriptDatabase = {
-  placeOf: databaseOf,
+  sessionAt: databaseOf,
   fileOf: databaseFile,
   sessionsIn,
   sessionIn,

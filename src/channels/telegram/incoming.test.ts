@@ -1,6 +1,6 @@
 import type { Update } from "grammy/types";
 import { expect, test } from "vitest";
-import { fromTelegram, placeOf } from "./incoming.ts";
+import { chatAndTopic, fromTelegram } from "./incoming.ts";
 
 const from = { id: 7, is_bot: false, first_name: "Ann" };
 const chat = { id: 7, type: "private", first_name: "Ann" } as const;
@@ -41,6 +41,6 @@ test("a topic is a place of its own, and its first message is not replied to", (
     isPrivate: false,
     content: { replyTo: null },
   });
-  expect(placeOf("-9/4")).toEqual({ chat: "-9", topic: 4 });
-  expect(placeOf("-9")).toEqual({ chat: "-9", topic: null });
+  expect(chatAndTopic("-9/4")).toEqual({ chat: "-9", topic: 4 });
+  expect(chatAndTopic("-9")).toEqual({ chat: "-9", topic: null });
 });

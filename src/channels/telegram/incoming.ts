@@ -8,7 +8,7 @@ export interface TelegramPlace {
 }
 
 /** The place that a chat's id names. */
-export function placeOf(chatId: string): TelegramPlace {
+export function chatAndTopic(chatId: string): TelegramPlace {
   const [chat = "", topic] = chatId.split("/");
   return { chat, topic: topic === undefined ? null : Number(topic) };
 }

@@ -1,7 +1,7 @@
 import type { InlineKeyboardMarkup, MessageEntity } from "grammy/types";
 import type { Api, GrammyError, HttpError } from "grammy/web";
 import type { Channel, ChannelLimits, Handover, MessageBody, Received, Span } from "../channel.ts";
-import { fromTelegram, placeOf } from "./incoming.ts";
+import { chatAndTopic, fromTelegram } from "./incoming.ts";
 
 /** How the bot is reached. */
 export interface TelegramOptions {
@@ -107,7 +107,7 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
     send: (chatId, whole) =>
       handOver(() =>
         withoutStylesIfRefused(whole, async (body) => {
-          const { chat, topic } = placeOf(chatId);
+          const { chat, topic } = chatAndTopic(chatId);
           const common = {
             ...(topic === null ? {} : { message_thread_id: topic }),
             ...(body.replyTo === null
@@ -129,7 +129,7 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
 
     edit: ({ chatId, messageId }, body) =>
       handOver(async () => {
-        const { chat } = placeOf(chatId);
+        const { chat } = chatAndTopic(chatId);
         try {
           await api.editMessageText(chat, Number(messageId), body.text, {
             entities: body.spans.map(entityOf),
@@ -146,7 +146,7 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
 
     acknowledge: (pressId, words) => attempt(() => api.answerCallbackQuery(pressId, { text: words })),
     showWorking(chatId) {
-      const { chat, topic } = placeOf(chatId);
+      const { chat, topic } = chatAndTopic(chatId);
       return attempt(() => api.sendChatAction(chat, "typing", topic === null ? {} : { message_thread_id: topic }));
     },
     introduce: (commands) =>
