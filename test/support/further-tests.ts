@@ -18,6 +18,7 @@ export const furtherTests: readonly string[] = [
   "test/e2e/further-agents.test.ts",
   "test/e2e/model-server.test.ts",
   "test/e2e/custom-agent.test.ts",
+  "test/e2e/activity.test.ts",
   "test/e2e/activity-in-terminal.test.ts",
   "test/e2e/activity-restart.test.ts",
   "test/e2e/memory.test.ts",
@@ -32,14 +33,17 @@ export const furtherTests: readonly string[] = [
   "test/e2e/doctor.test.ts",
   "test/gateway/mcp-conformance.test.ts",
   "test/gateway/oauth-conformance.test.ts",
-  // Kills at every step.
+  // Kills at every step, and a store that is away.
   "test/gateway/oauth-killed.test.ts",
+  "src/app/store-outage.test.ts",
   "src/backup/killed-restore.test.ts",
+  "src/storage/postgres-pool.test.ts",
   "src/worktrees/crash.test.ts",
   "src/worktrees/kill.test.ts",
   "src/worktrees/rescue.property.test.ts",
   // All pages but the main flows.
   "test/web/access.test.ts",
+  "test/web/attention.test.ts",
   "test/web/consent.test.ts",
   "test/web/conversation.test.ts",
   "test/web/cross-site.test.ts",
@@ -52,6 +56,7 @@ export const furtherTests: readonly string[] = [
   "test/web/session-truth.test.ts",
   "test/web/setup.test.ts",
   "test/web/split-view.test.ts",
+  "test/web/unsent-text.test.ts",
 ];
 
 /** `main` leaves out the further tests, `further` runs these alone; all of them without it. See `tools/test.ts`. */
