@@ -35,16 +35,31 @@ export function processTable(): readonly ProcessRow[] {
   return linuxPids().flatMap((pid) => linuxRow(pid) ?? []);
 }
 
-/** As {@link processTable}, without holding up the rest of this process. */
-export async function readProcessTable(): Promise<readonly ProcessRow[]> {
-  if (process.platform !== "linux")
-    return parsePs(await promisify(execFile)("/bin/ps", psArguments(["-ax"]), psOptions).then(({ stdout }) => stdout));
-  const rows: ProcessRow[] = [];
-  await inSlices(linuxPids(), (pid) => {
-    const row = linuxRow(pid);
-    if (row !== undefined) rows.push(row);
-  });
-  return rows;
+/**
+ * Reads the process table any number of times, as {@link processTable} but without holding up the rest of this process.
+ *
+ * @param isIrrelevant such processes are left out, and on Linux read once: numbers are given out in turn, so one that is still there at
+ *   the next reading, within seconds, is the same process
+ */
+export function createProcessTableReader(
+  isIrrelevant: (row: ProcessRow) => boolean,
+): () => Promise<readonly ProcessRow[]> {
+  let irrelevant: ReadonlySet<number> = new Set();
+  return async () => {
+    if (process.platform !== "linux") {
+      const { stdout } = await promisify(execFile)("/bin/ps", psArguments(["-ax"]), psOptions);
+      return parsePs(stdout);
+    }
+    const rows: ProcessRow[] = [];
+    const leftOut = new Set<number>();
+    await inSlices(linuxPids(), (pid) => {
+      const row = irrelevant.has(pid) ? null : linuxRow(pid);
+      if (row === null || (row !== undefined && isIrrelevant(row))) leftOut.add(pid);
+      else if (row !== undefined) rows.push(row);
+    });
+    irrelevant = leftOut;
+    return rows;
+  };
 }
 
 /** Who types into a terminal of this process waits for two of these, one for the key and one for its echo. */

@@ -5,7 +5,13 @@ import { expect, onTestFinished, test } from "vitest";
 import { median } from "../../bench/measure.ts";
 import { waitUntil } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
-import { processRow, processTable, startedBefore, startedWithVariable } from "./process-table.ts";
+import {
+  createProcessTableReader,
+  processRow,
+  processTable,
+  startedBefore,
+  startedWithVariable,
+} from "./process-table.ts";
 import {
   descendantsOf,
   endGroup,
@@ -125,6 +131,24 @@ linuxOnly("of two processes of one boot the older is known by their start times"
   expect(startedBefore(startTimeOf(process.pid), firstTime)).toBe(true);
   for (const other of ["long ago", "", `another.${Number.MAX_SAFE_INTEGER}`])
     expect(startedBefore(firstTime, other)).toBe(false);
+});
+
+linuxOnly("a process that is irrelevant is left out of each reading, and a new one is in the next", async () => {
+  const first = await start(ready);
+  const looked: number[] = [];
+  const read = createProcessTableReader(({ pid }) => {
+    looked.push(pid);
+    return pid === first.pid;
+  });
+  const pids = async () => (await read()).map(({ pid }) => pid);
+  expect(await pids()).not.toContain(first.pid);
+  const second = await start(ready);
+  expect(await pids()).toContain(second.pid);
+  expect([first, second].map(({ pid }) => looked.filter((other) => other === pid).length)).toEqual([1, 1]);
+  const exited = once(second.child, "exit");
+  sendSignal(second.pid, "SIGKILL");
+  await exited;
+  expect(await pids()).not.toContain(second.pid);
 });
 
 test("a process that took over the pid of a dead one is left alone", async () => {

@@ -2,11 +2,11 @@ import type { ChildProcess } from "node:child_process";
 import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import {
+  createProcessTableReader,
   inSlices,
   type ProcessRow,
   processRow,
   processTable,
-  readProcessTable,
   startedBefore,
   startedWithVariable,
 } from "./process-table.ts";
@@ -34,8 +34,8 @@ export interface ProcessTree {
 /** How often the processes that are known are checked while they end. */
 const POLL_MS = 20;
 /**
- * After this time all processes are read for new members, and again after twice as long each: with 500 processes a scan takes 10 to 20 ms
- * of this process (2 cores).
+ * After this time all processes are read for new members, and again after twice as long each: with 500 processes the first scan takes 10
+ * to 20 ms of this process (2 cores), those after it 1 ms.
  */
 const SCAN_MS = 200;
 /** What is left after all leaders are gone gets this long before SIGKILL. */
@@ -129,13 +129,17 @@ export async function endGroups(
   { graceMs, clock }: EndOptions,
 ): Promise<{ readonly survivors: readonly number[] }> {
   const known = new Map<number, ProcessRow>();
+  // What began before a tree's leader is not of that tree.
+  const readTable = createProcessTableReader(({ startTime }) =>
+    trees.every(({ leader }) => leader !== null && startedBefore(startTime, leader.startTime)),
+  );
   let scanAt = Number.NEGATIVE_INFINITY;
   let nextScanMs = SCAN_MS;
   const someLeft = async (): Promise<boolean> => {
     dropEnded(known);
     // A tree counts as ended only after a new scan.
     if (known.size === 0 || clock.now() >= scanAt) {
-      await scan(trees, known);
+      await findMembers(known, { trees, table: await readTable() });
       scanAt = clock.now() + nextScanMs;
       nextScanMs *= 2;
     }
@@ -177,8 +181,11 @@ function dropEnded(known: Map<number, ProcessRow>): void {
  * Brings `known` up to date: drops the dead, adds whatever belongs to a leader or to one of the known by now. Keeping what was seen
  * before matters: a child of a dead process has a new parent and could not be found again.
  */
-async function scan(trees: readonly ProcessTree[], known: Map<number, ProcessRow>): Promise<void> {
-  const table = (await readProcessTable()).filter((row) => !row.zombie && row.pid !== process.pid);
+async function findMembers(
+  known: Map<number, ProcessRow>,
+  { trees, table: all }: { readonly trees: readonly ProcessTree[]; readonly table: readonly ProcessRow[] },
+): Promise<void> {
+  const table = all.filter((row) => !row.zombie && row.pid !== process.pid);
   const rows = new Map(table.map((row) => [row.pid, row]));
   for (const [pid, before] of known) {
     if (rows.get(pid)?.startTime !== before.startTime) known.delete(pid);
