@@ -100,6 +100,8 @@ function changesBySight(view: AgentView, covered: boolean | null, context: Agent
   const { activity, now, turnOpen } = context;
   if (activity.permissions.length === 0) return { view: { ...view, sight: null, wasCovered: false }, changes: [] };
   if (covered === null) return { view, changes: [] };
+  // Its dialog is yet to come; the one that covered the composer was of the question before.
+  if (context.held) return { view: { ...view, sight: null, wasCovered: false }, changes: [] };
   const sight = view.sight?.covered === covered ? view.sight : { covered, at: now };
   const wasCovered = view.wasCovered || covered;
   const next = { ...view, sight, wasCovered };
@@ -139,6 +141,8 @@ export function observedChanges(look: StateObservation): readonly Observation[] 
   switch (observed.activity) {
     case "working":
       if (isDialog(state.activity)) return counts && repeated ? [{ kind: "dialog_closed", activity: "working" }] : [];
+      // The hooks of its start and of its prompt were lost.
+      if (state.activity === "starting") return silent && repeated ? [{ kind: "turn_seen" }] : [];
       if (!isResting(state) || state.activity === "working") return [];
       if (newer) return [{ kind: "turn_seen" }];
       return repeated && look.restingMs > idleLagMs ? [{ kind: "background_seen" }] : [];

@@ -382,7 +382,8 @@ function truthOf({ turn }: Agent): string {
 
 function shownBy({ activity }: SessionState): string {
   if (activity.permissions.length > 0 || activity.activity.startsWith("needs_")) return "asks";
-  return isResting(activity) ? "rests" : "works";
+  // Also when only sub-agents seem to work, as after reports that were lost.
+  return activity.activity === "working" ? "works" : "rests";
 }
 
 describe.each([claudeCode, codex])("$name", (template) => {

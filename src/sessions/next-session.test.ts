@@ -388,6 +388,12 @@ const rows: readonly Row[] = [
     gives: { activity: { activity: "working", turnRuns: true } },
   },
   {
+    what: "also when the hooks of its start were lost",
+    from: { agent: { reportedAt: now - 5_000, last: { said: `working ${now - 10}`, at: now - 300 } } },
+    message: look({ file: says("working") }),
+    gives: { activity: { activity: "working", turnRuns: true, started: true } },
+  },
+  {
     what: "a dialog that the file shows and no hook reported stands",
     from: { activity: working, agent: { last: { said: `needs_answer ${now - 10}`, at: now - 300 } } },
     message: look({ file: says("needs_answer") }),
@@ -436,6 +442,17 @@ const rows: readonly Row[] = [
     message: look({ screen: composer }),
     template: codex,
     gives: { activity: { activity: "working", permissions: [] } },
+  },
+  {
+    what: "not the composer before the dialog of a question that its hook still holds",
+    from: {
+      activity: asking,
+      transcript: written({ kind: "open" }),
+      agent: { wasCovered: true, sight: { covered: false, at: now - 300 } },
+    },
+    message: look({ screen: composer, held: ["1"] }),
+    template: codex,
+    gives: { activity: asking, agent: { wasCovered: false, sight: null } },
   },
   {
     what: "a question that never covered the composer is open for five seconds",
