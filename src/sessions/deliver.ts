@@ -10,8 +10,8 @@ import { writeAsSeen } from "./write-as-seen.ts";
 
 /**
  * How a delivery ended.
- * - `typed`: the text is in the composer and Enter was pressed, or a dialog that opened in between kept Enter back.
- * - `held`: every Enter became a new line, and the text stays in the composer.
+ * - `typed`: the text is in the composer and Enter was pressed, or the agent stopped resting before that.
+ * - `held`: every Enter became a new line, or a dialog or a screen that did not stand still kept it back; the text stays in the composer.
  * - `not_ready`: the terminal did not take input; `onTyping` was not called.
  * - `draft`: the composer holds text that is not ours; `onTyping` was not called.
  * - `not_typed`: `onTyping` was called, but then a dialog opened or text appeared in the composer, so nothing was typed.

@@ -23,7 +23,7 @@ function terminal(dialogs: readonly (readonly string[])[], { drops = 0, ends = f
     sleep: async (ms: number) => void (now += ms),
     after: () => () => undefined,
   };
-  const pendingPermissions = new DialogDesk({
+  const desk = new DialogDesk({
     terminalId: "t",
     clock,
     host: {
@@ -56,9 +56,15 @@ function terminal(dialogs: readonly (readonly string[])[], { drops = 0, ends = f
     },
     template: { readDialog: ([line = ""]) => JSON.parse(line) },
   });
-  const choose = (title: string, index: number) =>
-    pendingPermissions.press((dialog) => (dialog.title === title ? index : null));
-  return { choose, taken, keys, next: () => void (at += 1), onWrite: (task: () => void) => void (beforeWrite = task) };
+  const choose = (title: string, index: number) => desk.press((dialog) => (dialog.title === title ? index : null));
+  return {
+    desk,
+    choose,
+    taken,
+    keys,
+    next: () => void (at += 1),
+    onWrite: (task: () => void) => void (beforeWrite = task),
+  };
 }
 
 const trust = ["Trust?", "No", "Yes, always", "Yes"];
@@ -99,6 +105,16 @@ test("Enter does not reach a dialog that opened after the last look", async () =
   onWrite(() => void (++writes === 3 && next()));
   expect(await choose("Trust?", 2)).toBe(false);
   expect([taken, keys]).toEqual([[], ["\u001b[B", "\u001b[B"]]);
+});
+
+test("a choice counts as taken though the session no longer asks when its key was written", async () => {
+  const { desk, taken, onWrite } = terminal([trust]);
+  let asks = true;
+  onWrite(() => {
+    asks = false;
+  });
+  expect(await desk.press(() => (asks ? 0 : null))).toBe(true);
+  expect(taken).toEqual(["Trust? No"]);
 });
 
 test("the same dialog with another text is another one", async () => {

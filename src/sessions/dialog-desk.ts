@@ -76,13 +76,16 @@ export class DialogDesk {
       return dialog.selected < wanted ? keys.down : keys.up;
     };
     for (let pressed = 0; pressed < maxKeys; pressed += 1) {
-      const writing = writeAsSeen(this.#deps, terminalId, (screen) => keyFor(this.#read(screen)));
+      let key: string | null = null;
+      const writing = writeAsSeen(this.#deps, terminalId, (screen) => {
+        key = keyFor(this.#read(screen));
+        return key;
+      });
       const seen = await unlessGone(writing, null);
       const dialog = seen === null ? null : this.#read(seen);
       if (dialog === null) return false;
-      const isEnter = keyFor(dialog) === keys.enter;
       const after = await this.#afterKey(dialog);
-      if (isEnter && after === "gone") return true;
+      if (key === keys.enter && after === "gone") return true;
       dropped = after === "unmoved" ? dropped + 1 : 0;
       if (dropped === maxDropped) return false;
     }

@@ -72,7 +72,8 @@ export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { b
  * Presses Enter, and once more for each one that shows as a new line. A dialog that opened in between, in the composer's place perhaps,
  * takes Enter for itself: then it is not pressed.
  *
- * @returns `held` when every one became a new line; `typed` also when the agent showed nothing, which may take Enter later
+ * @returns `held` when every one became a new line, or none was pressed; `typed` also when the agent showed nothing, which may take Enter
+ *   later
  */
 export async function submit(deps: TypingDeps, terminal: TypingTerminal, typed: TypedText): Promise<"typed" | "held"> {
   const { terminalId, template } = terminal;
@@ -83,7 +84,8 @@ export async function submit(deps: TypingDeps, terminal: TypingTerminal, typed: 
       const isGone = typed.before === null ? isCovered(terminal, screen) : readComposer(screen) === null;
       return typed.mayWrite() && !isGone ? "\r" : null;
     });
-    const shown = seen === null ? null : readComposer(seen);
+    if (seen === null) return "held";
+    const shown = readComposer(seen);
     if (shown === null || (await afterEnter(deps, terminal, { ...typed, shown })) !== "new_line") return "typed";
     if (enters === maxEnters) return "held";
     await deps.clock.sleep(template.paste.enterDelayMs);
