@@ -207,8 +207,8 @@ export interface AgentTemplate {
   /** Whether the visible screen shows the painted composer: ready for a paste. Readiness only, never activity. */
   composerPainted(lines: readonly string[]): boolean;
   /**
-   * Whether the visible screen is that of an agent which still starts, with nothing in it for a person to do. Missing where the composer is
-   * the first that is painted, or a last line that ends in an ellipsis says it.
+   * Whether the visible screen says that the agent still starts, and asks a person for nothing. Missing where the screen is empty until the
+   * composer is painted, or its last line ends in an ellipsis meanwhile.
    */
   readonly isStarting?: (lines: readonly string[]) => boolean;
   /** The dialog on the visible screen, when it is one that this template knows with its choices. Missing where it knows none. */
@@ -259,7 +259,7 @@ export interface AgentTemplate {
   ): Promise<ObservedState | null>;
   /** The file that {@link liveState} reads, to be watched; null for an agent that keeps none. Then its transcript tells when turns begin and end. */
   liveStatePath(process: { readonly pid: number; readonly env: Environment }): string | null;
-  /** Set for its program when that is only asked for its version; missing where nothing need be. */
+  /** Added to the environment when the program is only asked for its version. Missing where nothing is needed. */
   readonly probeEnv?: Environment;
   loginState(binary: string, env: Environment): Promise<LoginState>;
   /** Why the agent's own sandbox does not work here, null when it does. Missing for an agent without one. */

@@ -197,7 +197,7 @@ function nameOf(address: GatewayAddress): string {
 
 const maxAnswerChars = 100_000;
 
-/** What a address answers, as JSON; `silent` for anything else, null when nobody is there. */
+/** What an address answers, as JSON; `silent` for anything else, null when nothing listens there. */
 function ask({ path, ...address }: GatewayAddress & { readonly path: string }): Promise<unknown> {
   return new Promise((resolve) => {
     const silent = (): void => resolve("silent");

@@ -20,19 +20,19 @@ export interface GatewayState {
 /** Whether the gateway answers, and whether its port is free for it when it does not run. */
 export function checkGateway({ socket, addresses, version }: GatewayState): readonly Finding[] {
   const taken = addresses.filter(({ state }) => state === "other");
-  const [door] = taken;
+  const [first] = taken;
   if (socket === "silent") {
-    const stuck = door?.owner ?? null;
+    const stuck = first?.owner ?? null;
     const fix = stuck === null ? null : `kill -KILL ${stuck.pid}`;
     return [failure("gateway", "A gateway runs and does not answer; end it and start another, agents live on.", fix)];
   }
-  if (door !== undefined) {
-    const who = door.owner === null ? "a program of another user" : `${door.owner.name} (pid ${door.owner.pid})`;
+  if (first !== undefined) {
+    const who = first.owner === null ? "a program of another user" : `${first.owner.name} (pid ${first.owner.pid})`;
     return [
       failure(
         "port",
-        `Port ${door.port} of ${door.address} is in use by ${who}.`,
-        `postern serve --port ${door.port + 1}`,
+        `Port ${first.port} of ${first.address} is in use by ${who}.`,
+        `postern serve --port ${first.port + 1}`,
       ),
     ];
   }

@@ -62,7 +62,7 @@ export function createProcessTableReader(
   };
 }
 
-/** Who types into a terminal of this process waits for two of these, one for the key and one for its echo. */
+/** A key that is typed into a terminal of this process waits for two slices at most: before it is read, and before its echo is. */
 const SLICE_MS = 0.3;
 
 /** Visits all items; after each slice, whatever else this process has to do goes first. */

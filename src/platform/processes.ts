@@ -34,8 +34,8 @@ export interface ProcessTree {
 /** How often the processes that are known are checked while they end. */
 const POLL_MS = 20;
 /**
- * After this time all processes are read for new members, and again after twice as long each: with 500 processes the first scan takes 10
- * to 20 ms of this process (2 cores), those after it 1 ms.
+ * How long until all processes are read again for new members; each pause is twice as long as the one before. With 500 processes the first
+ * scan takes 10 to 20 ms of this process (2 cores), a later one 1 ms.
  */
 const SCAN_MS = 200;
 /** What is left after all leaders are gone gets this long before SIGKILL. */

@@ -7,7 +7,7 @@ import type { AgentTemplate, HookEvent, ObservedActivity, ScreenDialog } from ".
 import { isResting } from "./activity.ts";
 import { nextSession } from "./next-session.ts";
 import type { OutboxPrompt, PromptEffect } from "./prompts.ts";
-import { asksProcess, type ScreenLook } from "./screen-view.ts";
+import type { ScreenLook } from "./screen-view.ts";
 import {
   maySend,
   newSessionState,
@@ -163,7 +163,7 @@ class World {
   }
 
   *#carryOut(effect: SessionEffect): Generator<undefined, void> {
-    if (effect.kind === "moved" || effect.kind === "permissions_changed") return;
+    if (effect.kind === "moved") return;
     yield undefined;
     if (effect.kind === "turn_ended") {
       this.#read();
@@ -258,14 +258,14 @@ class World {
 
   /** The transcript has grown. */
   flush(): void {
-    const { agent, state } = this;
+    const { agent } = this;
     agent.written = agent.real;
     this.#read();
     this.#search(false);
     const text = this.state.prompts.sent?.text ?? null;
     const isTaken =
       text !== null && seeksPrompt(this.state, this.template, agent.now) && agent.written.prompts.includes(text);
-    const dialog = state.activity.permissions.length > 0 ? agent.dialog : null;
+    const dialog = this.state.activity.permissions.length > 0 ? agent.dialog : null;
     this.post({ kind: "transcript_changed", promptTaken: isTaken ? text : null, dialog });
   }
 
@@ -281,13 +281,12 @@ class World {
     };
     if (this.state.activity.activity === "working" && !agent.hasFile) this.flush();
     this.#read();
-    asksProcess(this.state.screen, screen, agent.now);
     const file = agent.hasFile ? { ...agent.file, hooked: agent.file.activity === "needs_permission" } : null;
     const { permissions } = this.state.activity;
     const held = agent.turn?.call?.held === true ? permissions.map(({ permissionId }) => permissionId) : [];
     this.post({ kind: "looked", look: { screen, computes: false, file, held } });
     this.#search(false);
-    this.#say({ kind: "tick", starting: !this.state.activity.started });
+    this.#say({ kind: "tick" });
     this.#say({ kind: "send_next" });
   }
 
@@ -366,7 +365,7 @@ class World {
     this.#drain();
     this.flush();
     const exit = { exitCode: 0, signal: null, at: this.agent.now };
-    this.#say({ kind: "ended", exit, starting: false, hooksReport: true });
+    this.#say({ kind: "ended", exit });
     this.runAll();
     this.#search(true);
     this.#say({ kind: "turn_over" });

@@ -92,7 +92,7 @@ interface Row {
   readonly template?: SessionTemplate;
   /** Parts of the state after it. */
   readonly gives: Parts;
-  /** The kinds of the effects beside `moved` and `permissions_changed`. */
+  /** The kinds of the effects beside `moved`. */
   readonly effects?: readonly SessionEffect["kind"][];
 }
 
@@ -650,6 +650,6 @@ describe("one message", () => {
     const step = nextSession(stateWith(from), message, { template, now });
     expect(step.state).toMatchObject(gives);
     const kinds = step.effects.map(({ kind }) => kind);
-    expect(kinds.filter((kind) => kind !== "moved" && kind !== "permissions_changed")).toEqual(effects);
+    expect(kinds.filter((kind) => kind !== "moved")).toEqual(effects);
   });
 });

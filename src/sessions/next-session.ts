@@ -1,9 +1,10 @@
 import type { ScreenDialog } from "../agents/index.ts";
 import { dialogIdOf, isAbout } from "../agents/index.ts";
-import { type ActivityState, isResting, nextActivity, type Observation } from "./activity.ts";
+import { type ActivityState, isBooting, isResting, nextActivity, type Observation } from "./activity.ts";
 import { agentChanges, withTitle } from "./agent-view.ts";
 import type { ReportedLine } from "./hook-reports.ts";
-import { nextPrompts, type PromptMessage } from "./prompts.ts";
+import { nextPrompts } from "./next-prompts.ts";
+import type { PromptMessage } from "./prompts.ts";
 import { samePrompt } from "./same-prompt.ts";
 import { askedAmong, longestEmptyMs, screenChanges, screenMatters } from "./screen-view.ts";
 import {
@@ -16,6 +17,7 @@ import {
   type SessionMessage,
   type SessionState,
   type SessionTemplate,
+  sentSince,
 } from "./session-state.ts";
 import { limitIsOver } from "./status.ts";
 import {
@@ -43,8 +45,6 @@ interface Step {
 const lateDialogMs = 30_000;
 // A gateway that takes a session up looks for the one prompt that was on its way.
 const maxRemembered = 50;
-// An agent may stamp its lines with whole seconds.
-const toleranceMs = 1_000;
 
 /** The next state of a session, and what has to be done for it. Pure. */
 export function nextSession(state: SessionState, message: SessionMessage, context: Context): Step {
@@ -81,8 +81,14 @@ function only(state: SessionState): Step {
 }
 
 function withPrompts({ state, effects }: Step, message: PromptMessage, { now, template }: Context): Step {
-  const { turnsWhenIdle: turnCount } = state.transcript;
-  const after = nextPrompts(state.prompts, message, { now, template, turnCount, maySend: maySend(state) });
+  const after = nextPrompts(state.prompts, message, {
+    now,
+    template,
+    maySend: maySend(state),
+    turnCount: state.transcript.turnsWhenIdle,
+    starting: isBooting(state.activity),
+    hooksReport: state.hooks.any,
+  });
   return { state: { ...state, prompts: after.state }, effects: [...effects, ...after.effects] };
 }
 
@@ -135,7 +141,7 @@ function observe({ state: before, effects }: Step, event: Observation, context: 
       unanswered: unansweredAfter(before, { activity, event, now }),
       turnsBefore: taken === null ? before.turnsBefore : before.transcript.turnsWhenIdle,
     },
-    effects: [...effects, { kind: "moved", at: line?.at ?? null }, { kind: "permissions_changed" }],
+    effects: [...effects, { kind: "moved", at: line?.at ?? null }],
   };
   const by = event.kind === "prompt_seen" ? "transcript" : "hook";
   const after = taken === null ? step : withPrompts(step, { kind: "taken", text: taken, by }, context);
@@ -147,7 +153,7 @@ function next(step: Step, context: Context): Step {
   return withPrompts(idleCounted(step), { kind: "send_next" }, context);
 }
 
-/** A turn may end, and a prompt be taken, before the dialog of its permission appears (measured: Codex, when a call takes ten minutes). */
+/** A turn may end, and a prompt be taken, before the dialog of its permission appears (measured, when a call takes ten minutes). */
 function unansweredAfter(
   { activity: before, unanswered }: SessionState,
   { activity, event, now }: { readonly activity: ActivityState; readonly event: Observation; readonly now: number },
@@ -185,42 +191,47 @@ function transcriptChanged(
     // A hook may have reported it during the read.
     promptTaken: unconfirmed === promptTaken ? promptTaken : null,
   });
-  const step = changes.reduce<Step>((before, event) => observe(before, event, { ...context, dialog }), only(state));
-  return idleCounted(step);
+  return idleCounted(observeAll(only(state), changes, { ...context, dialog }));
 }
 
-function looked(state: SessionState, { screen, computes, file, held }: SessionLook, context: Context): Step {
-  const { template, now } = context;
+function looked(state: SessionState, look: SessionLook, context: Context): Step {
+  const { screen, held } = look;
+  const observing = { ...context, dialog: screen?.dialog ?? null };
+  const late = screen === null ? only(state) : lateDialog(only(state), { dialog: screen.dialog, held }, context);
+  const step = agentLooked(screenLooked(late, look, observing), look, observing);
+  const isOver = limitIsOver(step.state.activity, step.state.transcript.summary, context.now);
+  return isOver ? observe(step, { kind: "turn_over" }, observing) : step;
+}
+
+function observeAll(step: Step, changes: readonly Observation[], context: Observing): Step {
+  return changes.reduce<Step>((before, event) => observe(before, event, context), step);
+}
+
+function screenLooked(step: Step, { screen, computes }: SessionLook, context: Observing): Step {
+  const { activity } = step.state;
+  const pending = isPending(step.state);
+  if (screen === null || !screenMatters(step.state.screen, activity, pending)) return step;
+  const { readyBy } = context.template;
+  const seen = screenChanges(step.state.screen, screen, { activity, pending, computes, readyBy, now: context.now });
+  const after = observeAll({ ...step, state: { ...step.state, screen: seen.view } }, seen.changes, context);
+  if (!seen.mayHang) return after;
+  const certain = seen.view.emptyMs >= longestEmptyMs;
+  return { ...after, effects: [...after.effects, { kind: "end_if_hung", certain }] };
+}
+
+function agentLooked({ state, effects }: Step, { screen, file, held }: SessionLook, context: Observing): Step {
+  const { now, template } = context;
   const { readTitle } = template;
-  let step = only(state);
-  const apply = (changes: readonly Observation[]): void => {
-    for (const event of changes) step = observe(step, event, { ...context, dialog: screen?.dialog ?? null });
-  };
-  if (screen !== null) {
-    step = lateDialog(step, { dialog: screen.dialog, held }, context);
-    if (screenMatters(step.state.screen, step.state.activity, isPending(step.state))) {
-      const { activity } = step.state;
-      const seen = { activity, pending: isPending(step.state), computes, readyBy: template.readyBy, now };
-      const { view, changes, mayHang } = screenChanges(step.state.screen, screen, seen);
-      step = { state: { ...step.state, screen: view }, effects: step.effects };
-      apply(changes);
-      if (mayHang) {
-        const hung = { kind: "end_if_hung", certain: view.emptyMs >= longestEmptyMs } as const;
-        step = { state: step.state, effects: [...step.effects, hung] };
-      }
-    }
-  }
-  if (readTitle !== undefined && screen !== null) {
-    const said = screen.title === null ? null : readTitle(screen.title);
-    step = { ...step, state: { ...step.state, agent: withTitle(step.state.agent, said, now) } };
-  }
-  const { title } = step.state.agent;
-  const byTitle = title === null ? null : { ...title, hooked: false };
-  const observed = readTitle === undefined ? file : byTitle;
-  const { activity, restingSince, transcript } = step.state;
+  const { activity, restingSince, transcript } = state;
+  const title = screen?.title ?? null;
+  const before =
+    readTitle === undefined || screen === null
+      ? state.agent
+      : withTitle(state.agent, title === null ? null : readTitle(title), now);
+  const byTitle = before.title === null ? null : { ...before.title, hooked: false };
   const { view, changes } = agentChanges(
-    step.state.agent,
-    { observed, covered: screen && !screen.composer },
+    before,
+    { observed: readTitle === undefined ? file : byTitle, covered: screen && !screen.composer },
     {
       activity,
       restingMs: now - restingSince,
@@ -229,10 +240,7 @@ function looked(state: SessionState, { screen, computes, file, held }: SessionLo
       now,
     },
   );
-  step = { ...step, state: { ...step.state, agent: view } };
-  apply(changes);
-  if (limitIsOver(step.state.activity, step.state.transcript.summary, now)) apply([{ kind: "turn_over" }]);
-  return step;
+  return observeAll({ state: { ...state, agent: view }, effects }, changes, context);
 }
 
 /** The dialog of a permission whose hook waits no longer, or that something else seemed to have answered. */
@@ -272,7 +280,7 @@ function caughtUp(
     step = withPrompts(step, { kind: "found", prompts: [prompt], sentBy: "typing" }, context);
     if (prompt.state !== "sent") continue;
     const { prompt: text } = prompt;
-    const since = (prompt.sentAt ?? 0) - toleranceMs;
+    const since = sentSince(prompt);
     const isReported = tookSince(state.hooks, text, since);
     if (turn !== null && !isReported) unreported = text;
     if (turn !== null || isReported) {

@@ -5,9 +5,10 @@ import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
 import type { AgentTemplate } from "../agents/template.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
+import { nextPrompts } from "./next-prompts.ts";
 import { Outbox } from "./outbox.ts";
 import type { PromptState } from "./prompt-queue.ts";
-import { nextPrompts, noPrompts, type OutboxPrompt, type PromptMessage } from "./prompts.ts";
+import { noPrompts, type OutboxPrompt, type PromptMessage } from "./prompts.ts";
 
 const prompt: OutboxPrompt = { promptId: "p", prompt: "fix the build", state: "queued", sentAt: null };
 const exited: TerminalExit = { exitCode: 1, signal: null, at: 0 };
@@ -30,7 +31,14 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
   };
   let state = noPrompts;
   async function post(message: PromptMessage): Promise<void> {
-    const next = nextPrompts(state, message, { now: clock.now(), maySend: agent.resting, turnCount: 0, template });
+    const next = nextPrompts(state, message, {
+      now: clock.now(),
+      maySend: agent.resting,
+      turnCount: 0,
+      starting: agent.starting,
+      hooksReport: agent.hooksReport,
+      template,
+    });
     state = next.state;
     for (const effect of next.effects) await outbox.carryOut(effect);
   }
@@ -42,8 +50,6 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
       post,
       maySend: () => agent.resting,
       maySendNow: async () => agent.resting,
-      starting: () => agent.starting,
-      hooksReport: () => agent.hooksReport,
       turnsBeforeNext: async () => 0,
       wasTaken: async (text) => outbox.unconfirmed === text && agent.written.has(text),
       isWritten: async ({ text }) => agent.written.has(text),
@@ -268,6 +274,16 @@ test("a prompt is typed in a pause of a screen that is repainted all the time", 
   outbox.add(prompt);
   await pass(2_000);
   expect(composer.submitted).toEqual(["fix the build "]);
+});
+
+test("a command whose Enter the screen never lets through is lost, and does not stay in the composer", async () => {
+  const { outbox, composer, pass, stateOf } = setUp();
+  composer.beforeWrite = (data) => {
+    if (data === "\r") composer.text += " ";
+  };
+  outbox.add({ ...prompt, prompt: "/clear" });
+  await pass(8_000);
+  expect([stateOf(), composer.text, composer.submitted]).toEqual(["lost", "", []]);
 });
 
 test("a prompt that was given up while it waited is not typed", async () => {

@@ -41,10 +41,6 @@ export interface OutboxView {
   maySend(): boolean;
   /** The same, asked of the agent too: no dialog may be open when something is typed. */
   maySendNow(): Promise<boolean>;
-  /** Whether the agent is still booting. */
-  starting(): boolean;
-  /** Whether this process's hooks have reported anything. */
-  hooksReport(): boolean;
   /** All turns in the transcript, once the last one has been written to its end: those before the prompt that is typed next. */
   turnsBeforeNext(): Promise<number>;
   /** Looks once more whether the agent took this prompt: in what its hooks left, and in the transcript. */
@@ -123,13 +119,12 @@ export class Outbox {
   /** Looks after a prompt that was sent and not confirmed. */
   async tick(): Promise<void> {
     await this.confirm();
-    await this.#view.post({ kind: "tick", starting: this.#view.starting() });
+    await this.#view.post({ kind: "tick" });
   }
 
   /** The process is gone; what waits stays for a resume. */
   async onEnded(exit: TerminalExit | null): Promise<void> {
-    const [starting, hooksReport] = [this.#view.starting(), this.#view.hooksReport()];
-    await this.#view.post({ kind: "ended", exit, starting, hooksReport });
+    await this.#view.post({ kind: "ended", exit });
     await this.#search(true);
     await this.#view.post({ kind: "turn_over" });
   }

@@ -45,9 +45,9 @@ export function newScreen(origin: "launched" | "found", now: number): ScreenView
   return { sawComposer: origin === "found", asked: null, shown: null, emptyMs: 0, emptyAt: now };
 }
 
-// OpenCode waits for a minute where one that was killed has left a lock (measured), and then begins.
+// An agent may wait a minute for a lock that a killed one has left (measured), and then begin.
 export const emptyStartMs = 90_000;
-// Its first start, with no way to the registry, took 108 s of an empty screen (measured).
+// A first start that could not reach a registry showed an empty screen for 108 s (measured).
 export const longestEmptyMs = 300_000;
 // Looks come every second or so; in a longer pause the machine slept, and the agent with it.
 const longestPauseMs = 10_000;
@@ -55,7 +55,7 @@ const longestPauseMs = 10_000;
 const knownDialogMs = 400;
 // Spinners turn and clocks count at least every second; a person is to know within five.
 const unknownScreenMs = 4_000;
-// A start that took 1 s on a quiet machine took 15 s with a load of ten times its processors (Codex, measured).
+// A start that took 1 s on a quiet machine took 15 s at a load of ten for each processor (measured).
 const longestLoadingMs = 90_000;
 // A program that the agent started may compute for ever, beside a dialog of the agent.
 const longestChildrenMs = 20_000;

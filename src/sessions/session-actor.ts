@@ -4,7 +4,7 @@ import { dialogIdOf, isAbout, type PermissionAnswer, toHookDecision } from "../a
 import type { ChangeSignal } from "../core/change-signal.ts";
 import { oneAtATime } from "../core/coalesce.ts";
 import type { PendingPermission } from "../wire/coding.ts";
-import { isBooting, isResting, type OpenPermission } from "./activity.ts";
+import { isResting, type OpenPermission } from "./activity.ts";
 import { letsType } from "./agent-view.ts";
 import { DialogDesk } from "./dialog-desk.ts";
 import { HookReports, type ReportedLine } from "./hook-reports.ts";
@@ -12,7 +12,7 @@ import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import { nextSession } from "./next-session.ts";
-import { Outbox } from "./outbox.ts";
+import { Outbox, type OutboxView } from "./outbox.ts";
 import { PendingPermissions } from "./pending-permissions.ts";
 import { endIfHung, isComputing, lookAtScreen } from "./screen-look.ts";
 import { askedAmong, asksProcess } from "./screen-view.ts";
@@ -28,6 +28,7 @@ import {
   type SessionMessage,
   type SessionState,
   seeksPrompt,
+  sentSince,
 } from "./session-state.ts";
 import { SessionSwitchDetector } from "./session-switch-detector.ts";
 import { unlessGone } from "./submit.ts";
@@ -48,7 +49,7 @@ export interface WrittenLimits {
   readonly signal?: AbortSignal;
 }
 
-/** A message that moved a session, for whoever records them: the state is the one after it. */
+/** A message that moved a session, and the state after it. Tests record them. */
 export interface SeenMessage {
   readonly terminalId: string;
   /** Epoch milliseconds. */
@@ -64,8 +65,6 @@ export const messages = channel("postern:session-messages");
 const transcriptLagMs = 2_000;
 // The agent's state file shows a dialog within half a second.
 const dialogLagMs = 2_000;
-// An agent may stamp its lines with whole seconds.
-const toleranceMs = 1_000;
 
 /**
  * One live session. Hooks, transcript, the agent's state file and its screen come in as messages; `nextSession` moves the state, and the
@@ -104,7 +103,7 @@ export class SessionActor {
     this.#transcript = new TranscriptFollower({
       transcripts: deps.transcripts,
       template,
-      onRead: (summary) => void this.#post({ kind: "transcript_read", summary }),
+      onRead: (summary) => void this.#move({ kind: "transcript_read", summary }), // nothing follows from it
       onChange: () => this.#onTranscript(),
       onError: (error) => onError(error, "cannot follow a transcript"),
     });
@@ -118,14 +117,12 @@ export class SessionActor {
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
   }
 
-  #outboxView(): ConstructorParameters<typeof Outbox>[2] {
+  #outboxView(): OutboxView {
     return {
       state: () => this.#state.prompts,
       post: (message) => this.#post({ kind: "prompt", message }),
       maySend: () => maySend(this.#state),
       maySendNow: () => this.#maySendNow(),
-      starting: () => isBooting(this.#state.activity),
-      hooksReport: () => this.#state.hooks.any,
       turnsBeforeNext: async () => {
         await this.untilWritten();
         if (isResting(this.#state.activity)) await this.#post({ kind: "turns_counted", as: "resumed" });
@@ -151,24 +148,27 @@ export class SessionActor {
 
   /** The state moves at once; what follows from it is done when this resolves. */
   async #post(message: SessionMessage): Promise<void> {
+    for (const effect of this.#move(message)) await this.#carryOut(effect);
+  }
+
+  /** @returns what has to be done, beside what is done at once */
+  #move(message: SessionMessage): readonly SessionEffect[] {
     const before = this.#state;
-    const { template, changes } = this.#input;
+    const { template, changes, terminalId, onMoved } = this.#input;
     const now = this.#deps.clock.now();
     const { state, effects } = nextSession(before, message, { template, now });
     this.#state = state;
-    if (messages.hasSubscribers) messages.publish({ terminalId: this.#input.terminalId, at: now, message, state });
-    for (const effect of effects) {
-      if (effect.kind === "moved") this.#input.onMoved(effect.at);
-      if (effect.kind === "permissions_changed") this.pendingPermissions.update(state.activity.permissions);
-    }
+    if (messages.hasSubscribers) messages.publish({ terminalId, at: now, message, state });
+    for (const effect of effects) if (effect.kind === "moved") onMoved(effect.at);
+    const { permissions } = state.activity;
+    if (permissions !== before.activity.permissions) this.pendingPermissions.update(permissions);
     if (isNews(before, state) || message.kind === "transcript_changed") changes.notify();
-    for (const effect of effects) await this.#carryOut(effect);
+    return effects;
   }
 
   async #carryOut(effect: SessionEffect): Promise<void> {
     switch (effect.kind) {
       case "moved":
-      case "permissions_changed":
         return; // done at once
       case "turn_ended":
         await this.#transcript.refresh();
@@ -277,9 +277,8 @@ export class SessionActor {
   }
 
   async #found(prompt: FoundPrompt["prompt"]): Promise<FoundPrompt> {
-    const since = (prompt.sentAt ?? 0) - toleranceMs;
-    const turn = prompt.state === "sent" ? await this.#transcript.findPromptSince(prompt.prompt, since) : null;
-    return { prompt, turn };
+    if (prompt.state !== "sent") return { prompt, turn: null };
+    return { prompt, turn: await this.#transcript.findPromptSince(prompt.prompt, sentSince(prompt)) };
   }
 
   /** The agent's state file has changed. */
@@ -380,7 +379,7 @@ export class SessionActor {
 
   /** The process is gone. Nothing is sent from now on. */
   end(): void {
-    void this.#post({ kind: "ended" });
+    this.#move({ kind: "ended" }); // nothing follows from it
   }
 
   /** The last hooks and lines of a process that has ended. */

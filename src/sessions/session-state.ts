@@ -99,7 +99,6 @@ export type SessionEffect =
   | PromptEffect
   /** The state moved, by a report of the agent at that time or (null) by what was seen. */
   | { readonly kind: "moved"; readonly at: number | null }
-  | { readonly kind: "permissions_changed" }
   /** A turn has ended: its last lines come into the transcript a moment later. */
   | { readonly kind: "turn_ended" }
   /** The screen has been empty for so long that the agent may hang; `certain` when no start takes as long. */
@@ -113,8 +112,15 @@ export type SessionTemplate = Pick<
 
 // Hooks come first; the agent's state file and the transcript are asked when they have been silent this long.
 const hookSilenceMs = 1_500;
+// An agent may stamp its lines with whole seconds.
+const toleranceMs = 1_000;
 // What an agent does after a turn shows within this time.
 const afterTurnMs = 2_000;
+
+/** Since when this prompt may have been taken; epoch milliseconds. */
+export function sentSince({ sentAt }: Pick<OpenPrompt, "sentAt">): number {
+  return (sentAt ?? 0) - toleranceMs;
+}
 
 /** Whether no hook came for a while. */
 export function hooksAreSilent({ hooks }: SessionState, now: number): boolean {

@@ -66,7 +66,7 @@ describe("a PostgreSQL that hangs", () => {
   });
 });
 
-/** A way to the server on which new connections get no answer once it is told so. */
+/** A proxy to the server, on which new connections get no answer from a chosen moment on. */
 async function startGate(target: URL) {
   let open = true;
   const sockets = new Set<Socket>();
@@ -90,7 +90,7 @@ async function startGate(target: URL) {
   return { url: url.href, shut: () => void (open = false) };
 }
 
-test("a PostgreSQL that answers, but takes no new connection, goes on with those that it has", async () => {
+test("a PostgreSQL that takes no new connection still answers on those that it has", async () => {
   const gate = await startGate(new URL(await server.createDatabase()));
   const { db, close } = await openDatabase({ url: gate.url, path: "", log: silentLog });
   onTestFinished(close);

@@ -70,7 +70,7 @@ export interface TerminalSnapshot {
   /** The window title that the program set last; null when it set none, or when an older host does not tell. */
   readonly title: string | null;
   /**
-   * The number of output bytes since the start that this snapshot contains: live output goes on from here. Of a {@link TerminalLook}
+   * The number of output bytes since the start that this snapshot contains: live output continues from here. Of a {@link TerminalLook}
    * the last of them may begin a character or sequence that shows once it is complete.
    */
   readonly offset: number;

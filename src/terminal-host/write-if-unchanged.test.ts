@@ -48,7 +48,7 @@ test("output that ends in the middle of a sequence is no change", async () => {
   expect(await host.writeIfUnchanged(terminalId, "one", await host.look(terminalId))).toBe(true);
 });
 
-test("what the program has written and nobody has read yet is a change, and so is what was typed and not read yet", async () => {
+test("output that was not read yet is a change, and so is input that the program has not read yet", async () => {
   const folder = await makeTempFolder();
   const written = join(folder, "written");
   const spec = scriptSpec(`

@@ -3,8 +3,9 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../src/core/log.ts";
 import { openDatabase } from "../../src/storage/database.ts";
-import type { EntityPage, FactPage, LogDetail, LogPage } from "../../src/wire/logs.ts";
-import { type ApiClient, type World } from "../support/gateway.ts";
+import type { EntityPage } from "../../src/wire/logs.ts";
+import { type World } from "../support/gateway.ts";
+import { close, currentFactsOf, entriesOf, record, turnsOf } from "../support/remembered.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 // Sessions of the real agents, taken into the memory.
@@ -17,28 +18,6 @@ const keys = {
 const used = useGateway({ agents: true, env: keys, config: { memory: { record: "turn" } } });
 const waitMs = 30_000;
 const patience = { timeout: 20_000, interval: 100 };
-
-/** What is remembered of a session, the oldest entry first. */
-async function entriesOf(api: ApiClient, sessionId: string): Promise<readonly LogDetail[]> {
-  const page = await api.get<LogPage>(`/api/v1/logs?sessionId=${sessionId}&limit=200`);
-  const details = page.body.logs.map(async ({ logId }) => (await api.get<LogDetail>(`/api/v1/logs/${logId}`)).body);
-  return (await Promise.all(details)).toReversed();
-}
-
-async function turnsOf(api: ApiClient, sessionId: string): Promise<readonly number[]> {
-  return (await entriesOf(api, sessionId)).flatMap(({ turns }) => (turns ?? []).map(({ index }) => index));
-}
-
-/** `predicate Type:key` or `predicate value` of everything that a subject is said to be now. */
-async function factsOf(api: ApiClient, subject: string): Promise<readonly string[]> {
-  const page = await api.get<FactPage>(`/api/v1/facts?subject=${encodeURIComponent(subject)}&limit=200`);
-  return page.body.facts
-    .filter(({ validTo }) => validTo === null)
-    .map(({ predicate, object, value }) => `${predicate} ${object === null ? value : `${object.type}:${object.key}`}`);
-}
-
-const record = (api: ApiClient, sessionId: string) => api.post(`/api/v1/sessions/${sessionId}/record`, {});
-const close = (api: ApiClient, sessionId: string) => api.post("/api/coding/coding_close_session", { sessionId });
 
 /** What programs say to a model beside its user. */
 async function plantContext(world: World): Promise<void> {
@@ -93,7 +72,7 @@ describe.for(agents)("%s", (agent) => {
     await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([0, 1]);
     for (const alias of first.sessionAliases) expect(await turnsOf(api, alias), "by its first name").toEqual([0, 1]);
 
-    const facts = await factsOf(api, `Session:${sessionId}`);
+    const facts = await currentFactsOf(api, `Session:${sessionId}`);
     const commit = /\[work\/\S+ ([0-9a-f]{7,})\] second/.exec(JSON.stringify(first.turns))?.[1];
     for (const expected of [
       `by_agent ${agent}`,
@@ -107,12 +86,12 @@ describe.for(agents)("%s", (agent) => {
     ]) {
       expect(facts).toContain(expected);
     }
-    expect(await factsOf(api, "Command:sh -c 'exit 7'")).toEqual(["last_exit 7"]);
-    expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 30 s"]);
+    expect(await currentFactsOf(api, "Command:sh -c 'exit 7'")).toEqual(["last_exit 7"]);
+    expect(await currentFactsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 30 s"]);
 
     await api.ask({ dir, sessionId, prompt: `say Decision: the timeout of ${agent} = 60 s`, waitMs });
     await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([0, 1, 2, 3]);
-    expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 60 s"]);
+    expect(await currentFactsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 60 s"]);
 
     const { body: decisions } = await api.get<EntityPage>("/api/v1/entities?type=Decision&q=planted");
     expect(decisions.entities).toEqual([]);
@@ -141,10 +120,10 @@ describe.for(agents)("%s", (agent) => {
     await api.ask({ dir, sessionId, prompt: "say after all", waitMs });
     await close(api, sessionId);
     await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([4, 5]);
-    expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual([]);
+    expect(await currentFactsOf(api, `Decision:timeout of ${agent}`)).toEqual([]);
     expect((await record(api, sessionId)).body).toMatchObject({ outcome: "recorded", turns: 4 });
     expect((await turnsOf(api, sessionId)).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
-    expect(await factsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 60 s"]);
+    expect(await currentFactsOf(api, `Decision:timeout of ${agent}`)).toEqual(["status 60 s"]);
   });
 });
 

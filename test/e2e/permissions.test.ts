@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { AnswerPermissionOutput, AskOutput, PendingPermission } from "../../src/wire/coding.ts";
 import type { Problem } from "../../src/wire/problem.ts";
+import { permissionCaller } from "../support/permission-caller.ts";
 import { atTerminal } from "../support/type-into.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
@@ -11,27 +10,7 @@ const used = useGateway({ agents: true });
 const waitMs = 30_000;
 const patience = { timeout: 30_000, interval: 100 };
 
-/** Asks for something that needs leave, and waits for the question. */
-async function askFor(agent: string, prompt: string): Promise<{ asked: AskOutput; permission: PendingPermission }> {
-  const asked = await used.gateway.api.ask({ agent, dir: used.world.repository, prompt, waitMs });
-  const [permission] = asked.permissions;
-  if (permission === undefined) throw new Error(`nothing was asked: ${JSON.stringify(asked)}`);
-  return { asked, permission };
-}
-
-function answer<T = AnswerPermissionOutput>(sessionId: string, permissionId: string, more: Record<string, unknown>) {
-  const body = { sessionId, permissionId, ...more };
-  return used.gateway.api.post<T>("/api/coding/coding_answer_permission", body);
-}
-
-async function untilIdle(sessionId: string) {
-  const { api } = used.gateway;
-  await expect.poll(async () => (await api.read(sessionId)).activity, patience).toBe("idle");
-  return api.read(sessionId);
-}
-
-const close = (sessionId: string) => used.gateway.api.post("/api/coding/coding_close_session", { sessionId });
-const inProject = (name: string): string => join(used.world.repository, name);
+const { askFor, answer, untilIdle, close, inProject } = permissionCaller(used);
 
 describe.for(["claude-code", "codex"])("%s", (agent) => {
   test("a write that is denied does not happen, and the agent is told why; one that is allowed does", async () => {

@@ -1,44 +1,15 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { FactPage, LogDetail, LogPage } from "../../src/wire/logs.ts";
-import {
-  type ApiClient,
-  createWorld,
-  killAndWait,
-  startGateway,
-  type TestGateway,
-  type World,
-} from "../support/gateway.ts";
+import { createWorld, killAndWait, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { prepareStore } from "../support/prepared-store.ts";
+import { close, currentFactsOf, entriesOf, record, turnsOf } from "../support/remembered.ts";
 import { serveWorld } from "../support/serving-gateway.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: "scripted", config: { memory: { record: "turn" } } });
 const waitMs = 30_000;
 const patience = { timeout: 20_000, interval: 100 };
-
-/** What is remembered of a session, the oldest entry first. */
-async function entriesOf(api: ApiClient, sessionId: string): Promise<readonly LogDetail[]> {
-  const page = await api.get<LogPage>(`/api/v1/logs?sessionId=${sessionId}&limit=200`);
-  const details = page.body.logs.map(async ({ logId }) => (await api.get<LogDetail>(`/api/v1/logs/${logId}`)).body);
-  return (await Promise.all(details)).toReversed();
-}
-
-async function turnsOf(api: ApiClient, sessionId: string): Promise<readonly number[]> {
-  return (await entriesOf(api, sessionId)).flatMap(({ turns }) => (turns ?? []).map(({ index }) => index));
-}
-
-/** `predicate Type:key` or `predicate value` of everything that a subject is said to be now. */
-async function factsOf(api: ApiClient, subject: string): Promise<readonly string[]> {
-  const page = await api.get<FactPage>(`/api/v1/facts?subject=${encodeURIComponent(subject)}&limit=200`);
-  return page.body.facts
-    .filter(({ validTo }) => validTo === null)
-    .map(({ predicate, object, value }) => `${predicate} ${object === null ? value : `${object.type}:${object.key}`}`);
-}
-
-const record = (api: ApiClient, sessionId: string) => api.post(`/api/v1/sessions/${sessionId}/record`, {});
-const close = (api: ApiClient, sessionId: string) => api.post("/api/coding/coding_close_session", { sessionId });
 
 test("a session that went on by /clear is over, and the next one is remembered by its own id", async () => {
   const { api } = used.gateway;
@@ -68,7 +39,7 @@ test("a gateway that is killed records after its restart, a worktree counts as i
 
   const { api } = await restarted(world, "turn");
   await expect.poll(() => turnsOf(api, sessionId), patience).toEqual([0, 1]);
-  const facts = await factsOf(api, `Session:${sessionId}`);
+  const facts = await currentFactsOf(api, `Session:${sessionId}`);
   expect(facts).toContain("current_branch Branch:work/kept");
   expect(facts).toContain(`in_repository Repository:${dir}`);
   expect(facts, "one name for a file, in whatever worktree").toContain(`edited File:${dir}/src/a.txt`);
@@ -83,7 +54,7 @@ test("a gateway that is killed records after its restart, a worktree counts as i
   await killAndWait(again.pid);
   const after = await restarted(world, "close");
   await expect.poll(() => turnsOf(after.api, sessionId), patience).toEqual([0, 1, 2, 3]);
-  expect(await factsOf(after.api, "Decision:colour")).toEqual(["status red"]);
+  expect(await currentFactsOf(after.api, "Decision:colour")).toEqual(["status red"]);
 
   const off = await restarted(world, "off");
   await off.api.ask({ dir, sessionId, prompt: "say more", waitMs });

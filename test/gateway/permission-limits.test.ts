@@ -23,7 +23,7 @@ test.for([
   ["allow", "write late.txt with late leave", "late.txt"],
   ["deny", "run touch denied.txt", "denied.txt"],
 ] as const)(
-  "when nobody answers in time the dialog stands, is listed over a restart, and takes %s from afar",
+  "a permission that was not answered in time keeps its dialog, is listed over a restart, and takes %s from afar",
   async ([decision, prompt, file]) => {
     const asked = await gateway.api.ask({ agent: "scripted", dir: world.repository, prompt, waitMs });
     const { sessionId, pid } = asked;

@@ -2,35 +2,15 @@ import { existsSync } from "node:fs";
 import { copyFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { AnswerPermissionOutput, AskOutput, PendingPermission } from "../../src/wire/coding.ts";
 import { createWorld, startGateway } from "../support/gateway.ts";
+import { permissionCaller } from "../support/permission-caller.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: "scripted" });
 const waitMs = 30_000;
 const patience = { timeout: 30_000, interval: 100 };
 
-/** Asks for something that needs leave, and waits for the question. */
-async function askFor(agent: string, prompt: string): Promise<{ asked: AskOutput; permission: PendingPermission }> {
-  const asked = await used.gateway.api.ask({ agent, dir: used.world.repository, prompt, waitMs });
-  const [permission] = asked.permissions;
-  if (permission === undefined) throw new Error(`nothing was asked: ${JSON.stringify(asked)}`);
-  return { asked, permission };
-}
-
-function answer<T = AnswerPermissionOutput>(sessionId: string, permissionId: string, more: Record<string, unknown>) {
-  const body = { sessionId, permissionId, ...more };
-  return used.gateway.api.post<T>("/api/coding/coding_answer_permission", body);
-}
-
-async function untilIdle(sessionId: string) {
-  const { api } = used.gateway;
-  await expect.poll(async () => (await api.read(sessionId)).activity, patience).toBe("idle");
-  return api.read(sessionId);
-}
-
-const close = (sessionId: string) => used.gateway.api.post("/api/coding/coding_close_session", { sessionId });
-const inProject = (name: string): string => join(used.world.repository, name);
+const { askFor, answer, untilIdle, close, inProject } = permissionCaller(used);
 
 test("a hook that waits finds the next gateway, and the permission keeps its id", async () => {
   const world = await createWorld({ agents: "scripted" });

@@ -11,7 +11,7 @@ import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest } from "../.
 /** A folder for PATH that holds the program alone. */
 export const scriptedBinDir = join(import.meta.dirname, "bin");
 
-/** The scripted agent. It uses the forms of Claude Code for its transcript, its reports and its state file, with paths of its own. */
+/** The scripted agent. It uses the forms of Claude Code for its transcript, its reports and its state file, under its own paths. */
 export const scriptedAgent: AgentTemplate = {
   name: "scripted",
   aliases: [],

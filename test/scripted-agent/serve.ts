@@ -1,4 +1,4 @@
-// A gateway with the scripted agent in a process of its own, which a test may kill: says its address as `postern serve` does.
+// A gateway with the scripted agent, as a process that a test may kill. It prints its address as `postern serve` does.
 import { createApp } from "../../src/app/app.ts";
 import { loadConfig } from "../../src/app/config.ts";
 import { createLog } from "../../src/app/log.ts";

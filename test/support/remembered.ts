@@ -1,6 +1,6 @@
 import type { FactPage, LogDetail, LogPage } from "../../src/wire/logs.ts";
 import { readEvents } from "./event-reader.ts";
-import type { TestGateway } from "./gateway.ts";
+import type { ApiClient, TestGateway } from "./gateway.ts";
 
 /** What the memory says now of a subject: a predicate with its object or value. */
 export async function factsOf({ api }: TestGateway, subject: string): Promise<readonly string[]> {
@@ -8,13 +8,32 @@ export async function factsOf({ api }: TestGateway, subject: string): Promise<re
   return body.facts.map(({ predicate, object, value }) => `${predicate} ${object?.key ?? value}`);
 }
 
-/** The turns of a session that the memory has. */
+/** The turns of a session that the memory has, in order. */
 export async function rememberedTurns({ api }: TestGateway, sessionId: string): Promise<readonly number[]> {
-  const { body } = await api.get<LogPage>(`/api/v1/logs?sessionId=${sessionId}`);
-  const entries = body.logs.map(({ logId }) => api.get<LogDetail>(`/api/v1/logs/${logId}`));
-  const turns = (await Promise.all(entries)).flatMap((entry) => entry.body.turns ?? []);
-  return turns.map(({ index }) => index).toSorted((one, other) => one - other);
+  return (await turnsOf(api, sessionId)).toSorted((one, other) => one - other);
 }
+
+/** What is remembered of a session, the oldest entry first. */
+export async function entriesOf(api: ApiClient, sessionId: string): Promise<readonly LogDetail[]> {
+  const page = await api.get<LogPage>(`/api/v1/logs?sessionId=${sessionId}&limit=200`);
+  const details = page.body.logs.map(async ({ logId }) => (await api.get<LogDetail>(`/api/v1/logs/${logId}`)).body);
+  return (await Promise.all(details)).toReversed();
+}
+
+export async function turnsOf(api: ApiClient, sessionId: string): Promise<readonly number[]> {
+  return (await entriesOf(api, sessionId)).flatMap(({ turns }) => (turns ?? []).map(({ index }) => index));
+}
+
+/** `predicate Type:key` or `predicate value` of everything that a subject is said to be now. */
+export async function currentFactsOf(api: ApiClient, subject: string): Promise<readonly string[]> {
+  const page = await api.get<FactPage>(`/api/v1/facts?subject=${encodeURIComponent(subject)}&limit=200`);
+  return page.body.facts
+    .filter(({ validTo }) => validTo === null)
+    .map(({ predicate, object, value }) => `${predicate} ${object === null ? value : `${object.type}:${object.key}`}`);
+}
+
+export const record = (api: ApiClient, sessionId: string) => api.post(`/api/v1/sessions/${sessionId}/record`, {});
+export const close = (api: ApiClient, sessionId: string) => api.post("/api/coding/coding_close_session", { sessionId });
 
 /** The events from now on, without those of which there may be more on a slow machine. */
 export async function milestones({ app, url }: TestGateway): Promise<() => readonly string[]> {

@@ -7,6 +7,7 @@ import type { TranscriptSummary } from "../../src/transcripts/transcript.ts";
 import type { NewSessionEvent } from "../../src/wire/events.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { sessionRecord } from "./session-record.ts";
+import { summaryWith } from "./transcript-summary.ts";
 
 /** The time of all that is told here. */
 export const clock = createFakeClock();
@@ -83,21 +84,7 @@ export const idle: Partial<ActivityState> = { activity: "idle", turnRuns: false,
 
 /** A transcript whose last turn stands so. */
 export function transcriptOf(kind: "open" | "ended"): TranscriptSummary {
-  return {
-    path: "/t",
-    agentSessionId: null,
-    cwd: null,
-    branch: null,
-    model: null,
-    title: null,
-    createdAt: null,
-    updatedAt: null,
-    turnCount: 2,
-    lastTurn: { kind },
-    turnLines: 2,
-    sizeBytes: 1,
-    skippedLines: 0,
-  };
+  return summaryWith({ turnCount: 2, turnLines: 2, lastTurn: { kind } });
 }
 
 /** A session whose first turn runs, told as far as that; its gateway is gone. */

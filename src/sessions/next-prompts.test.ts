@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
+import { nextPrompts } from "./next-prompts.ts";
 import {
-  nextPrompts,
   noPrompts,
   type OutboxPrompt,
   type PromptContext,
@@ -14,7 +14,14 @@ import {
   type SentPrompt,
 } from "./prompts.ts";
 
-const context: PromptContext = { now: 100_000, maySend: true, turnCount: 4, template: claudeCode };
+const context: PromptContext = {
+  now: 100_000,
+  maySend: true,
+  turnCount: 4,
+  starting: false,
+  hooksReport: true,
+  template: claudeCode,
+};
 const queued: OutboxPrompt = { promptId: "p", prompt: "fix the build", state: "queued", sentAt: null };
 const other: OutboxPrompt = { promptId: "q", prompt: "and the tests", state: "queued", sentAt: null };
 const sent: SentPrompt = {
@@ -273,35 +280,35 @@ const rows: readonly Row[] = [
   {
     what: "a prompt on the command line has time from the start of the agent on",
     from: { ...sentNow, sent: { ...sent, by: "argv" } },
-    message: { kind: "tick", starting: true },
-    context: { now: 500_000 },
+    message: { kind: "tick" },
+    context: { starting: true, now: 500_000 },
     moves: { sent: { ...sent, by: "argv", sentAt: 500_000 } },
   },
   {
     what: "a prompt on the command line that no report ever named",
     from: { ...sentNow, sent: { ...sent, by: "argv" } },
-    message: { kind: "tick", starting: false },
+    message: { kind: "tick" },
     context: { now: 161_000 },
     effects: [{ kind: "ask_again", sent: { ...sent, by: "argv" }, state: "unknown" }],
   },
   {
     what: "a typed prompt is looked after when its confirmation takes long",
     from: sentNow,
-    message: { kind: "tick", starting: false },
+    message: { kind: "tick" },
     context: { now: 103_001 },
     effects: [{ kind: "look", sent, overdue: false }],
   },
   {
     what: "and given up when it takes too long",
     from: sentNow,
-    message: { kind: "tick", starting: false },
+    message: { kind: "tick" },
     context: { now: 121_000 },
     effects: [{ kind: "look", sent, overdue: true }],
   },
   {
     what: "it is not looked after before that, nor while it is typed",
     from: { ...typingNow, sent: { ...sent, sentAt: 0 } },
-    message: { kind: "tick", starting: false },
+    message: { kind: "tick" },
   },
   {
     what: "Enter is pressed again while the composer holds it",
@@ -361,32 +368,33 @@ const rows: readonly Row[] = [
   {
     what: "a process that reports every prompt and ended before it reported this one never took it",
     from: sentNow,
-    message: { kind: "ended", exit, starting: false, hooksReport: true },
+    message: { kind: "ended", exit },
     effects: [{ kind: "ask_again", sent, state: "lost" }],
   },
   {
     what: "a signal ends a hook before it reports, and the agent later",
     from: sentNow,
-    message: { kind: "ended", exit: { ...exit, exitCode: 129 }, starting: false, hooksReport: true },
+    message: { kind: "ended", exit: { ...exit, exitCode: 129 } },
     effects: [{ kind: "ask_again", sent, state: "unknown" }],
   },
   {
     what: "of one that reported nothing at all nobody knows",
     from: sentNow,
-    message: { kind: "ended", exit, starting: false, hooksReport: false },
+    message: { kind: "ended", exit },
+    context: { hooksReport: false },
     effects: [{ kind: "ask_again", sent, state: "unknown" }],
   },
   {
     what: "one without hooks that had not begun took nothing",
     from: sentNow,
-    message: { kind: "ended", exit, starting: true, hooksReport: false },
-    context: { template: geminiCli },
+    message: { kind: "ended", exit },
+    context: { starting: true, hooksReport: false, template: geminiCli },
     effects: [{ kind: "ask_again", sent, state: "lost" }],
   },
   {
     what: "what waits, waits for a resume",
     from: waitingNow,
-    message: { kind: "ended", exit, starting: false, hooksReport: true },
+    message: { kind: "ended", exit },
     context: { maySend: false },
   },
 ];
@@ -421,7 +429,7 @@ class World {
   #tasks: Iterator<undefined, void>[] = [];
 
   get context(): PromptContext {
-    return { now: this.#now, maySend: this.resting && !this.ended, turnCount: 0, template: claudeCode };
+    return { ...context, now: this.#now, maySend: this.resting && !this.ended, turnCount: 0 };
   }
 
   handle(message: PromptMessage): void {
@@ -551,7 +559,7 @@ class World {
       }
     }
     if (what === 11) this.#now += 200 + 500 * (detail % 20);
-    if (what === 12) this.handle({ kind: "tick", starting: false });
+    if (what === 12) this.handle({ kind: "tick" });
     if (what === 13) {
       this.resting = true;
       if (this.#hooks.length === 0) this.handle({ kind: "turn_over" });
@@ -573,7 +581,7 @@ class World {
     // What was typed goes to its end in a terminal that is gone, before anything is settled.
     this.#runAll();
     this.#drain();
-    this.handle({ kind: "ended", exit, starting: false, hooksReport: true });
+    this.handle({ kind: "ended", exit });
     this.#runAll();
     for (const { promptId, text } of this.state.received) {
       this.handle({ kind: "searched", promptId, written: this.written.has(text), final: true });
