@@ -1,10 +1,16 @@
 import { join } from "node:path";
+import { hasCode } from "../core/errors.ts";
+import { sha256 } from "../core/ids.ts";
+import type { KeyedLock } from "../core/single-flight.ts";
 import { findRepositoryRoot } from "../platform/git.ts";
 import type { AllowedDir, Caller } from "../wire/caller.ts";
-import type { AskInput, PermissionMode } from "../wire/coding.ts";
+import type { AskInput, OnDraft, PermissionMode } from "../wire/coding.ts";
 import type { WorktreeRecord } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
+import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession } from "./locate.ts";
+import type { PromptQueue, RememberedRequest } from "./prompt-queue.ts";
+import type { NewPrompt } from "./start.ts";
 
 /** One call of `coding_ask`, with what the rules made of it. */
 export interface AskRequest {
@@ -87,4 +93,80 @@ export function allowedMode(input: AskInput, caller: Caller): PermissionMode {
     throw sessionError("insufficient_scope", `${field} needs the scope coding:drive.`, { details });
   }
   return mode;
+}
+
+// Enough to recognize what was typed.
+const shownDraftLength = 200;
+
+type DraftedSession = Pick<LiveSession, "draft"> & { readonly record: Pick<LiveSession["record"], "sessionId"> };
+
+/**
+ * Refuses a prompt for which the composer is not free. Only while the agent rests: a prompt that waits for a turn finds the composer as
+ * it is by then.
+ *
+ * @throws PosternError `composer_not_empty` | `prompt_not_text`
+ */
+export async function checkDraft(
+  live: DraftedSession,
+  prompt: Pick<NewPrompt, "checkBehind">,
+  onDraft: OnDraft | undefined,
+): Promise<void> {
+  if (onDraft === "clear") return;
+  const draft = await live.draft();
+  if (!draft) return;
+  if (onDraft === "append") return prompt.checkBehind(draft);
+  throw sessionError(
+    "composer_not_empty",
+    `The composer of session ${live.record.sessionId} holds text that was typed in the terminal. Set onDraft to "clear" to remove it, or to "append" to send it with your prompt.`,
+    { details: { draft: draft.slice(0, shownDraftLength) } },
+  );
+}
+
+/** The same as a question, asked before the prompt is typed: the draft may have come later. A prompt that must not follow it waits. */
+export function mayFollow(prompt: Pick<NewPrompt, "checkBehind">): (draft: string) => Promise<boolean> {
+  return async (draft) => {
+    try {
+      await prompt.checkBehind(draft);
+      return true;
+    } catch (error) {
+      if (hasCode(error, "prompt_not_text")) return false;
+      throw error;
+    }
+  };
+}
+
+/** Runs a request with an idempotency key at most once; a repeat gets what the first one did. */
+export async function once<T extends Omit<RememberedRequest, "requestHash">>(
+  { lock, queue }: { readonly lock: KeyedLock; readonly queue: PromptQueue },
+  { input, caller }: AskRequest,
+  run: () => Promise<T>,
+): Promise<T | RememberedRequest> {
+  const key = input.idempotencyKey;
+  if (key === undefined) return run();
+  return lock.run(`${caller.accountId} ${key}`, async () => {
+    const remembered = await queue.remembered(caller.accountId, key);
+    if (remembered === null) return runOrForget(key);
+    if (remembered.requestHash !== hashOf(input)) {
+      throw sessionError(
+        "idempotency_conflict",
+        `The idempotencyKey "${key}" was used for another request. Take a new key for a new request.`,
+      );
+    }
+    return remembered;
+  });
+
+  /** A request that came to nothing may be made again under its key. */
+  async function runOrForget(named: string): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      await queue.forgetRequest(caller.accountId, named);
+      throw error;
+    }
+  }
+}
+
+/** Of what the request asks for; how long it waits for the answer makes no other request of it. */
+export function hashOf({ waitMs: _waitMs, idempotencyKey: _key, ...request }: AskInput): string {
+  return sha256(JSON.stringify(Object.entries(request).toSorted(([left], [right]) => (left < right ? -1 : 1))));
 }

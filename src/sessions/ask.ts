@@ -7,15 +7,21 @@ import type { Caller } from "../wire/caller.ts";
 import type { AskInput, AskOutput, Started } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 import type { FolderRule, Worktrees } from "../worktrees/index.ts";
-import { type AskRequest, allowedMode, requireSameSession, wantedWorktree } from "./ask-rules.ts";
-import { checkDraft, mayFollow } from "./draft-rule.ts";
+import {
+  type AskRequest,
+  allowedMode,
+  checkDraft,
+  hashOf,
+  mayFollow,
+  once,
+  requireSameSession,
+  wantedWorktree,
+} from "./ask-rules.ts";
 import { sessionError } from "./errors.ts";
-import { hashOf, once } from "./idempotency.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
-import { refuseOutsideMentions } from "./prompt-mentions.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
-import { refuseCommandBehind, toPromptText } from "./prompt-text.ts";
+import { refuseCommandBehind, refuseOutsideMentions, toPromptText } from "./prompt-text.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import { untilTaken, untilTurnEnds, type WaitLimits } from "./wait.ts";
 

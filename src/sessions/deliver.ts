@@ -5,8 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { OnDraft } from "../wire/coding.ts";
-import { composerText, emptyComposer, submit, type TypingHost, untilShown } from "./submit.ts";
-import { writeAsSeen } from "./write-as-seen.ts";
+import { composerText, emptyComposer, submit, type TypingHost, untilShown, writeAsSeen } from "./submit.ts";
 
 /**
  * How a delivery ended.

@@ -4,8 +4,7 @@ import { type Clock, isoTime } from "../core/clock.ts";
 import type { TerminalLook } from "../terminal-host/terminal-info.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import type { ActivityState } from "./activity.ts";
-import { type TypingHost, unlessGone } from "./submit.ts";
-import { writeAsSeen } from "./write-as-seen.ts";
+import { type TypingHost, unlessGone, writeAsSeen } from "./submit.ts";
 
 /** What a {@link DialogDesk} works with. */
 export interface DialogDeskDeps {

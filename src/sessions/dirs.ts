@@ -1,11 +1,14 @@
+import { realpath } from "node:fs/promises";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import type { Catalog } from "../catalog/index.ts";
 import { type DirRow, dirRows } from "../catalog/index.ts";
 import { isoTime } from "../core/clock.ts";
-import type { Caller } from "../wire/caller.ts";
+import { isErrno } from "../core/errors.ts";
+import type { Caller, VisibleAmong } from "../wire/caller.ts";
 import type { SessionDirs } from "../wire/changes.ts";
 import type { Worktrees } from "../worktrees/index.ts";
-import { firstPageMs } from "./catalog-view.ts";
-import { countedIn, type VisibleDirs } from "./visible-dirs.ts";
+import { sessionError } from "./errors.ts";
+import { firstPageMs } from "./list.ts";
 
 /** What {@link createDirs} needs. */
 export interface DirsDeps {
@@ -37,4 +40,58 @@ export function createDirs({ catalog, visibleDirs, worktrees }: DirsDeps): (call
     const dirs = all.slice(0, maxDirs).map((row) => ({ ...row, lastUsedAt: isoTime(row.lastUsedAt) }));
     return { dirs, truncated: all.length > maxDirs };
   };
+}
+
+/** Decides which directories' sessions a caller may see, for many at once. */
+export interface VisibleDirs {
+  /**
+   * Those of `dirs` that the caller may see; with `below` only those that are that directory or lie in it, all of them as real
+   * paths. A worktree that the gateway made is itself and its repository.
+   * @throws PosternError `invalid_request` for a `below` that is no absolute path
+   */
+  among(dirs: readonly string[], caller: Caller, below?: string): Promise<ReadonlySet<string>>;
+}
+
+/** The rule and the worktrees are asked at every call, so that a change is at once in effect. */
+export function createVisibleDirs(deps: {
+  readonly visibleAmong: VisibleAmong;
+  readonly worktrees: Pick<Worktrees, "worktreeRoots">;
+}): VisibleDirs {
+  return {
+    async among(dirs, caller, below) {
+      const counted = countedIn(await deps.worktrees.worktreeRoots());
+      const countedDirs = new Map(dirs.map((dir) => [dir, counted(dir)]));
+      const rule = { scope: "coding", within: caller.folders } as const;
+      const allowed = await deps.visibleAmong([...new Set(countedDirs.values())], rule);
+      const visible = dirs.filter((dir) => allowed.has(countedDirs.get(dir) ?? dir));
+      if (below === undefined) return new Set(visible);
+      const within = [await realFolder(below)];
+      const both = new Set(visible.flatMap((dir) => [dir, countedDirs.get(dir) ?? dir]));
+      const inside = await deps.visibleAmong([...both], { scope: "coding", within });
+      return new Set(visible.filter((dir) => inside.has(dir) || inside.has(countedDirs.get(dir) ?? dir)));
+    },
+  };
+}
+
+/** What a directory counts as: in a worktree, the same one of its repository. */
+export function countedIn(
+  roots: readonly { readonly path: string; readonly repository: string }[],
+): (dir: string) => string {
+  return (dir) => {
+    const root = roots.find(({ path }) => dir === path || dir.startsWith(`${path}/`));
+    return root === undefined ? dir : join(root.repository, relative(root.path, dir));
+  };
+}
+
+/** Links resolved; what is not there is taken by its name: its sessions are still on record. */
+async function realFolder(dir: string): Promise<string> {
+  if (!isAbsolute(dir) || dir.includes("\0")) {
+    throw sessionError("invalid_request", `${JSON.stringify(dir)} is no absolute path.`);
+  }
+  try {
+    return await realpath(dir);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG")) return resolve(dir);
+    throw error;
+  }
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeTestFolder } from "../../test/support/test-folder.ts";
 import { systemClock } from "../core/clock.ts";
 import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
-import { parseInboxLine } from "./inbox-line.ts";
+import { parseInboxLine } from "./hook-reports.ts";
 
 let folder: string;
 let inbox: HookInbox | undefined;

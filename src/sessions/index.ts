@@ -2,7 +2,7 @@ export { createAnswer } from "./answer.ts";
 export { createAsk } from "./ask.ts";
 export { type Changes, createChanges } from "./changes.ts";
 export { createClose, createCloseAll } from "./close.ts";
-export { createDirs } from "./dirs.ts";
+export { createDirs, createVisibleDirs } from "./dirs.ts";
 export { sessionError } from "./errors.ts";
 export { createInterrupt } from "./interrupt.ts";
 export { removeLaunchDir } from "./launch.ts";
@@ -21,4 +21,3 @@ export { dropRecordings, recordingsOf, terminalsOfOnly } from "./session-recordi
 export { type ChangedSession, createSessionStore, type SessionStore } from "./session-store.ts";
 export { createSpawn } from "./spawn.ts";
 export { createStarter, defaultSize } from "./start.ts";
-export { createVisibleDirs } from "./visible-dirs.ts";

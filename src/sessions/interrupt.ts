@@ -6,8 +6,7 @@ import type { InterruptInput, InterruptOutput } from "../wire/coding.ts";
 import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { SessionLocator } from "./locate.ts";
-import { unlessGone } from "./submit.ts";
-import { writeAsSeen } from "./write-as-seen.ts";
+import { unlessGone, writeAsSeen } from "./submit.ts";
 
 /** What interrupting needs. */
 export interface InterruptDeps {

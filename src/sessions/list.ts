@@ -1,7 +1,11 @@
-import { findSessions } from "../catalog/index.ts";
+import type { AgentTemplate } from "../agents/index.ts";
+import type { Catalog } from "../catalog/index.ts";
+import { findSessions, sessionDirs } from "../catalog/index.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { ListInput, ListOutput } from "../wire/session-lists.ts";
-import { type CatalogViewDeps, viewCatalog } from "./catalog-view.ts";
+import type { VisibleDirs } from "./dirs.ts";
+import { sessionError } from "./errors.ts";
+import type { AliveNow, SessionPages } from "./session-pages.ts";
 
 const defaultLimit = 20;
 
@@ -30,4 +34,52 @@ export function createList(deps: CatalogViewDeps): (input: ListInput, caller: Ca
     const sessions = await deps.pages.summaries(rows, alive);
     return { sessions: [...sessions], total, limit, offset, hasMore: offset + rows.length < total, indexing };
   };
+}
+
+/** What looking into the catalog for somebody needs. */
+export interface CatalogViewDeps {
+  readonly catalog: Pick<Catalog, "database" | "firstPage" | "indexing">;
+  readonly pages: SessionPages;
+  readonly visibleDirs: VisibleDirs;
+  readonly templates: readonly AgentTemplate[];
+}
+
+/** The part of the catalog that a caller asks for and may see. */
+export interface CatalogView {
+  readonly reader: Awaited<ReturnType<Catalog["database"]>>;
+  readonly agents: readonly string[];
+  /** Of these directories; null: of all there are, and of those that come while we look. */
+  readonly dirs: ReadonlySet<string> | null;
+  readonly alive: AliveNow;
+  readonly indexing: ReturnType<Catalog["indexing"]>;
+}
+
+/** A catalog that is made for the first time has its newest page by then. */
+export const firstPageMs = 200;
+const root = "/";
+
+/** @throws PosternError `agent_unknown`, `invalid_request` */
+export async function viewCatalog(
+  { catalog, pages, visibleDirs, templates }: CatalogViewDeps,
+  wanted: Pick<ListInput, "agent" | "dir">,
+  caller: Caller,
+): Promise<CatalogView> {
+  const agents = agentsOf(templates, wanted.agent);
+  await catalog.firstPage(firstPageMs);
+  const reader = await catalog.database();
+  const [known, alive] = await Promise.all([sessionDirs(reader), pages.alive()]);
+  const all = new Set([...known, root]);
+  const visible = await visibleDirs.among([...all], caller, wanted.dir);
+  // Only who may see the root and all there is may see what comes while we look.
+  const dirs = visible.size === all.size ? null : visible;
+  return { reader, agents, dirs, alive, indexing: catalog.indexing() };
+}
+
+/** The agents that are wanted, by their names. @throws PosternError `agent_unknown` */
+function agentsOf(templates: readonly AgentTemplate[], wanted: string | undefined): readonly string[] {
+  const names = templates.map(({ name }) => name);
+  if (wanted === undefined) return names;
+  const found = templates.find(({ name, aliases }) => name === wanted || aliases.includes(wanted));
+  if (found !== undefined) return [found.name];
+  throw sessionError("agent_unknown", `There is no agent "${wanted}". Known are: ${names.join(", ")}.`);
 }

@@ -6,8 +6,8 @@ import type { TerminalExit, TerminalHostClient, TerminalInfo } from "../terminal
 import { sessionError } from "./errors.ts";
 import { inboxPathOf, type LaunchOrder, prepareLaunch, removeLaunchDir, sweepLaunchDirs } from "./launch.ts";
 import { LiveSession } from "./live-session.ts";
-import type { LiveSessionDeps } from "./live-session-input.ts";
 import { createReconciler } from "./reconciler.ts";
+import type { LiveSessionDeps } from "./session-actor.ts";
 import type { SessionRecord } from "./session-store.ts";
 
 /** The sessions whose processes live, by their terminals. */

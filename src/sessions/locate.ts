@@ -11,9 +11,8 @@ import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
-import { recordOnDisk } from "./record-on-disk.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
-import { summarize } from "./summary.ts";
+import { recordOnDisk, summarize } from "./summary.ts";
 
 /** A session that the caller may see. */
 export interface LocatedSession {

@@ -9,7 +9,7 @@ import type {
   PromptsState,
   SentPrompt,
 } from "./prompts.ts";
-import { containsPrompt, samePrompt } from "./same-prompt.ts";
+import { containsPrompt, samePrompt } from "./prompts.ts";
 
 // Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated for a TUI that swallowed it.
 const enterAgainMs = 3_000;

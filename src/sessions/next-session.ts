@@ -5,7 +5,7 @@ import { agentChanges, withTitle } from "./agent-view.ts";
 import type { ReportedLine } from "./hook-reports.ts";
 import { nextPrompts } from "./next-prompts.ts";
 import type { PromptMessage } from "./prompts.ts";
-import { samePrompt } from "./same-prompt.ts";
+import { samePrompt } from "./prompts.ts";
 import { askedAmong, longestEmptyMs, screenChanges, screenMatters } from "./screen-view.ts";
 import {
   type HooksView,
@@ -19,7 +19,7 @@ import {
   type SessionTemplate,
   sentSince,
 } from "./session-state.ts";
-import { limitIsOver } from "./status.ts";
+import { limitIsOver } from "./summary.ts";
 import {
   markIdle,
   markResumed,

@@ -8,7 +8,7 @@ import { createChangeSignal } from "../core/change-signal.ts";
 import { isoTime, systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import type { OpenPermission } from "./activity.ts";
-import { permissionIdOf } from "./inbox-line.ts";
+import { permissionIdOf } from "./hook-reports.ts";
 import { PendingPermissions } from "./pending-permissions.ts";
 import { openPermissionHooks } from "./permission-hooks.ts";
 

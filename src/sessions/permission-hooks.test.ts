@@ -7,7 +7,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { makeTestFolder } from "../../test/support/test-folder.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
-import { permissionIdOf } from "./inbox-line.ts";
+import { permissionIdOf } from "./hook-reports.ts";
 import { openPermissionHooks, type PermissionHooks } from "./permission-hooks.ts";
 
 const patience = { timeout: 15_000, interval: 20 };

@@ -13,8 +13,8 @@ import { codex } from "../agents/codex/codex.ts";
 import { createTextIndex } from "../catalog/text-index.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { SearchInput, SearchOutput } from "../wire/session-lists.ts";
+import { createVisibleDirs } from "./dirs.ts";
 import { createSearch } from "./search.ts";
-import { createVisibleDirs } from "./visible-dirs.ts";
 
 const owner: Caller = { accountId: "owner", scopes: new Set(), folders: null };
 

@@ -15,8 +15,8 @@ import {
 } from "../catalog/index.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { SearchInput, SearchOutput } from "../wire/session-lists.ts";
-import { type CatalogView, type CatalogViewDeps, viewCatalog } from "./catalog-view.ts";
 import { sessionError } from "./errors.ts";
+import { type CatalogView, type CatalogViewDeps, viewCatalog } from "./list.ts";
 
 const defaultLimit = 10;
 /** The store is asked for each of them, and what is found is looked through for all. */

@@ -1,8 +1,12 @@
 import { channel } from "node:diagnostics_channel";
-import type { HookClaim, ObservedState } from "../agents/index.ts";
+import type { AgentTemplate, Environment, HookClaim, ObservedState } from "../agents/index.ts";
 import { dialogIdOf, isAbout, type PermissionAnswer, toHookDecision } from "../agents/index.ts";
 import type { ChangeSignal } from "../core/change-signal.ts";
+import type { Clock } from "../core/clock.ts";
 import { oneAtATime } from "../core/coalesce.ts";
+import type { Log } from "../core/log.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { Transcripts } from "../transcripts/index.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import { isResting, type OpenPermission } from "./activity.ts";
 import { letsType } from "./agent-view.ts";
@@ -10,12 +14,14 @@ import { DialogDesk } from "./dialog-desk.ts";
 import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import type { Identity } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
-import type { LiveSessionDeps, LiveSessionInput } from "./live-session-input.ts";
 import { nextSession } from "./next-session.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PendingPermissions } from "./pending-permissions.ts";
+import type { PermissionHooks } from "./permission-hooks.ts";
+import type { PromptQueue } from "./prompt-queue.ts";
 import { endIfHung, isComputing, lookAtScreen } from "./screen-look.ts";
 import { askedAmong, asksProcess } from "./screen-view.ts";
+import type { SessionEvents } from "./session-events.ts";
 import {
   type FoundPrompt,
   hooksAreSilent,
@@ -30,6 +36,7 @@ import {
   seeksPrompt,
   sentSince,
 } from "./session-state.ts";
+import type { SessionRecord, SessionStore } from "./session-store.ts";
 import { SessionSwitchDetector } from "./session-switch-detector.ts";
 import { unlessGone } from "./submit.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
@@ -408,4 +415,31 @@ function isNews(before: SessionState, after: SessionState): boolean {
     before.screen.asked !== after.screen.asked ||
     before.transcript.summary !== after.transcript.summary
   );
+}
+
+/** What a live session needs from its surroundings. */
+export interface LiveSessionDeps {
+  readonly store: SessionStore;
+  readonly queue: PromptQueue;
+  readonly host: TerminalHostClient;
+  readonly transcripts: Transcripts;
+  readonly events: SessionEvents;
+  readonly hooks: PermissionHooks;
+  /** How long a hook waits for the decision on a permission; then the agent's own dialog stands. */
+  readonly permissionAnswerMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** One session whose process lives, and what this gateway knows of it. */
+export interface LiveSessionInput {
+  readonly record: SessionRecord;
+  readonly template: AgentTemplate;
+  readonly terminalId: string;
+  readonly pid: number;
+  /** Without the hook variables: where the agent keeps its files. */
+  readonly env: Environment;
+  readonly inboxPath: string;
+  /** `launched` just now (by start or resume), or `found` alive by a gateway that has just begun. */
+  readonly origin: "launched" | "found";
 }

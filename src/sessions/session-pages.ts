@@ -9,9 +9,8 @@ import { isBooting } from "./activity.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
-import { recordOnDisk } from "./record-on-disk.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
-import { type SessionFacts, summarize, type TranscriptFacts } from "./summary.ts";
+import { recordOnDisk, type SessionFacts, summarize, type TranscriptFacts } from "./summary.ts";
 
 /** Summaries for many sessions at once, without opening a transcript: what the catalog, the store and live processes say. */
 export interface SessionPages {

@@ -2,7 +2,7 @@ import type { AgentTemplate } from "../agents/index.ts";
 import { oneAtATime } from "../core/coalesce.ts";
 import type { TranscriptSummary, Transcripts, TurnRange } from "../transcripts/index.ts";
 import type { Turn } from "../wire/turn.ts";
-import { containsPrompt, samePrompt } from "./same-prompt.ts";
+import { containsPrompt, samePrompt } from "./prompts.ts";
 
 // What an agent may have done while no gateway ran, beside the one prompt that is looked for.
 const recentTurns = 50;

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { samePrompt } from "../../src/sessions/same-prompt.ts";
+import { samePrompt } from "../../src/sessions/prompts.ts";
 import type { AskOutput } from "../../src/wire/coding.ts";
 import { commandPrompt, type MeasuredAgent, measuredAgents, passes } from "../support/command-prompts.ts";
 import { configureOpenCode } from "../support/configure-opencode.ts";

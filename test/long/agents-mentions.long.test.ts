@@ -1,7 +1,7 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { refuseOutsideMentions } from "../../src/sessions/prompt-mentions.ts";
+import { refuseOutsideMentions } from "../../src/sessions/prompt-text.ts";
 import { configureOpenCode } from "../support/configure-opencode.ts";
 import { errorCode } from "../support/error-code.ts";
 import { createWorld, startGateway, type World } from "../support/gateway.ts";

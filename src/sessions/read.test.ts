@@ -11,7 +11,7 @@ import { silentLog } from "../core/log.ts";
 import { createTranscripts, type Transcripts } from "../transcripts/index.ts";
 import type { ReadInput, SessionSummary } from "../wire/coding.ts";
 import type { LocatedSession } from "./locate.ts";
-import { untilNews } from "./read-news.ts";
+import { untilNews } from "./read.ts";
 
 /** A clock on which no poll ever comes: only what the kernel tells counts. */
 const withoutPolls: Clock = {

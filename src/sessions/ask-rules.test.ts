@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkDraft, mayFollow } from "./draft-rule.ts";
+import { checkDraft, mayFollow } from "./ask-rules.ts";
 import { sessionError } from "./errors.ts";
 
 const session = (draft: string) => ({ draft: async () => draft, record: { sessionId: "s" } });

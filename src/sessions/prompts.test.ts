@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { samePrompt } from "./same-prompt.ts";
+import { samePrompt } from "./prompts.ts";
 
 test("a report in the agent's own form is of the prompt that was sent", () => {
   for (const [sent, reported] of [
