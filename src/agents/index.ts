@@ -19,6 +19,7 @@ export type {
   HookClaim,
   HookEvent,
   LaunchPlan,
+  LaunchRequest,
   ObservedActivity,
   ObservedState,
   ToolCall,

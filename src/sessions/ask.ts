@@ -95,8 +95,8 @@ async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
   const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
   const agent = await deps.resolveAgent(input.agent);
   const prompt = await promptOf(deps, request, { ...agent, dir: request.place.dir });
-  const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null, worktree };
-  const live = await deps.starter.start(agent, options, prompt);
+  const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null };
+  const live = await deps.starter.start(agent, options, { prompt, worktree });
   await untilTaken(live, prompt.promptId, limitsOf(deps, request));
   await refuseFailedStart(deps, live, prompt.promptId);
   return { sessionId: live.record.sessionId, promptId: prompt.promptId, started: "new", ignored: [] };
@@ -206,7 +206,7 @@ async function resumeOptions(deps: AskDeps, session: LocatedSession, request: As
     scope: permissionMode === "all" ? "exec" : "coding",
     caller,
   });
-  return { ...runOptions(request), permissionMode, place };
+  return runOptions({ ...request, place });
 }
 
 async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: PromptTarget): Promise<NewPrompt> {
@@ -239,7 +239,7 @@ async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: Prompt
 }
 
 function runOptions({ input, permissionMode, place }: AskRequest): RunOptions {
-  return { place, model: input.model ?? null, permissionMode, size: defaultSize };
+  return { dir: place.dir, trustDir: place.trusted, model: input.model ?? null, permissionMode, size: defaultSize };
 }
 
 /** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */

@@ -1,42 +1,34 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AgentTemplate, Environment, LaunchPlan } from "../agents/index.ts";
-import type { Clock } from "../core/clock.ts";
+import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest } from "../agents/index.ts";
 import { hasCode, isErrno, PosternError } from "../core/errors.ts";
 import { isUuid, newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { TerminalHostClient, TerminalInfo } from "../terminal-host/terminal-info.ts";
-import type { PermissionMode } from "../wire/coding.ts";
 import { sessionError } from "./errors.ts";
 import { leaseKeyOf } from "./identity.ts";
-import type { PermissionHooks } from "./permission-hooks.ts";
 
-/** What to launch. */
-export interface LaunchOrder {
-  readonly kind: "start" | "resume";
-  readonly sessionId: string;
+/** What to launch: an agent's launch request, before the launch has a folder, with the agent itself and the size of its terminal. */
+export interface LaunchOrder extends Omit<LaunchRequest, "launchDir" | "hookCommand" | "permissionTimeoutMs"> {
   readonly template: AgentTemplate;
-  readonly binary: string;
-  readonly env: Environment;
-  readonly dir: string;
-  readonly trustDir: boolean;
-  readonly prompt: string | null;
-  readonly model: string | null;
-  readonly systemPrompt: string | null;
-  readonly permissionMode: PermissionMode;
   readonly size: { readonly cols: number; readonly rows: number };
 }
 
-/** A launch that is about to run: its names are known (and stored) before the process is. */
-export interface PreparedLaunch {
+/** The names of one launch. They are stored before the process runs, so that a crash in between leaves no unknown process. */
+export interface LaunchNames {
   readonly launchId: string;
   readonly terminalId: string;
-  readonly inboxPath: string;
-  /** Makes the launch's folder and what its template puts there. Nothing runs yet. */
-  plan(): Promise<LaunchPlan>;
-  /** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` | `dir_not_allowed` (replaced by a link) */
-  run(plan: LaunchPlan): Promise<TerminalInfo>;
+}
+
+/** What launching needs. */
+export interface LaunchDeps {
+  readonly host: TerminalHostClient;
+  /** The state folder. */
+  readonly home: string;
+  readonly hookCommand: string;
+  readonly hooks: { readonly socketPath: string };
+  readonly permissionAnswerMs: number;
 }
 
 /** The folder of one launch: its hook inbox and settings files. */
@@ -49,94 +41,56 @@ export function inboxPathOf(home: string, launchId: string): string {
   return join(launchDirOf(home, launchId), "inbox.jsonl");
 }
 
-/** Where a prompt of the launch with this inbox lies for the agent's editor to fetch. */
+/** The file from which the agent's editor reads a prompt, next to the launch's inbox. */
 export function promptPathBeside(inboxPath: string): string {
   return join(dirname(inboxPath), "prompt");
 }
 
-/** Removes the folder of a launch that nothing needs any more. One that stays is swept at the next start. */
-export async function removeLaunchDir(
-  deps: { readonly home: string; readonly log: Log },
-  launchId: string,
-): Promise<void> {
-  if (!isUuid(launchId)) return; // a name of ours is one; anything else could lead elsewhere
-  try {
-    await rm(launchDirOf(deps.home, launchId), { recursive: true, force: true });
-  } catch (error) {
-    deps.log.warn({ launchId, error }, "cannot remove the folder of an old launch");
-  }
+export function newLaunchNames(): LaunchNames {
+  return { launchId: newUuid(), terminalId: newUuid() };
 }
 
-/** Removes the folders of launches that no session names. `launchIds` is asked after the folders were listed: a new one has its session first. */
-export async function sweepLaunchDirs(
-  deps: { readonly home: string; readonly log: Log },
-  launchIds: () => Promise<ReadonlySet<string>>,
-): Promise<void> {
-  const names = await readdir(join(deps.home, "sessions")).catch((error: unknown) => {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  });
-  const known = await launchIds();
-  const unknown = names.filter((name) => !known.has(name));
-  for (const name of unknown) await removeLaunchDir(deps, name);
-  if (unknown.length > 0)
-    deps.log.info({ folders: unknown.length }, "removed the folders of launches that no session names");
-}
-
-// The agent ends a hook that takes longer, and shows that as a failure: the gateway's own limit comes first, a restart included.
+// The agent ends a hook that takes longer and shows that as a failure, so the gateway's own limit comes first, even after a restart.
 const hookMarginMs = 30_000;
 
-/** Names a launch; nothing runs before `run`. */
-export function prepareLaunch(
-  deps: {
-    readonly host: TerminalHostClient;
-    readonly home: string;
-    readonly hookCommand: string;
-    readonly hooks: PermissionHooks;
-    readonly permissionAnswerMs: number;
-    readonly clock: Clock;
-  },
-  order: LaunchOrder,
-): PreparedLaunch {
-  const launchId = newUuid();
-  const terminalId = newUuid();
+/** Creates the launch's folder and what its template puts there. Nothing runs yet. */
+export async function planLaunch(deps: LaunchDeps, order: LaunchOrder, { launchId }: LaunchNames): Promise<LaunchPlan> {
   const launchDir = launchDirOf(deps.home, launchId);
-  const inboxPath = inboxPathOf(deps.home, launchId);
-  return {
-    launchId,
-    terminalId,
-    inboxPath,
-    async plan() {
-      await mkdir(launchDir, { recursive: true, mode: 0o700 });
-      const permissionTimeoutMs = deps.permissionAnswerMs + hookMarginMs;
-      return order.template.plan({ ...order, launchDir, hookCommand: deps.hookCommand, permissionTimeoutMs });
-    },
-    async run(plan) {
-      try {
-        return await deps.host.spawn({
-          terminalId,
-          leaseKey: leaseKeyOf({ agent: order.template.name, sessionId: order.sessionId }),
-          argv: plan.argv,
-          cwd: order.dir,
-          env: {
-            ...order.env,
-            ...plan.env,
-            ...editorVariables(order, inboxPath),
-            POSTERN_SESSION_INBOX: inboxPath,
-            POSTERN_SESSION_PERMISSIONS: deps.hooks.socketPath,
-          },
-          ...order.size,
-        });
-      } catch (error) {
-        throw explainSpawn(error, order);
-      }
-    },
-  };
+  await mkdir(launchDir, { recursive: true, mode: 0o700 });
+  const permissionTimeoutMs = deps.permissionAnswerMs + hookMarginMs;
+  return order.template.plan({ ...order, launchDir, hookCommand: deps.hookCommand, permissionTimeoutMs });
+}
+
+/** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` | `dir_not_allowed` (replaced by a link) */
+export async function runLaunch(
+  { host, home, hooks }: LaunchDeps,
+  order: LaunchOrder,
+  { launchId, terminalId, plan }: LaunchNames & { readonly plan: LaunchPlan },
+): Promise<TerminalInfo> {
+  const inboxPath = inboxPathOf(home, launchId);
+  try {
+    return await host.spawn({
+      terminalId,
+      leaseKey: leaseKeyOf({ agent: order.template.name, sessionId: order.sessionId }),
+      argv: plan.argv,
+      cwd: order.dir,
+      env: {
+        ...order.env,
+        ...plan.env,
+        ...editorVariables(order, inboxPath),
+        POSTERN_SESSION_INBOX: inboxPath,
+        POSTERN_SESSION_PERMISSIONS: hooks.socketPath,
+      },
+      ...order.size,
+    });
+  } catch (error) {
+    throw explainSpawn(error, order);
+  }
 }
 
 const editorScript = fileURLToPath(new URL("../agents/editor.sh", import.meta.url));
 
-/** Our editor in front of the user's own, for agents whose TUI takes long text only through one. */
+/** Our editor in front of the user's own, for agents whose TUI takes long text only through an editor. */
 function editorVariables({ template, env }: LaunchOrder, inboxPath: string): Environment {
   if (template.paste.editorKey === null) return {};
   return {
@@ -161,4 +115,33 @@ function explainSpawn(error: unknown, order: LaunchOrder): unknown {
     });
   }
   return error;
+}
+
+/** Removes the folder of a launch that is no longer needed. A folder that remains is removed at the next start. */
+export async function removeLaunchDir(
+  deps: { readonly home: string; readonly log: Log },
+  launchId: string,
+): Promise<void> {
+  if (!isUuid(launchId)) return; // all our names are UUIDs; anything else could lead elsewhere
+  try {
+    await rm(launchDirOf(deps.home, launchId), { recursive: true, force: true });
+  } catch (error) {
+    deps.log.warn({ launchId, error }, "cannot remove the folder of an old launch");
+  }
+}
+
+/** Removes the folders of launches that no session names. `launchIds` is called after the folders are listed. */
+export async function sweepLaunchDirs(
+  deps: { readonly home: string; readonly log: Log },
+  launchIds: () => Promise<ReadonlySet<string>>,
+): Promise<void> {
+  const names = await readdir(join(deps.home, "sessions")).catch((error: unknown) => {
+    if (isErrno(error, "ENOENT")) return [];
+    throw error;
+  });
+  const known = await launchIds();
+  const unknown = names.filter((name) => !known.has(name));
+  for (const name of unknown) await removeLaunchDir(deps, name);
+  if (unknown.length > 0)
+    deps.log.info({ folders: unknown.length }, "removed the folders of launches that no session names");
 }

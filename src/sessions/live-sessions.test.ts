@@ -12,6 +12,7 @@ import { transcriptFormats } from "../agents/transcript-formats.ts";
 import { systemClock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import { createTranscripts } from "../transcripts/index.ts";
 import { type LaunchOrder, launchDirOf } from "./launch.ts";
 import { AgentEndedUnfollowed, createLiveSessions, type LiveSessionsDeps } from "./live-sessions.ts";
@@ -20,7 +21,11 @@ import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { createSessionStore } from "./session-store.ts";
 
 /** Live sessions over real terminals and a real store; `change` alters what they are made of. */
-async function setUp(change: Partial<LiveSessionsDeps> = {}, queueOf = (queue: PromptQueue): PromptQueue => queue) {
+async function setUp(
+  change: Partial<LiveSessionsDeps> = {},
+  queueOf = (queue: PromptQueue): PromptQueue => queue,
+  hostOf = (host: TerminalHostClient): TerminalHostClient => host,
+) {
   const home = await makeTempFolder();
   const host = await (await makeHostFixture()).connect();
   const { db } = await openSqliteTestStore();
@@ -32,7 +37,7 @@ async function setUp(change: Partial<LiveSessionsDeps> = {}, queueOf = (queue: P
   const store = { ...stored, launchIds: () => ((readings += 1), stored.launchIds()) };
   const queue = queueOf(createPromptQueue(db, clock));
   const live = createLiveSessions({
-    ...{ home, host, hooks, clock, log, store, queue },
+    ...{ home, host: hostOf(host), hooks, clock, log, store, queue },
     transcripts: createTranscripts({ formats: transcriptFormats, clock, log }),
     events: setUpTold().events,
     permissionAnswerMs: 1_000,
@@ -131,4 +136,27 @@ test("a resume removes the folder of the launch before it, without reading the l
   }
   expect(launches.map((launchId) => existsSync(launchDirOf(home, launchId)))).toEqual([false, true]);
   expect(readingsOfAllLaunches()).toBe(0);
+});
+
+test("after the host was lost, what the next one runs is read again until that succeeds", async () => {
+  const stray = specOf(["/bin/cat"]);
+  let lose = (): void => undefined;
+  let failures = 2;
+  const { host, live } = await setUp({}, undefined, (real) => ({
+    ...real,
+    onExit(listener) {
+      lose = () => listener(null);
+      return () => undefined;
+    },
+    async list() {
+      failures -= 1;
+      if (failures >= 0) throw new Error("no host");
+      return real.list();
+    },
+  }));
+  await host.spawn(stray);
+  lose();
+  await expect.poll(() => host.list()).toEqual([]);
+  expect(failures).toBeLessThan(0);
+  expect(live.all()).toEqual([]);
 });

@@ -1,11 +1,12 @@
-import type { Caller } from "../wire/caller.ts";
+import { clampSize } from "../core/terminal-size.ts";
+import type { AllowedDir, Caller } from "../wire/caller.ts";
 import type { SpawnInput, SpawnOutput, Started } from "../wire/coding.ts";
 import type { AskDeps } from "./ask.ts";
 import { requireSameWorktree, wantedWorktree } from "./ask-rules.ts";
 import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession } from "./locate.ts";
-import { defaultSize } from "./start.ts";
+import { defaultSize, type RunOptions } from "./start.ts";
 import { untilNamed } from "./wait.ts";
 
 /**
@@ -36,12 +37,9 @@ export function createSpawn(
   };
 }
 
-function sizeOf({ cols, rows }: SpawnInput) {
-  return { cols: clamp(cols ?? defaultSize.cols, 2, 1000), rows: clamp(rows ?? defaultSize.rows, 1, 500) };
-}
-
-function clamp(value: number, least: number, most: number): number {
-  return Math.min(Math.max(value, least), most);
+function runOptions({ dir, trusted }: AllowedDir, { model, cols, rows }: SpawnInput): RunOptions {
+  const size = clampSize({ cols: cols ?? defaultSize.cols, rows: rows ?? defaultSize.rows });
+  return { dir, trustDir: trusted, model: model ?? null, permissionMode: "ask", size };
 }
 
 async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promise<LiveSession> {
@@ -52,15 +50,9 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
   const place = await deps.resolveAllowedDir(input.dir, rule);
   const agent = await deps.resolveAgent(input.agent);
   const wanted = wantedWorktree(input);
-  const options = {
-    place,
-    model: input.model ?? null,
-    systemPrompt: input.systemPrompt ?? null,
-    permissionMode: "ask",
-    size: sizeOf(input),
-    worktree: wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) },
-  } as const;
-  return deps.starter.start(agent, options, null);
+  const options = { ...runOptions(place, input), systemPrompt: input.systemPrompt ?? null };
+  const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
+  return deps.starter.start(agent, options, { prompt: null, worktree });
 }
 
 /** What an existing session cannot be given is refused, not dropped. */
@@ -96,7 +88,6 @@ async function spawnExisting(
     requireSpawnable(input, session);
     requireSameWorktree(sessionId, wantedWorktree(input), await deps.worktrees.ofSession(session.record.sessionId));
     if (session.live !== null) return { live: session.live, status: "reconnect" };
-    const options = { place, model: input.model ?? null, permissionMode: "ask", size: sizeOf(input) } as const;
-    return { live: await deps.starter.resume(session, options, null), status: "resumed" };
+    return { live: await deps.starter.resume(session, runOptions(place, input), null), status: "resumed" };
   });
 }

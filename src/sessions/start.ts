@@ -1,12 +1,11 @@
 import type { AgentTemplate, Environment } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { newUuid } from "../core/ids.ts";
-import type { AllowedDir } from "../wire/caller.ts";
-import type { PermissionMode } from "../wire/coding.ts";
 import type { NewWorktree, Worktrees } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
+import type { LaunchNames, LaunchOrder } from "./launch.ts";
 import type { LiveSession } from "./live-session.ts";
-import { AgentEndedUnfollowed, type LaunchNames, type LiveSessions } from "./live-sessions.ts";
+import { AgentEndedUnfollowed, type LiveSessions } from "./live-sessions.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { IdempotencyClaim, PromptQueue } from "./prompt-queue.ts";
 import { maxArgumentPromptBytes } from "./prompt-text.ts";
@@ -29,22 +28,17 @@ export interface NewPrompt {
   readonly checkBehind: (draft: string) => Promise<void>;
 }
 
-/** How an agent is to run. */
-export interface RunOptions {
-  readonly place: AllowedDir;
-  readonly model: string | null;
-  readonly permissionMode: PermissionMode;
-  readonly size: { readonly cols: number; readonly rows: number };
-}
+/** How an agent is to run: the part of its launch that the caller decides. */
+export type RunOptions = Pick<LaunchOrder, "dir" | "trustDir" | "model" | "permissionMode" | "size">;
 
-/** How a new session is to run. */
-export interface NewRunOptions extends RunOptions {
-  readonly systemPrompt: string | null;
-  /** Null to work in `place` itself. */
+/** A new session: its first prompt, and the worktree to create for it. */
+export interface NewSession {
+  readonly prompt: NewPrompt | null;
+  /** Null to work in the directory itself. */
   readonly worktree: WantedWorktree | null;
 }
 
-/** A worktree to be made for a new session. */
+/** A worktree to create for a new session. */
 export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "branch"> {
   /** The folder rule for the caller. */
   readonly mayUse: (dir: string) => Promise<boolean>;
@@ -53,22 +47,22 @@ export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "branch
 /** Starts agents and resumes their sessions: the only two ways to a new process. */
 export interface Starter {
   /**
-   * @throws PosternError `agent_binary_missing` | `model_not_supported` | `too_many_sessions` | `agent_start_failed`, and what the
-   *   making of a worktree throws
+   * @throws PosternError `agent_binary_missing` | `model_not_supported` | `too_many_sessions` | `agent_start_failed`, and those of
+   *   creating a worktree
    */
   start(
-    agent: { readonly template: AgentTemplate; readonly binary: string },
-    options: NewRunOptions,
-    prompt: NewPrompt | null,
+    agent: Pick<LaunchOrder, "template" | "binary">,
+    options: RunOptions & Pick<LaunchOrder, "systemPrompt">,
+    session: NewSession,
   ): Promise<LiveSession>;
   /**
-   * Goes on with a session whose process is gone, with the oldest waiting prompt first. Never a fresh start in its place.
+   * Resumes a session whose process is gone, with the oldest waiting prompt first. Never starts a fresh conversation instead.
    * @throws PosternError `session_not_found` (no transcript) | `session_busy` (runs elsewhere) and those of `start`
    */
   resume(session: LocatedSession, options: RunOptions, prompt: NewPrompt | null): Promise<LiveSession>;
 }
 
-/** The usual terminal size until a viewer says its own: wide enough that agents do not fold their lines. */
+/** The terminal size until a viewer sets its own: wide enough that agents do not wrap their lines. */
 export const defaultSize = { cols: 120, rows: 40 } as const;
 
 /** What {@link createStarter} needs. */
@@ -88,125 +82,92 @@ export interface StarterDeps {
 
 /** A {@link Starter} over the live sessions of this gateway. */
 export function createStarter(deps: StarterDeps): Starter {
+  const { store, queue, live, worktrees, clock } = deps;
+
   function fitsArgv(template: AgentTemplate, text: string): boolean {
     return template.accepts.prompt && !deps.privatePrompts && Buffer.byteLength(text) <= maxArgumentPromptBytes;
   }
 
-  /** In the directory itself, or in a worktree that is made for the session. */
-  async function placed(sessionId: string, options: NewRunOptions, prompt: NewPrompt | null): Promise<NewRunOptions> {
-    const { worktree, place } = options;
+  /** The directory itself, or the worktree that is created for the session. */
+  async function dirFor(sessionId: string, dir: string, { worktree, prompt }: NewSession): Promise<string> {
     if (worktree === null) {
-      await deps.worktrees.requireNotAnothers(place.dir, sessionId);
-      return options;
+      await worktrees.requireNotAnothers(dir, sessionId);
+      return dir;
     }
     const { mayUse, ...named } = worktree;
-    const dir = await deps.worktrees.make({ ...named, sessionId, dir: place.dir }, mayUse);
+    const made = await worktrees.make({ ...named, sessionId, dir }, mayUse);
     try {
-      await prompt?.checkIn(dir);
+      await prompt?.checkIn(made);
     } catch (error) {
-      await deps.worktrees.takeBack(sessionId);
+      await worktrees.takeBack(sessionId);
       throw error;
     }
-    return { ...options, place: { ...place, dir } };
+    return made;
   }
 
   return {
-    async start(agent, wanted, prompt) {
-      requireAccepted(agent.template, wanted, deps);
+    async start(agent, options, session) {
+      requireAccepted(agent.template, options, deps);
+      const { prompt } = session;
       const sessionId = newUuid();
-      const options = await placed(sessionId, wanted, prompt);
-      const now = deps.clock.now();
       const inArgv = prompt !== null && fitsArgv(agent.template, prompt.text);
-      const launching = deps.live.launch(
-        {
-          kind: "start",
-          sessionId,
-          ...agent,
-          ...launchOptions(options),
-          env: deps.environmentOf(agent.template),
-          prompt: inArgv ? prompt.text : null,
-          systemPrompt: options.systemPrompt,
-        },
-        async (names) => {
-          const record = newRecord({ sessionId, agent: agent.template.name, options, prompt, now }, names);
-          if (prompt === null) await deps.store.insert(record);
-          else {
-            const entry = { ...entryOf(sessionId, prompt), state: inArgv ? "sent" : "queued", started: "new" } as const;
-            await deps.store.insert(record, (transaction) => deps.queue.add(entry, transaction));
-          }
-          return record;
-        },
-      );
+      const order: LaunchOrder = {
+        kind: "start",
+        sessionId,
+        ...agent,
+        ...options,
+        dir: await dirFor(sessionId, options.dir, session),
+        env: deps.environmentOf(agent.template),
+        prompt: inArgv ? prompt.text : null,
+      };
+      const launching = live.launch(order, async (names) => {
+        const record = newRecord(order, names, { title: prompt?.text ?? null, now: clock.now() });
+        const entry =
+          prompt && ({ ...entryOf(sessionId, prompt), state: inArgv ? "sent" : "queued", started: "new" } as const);
+        await store.insert(record, entry === null ? undefined : (transaction) => queue.add(entry, transaction));
+        return record;
+      });
       return launching.catch(async (error: unknown) => {
-        if (prompt !== null) await deps.queue.mark(prompt.promptId, fateAfter(error));
-        const runs = await deps.live.findAlive(sessionId);
-        if (wanted.worktree !== null && runs === null) await deps.worktrees.takeBack(sessionId);
+        if (prompt !== null) await queue.mark(prompt.promptId, fateAfter(error));
+        const runs = await live.findAlive(sessionId);
+        if (session.worktree !== null && runs === null) await worktrees.takeBack(sessionId);
         throw error;
       });
     },
 
     async resume(session, options, prompt) {
       const { record, template, env } = session;
+      const { sessionId } = record;
       requireAccepted(template, { ...options, systemPrompt: null }, deps);
-      const transcript = await deps.locator.transcriptOf(session);
-      if (transcript === null || (await template.canResume?.(transcript.path)) === false) {
-        await deps.queue.loseAll(record.sessionId); // no later resume can send what waits
-        throw sessionError(
-          "session_not_found",
-          `Session ${record.sessionId} has no running process and no conversation to resume. Start a new session.`,
-        );
-      }
-      const holder = await deps.locator.holderOf(session);
-      if (holder !== null) {
-        throw sessionError(
-          "session_busy",
-          `Session ${record.sessionId} is held by process ${holder.pid}. End that one first, or go on there.`,
-        );
-      }
+      await requireResumable(deps, session);
       const binary = await deps.binaryOf(template);
-      await deps.worktrees.requireNotAnothers(record.dir, record.sessionId);
-      await deps.worktrees.revive(record.sessionId);
+      await worktrees.requireNotAnothers(record.dir, sessionId);
+      await worktrees.revive(sessionId);
       await prompt?.checkIn(record.dir);
-      if (!session.stored) await deps.store.insert(record);
-      if (prompt !== null) {
-        await deps.queue.add({ ...entryOf(record.sessionId, prompt), state: "queued", started: "resumed" });
-      }
-      const first = await firstWaiting(deps.queue, record.sessionId);
+      if (!session.stored) await store.insert(record);
+      if (prompt !== null) await queue.add({ ...entryOf(sessionId, prompt), state: "queued", started: "resumed" });
+      const first = await firstWaiting(queue, sessionId);
       const inArgv = first !== null && fitsArgv(template, first.prompt);
-      const launching = deps.live.launch(
-        {
-          kind: "resume",
-          sessionId: record.sessionId,
-          template,
-          binary,
-          ...launchOptions(options),
-          env,
-          prompt: inArgv ? first.prompt : null,
-          systemPrompt: null,
-        },
-        async (names) => {
-          if (inArgv) await deps.queue.mark(first.promptId, "sent");
-          const patch = {
-            ...names,
-            transcriptPath: record.transcriptPath,
-            permissionMode: options.permissionMode,
-            updatedAt: deps.clock.now(),
-            closedAt: null,
-            exitCode: null,
-            signal: null,
-            lastScreen: null,
-          };
-          await deps.store.update(record.sessionId, patch);
-          return { ...record, ...patch };
-        },
-      );
+      const order: LaunchOrder = {
+        ...{ kind: "resume", sessionId, template, binary, env, ...options },
+        prompt: inArgv ? first.prompt : null,
+        systemPrompt: null,
+      };
+      const launching = live.launch(order, async (names) => {
+        if (inArgv) await queue.mark(first.promptId, "sent");
+        const { transcriptPath } = record;
+        const { permissionMode } = options;
+        const patch = { ...names, ...running, transcriptPath, permissionMode, updatedAt: clock.now() };
+        await store.update(sessionId, patch);
+        return { ...record, ...patch };
+      });
       return launching.catch(async (error: unknown) => {
-        // Nothing ran: the caller is told, and what others wait for waits on.
-        if (inArgv && fateAfter(error) === "unknown") await deps.queue.mark(first.promptId, "unknown");
-        else if (inArgv && first.promptId !== prompt?.promptId) await deps.queue.putBack(first.promptId);
-        if (prompt !== null) await deps.queue.mark(prompt.promptId, "lost");
+        // Nothing ran: the caller gets the error, and the other prompts keep waiting.
+        if (inArgv && fateAfter(error) === "unknown") await queue.mark(first.promptId, "unknown");
+        else if (inArgv && first.promptId !== prompt?.promptId) await queue.putBack(first.promptId);
+        if (prompt !== null) await queue.mark(prompt.promptId, "lost");
         const { closedAt, exitCode, signal, lastScreen } = record;
-        await deps.store.update(record.sessionId, { closedAt, exitCode, signal, lastScreen });
+        await store.update(sessionId, { closedAt, exitCode, signal, lastScreen });
         throw error;
       });
     },
@@ -217,8 +178,23 @@ function entryOf(sessionId: string, { promptId, text, idempotency }: NewPrompt) 
   return { promptId, sessionId, prompt: text, idempotency };
 }
 
-function launchOptions({ place, model, permissionMode, size }: RunOptions) {
-  return { dir: place.dir, trustDir: place.trusted, model, permissionMode, size };
+/** @throws PosternError `session_not_found` | `session_busy` */
+async function requireResumable({ locator, queue }: StarterDeps, session: LocatedSession): Promise<void> {
+  const { sessionId } = session.record;
+  const transcript = await locator.transcriptOf(session);
+  if (transcript === null || (await session.template.canResume?.(transcript.path)) === false) {
+    await queue.loseAll(sessionId); // no later resume can send what waits
+    throw sessionError(
+      "session_not_found",
+      `Session ${sessionId} has no running process and no conversation to resume. Start a new session.`,
+    );
+  }
+  const holder = await locator.holderOf(session);
+  if (holder === null) return;
+  throw sessionError(
+    "session_busy",
+    `Session ${sessionId} is held by process ${holder.pid}. End that process first, or continue there.`,
+  );
 }
 
 function requireAccepted(
@@ -255,36 +231,24 @@ async function firstWaiting(queue: PromptQueue, sessionId: string) {
   return open.find((prompt) => prompt.state === "queued") ?? null;
 }
 
-// A title until the agent gives one.
+// Used until the agent provides a title.
 const titleLength = 200;
 
+/** What a record says of a process that has not ended. */
+const running = { closedAt: null, exitCode: null, signal: null, lastScreen: null } as const;
+
 function newRecord(
-  made: {
-    readonly sessionId: string;
-    readonly agent: string;
-    readonly options: RunOptions;
-    readonly prompt: NewPrompt | null;
-    readonly now: number;
-  },
-  names: LaunchNames,
+  { sessionId, template, dir, model, permissionMode }: LaunchOrder,
+  { launchId, terminalId }: LaunchNames,
+  { title, now }: { readonly title: string | null; readonly now: number },
 ): SessionRecord {
   return {
-    sessionId: made.sessionId,
-    aliases: [],
-    agent: made.agent,
-    dir: made.options.place.dir,
-    title: made.prompt?.text.slice(0, titleLength).toWellFormed() ?? null,
-    model: made.options.model,
-    permissionMode: made.options.permissionMode,
+    ...{ sessionId, aliases: [], agent: template.name, dir, model, permissionMode, launchId, terminalId },
+    title: title?.slice(0, titleLength).toWellFormed() ?? null,
     transcriptPath: null,
-    launchId: names.launchId,
-    terminalId: names.terminalId,
-    createdAt: made.now,
-    updatedAt: made.now,
-    closedAt: null,
-    exitCode: null,
-    signal: null,
-    lastScreen: null,
+    createdAt: now,
+    updatedAt: now,
+    ...running,
     continuedBy: null,
   };
 }
