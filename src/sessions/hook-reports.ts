@@ -4,7 +4,7 @@ import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { createHookInbox, type HookInbox } from "./hook-inbox.ts";
-import type { Identity } from "./identity.ts";
+import type { RecordKeeper } from "./record-keeper.ts";
 
 /** The line of a report. */
 export interface ReportedLine {
@@ -18,7 +18,7 @@ export interface ReportedLine {
 export interface HookReportsDeps {
   readonly inboxPath: string;
   readonly template: AgentTemplate;
-  readonly identity: Identity;
+  readonly keeper: RecordKeeper;
   readonly clock: Clock;
   readonly log: Log;
   /** Called for each line that counts for this session. */
@@ -48,14 +48,14 @@ export class HookReports {
   }
 
   async #onLine(text: string): Promise<void> {
-    const { identity, template, clock, onReport, onAnswered } = this.#deps;
+    const { keeper, template, clock, onReport, onAnswered } = this.#deps;
     const line = parseInboxLine(text);
     const claim = line === null ? null : template.parseHook(line.payload);
     if (line === null || claim === null) {
       const note = parsePermissionNote(text);
       return note === null || !this.#replaying ? undefined : onAnswered(note);
     }
-    if (!(await identity.accepts(claim, line.at))) return this.#refuse(claim);
+    if (!(await keeper.accepts(claim, line.at))) return this.#refuse(claim);
     const now = clock.now();
     const at = Math.min(line.at ?? now, now);
     await onReport(claim, { at, permissionId: permissionIdOf(text) });
@@ -63,9 +63,9 @@ export class HookReports {
 
   /** Says so once for each session: a line that is refused comes seldom alone. */
   #refuse({ event }: HookClaim): void {
-    const { log, identity } = this.#deps;
+    const { log, keeper } = this.#deps;
     this.#refused += 1;
-    const fields = { sessionId: identity.record.sessionId, event: event.kind, refused: this.#refused };
+    const fields = { sessionId: keeper.record.sessionId, event: event.kind, refused: this.#refused };
     log[this.#refused === 1 ? "warn" : "debug"](fields, "refused a hook line that is not this session's");
   }
 

@@ -1,106 +1,81 @@
 import { expect, test } from "vitest";
-import { openSqliteTestStore } from "../../test/support/database.ts";
 import { sessionRecord } from "../../test/support/session-record.ts";
-import { makeTempFolder } from "../../test/support/temp-folder.ts";
-import { makeHostFixture, specOf } from "../../test/support/terminal-host.ts";
-import { codex } from "../agents/codex/codex.ts";
-import { openCode } from "../agents/opencode/opencode.ts";
-import { systemClock } from "../core/clock.ts";
-import { silentLog } from "../core/log.ts";
-import { Identity, leaseKeyOf } from "./identity.ts";
-import { createPromptQueue } from "./prompt-queue.ts";
-import { createSessionStore } from "./session-store.ts";
+import type { HookClaim } from "../agents/template.ts";
+import { isProvisional, judgeClaim, mayTake, newIdentity, nextIdentity } from "./identity.ts";
 
-/** The identity of a process of OpenCode whose hooks report no transcript. */
-async function ofOpenCode() {
-  const home = await makeTempFolder();
-  const host = await (await makeHostFixture()).connect();
-  const { db } = await openSqliteTestStore();
-  const [clock, log] = [systemClock, silentLog];
-  const store = createSessionStore(db, { nodeId: "local" });
-  const deps = { host, store, clock, log, queue: createPromptQueue(db, clock) };
-  const spec = specOf(["/bin/cat"]);
-  const record = sessionRecord({ sessionId: "stand-in", agent: "opencode", dir: home, terminalId: spec.terminalId });
-  const { pid } = await host.spawn({ ...spec, leaseKey: leaseKeyOf(record) });
-  await store.insert(record);
-  const process = { template: openCode, terminalId: spec.terminalId, pid, env: { HOME: home } };
-  const create = (of: typeof record) => new Identity(deps, { ...process, record: of }, () => undefined);
-  const report = async (identity: Identity, payload: object): Promise<boolean> => {
-    const claim = openCode.parseHook(JSON.stringify({ cwd: home, ...payload }));
-    if (claim === null) throw new Error("This is no event.");
-    return identity.accepts(claim, clock.now());
+const own = "11111111-1111-4111-8111-111111111111";
+const other = "22222222-2222-4222-8222-222222222222";
+const session = { sessionId: own, dir: "/code/project", transcriptRoots: ["/home/me/.agent/projects"] };
+
+function claim(change: Partial<HookClaim> = {}): HookClaim {
+  return {
+    event: { kind: "turn_ended" },
+    agentSessionId: own,
+    transcriptPath: `/home/me/.agent/projects/-code-project/${own}.jsonl`,
+    cwd: "/code/project",
+    ...change,
   };
-  return { identity: create(record), create, report };
 }
 
-test("a session that was begun in the terminal goes by the agent's own id before it has a transcript, also for the next gateway", async () => {
-  const { identity, create, report } = await ofOpenCode();
-  expect(identity.provisional).toBe(true);
-  expect(await report(identity, { hook_event_name: "SessionStart", session_id: "ses_1", source: "startup" })).toBe(
-    true,
-  );
-  expect([identity.record.sessionId, identity.provisional]).toEqual(["ses_1", false]);
-
-  expect(await report(identity, { hook_event_name: "SessionEnd", session_id: "ses_1", reason: "clear" })).toBe(true);
-  expect(await report(identity, { hook_event_name: "SessionStart", session_id: "ses_2", source: "startup" })).toBe(
-    true,
-  );
-  expect(identity.record).toMatchObject({ sessionId: "ses_2", transcriptPath: null, aliases: [] });
-  expect(identity.provisional).toBe(false);
-
-  const found = create(identity.record);
-  expect(await report(found, { hook_event_name: "UserPromptSubmit", session_id: "ses_2", prompt: "after" })).toBe(true);
-  expect(found.provisional).toBe(false);
+test("a line of the session's own id and transcript is its own", () => {
+  expect(judgeClaim(claim(), session)).toBe("own");
+  expect(judgeClaim(claim({ transcriptPath: null }), session)).toBe("own");
+  expect(judgeClaim(claim({ cwd: "/code/project/deeper" }), session), "the agent may change its directory").toBe("own");
 });
 
-/** The identity of a live process, over a real store whose next patch waits for `go`. */
-async function withSlowPatch(aliases: readonly string[]) {
-  const { db } = await openSqliteTestStore();
-  const store = createSessionStore(db, { nodeId: "local" });
-  const record = sessionRecord({ sessionId: "s1", terminalId: "t", aliases });
-  await store.insert(record);
-  const [reached, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const identity = new Identity(
-    {
-      store: {
-        ...store,
-        async update(sessionId, patch) {
-          reached.resolve();
-          await go.promise;
-          await store.update(sessionId, patch);
-        },
-      },
-      queue: createPromptQueue(db, systemClock),
-      host: { renameLease: async () => undefined },
-      clock: systemClock,
-      log: silentLog,
-    },
-    { record, template: codex, terminalId: "t", pid: process.pid, env: {} },
-    () => undefined,
-  );
-  return { store, identity, reached: reached.promise, go: go.resolve };
-}
-
-test("a patch that is being written when the agent reports its own id is in the record under that id", async () => {
-  const { store, identity, reached, go } = await withSlowPatch([]);
-  const patching = identity.patch({ title: "Fix it" });
-  await reached;
-  const taking = identity.follow("own");
-  // A take-over that does not wait for the patch is through after as many readings of the store.
-  for (let reading = 0; reading < 20; reading += 1) await store.find("s1");
-  go();
-  await Promise.all([patching, taking]);
-  expect(identity.record).toMatchObject({ sessionId: "own", title: "Fix it" });
-  expect(await store.find("s1")).toEqual(identity.record);
+test("a transcript outside the agent's roots, or of another name, is refused", () => {
+  for (const transcriptPath of [
+    `/etc/${own}.jsonl`,
+    `/home/me/.agent/projects/../secrets/${own}.jsonl`,
+    `/home/me/.agent/projects-of-others/${own}.jsonl`,
+    `/home/me/.agent/projects/-code-project/${other}.jsonl`,
+    `projects/${own}.jsonl`,
+    "/home/me/.agent/projects",
+  ]) {
+    expect(judgeClaim(claim({ transcriptPath }), session), transcriptPath).toBe("refused");
+  }
 });
 
-test("what is found out about a session that its process has left does not change its successor", async () => {
-  const { store, identity, go } = await withSlowPatch(["stand-in"]);
-  go();
-  await identity.follow("s2");
-  await identity.patch({ transcriptPath: "/of/s1" }, "s1");
-  expect(identity.record).toMatchObject({ sessionId: "s2", transcriptPath: null });
-  expect(await store.find("s2")).toEqual(identity.record);
-  await identity.patch({ transcriptPath: "/of/s2" }, "s2");
-  expect(await store.find("s2")).toMatchObject({ transcriptPath: "/of/s2" });
+test("another id is only a name to be verified, and not even that from another directory", () => {
+  const transcriptPath = `/home/me/.agent/projects/-code-project/${other}.jsonl`;
+  expect(judgeClaim(claim({ agentSessionId: other, transcriptPath }), session)).toBe("names_id");
+  expect(judgeClaim(claim({ agentSessionId: other, transcriptPath, cwd: "/work" }), session)).toBe("refused");
+  expect(judgeClaim(claim({ agentSessionId: other, transcriptPath, cwd: null }), session)).toBe("refused");
+});
+
+const discovered = { idRegime: "discovered" } as const;
+
+test("an id is a placeholder until the agent used it, or a transcript or an alias proves it", () => {
+  const fresh = newIdentity(sessionRecord({ transcriptPath: null, aliases: [] }));
+  expect(isProvisional(fresh, discovered)).toBe(true);
+  expect(isProvisional(fresh, { idRegime: "assigned" })).toBe(false);
+  expect(isProvisional(nextIdentity(fresh, { kind: "named", ended: false }), discovered)).toBe(false);
+  expect(isProvisional(nextIdentity(fresh, { kind: "patched", patch: { transcriptPath: "/t" } }), discovered)).toBe(
+    false,
+  );
+  expect(isProvisional(newIdentity(sessionRecord({ transcriptPath: null, aliases: ["old"] })), discovered)).toBe(false);
+});
+
+test.each([
+  ["a placeholder takes the agent's id by any line", { placeholder: true }, "turn_ended", null, true],
+  ["a session that another process runs is never taken", { placeholder: true }, "turn_ended", false, false],
+  ["a session that has its id stays, if nothing says that it ended", {}, "session_start", null, false],
+  ["the agent's files say that it moved", {}, "session_start", true, true],
+  ["a line in the middle of another session moves nothing", {}, "turn_ended", true, false],
+  ["the agent reported the end of the first one", { ended: true }, "session_start", null, true],
+  ["the same, but another process runs the next one", { ended: true }, "session_start", false, false],
+] as const)("%s", (_title, is, kind, runsIt, expected) => {
+  const { placeholder = false, ended = false } = { placeholder: false, ended: false, ...is };
+  const record = sessionRecord({ transcriptPath: placeholder ? null : "/t", aliases: [] });
+  const fresh = newIdentity(record);
+  const state = ended ? nextIdentity(fresh, { kind: "named", ended }) : fresh;
+  const event = kind === "session_start" ? ({ kind, reason: "clear" } as const) : ({ kind } as const);
+  expect(mayTake(state, { event }, { runsIt, template: discovered })).toBe(expected);
+});
+
+test("the end that led to a successor does not count for the successor's own successor", () => {
+  const ended = nextIdentity(newIdentity(sessionRecord()), { kind: "named", ended: true });
+  expect(ended.awaitsSuccessor).toBe(true);
+  const record = sessionRecord({ sessionId: "next" });
+  expect(nextIdentity(ended, { kind: "taken", record })).toEqual({ record, named: true, awaitsSuccessor: false });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { sessionRecord } from "../../test/support/session-record.ts";
 import { summaryWith } from "../../test/support/transcript-summary.ts";
 import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { codex } from "../agents/codex/codex.ts";
@@ -148,7 +149,7 @@ class World {
   constructor(template: AgentTemplate) {
     this.template = template;
     this.agent = new Agent(template === claudeCode);
-    this.state = newSessionState("launched", begin);
+    this.state = newSessionState(sessionRecord(), "launched", begin);
     this.agent.report({ kind: "session_start", reason: "startup" });
   }
 
@@ -409,7 +410,7 @@ describe.each([claudeCode, codex])("$name", (template) => {
           if (state === "delivered") expect(world.agent.written.prompts).toContain(`do ${promptId}`);
           if (state === "lost") expect(world.agent.real.prompts).not.toContain(`do ${promptId}`);
         }
-        let again = newSessionState("launched", begin);
+        let again = newSessionState(sessionRecord(), "launched", begin);
         for (const { at, message } of world.log)
           ({ state: again } = nextSession(again, message, { template, now: at }));
         expect(again, "replayed").toEqual(world.state);

@@ -7,7 +7,6 @@ import { isUuid, newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { TerminalHostClient, TerminalInfo } from "../terminal-host/terminal-info.ts";
 import { sessionError } from "./errors.ts";
-import { leaseKeyOf } from "./identity.ts";
 
 /** What to launch: an agent's launch request, before the launch has a folder, with the agent itself and the size of its terminal. */
 export interface LaunchOrder extends Omit<LaunchRequest, "launchDir" | "hookCommand" | "permissionTimeoutMs"> {
@@ -44,6 +43,11 @@ export function inboxPathOf(home: string, launchId: string): string {
 /** The file from which the agent's editor reads a prompt, next to the launch's inbox. */
 export function promptPathBeside(inboxPath: string): string {
   return join(dirname(inboxPath), "prompt");
+}
+
+/** The name under which the terminal host keeps a session from running twice. */
+export function leaseKeyOf(session: { readonly agent: string; readonly sessionId: string }): string {
+  return `${session.agent}:${session.sessionId}`;
 }
 
 export function newLaunchNames(): LaunchNames {

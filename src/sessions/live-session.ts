@@ -5,7 +5,6 @@ import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import type { TranscriptSummary } from "../transcripts/index.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import { type ActivityState, isResting } from "./activity.ts";
-import { Identity } from "./identity.ts";
 import type { Outbox } from "./outbox.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./session-actor.ts";
 import { SessionActor, type WrittenLimits } from "./session-actor.ts";
@@ -25,7 +24,6 @@ export class LiveSession {
   readonly pid: number;
   readonly changes: ChangeSignal;
   readonly #deps: LiveSessionDeps;
-  readonly #identity: Identity;
   readonly #actor: SessionActor;
   readonly #publisher: SessionPublisher;
   #exit: TerminalExit | "unknown" | null = null;
@@ -46,10 +44,8 @@ export class LiveSession {
       changes.notify();
     };
     this.changes = { ...changes, notify };
-    this.#identity = new Identity(deps, input, () => this.changes.notify());
     this.#actor = new SessionActor(deps, {
       ...input,
-      identity: this.#identity,
       changes: this.changes,
       onError: (error, message) => this.#report(error, message),
       onMoved: (at) => this.#publisher.moved(at),
@@ -58,7 +54,7 @@ export class LiveSession {
   }
 
   get record(): SessionRecord {
-    return this.#identity.record;
+    return this.#actor.state.identity.record;
   }
   get state(): ActivityState {
     return this.#actor.state.activity;
@@ -81,9 +77,9 @@ export class LiveSession {
     this.#warnings = [...this.#warnings, sentence];
     this.changes.notify();
   }
-  /** Whether the id is a stand-in until the agent tells its own. */
+  /** Whether the id is a placeholder until the agent reports its own. */
   get provisional(): boolean {
-    return this.#identity.provisional;
+    return this.#actor.isProvisional;
   }
 
   /** Whether the decision on this permission can be given from here. */
@@ -163,7 +159,7 @@ export class LiveSession {
       await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
       await this.outbox.onEnded(exit);
       await this.#publisher.ending();
-      await this.#identity.patch({
+      await this.#actor.keeper.patch({
         terminalId: null,
         exitCode: exit?.exitCode ?? null,
         signal: exit?.signal ?? null,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { sessionRecord } from "../../test/support/session-record.ts";
 import { summaryWith } from "../../test/support/transcript-summary.ts";
 import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { codex } from "../agents/codex/codex.ts";
@@ -18,7 +19,7 @@ import {
 } from "./session-state.ts";
 
 const now = 1_000_000;
-const launched = newSessionState("launched", now - 60_000);
+const launched = newSessionState(sessionRecord(), "launched", now - 60_000);
 const queued: OutboxPrompt = { promptId: "p", prompt: "fix the build", state: "queued", sentAt: null };
 const sent: SentPrompt = {
   promptId: "p",

@@ -3,6 +3,7 @@ import { dialogIdOf, isAbout } from "../agents/index.ts";
 import { type ActivityState, isBooting, isResting, nextActivity, type Observation } from "./activity.ts";
 import { agentChanges, withTitle } from "./agent-view.ts";
 import type { ReportedLine } from "./hook-reports.ts";
+import { nextIdentity } from "./identity.ts";
 import { nextPrompts } from "./next-prompts.ts";
 import type { PromptMessage } from "./prompts.ts";
 import { samePrompt } from "./prompts.ts";
@@ -71,6 +72,8 @@ export function nextSession(state: SessionState, message: SessionMessage, contex
       return caughtUp(state, message, context);
     case "prompt":
       return withPrompts(only(state), message.message, context);
+    case "identity":
+      return only({ ...state, identity: nextIdentity(state.identity, message.message) });
     case "ended":
       return only({ ...state, hasEnded: true });
   }

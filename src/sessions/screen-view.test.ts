@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { sessionRecord } from "../../test/support/session-record.ts";
 import type { ScreenDialog } from "../agents/screen-dialog.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
@@ -46,7 +47,7 @@ function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "sessi
     ...(hasHung === undefined ? {} : { hasHung }),
   };
   const agent = { template, terminalId: "t", pid: 1, env: {} };
-  let session = newSessionState("launched", clock.now());
+  let session = newSessionState(sessionRecord(), "launched", clock.now());
   async function look(): Promise<void> {
     const found = await lookAtScreen({ host }, agent);
     const asks = asksProcess(session.screen, found, clock.now());

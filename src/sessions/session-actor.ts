@@ -12,13 +12,14 @@ import { isResting, type OpenPermission } from "./activity.ts";
 import { letsType } from "./agent-view.ts";
 import { DialogDesk } from "./dialog-desk.ts";
 import { HookReports, type ReportedLine } from "./hook-reports.ts";
-import type { Identity } from "./identity.ts";
+import { isProvisional } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
 import { nextSession } from "./next-session.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PendingPermissions } from "./pending-permissions.ts";
 import type { PermissionHooks } from "./permission-hooks.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
+import { RecordKeeper, SessionSwitchDetector } from "./record-keeper.ts";
 import { endIfHung, isComputing, lookAtScreen } from "./screen-look.ts";
 import { askedAmong, asksProcess } from "./screen-view.ts";
 import type { SessionEvents } from "./session-events.ts";
@@ -37,13 +38,11 @@ import {
   sentSince,
 } from "./session-state.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
-import { SessionSwitchDetector } from "./session-switch-detector.ts";
 import { unlessGone } from "./submit.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 
 /** What a {@link SessionActor} works with. */
 export interface SessionActorInput extends LiveSessionInput {
-  readonly identity: Identity;
   readonly changes: ChangeSignal;
   readonly onError: (error: unknown, message: string) => void;
   /** Called when the state has moved, with the time of the hook that moved it; what follows from it is not done yet. */
@@ -79,6 +78,7 @@ const dialogLagMs = 2_000;
  */
 export class SessionActor {
   readonly outbox: Outbox;
+  readonly keeper: RecordKeeper;
   /** Which permissions can be answered from here. */
   readonly pendingPermissions: PendingPermissions;
   /** Asks what reports nothing: the agent's own files, and its screen. */
@@ -97,12 +97,18 @@ export class SessionActor {
     this.#input = input;
     const { template, onError } = input;
     const at = deps.clock.now();
-    this.#state = newSessionState(input.origin, at);
+    this.#state = newSessionState(input.record, input.origin, at);
     const { terminalId } = input;
     if (messages.hasSubscribers) messages.publish({ terminalId, at, message: null, state: this.#state });
+    this.keeper = new RecordKeeper(deps, input, {
+      state: () => this.#state.identity,
+      post: (change) => void this.#move({ kind: "identity", message: change }), // nothing follows from it
+    });
+    const { keeper } = this;
     this.#reports = new HookReports({
       ...deps,
       ...input,
+      keeper,
       onReport: (claim, line) => this.#onReport(claim, line),
       onAnswered: (note) => this.#post({ kind: "answered", ...note }),
       onError: (error) => onError(error, "cannot read a hook inbox"),
@@ -119,7 +125,7 @@ export class SessionActor {
       changes: input.changes,
       limitMs: deps.permissionAnswerMs,
     });
-    this.#moves = new SessionSwitchDetector({ ...deps, ...input, onDue: () => this.#lookSoon() });
+    this.#moves = new SessionSwitchDetector({ ...deps, ...input, keeper, onDue: () => this.#lookSoon() });
     this.#dialogs = new DialogDesk({ ...deps, ...input });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
   }
@@ -151,6 +157,11 @@ export class SessionActor {
 
   get state(): SessionState {
     return this.#state;
+  }
+
+  /** Whether the session's id is a placeholder until the agent reports its own. */
+  get isProvisional(): boolean {
+    return isProvisional(this.#state.identity, this.#input.template);
   }
 
   /** The state moves at once; what follows from it is done when this resolves. */
@@ -206,8 +217,8 @@ export class SessionActor {
   }
 
   #stateFile(): Promise<ObservedState | null> {
-    const { template, identity, pid, env } = this.#input;
-    return template.liveState(identity.record.sessionId, { pid, env });
+    const { template, pid, env } = this.#input;
+    return template.liveState(this.keeper.record.sessionId, { pid, env });
   }
 
   /** @returns whether the agent took it; not when it was answered in the terminal, or waits there in a dialog only */
@@ -265,8 +276,8 @@ export class SessionActor {
 
   /** Reads the whole inbox of this launch first, so that a found session stands where it stood. */
   async begin(): Promise<void> {
-    const { identity, origin, template } = this.#input;
-    const { transcriptPath, sessionId } = identity.record;
+    const { origin, template } = this.#input;
+    const { transcriptPath, sessionId } = this.keeper.record;
     if (transcriptPath !== null) await this.#transcript.follow(transcriptPath);
     await this.#post({ kind: "turns_counted", as: "resumed" });
     const open = await this.#deps.queue.open(sessionId);
@@ -300,21 +311,20 @@ export class SessionActor {
 
   async #bindTranscript(path: string): Promise<void> {
     if (path === this.#transcript.path) return;
-    const { identity } = this.#input;
-    const { sessionId } = identity.record;
+    const { sessionId } = this.keeper.record;
     await this.#post({ kind: "transcript_bound" });
     await this.#transcript.follow(path);
-    await identity.patch({ transcriptPath: path }, sessionId);
+    await this.keeper.patch({ transcriptPath: path }, sessionId);
   }
 
   /** By the session's id, where no hook has reported the path. */
   async #findTranscript(): Promise<void> {
-    const { identity, template, env } = this.#input;
+    const { template, env } = this.#input;
+    const { sessionId, transcriptPath } = this.keeper.record;
     // The record of a session that the process has just begun has none yet, though the one before it is still followed.
-    if (identity.record.transcriptPath !== null || identity.provisional) return;
-    const { sessionId } = identity.record;
+    if (transcriptPath !== null || this.isProvisional) return;
     const path = await template.findTranscript(sessionId, env);
-    if (path !== null && identity.record.sessionId === sessionId) await this.#bindTranscript(path);
+    if (path !== null && this.keeper.record.sessionId === sessionId) await this.#bindTranscript(path);
   }
 
   /** The process may have gone over to another session in its terminal. */
@@ -340,14 +350,14 @@ export class SessionActor {
 
   /** Whether something may have happened that nothing reports. */
   get needsLook(): boolean {
-    return this.#input.identity.provisional || this.#moves.isDue || needsLook(this.#state, this.#deps.clock.now());
+    return this.isProvisional || this.#moves.isDue || needsLook(this.#state, this.#deps.clock.now());
   }
 
   async #look(): Promise<void> {
     if (this.#state.hasEnded) return;
-    const { identity, template, pid } = this.#input;
+    const { template, pid } = this.#input;
     const { clock } = this.#deps;
-    if (identity.provisional) await identity.discover();
+    await this.keeper.discover();
     await this.#findTranscript();
     await this.#followMove();
     if (this.#state.activity.activity === "working" && hooksAreSilent(this.#state, clock.now())) {
@@ -409,6 +419,7 @@ export class SessionActor {
 /** Whether there is something that a caller may wait for. */
 function isNews(before: SessionState, after: SessionState): boolean {
   return (
+    before.identity !== after.identity ||
     before.activity !== after.activity ||
     before.prompts !== after.prompts ||
     before.hasEnded !== after.hasEnded ||

@@ -3,13 +3,16 @@ import type { TranscriptSummary } from "../transcripts/index.ts";
 import { type ActivityState, initialActivity, isResting, type OpenPermission } from "./activity.ts";
 import { type AgentView, newAgentView } from "./agent-view.ts";
 import type { ReportedLine } from "./hook-reports.ts";
+import { type IdentityMessage, type IdentityState, newIdentity } from "./identity.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
 import { noPrompts, type PromptEffect, type PromptMessage, type PromptsState } from "./prompts.ts";
 import { newScreen, type ScreenLook, type ScreenView, screenMatters } from "./screen-view.ts";
+import type { SessionRecord } from "./session-store.ts";
 import { hasNewTurn, type TranscriptView, unreadTranscript } from "./transcript-view.ts";
 
-/** All that is known of a live session, beside its record. */
+/** All that is known of a live session. */
 export interface SessionState {
+  readonly identity: IdentityState;
   readonly hasEnded: boolean;
   readonly activity: ActivityState;
   readonly prompts: PromptsState;
@@ -34,8 +37,9 @@ export interface HooksView {
 }
 
 /** The state of a session whose process is followed from now on. */
-export function newSessionState(origin: "launched" | "found", now: number): SessionState {
+export function newSessionState(record: SessionRecord, origin: "launched" | "found", now: number): SessionState {
   return {
+    identity: newIdentity(record),
     hasEnded: false,
     activity: initialActivity,
     prompts: noPrompts,
@@ -74,6 +78,7 @@ export type SessionMessage =
   /** All that happened while no gateway ran was read. */
   | { readonly kind: "caught_up"; readonly open: readonly FoundPrompt[] }
   | { readonly kind: "prompt"; readonly message: PromptMessage }
+  | { readonly kind: "identity"; readonly message: IdentityMessage }
   | { readonly kind: "ended" };
 
 /** A prompt of an earlier gateway, and the turn in which it was taken since it was sent. */

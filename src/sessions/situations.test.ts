@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { sessionRecord } from "../../test/support/session-record.ts";
 import { type RecordedSession, replayed, type Shown, shownBy } from "../../test/support/session-recorder.ts";
 import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { codex } from "../agents/codex/codex.ts";
@@ -23,7 +24,7 @@ describe.each([claudeCode, codex])("$name, recorded", (template) => {
   });
 
   test.each(all)("$title", (recording) => {
-    let state = newSessionState("launched", recording.began);
+    let state = newSessionState(sessionRecord(), "launched", recording.began);
     const shown: [number, Shown][] = [];
     let count = 0;
     for (const { at, message } of replayed(recording)) {

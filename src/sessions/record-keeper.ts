@@ -1,0 +1,252 @@
+import type { AgentTemplate, Environment, HookClaim } from "../agents/index.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
+import { descendantsOf } from "../platform/processes.ts";
+import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import type { Transcripts } from "../transcripts/index.ts";
+import { type IdentityMessage, type IdentityState, isProvisional, judgeClaim, mayTake } from "./identity.ts";
+import { leaseKeyOf } from "./launch.ts";
+import type { PromptQueue } from "./prompt-queue.ts";
+import type { SessionPatch, SessionRecord, SessionStore } from "./session-store.ts";
+
+/** What a {@link RecordKeeper} needs. */
+export interface RecordKeeperDeps {
+  readonly store: SessionStore;
+  readonly queue: PromptQueue;
+  readonly host: Pick<TerminalHostClient, "renameLease">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The process whose session it is. */
+export interface SessionProcess {
+  readonly template: AgentTemplate;
+  readonly terminalId: string;
+  readonly pid: number;
+  /** Where the agent keeps its files. */
+  readonly env: Environment;
+}
+
+/** How a {@link RecordKeeper} sees its session. */
+export interface IdentityView {
+  readonly state: () => IdentityState;
+  readonly post: (message: IdentityMessage) => void;
+}
+
+/** Writes the record of a live session to the store, under whatever id the agent gives the session. */
+export class RecordKeeper {
+  readonly #deps: RecordKeeperDeps;
+  readonly #process: SessionProcess;
+  readonly #view: IdentityView;
+  /** Hook and state file may report the same id at the same time, and a patch must not go to an id that is being replaced. */
+  readonly #lock = createKeyedLock();
+
+  constructor(deps: RecordKeeperDeps, process: SessionProcess, view: IdentityView) {
+    this.#deps = deps;
+    this.#process = process;
+    this.#view = view;
+  }
+
+  get record(): SessionRecord {
+    return this.#view.state().record;
+  }
+
+  /**
+   * Whether a hook line, written `at` (null when it does not say), counts for this session; one that names a new id, and is verified,
+   * moves the session there.
+   */
+  async accepts(claim: HookClaim, at: number | null): Promise<boolean> {
+    const { template, env } = this.#process;
+    const verdict = judgeClaim(claim, { ...this.record, transcriptRoots: template.transcriptRoots(env) });
+    if (verdict === "refused") return false;
+    if (verdict === "own") {
+      this.#view.post({ kind: "named", ended: claim.event.kind === "session_end" });
+      return true;
+    }
+    const runsIt = await this.#runs(claim.agentSessionId);
+    return mayTake(this.#view.state(), claim, { runsIt, template }) && this.#take(claim.agentSessionId, at);
+  }
+
+  /** Takes the id that the agent's own files name, while there is only a placeholder. */
+  async discover(): Promise<void> {
+    const { template, pid, env } = this.#process;
+    if (!isProvisional(this.#view.state(), template)) return;
+    const found = await template.discoverSessionId({ pid, env });
+    if (found !== null) await this.#take(found, this.#deps.clock.now());
+  }
+
+  /** The agent's files say that its process has moved to this session. @returns whether the session has that id now */
+  follow(agentSessionId: string): Promise<boolean> {
+    return this.#take(agentSessionId, this.#deps.clock.now());
+  }
+
+  /** @param of the session that the patch is about, if it is about one only: skipped when the process has left it */
+  patch(patch: SessionPatch, of?: string): Promise<void> {
+    return this.#lock.run("id", async () => {
+      const { sessionId, aliases } = this.record;
+      if (of !== undefined && of !== sessionId && !aliases.includes(of)) return;
+      await this.#deps.store.update(sessionId, patch);
+      this.#view.post({ kind: "patched", patch });
+    });
+  }
+
+  /** Whether this process runs the session with that id, by the agent's own files; null when they do not say. */
+  async #runs(agentSessionId: string): Promise<boolean | null> {
+    const { template, pid, env } = this.#process;
+    const found = await template.discoverSessionId({ pid, env });
+    if (found !== null) return found === agentSessionId;
+    const holder = await template.externalHolder(agentSessionId, env);
+    if (holder === null) return null;
+    return holder.pid === pid || descendantsOf(pid).some((child) => child.pid === holder.pid);
+  }
+
+  #take(agentSessionId: string, at: number | null): Promise<boolean> {
+    return this.#lock.run("id", async () => {
+      const state = this.#view.state();
+      if (state.record.sessionId === agentSessionId) return true;
+      const { template, terminalId } = this.#process;
+      const how = isProvisional(state, template) ? "rekey" : "follow";
+      const record = await adoptId(this.#deps, { record: state.record, terminalId, agentSessionId, how, at });
+      if (record === null) return false;
+      this.#view.post({ kind: "taken", record });
+      return true;
+    });
+  }
+}
+
+/**
+ * Gives a live terminal's session the id that its agent told: `rekey` replaces a provisional id, which stays as an alias;
+ * `follow` ends the old session, continued by the new one, and terminal, lease and waiting prompts go over.
+ *
+ * @returns the record under the new id, or null when another session holds that id (nothing is changed then).
+ */
+async function adoptId(
+  deps: RecordKeeperDeps,
+  change: {
+    readonly record: SessionRecord;
+    readonly terminalId: string;
+    readonly agentSessionId: string;
+    readonly how: "rekey" | "follow";
+    readonly at: number | null;
+  },
+): Promise<SessionRecord | null> {
+  const { store, queue, host, clock, log } = deps;
+  const { record, terminalId, agentSessionId, how, at } = change;
+  const holder = await store.find(agentSessionId);
+  // In a terminal, a person may go back to an older session of the same agent; one that is alive or another agent's is never taken over.
+  if (holder !== null && (how === "rekey" || holder.terminalId !== null || holder.agent !== record.agent)) return null;
+  if (holder !== null && (at === null || at < record.createdAt) && (await leadsTo(store, holder, record))) return null;
+  const leaseKey = leaseKeyOf({ agent: record.agent, sessionId: agentSessionId });
+  if (how === "rekey") {
+    await host.renameLease(terminalId, leaseKey);
+    await store.rekey(record.sessionId, agentSessionId);
+    log.info({ sessionId: agentSessionId, agent: record.agent }, "session took its agent's own id");
+    return { ...record, sessionId: agentSessionId, aliases: [...record.aliases, record.sessionId] };
+  }
+  const successor = successorOf(record, { agentSessionId, holder, now: clock.now() });
+  await host.renameLease(terminalId, leaseKey);
+  try {
+    await store.succeed(record.sessionId, successor, (transaction) =>
+      queue.moveAll(record.sessionId, agentSessionId, transaction),
+    );
+  } catch (error) {
+    await host.renameLease(terminalId, leaseKeyOf(record)); // the lease says who runs, as the store does
+    throw error;
+  }
+  log.info({ sessionId: record.sessionId, continuedBy: agentSessionId }, "session is continued by another");
+  return successor;
+}
+
+/** The record under which a terminal goes on: a new one, or that of an older session of the same agent. */
+function successorOf(
+  record: SessionRecord,
+  to: { readonly agentSessionId: string; readonly holder: SessionRecord | null; readonly now: number },
+): SessionRecord {
+  const { agentSessionId, holder, now } = to;
+  const { launchId, terminalId, permissionMode } = record;
+  const base = holder ?? {
+    ...record,
+    sessionId: agentSessionId,
+    aliases: [],
+    title: null,
+    transcriptPath: null,
+    createdAt: now,
+  };
+  const running = { launchId, terminalId, permissionMode, updatedAt: now };
+  return { ...base, ...running, closedAt: null, exitCode: null, signal: null, lastScreen: null, continuedBy: null };
+}
+
+// A chain is as long as a person said /clear in one terminal.
+const maxChain = 1_000;
+
+/**
+ * Whether `older` was continued, step by step, by `present`: a line that names it and is older than `present` is history, read again
+ * after a restart. The agent may hold the older session for as long as it lives (Codex, measured), so its files do not tell.
+ */
+async function leadsTo(store: SessionStore, older: SessionRecord, present: SessionRecord): Promise<boolean> {
+  let next = older.continuedBy;
+  for (let steps = 0; next !== null && steps < maxChain; steps += 1) {
+    if (next === present.sessionId) return true;
+    next = (await store.find(next))?.continuedBy ?? null;
+  }
+  return false;
+}
+
+/** What a {@link SessionSwitchDetector} works with. */
+export interface SessionSwitchDetectorDeps {
+  readonly template: Pick<AgentTemplate, "moves" | "findTranscript">;
+  readonly pid: number;
+  readonly env: Environment;
+  readonly keeper: Pick<RecordKeeper, "record" | "follow">;
+  readonly transcripts: Pick<Transcripts, "watch">;
+  /** Called when it is to be asked. */
+  readonly onDue: () => void;
+}
+
+/** Notices that the process of a session has gone over to another one, for an agent without hooks that say so. */
+export class SessionSwitchDetector {
+  readonly #deps: SessionSwitchDetectorDeps;
+  #unwatch: (() => void) | null = null;
+  /** Something was typed, or what was typed has not shown yet. */
+  #isDue = true;
+
+  constructor(deps: SessionSwitchDetectorDeps) {
+    this.#deps = deps;
+  }
+
+  get isDue(): boolean {
+    return this.#unwatch !== null && this.#isDue;
+  }
+
+  /**
+   * Lets the session's record follow its process. @param transcriptPath of the session that it was in @returns the transcript of the one
+   * that it is in now; null when it stays, or when there is none yet
+   */
+  async follow(transcriptPath: string | null): Promise<string | null> {
+    const { template, pid, env, keeper } = this.#deps;
+    if (template.moves === undefined || transcriptPath === null) return null;
+    this.#unwatch ??= this.#watch(template.moves.watched(transcriptPath));
+    if (!this.#isDue) return null;
+    this.#isDue = false; // what is typed while we look is looked at again
+    const moved = await template.moves.movedTo({ pid, transcriptPath }).catch((error: unknown) => {
+      this.#isDue = true;
+      throw error;
+    });
+    this.#isDue ||= moved === "soon";
+    if (moved === null || moved === "soon" || moved.sessionId === keeper.record.sessionId) return null;
+    return (await keeper.follow(moved.sessionId)) ? template.findTranscript(moved.sessionId, env) : null;
+  }
+
+  /** Once: a process stays in its project. */
+  #watch(path: string): () => void {
+    return this.#deps.transcripts.watch(path, () => {
+      this.#isDue = true;
+      this.#deps.onDue();
+    });
+  }
+
+  close(): void {
+    this.#unwatch?.();
+  }
+}
