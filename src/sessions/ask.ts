@@ -23,7 +23,7 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { refuseCommandBehind, refuseOutsideMentions, toPromptText } from "./prompt-text.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
-import { untilTaken, untilTurnEnds, type WaitLimits } from "./wait.ts";
+import { type CallerLimits, untilTaken, untilTurnEnds } from "./wait.ts";
 
 /** What asking needs. */
 export interface AskDeps extends FolderRule {
@@ -84,7 +84,7 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
 }
 
 /** `waitMs` bounds the whole call, the start of the agent included. */
-function limitsOf({ clock }: AskDeps, { deadline, signal }: AskRequest): WaitLimits {
+function limitsOf({ clock }: AskDeps, { deadline, signal }: AskRequest): CallerLimits {
   return { timeoutMs: deadline - clock.now(), signal };
 }
 

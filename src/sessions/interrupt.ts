@@ -51,7 +51,7 @@ export function createInterrupt(
 async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
   // A turn that is stopped before its hook has told of the prompt would leave the prompt on its way.
   const settled = (): boolean => live.outbox.unconfirmed === null || live.exit !== null;
-  await live.changes.until(settled, { timeoutMs: takenMs, signal });
+  await live.until(settled, { timeoutMs: takenMs, signal });
   if (live.exit !== null) return false;
   if (isSilent(live.template)) return unlessGone(pressOnce(deps, live), false);
   if (!live.state.turnRuns) return false;
@@ -73,7 +73,7 @@ async function stopTurn(deps: InterruptDeps, live: LiveSession, signal: AbortSig
   const over = (): boolean => live.exit !== null || !live.state.turnRuns;
   for (let attempt = 0; attempt < maxAttempts && !over() && !signal.aborted; attempt += 1) {
     await deps.host.write(live.terminalId, live.template.interruptKeys);
-    await live.changes.until(over, { timeoutMs: stopMs, signal });
+    await live.until(over, { timeoutMs: stopMs, signal });
     // What was taken for the end of the turn may turn out to be none meanwhile.
     if (over() && live.exit === null) await clearComposer(deps, live);
   }

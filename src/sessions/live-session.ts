@@ -6,9 +6,9 @@ import type { TranscriptSummary } from "../transcripts/index.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import { type ActivityState, isResting } from "./activity.ts";
 import type { Outbox } from "./outbox.ts";
-import type { LiveSessionDeps, LiveSessionInput } from "./session-actor.ts";
 import { SessionActor, type WrittenLimits } from "./session-actor.ts";
 import type { SessionPublisher } from "./session-events.ts";
+import type { LiveSessionDeps, LiveSessionInput } from "./session-sensors.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { composerText, unlessGone } from "./submit.ts";
 
@@ -22,10 +22,10 @@ export class LiveSession {
   readonly template: AgentTemplate;
   readonly terminalId: string;
   readonly pid: number;
-  readonly changes: ChangeSignal;
   readonly #deps: LiveSessionDeps;
   readonly #actor: SessionActor;
   readonly #publisher: SessionPublisher;
+  readonly #changes: ChangeSignal;
   #exit: TerminalExit | "unknown" | null = null;
   #begun: Promise<void> | null = null;
   #ending: Promise<void> | null = null;
@@ -43,10 +43,10 @@ export class LiveSession {
       this.#publisher.look();
       changes.notify();
     };
-    this.changes = { ...changes, notify };
+    this.#changes = { ...changes, notify };
     this.#actor = new SessionActor(deps, {
       ...input,
-      changes: this.changes,
+      changes: this.#changes,
       onError: (error, message) => this.#report(error, message),
       onMoved: (at) => this.#publisher.moved(at),
     });
@@ -75,7 +75,7 @@ export class LiveSession {
   }
   warn(sentence: string): void {
     this.#warnings = [...this.#warnings, sentence];
-    this.changes.notify();
+    this.#changes.notify();
   }
   /** Whether the id is a placeholder until the agent reports its own. */
   get provisional(): boolean {
@@ -110,6 +110,14 @@ export class LiveSession {
     return (await unlessGone(composerText(this.#deps, this), null)) ?? "";
   }
 
+  /**
+   * The one wait of every caller: resolves with true once `holds()` is true, which is checked again after every change of the session;
+   * with false after `timeoutMs`, or when the signal is aborted.
+   */
+  until(holds: () => boolean, limits: Parameters<ChangeSignal["until"]>[1]): Promise<boolean> {
+    return this.#changes.until(holds, limits);
+  }
+
   /** Begins to follow the agent. */
   begin(): Promise<void> {
     this.#begun ??= this.#begin();
@@ -118,14 +126,14 @@ export class LiveSession {
 
   async #begin(): Promise<void> {
     await this.#publisher.begin();
-    await this.#actor.begin();
+    await this.#actor.sensors.begin();
     this.#publisher.caughtUp();
     this.#tick();
   }
 
   #tick(): void {
     if (this.#closed || this.#exit !== null) return;
-    const look = this.#actor.needsLook ? this.#actor.look() : Promise.resolve();
+    const look = this.#actor.sensors.needsLook ? this.#actor.sensors.look() : Promise.resolve();
     void look
       .then(() => this.#publisher.look())
       .catch((error: unknown) => this.#report(error, "cannot look after a session"))
@@ -147,7 +155,7 @@ export class LiveSession {
 
   /** Resolves when the end of a session whose process is gone is written down. */
   async ended(): Promise<void> {
-    await this.changes.until(() => this.#exit !== null, { timeoutMs: noticeMs });
+    await this.#changes.until(() => this.#exit !== null, { timeoutMs: noticeMs });
     await this.#ending?.catch((error: unknown) => this.#report(error, "cannot write down how a session ended"));
   }
 
@@ -186,7 +194,7 @@ export class LiveSession {
     this.#publisher.close();
     this.#cancelTick();
     await this.#actor.close();
-    this.changes.notify();
+    this.#changes.notify();
   }
 
   #report(error: unknown, message: string): void {

@@ -127,10 +127,10 @@ function createBell({ transcripts, clock }: NewsDeps): Bell {
     rings.notify();
   }
 
-  async function listen({ changes }: LiveSession, { signal }: AbortController): Promise<void> {
+  async function listen(session: LiveSession, { signal }: AbortController): Promise<void> {
     while (!signal.aborted) {
       let calls = 0;
-      if (await changes.until(() => calls++ > 0, { timeoutMs: lookAgainMs, signal })) ring();
+      if (await session.until(() => calls++ > 0, { timeoutMs: lookAgainMs, signal })) ring();
     }
   }
 

@@ -1,50 +1,30 @@
 import { channel } from "node:diagnostics_channel";
-import type { AgentTemplate, Environment, HookClaim, ObservedState } from "../agents/index.ts";
 import { dialogIdOf, isAbout, type PermissionAnswer, toHookDecision } from "../agents/index.ts";
 import type { ChangeSignal } from "../core/change-signal.ts";
-import type { Clock } from "../core/clock.ts";
-import { oneAtATime } from "../core/coalesce.ts";
-import type { Log } from "../core/log.ts";
-import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
-import type { Transcripts } from "../transcripts/index.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import { isResting, type OpenPermission } from "./activity.ts";
 import { letsType } from "./agent-view.ts";
 import { DialogDesk } from "./dialog-desk.ts";
-import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import { isProvisional } from "./identity.ts";
 import { promptPathBeside } from "./launch.ts";
 import { nextSession } from "./next-session.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PendingPermissions } from "./pending-permissions.ts";
-import type { PermissionHooks } from "./permission-hooks.ts";
-import type { PromptQueue } from "./prompt-queue.ts";
-import { RecordKeeper, SessionSwitchDetector } from "./record-keeper.ts";
-import { endIfHung, isComputing, lookAtScreen } from "./screen-look.ts";
-import { askedAmong, asksProcess } from "./screen-view.ts";
-import type { SessionEvents } from "./session-events.ts";
+import { RecordKeeper } from "./record-keeper.ts";
+import { endIfHung } from "./screen-look.ts";
+import { askedAmong } from "./screen-view.ts";
+import { type LiveSessionDeps, type SensorsInput, SessionSensors } from "./session-sensors.ts";
 import {
-  type FoundPrompt,
-  hooksAreSilent,
-  isUnsettled,
   maySend,
-  needsLook,
-  needsScreen,
   newSessionState,
   type SessionEffect,
   type SessionMessage,
   type SessionState,
-  seeksPrompt,
-  sentSince,
 } from "./session-state.ts";
-import type { SessionRecord, SessionStore } from "./session-store.ts";
-import { unlessGone } from "./submit.ts";
-import { TranscriptFollower } from "./transcript-follower.ts";
 
 /** What a {@link SessionActor} works with. */
-export interface SessionActorInput extends LiveSessionInput {
+export interface SessionActorInput extends SensorsInput {
   readonly changes: ChangeSignal;
-  readonly onError: (error: unknown, message: string) => void;
   /** Called when the state has moved, with the time of the hook that moved it; what follows from it is not done yet. */
   readonly onMoved: (at: number | null) => void;
 }
@@ -81,21 +61,15 @@ export class SessionActor {
   readonly keeper: RecordKeeper;
   /** Which permissions can be answered from here. */
   readonly pendingPermissions: PendingPermissions;
-  /** Asks what reports nothing: the agent's own files, and its screen. */
-  readonly look = oneAtATime(() => this.#look());
   readonly #deps: LiveSessionDeps;
   readonly #input: SessionActorInput;
-  readonly #transcript: TranscriptFollower;
-  readonly #reports: HookReports;
-  readonly #moves: SessionSwitchDetector;
+  readonly sensors: SessionSensors;
   readonly #dialogs: DialogDesk;
-  #unwatchState = (): void => undefined;
   #state: SessionState;
 
   constructor(deps: LiveSessionDeps, input: SessionActorInput) {
     this.#deps = deps;
     this.#input = input;
-    const { template, onError } = input;
     const at = deps.clock.now();
     this.#state = newSessionState(input.record, input.origin, at);
     const { terminalId } = input;
@@ -104,29 +78,21 @@ export class SessionActor {
       state: () => this.#state.identity,
       post: (change) => void this.#move({ kind: "identity", message: change }), // nothing follows from it
     });
-    const { keeper } = this;
-    this.#reports = new HookReports({
-      ...deps,
-      ...input,
-      keeper,
-      onReport: (claim, line) => this.#onReport(claim, line),
-      onAnswered: (note) => this.#post({ kind: "answered", ...note }),
-      onError: (error) => onError(error, "cannot read a hook inbox"),
-    });
-    this.#transcript = new TranscriptFollower({
-      transcripts: deps.transcripts,
-      template,
-      onRead: (summary) => void this.#move({ kind: "transcript_read", summary }), // nothing follows from it
-      onChange: () => this.#onTranscript(),
-      onError: (error) => onError(error, "cannot follow a transcript"),
-    });
     this.pendingPermissions = new PendingPermissions({
       ...deps,
       changes: input.changes,
       limitMs: deps.permissionAnswerMs,
     });
-    this.#moves = new SessionSwitchDetector({ ...deps, ...input, keeper, onDue: () => this.#lookSoon() });
     this.#dialogs = new DialogDesk({ ...deps, ...input });
+    this.sensors = new SessionSensors(deps, input, {
+      keeper: this.keeper,
+      state: () => this.#state,
+      post: (message) => this.#post(message),
+      onRead: (summary) => void this.#move({ kind: "transcript_read", summary }), // nothing follows from it
+      waitingHooks: () => this.#permissionIds().filter((id) => this.pendingPermissions.isAnswerable(id)),
+      confirm: () => this.outbox.confirm(),
+      tick: () => this.outbox.tick(),
+    });
     this.outbox = new Outbox(deps, { ...input, promptPath: promptPathBeside(input.inboxPath) }, this.#outboxView());
   }
 
@@ -142,14 +108,16 @@ export class SessionActor {
         return this.#state.transcript.turnsWhenIdle;
       },
       wasTaken: async (text) => {
-        await this.#reports.drain();
+        await this.sensors.drainHooks();
         const { turnsWhenIdle } = this.#state.transcript;
-        return this.#state.prompts.sent?.text === text && (await this.#transcript.hasPrompt(text, turnsWhenIdle));
+        return (
+          this.#state.prompts.sent?.text === text && (await this.sensors.transcript.hasPrompt(text, turnsWhenIdle))
+        );
       },
       isWritten: ({ text, turnsBefore }) => {
         // With fewer turns than there were, it is another transcript: the agent began a new session with this prompt.
         const isOther = turnsBefore > (this.#state.transcript.summary?.turnCount ?? 0);
-        return this.#transcript.holdsPrompt(text, isOther ? 0 : turnsBefore);
+        return this.sensors.transcript.holdsPrompt(text, isOther ? 0 : turnsBefore);
       },
       failed: (error) => this.#input.onError(error, "cannot take a prompt to its agent"),
     };
@@ -189,7 +157,7 @@ export class SessionActor {
       case "moved":
         return; // done at once
       case "turn_ended":
-        await this.#transcript.refresh();
+        await this.sensors.transcript.refresh();
         await this.outbox.confirm();
         return this.#post({ kind: "turn_written" });
       case "end_if_hung":
@@ -202,23 +170,9 @@ export class SessionActor {
   /** Whether a prompt may be typed, as the agent itself says: no dialog may be open then. */
   async #maySendNow(): Promise<boolean> {
     if (!maySend(this.#state)) return false;
-    const observed = await this.#observed();
+    const observed = await this.sensors.observed();
     const byTitle = this.#input.template.readTitle !== undefined;
     return maySend(this.#state) && letsType(observed, this.#state.activity, byTitle);
-  }
-
-  /** What the agent's own state file says, where it keeps one, or its window title, where that says anything. */
-  async #observed(): Promise<ObservedState | null> {
-    const { readTitle } = this.#input.template;
-    if (readTitle === undefined) return this.#stateFile();
-    const { title } = await this.#deps.host.look(this.#input.terminalId);
-    const activity = title === null ? null : readTitle(title);
-    return activity && { activity, since: null, hooked: false };
-  }
-
-  #stateFile(): Promise<ObservedState | null> {
-    const { template, pid, env } = this.#input;
-    return template.liveState(this.keeper.record.sessionId, { pid, env });
   }
 
   /** @returns whether the agent took it; not when it was answered in the terminal, or waits there in a dialog only */
@@ -226,7 +180,7 @@ export class SessionActor {
     { permissionId, kind, askedAt }: PendingPermission,
     answer: PermissionAnswer,
   ): Promise<boolean> {
-    const observed = await this.#observed();
+    const observed = await this.sensors.observed();
     const dialogIsDue = this.#deps.clock.now() - Date.parse(askedAt) > dialogLagMs;
     const dialogIsOpen = observed?.activity === "needs_permission" || observed?.activity === "needs_answer";
     if (observed !== null && !dialogIsOpen && dialogIsDue) return false;
@@ -270,113 +224,8 @@ export class SessionActor {
     const taken = await this.#dialogs.press((dialog) =>
       dialogIdOf(dialog) === dialogId ? Number(choiceId) - 1 : null,
     );
-    await this.look();
+    await this.sensors.look();
     return taken;
-  }
-
-  /** Reads the whole inbox of this launch first, so that a found session stands where it stood. */
-  async begin(): Promise<void> {
-    const { origin, template } = this.#input;
-    const { transcriptPath, sessionId } = this.keeper.record;
-    if (transcriptPath !== null) await this.#transcript.follow(transcriptPath);
-    await this.#post({ kind: "turns_counted", as: "resumed" });
-    const open = await this.#deps.queue.open(sessionId);
-    if (origin === "launched") {
-      await this.#post({ kind: "prompt", message: { kind: "found", prompts: open, sentBy: "argv" } });
-    }
-    await this.#reports.open();
-    if (origin === "found") {
-      await this.#transcript.refresh();
-      await this.#post({ kind: "caught_up", open: await Promise.all(open.map((prompt) => this.#found(prompt))) });
-    }
-    await this.#followMove();
-    const statePath = template.liveStatePath(this.#input);
-    if (statePath !== null) this.#unwatchState = this.#deps.transcripts.watch(statePath, () => this.#lookSoon());
-  }
-
-  async #found(prompt: FoundPrompt["prompt"]): Promise<FoundPrompt> {
-    if (prompt.state !== "sent") return { prompt, turn: null };
-    return { prompt, turn: await this.#transcript.findPromptSince(prompt.prompt, sentSince(prompt)) };
-  }
-
-  /** The agent's state file has changed. */
-  #lookSoon(): void {
-    this.look().catch((error: unknown) => this.#input.onError(error, "cannot look after a session"));
-  }
-
-  async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {
-    if (transcriptPath !== null) await this.#bindTranscript(transcriptPath);
-    await this.#post({ kind: "reported", event, line });
-  }
-
-  async #bindTranscript(path: string): Promise<void> {
-    if (path === this.#transcript.path) return;
-    const { sessionId } = this.keeper.record;
-    await this.#post({ kind: "transcript_bound" });
-    await this.#transcript.follow(path);
-    await this.keeper.patch({ transcriptPath: path }, sessionId);
-  }
-
-  /** By the session's id, where no hook has reported the path. */
-  async #findTranscript(): Promise<void> {
-    const { template, env } = this.#input;
-    const { sessionId, transcriptPath } = this.keeper.record;
-    // The record of a session that the process has just begun has none yet, though the one before it is still followed.
-    if (transcriptPath !== null || this.isProvisional) return;
-    const path = await template.findTranscript(sessionId, env);
-    if (path !== null && this.keeper.record.sessionId === sessionId) await this.#bindTranscript(path);
-  }
-
-  /** The process may have gone over to another session in its terminal. */
-  async #followMove(): Promise<void> {
-    const path = await this.#moves.follow(this.#transcript.path);
-    if (path === null) return;
-    await this.#bindTranscript(path);
-    await this.#post({ kind: "turns_counted", as: "working" });
-    await this.#onTranscript();
-  }
-
-  async #onTranscript(): Promise<void> {
-    const { template } = this.#input;
-    await this.outbox.confirm();
-    const text = this.#state.prompts.sent?.text ?? null;
-    const { turnsWhenIdle } = this.#state.transcript;
-    const isSought = text !== null && seeksPrompt(this.#state, template, this.#deps.clock.now());
-    const promptTaken = isSought && (await this.#transcript.hasPrompt(text, turnsWhenIdle)) ? text : null;
-    const asks = this.#state.activity.permissions.length > 0;
-    const screen = asks ? await unlessGone(lookAtScreen(this.#deps, this.#input), null) : null;
-    await this.#post({ kind: "transcript_changed", promptTaken, dialog: screen?.dialog ?? null });
-  }
-
-  /** Whether something may have happened that nothing reports. */
-  get needsLook(): boolean {
-    return this.isProvisional || this.#moves.isDue || needsLook(this.#state, this.#deps.clock.now());
-  }
-
-  async #look(): Promise<void> {
-    if (this.#state.hasEnded) return;
-    const { template, pid } = this.#input;
-    const { clock } = this.#deps;
-    await this.keeper.discover();
-    await this.#findTranscript();
-    await this.#followMove();
-    if (this.#state.activity.activity === "working" && hooksAreSilent(this.#state, clock.now())) {
-      await this.#transcript.refresh();
-      await this.#onTranscript();
-    }
-    const file = template.readTitle === undefined ? await this.#stateFile() : null;
-    const asks = this.#state.activity.permissions.length > 0;
-    if ((asks && file === null) || isUnsettled(this.#state.prompts)) await this.#transcript.refresh();
-    const isDue = needsScreen(this.#state, template, clock.now());
-    const screen = isDue ? await lookAtScreen(this.#deps, this.#input) : null;
-    const process = screen === null ? "no" : asksProcess(this.#state.screen, screen, clock.now());
-    const computes = process !== "no" && isComputing(pid, process === "with_children");
-    const held = this.#state.activity.permissions
-      .map(({ permissionId }) => permissionId)
-      .filter((permissionId) => this.pendingPermissions.isAnswerable(permissionId));
-    await this.#post({ kind: "looked", look: { screen, computes, file, held } });
-    await this.outbox.tick();
-    await this.#post({ kind: "prompt", message: { kind: "send_next" } });
   }
 
   /** Waits until the transcript has the end of a turn that has just ended: agents write their last lines a moment after their hook. */
@@ -384,7 +233,7 @@ export class SessionActor {
     const { activity, restingSince } = this.#state;
     const timeoutMs = Math.min(bound, restingSince + transcriptLagMs - this.#deps.clock.now());
     if (!isResting(activity) || activity.turnsEnded === 0 || timeoutMs <= 0) return;
-    await this.#transcript.refresh();
+    await this.sensors.transcript.refresh();
     const done = (): boolean => {
       const { hasEnded, activity: now, transcript, turnsBefore } = this.#state;
       const { summary } = transcript;
@@ -394,25 +243,25 @@ export class SessionActor {
     await this.#input.changes.until(done, { timeoutMs, signal });
   }
 
+  #permissionIds(): readonly string[] {
+    return this.#state.activity.permissions.map(({ permissionId }) => permissionId);
+  }
+
   /** The process is gone. Nothing is sent from now on. */
   end(): void {
     this.#move({ kind: "ended" }); // nothing follows from it
   }
 
-  /** The last hooks and lines of a process that has ended. */
+  /** Reads the last hooks and lines of a process that has ended. */
   async readLast(): Promise<void> {
-    await this.#reports.drain();
+    await this.sensors.drainHooks();
     this.pendingPermissions.dismissAll();
-    await this.#findTranscript();
-    await this.#transcript.refresh();
+    await this.sensors.readTranscript();
   }
 
   async close(): Promise<void> {
-    this.#unwatchState();
-    this.#moves.close();
     this.pendingPermissions.close();
-    this.#transcript.close();
-    await this.#reports.close();
+    await this.sensors.close();
   }
 }
 
@@ -426,31 +275,4 @@ function isNews(before: SessionState, after: SessionState): boolean {
     before.screen.asked !== after.screen.asked ||
     before.transcript.summary !== after.transcript.summary
   );
-}
-
-/** What a live session needs from its surroundings. */
-export interface LiveSessionDeps {
-  readonly store: SessionStore;
-  readonly queue: PromptQueue;
-  readonly host: TerminalHostClient;
-  readonly transcripts: Transcripts;
-  readonly events: SessionEvents;
-  readonly hooks: PermissionHooks;
-  /** How long a hook waits for the decision on a permission; then the agent's own dialog stands. */
-  readonly permissionAnswerMs: number;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** One session whose process lives, and what this gateway knows of it. */
-export interface LiveSessionInput {
-  readonly record: SessionRecord;
-  readonly template: AgentTemplate;
-  readonly terminalId: string;
-  readonly pid: number;
-  /** Without the hook variables: where the agent keeps its files. */
-  readonly env: Environment;
-  readonly inboxPath: string;
-  /** `launched` just now (by start or resume), or `found` alive by a gateway that has just begun. */
-  readonly origin: "launched" | "found";
 }

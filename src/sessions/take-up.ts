@@ -3,7 +3,7 @@ import { oneAtATime } from "../core/coalesce.ts";
 import type { TerminalInfo } from "../terminal-host/terminal-info.ts";
 import { inboxPathOf, sweepLaunchDirs } from "./launch.ts";
 import { LiveSession } from "./live-session.ts";
-import type { LiveSessionDeps } from "./session-actor.ts";
+import type { LiveSessionDeps } from "./session-sensors.ts";
 import type { SessionRecord } from "./session-store.ts";
 
 /** What {@link TakeUp} needs. */

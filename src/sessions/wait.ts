@@ -9,7 +9,7 @@ const bootMs = 15_000;
 const confirmMs = 5_000;
 
 /** How long a caller waits. */
-export interface WaitLimits {
+export interface CallerLimits {
   /** The caller's own bound, milliseconds from now. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -22,7 +22,7 @@ export interface WaitLimits {
 export async function untilTaken(
   live: LiveSession,
   promptId: string,
-  { timeoutMs, signal }: WaitLimits,
+  { timeoutMs, signal }: CallerLimits,
 ): Promise<void> {
   const taken = (): boolean => {
     if (live.exit !== null || live.state.activity === "needs_attention") return true;
@@ -34,14 +34,14 @@ export async function untilTaken(
     if (state === "sent" && (live.outbox.unconfirmed !== null || live.outbox.isTyping(promptId))) return false;
     return !live.provisional;
   };
-  await live.changes.until(taken, { timeoutMs: Math.min(bootMs, timeoutMs), signal });
+  await live.until(taken, { timeoutMs: Math.min(bootMs, timeoutMs), signal });
   if (live.exit !== null) await live.ended();
 }
 
 /** Waits until the agent has told its own id, or has ended, or 15 s have gone. */
 export async function untilNamed(live: LiveSession, signal: AbortSignal): Promise<void> {
   const named = (): boolean => live.exit !== null || !live.provisional || live.state.activity === "needs_attention";
-  await live.changes.until(named, { timeoutMs: bootMs, signal });
+  await live.until(named, { timeoutMs: bootMs, signal });
   if (live.exit !== null) await live.ended();
 }
 
@@ -49,10 +49,10 @@ export async function untilNamed(live: LiveSession, signal: AbortSignal): Promis
 export async function untilTurnEnds(
   live: LiveSession,
   promptId: string,
-  { clock, timeoutMs, signal }: WaitLimits & { readonly clock: Clock },
+  { clock, timeoutMs, signal }: CallerLimits & { readonly clock: Clock },
 ): Promise<void> {
   const deadline = clock.now() + timeoutMs;
-  const ended = await live.changes.until(
+  const ended = await live.until(
     () => {
       const progress = live.outbox.progressOf(promptId);
       if (live.exit !== null) return true;
@@ -67,7 +67,7 @@ export async function untilTurnEnds(
   else if (ended && !needsSomebody(live)) {
     await live.untilWritten({ timeoutMs: deadline - clock.now(), signal });
     const confirmed = (): boolean => live.outbox.progressOf(promptId)?.state !== "received";
-    await live.changes.until(confirmed, { timeoutMs: Math.min(confirmMs, deadline - clock.now()), signal });
+    await live.until(confirmed, { timeoutMs: Math.min(confirmMs, deadline - clock.now()), signal });
   }
 }
 
