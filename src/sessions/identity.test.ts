@@ -65,7 +65,7 @@ test.each([
   ["the agent reported the end of the first one", { ended: true }, "session_start", null, true],
   ["the same, but another process runs the next one", { ended: true }, "session_start", false, false],
 ] as const)("%s", (_title, is, kind, runsIt, expected) => {
-  const { placeholder = false, ended = false } = { placeholder: false, ended: false, ...is };
+  const { placeholder, ended } = { placeholder: false, ended: false, ...is };
   const record = sessionRecord({ transcriptPath: placeholder ? null : "/t", aliases: [] });
   const fresh = newIdentity(record);
   const state = ended ? nextIdentity(fresh, { kind: "named", ended }) : fresh;
