@@ -2,7 +2,7 @@ import type { HookEvent, ScreenDialog, ToolCall } from "../agents/index.ts";
 import { isoTime } from "../core/clock.ts";
 import type { Activity, PendingPermission } from "../wire/coding.ts";
 
-/** A permission that waits for an answer, with what tells its call from others. */
+/** A permission that waits for an answer, with what identifies its tool call. */
 export interface OpenPermission extends PendingPermission, Pick<ToolCall, "callKey" | "subagent"> {}
 
 /** A screen without a composer that stands still: the agent's own dialog or message, which waits for a person. */
@@ -24,7 +24,7 @@ export interface OpenDialog extends ScreenDialog {
 /** What is known of a live agent from its hooks, its transcript and its own state files. */
 export interface ActivityState {
   readonly activity: Activity;
-  /** Whether the agent said that its session has begun, or showed its composer. */
+  /** Whether the agent reported the start of its session, or painted its composer. */
   readonly started: boolean;
   /** Whether the session's own turn runs; a sub-agent's question or work may outlast it. */
   readonly turnRuns: boolean;
@@ -55,44 +55,44 @@ export const initialActivity: ActivityState = {
   turnsEnded: 0,
 };
 
-/** What moves the state beside the agent's hooks. */
+/** What changes the state besides the agent's hooks. */
 export type Observation =
   | HookEvent
   /** The screen shows the composer, ready for a prompt. */
   | { readonly kind: "composer_painted" }
-  /** The screen stands still without a composer, and nothing says that a turn runs. */
+  /** The screen stands still without a composer, and nothing shows that a turn is running. */
   | ({ readonly kind: "screen_stands" } & StandingScreen)
   /** The screen that stood shows something else now. */
   | { readonly kind: "screen_moved" }
   /** The transcript says that the running turn ended without a hook (Esc, a denial, an API error). */
   | { readonly kind: "turn_over" }
-  /** The transcript shows a prompt that no hook reported: this one of ours, or somebody else's (null). */
+  /** The transcript shows a prompt that no hook reported: this one of ours, or another (null). */
   | { readonly kind: "prompt_seen"; readonly prompt: string | null }
-  /** The transcript, or the agent itself, says that a turn runs of which no hook told. */
+  /** The transcript, or the agent itself, shows a running turn that no hook reported. */
   | { readonly kind: "turn_seen" }
-  /** The agent itself says that it goes on, while its turn has ended: sub-agents do. */
+  /** The agent itself shows that it continues after its turn has ended: sub-agents do. */
   | { readonly kind: "background_seen" }
-  /** The agent itself says that a dialog is open of which no hook told. */
+  /** The agent itself shows an open dialog that no hook reported. */
   | { readonly kind: "dialog_seen"; readonly activity: "needs_permission" | "needs_answer" }
-  /** The agent itself says that no dialog is open: what was asked was answered in the terminal. */
+  /** The agent itself shows no open dialog: the question was answered in the terminal. */
   | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" }
-  /** The dialog of a permission stands on the screen, though what was heard meanwhile said that it is over. */
+  /** The dialog of a permission is on the screen, although other reports said that it was answered. */
   | { readonly kind: "permission_seen"; readonly permission: OpenPermission }
   /** A hook passed a decision of ours on. */
   | { readonly kind: "permission_answered"; readonly permissionId: string; readonly decision: "allow" | "deny" };
 
-/** Whether no turn runs and no question is open: a prompt can be given, even to an agent that the vendor will refuse again. */
+/** Whether no turn runs and no question is open, so that a prompt can be sent, even if the vendor will refuse it again. */
 export function isResting({ activity, inBackground }: Pick<ActivityState, "activity" | "inBackground">): boolean {
   if (activity === "working") return inBackground;
   return activity === "idle" || activity === "limited" || activity === "needs_login";
 }
 
-/** Whether the agent has not said yet that its session has begun, be it that a dialog of its own keeps it from that. */
+/** Whether the agent has not reported the start of its session yet, for example because a dialog of its own is in the way. */
 export function isBooting({ activity, started }: Pick<ActivityState, "activity" | "started">): boolean {
   return activity === "starting" || (activity === "needs_attention" && !started);
 }
 
-// Oldest go first: an agent asks a handful at a time, and a forged inbox must not fill the memory.
+// Beyond this the oldest are dropped: an agent asks a handful at a time, and a forged inbox must not fill the memory.
 const maxPermissions = 50;
 
 /** The next state after one observation. Pure; `at` is epoch milliseconds, `permissionId` names a permission that this event asks for. */
@@ -112,7 +112,7 @@ function transition(
 ): ActivityState {
   switch (event.kind) {
     case "session_start":
-      // A dialog that stands on the screen outlasts it: the screen says when it has gone.
+      // A dialog on the screen outlasts the turn: the screen shows when it is gone.
       return { ...state, started: true, activity: state.activity === "starting" ? "idle" : state.activity };
     case "turn_seen":
       return inMode("working", { ...state, started: true, turnRuns: true });
@@ -184,7 +184,7 @@ function openPermission(
 function inMode(activity: "working" | "idle", before: ActivityState): ActivityState {
   const state = { ...before, inBackground: false };
   if (state.permissions.length === 0) return { ...state, activity };
-  // Who may say yes or no to a tool comes first: the other answers take somebody who knows the matter.
+  // Permissions for tools come first: anyone with access can answer them, while other questions need someone who knows the task.
   const permission = state.permissions.some(({ kind }) => kind === "permission");
   return { ...state, activity: permission ? "needs_permission" : "needs_answer" };
 }
@@ -194,8 +194,8 @@ function needsAnswer({ activity }: ActivityState): boolean {
 }
 
 /**
- * The end of a call begins no turn, for it may come after the end of its own (measured): a sub-agent's, or a command of Codex that went on
- * while its turn was steered.
+ * The end of a call starts no turn, because it can come after the end of its own turn (measured): a sub-agent's call, or a Codex command
+ * that kept running while its turn was steered.
  */
 function afterTool(state: ActivityState): ActivityState {
   if (state.turnRuns) return inMode("working", state);
@@ -212,7 +212,7 @@ function turnOver(state: ActivityState, inBackground = false): ActivityState {
   return inBackground && over.activity === "idle" ? { ...over, activity: "working", inBackground } : over;
 }
 
-/** A turn that failed for want of a log-in or within a limit says that the next one will fail as well. */
+/** After a turn failed because of a missing login or a rate limit, the next one will fail as well. */
 function afterFailure(state: ActivityState, needs: "login" | "limit_reset" | undefined): ActivityState {
   if (state.activity !== "idle" || needs === undefined) return state;
   return { ...state, activity: needs === "login" ? "needs_login" : "limited" };
@@ -231,7 +231,7 @@ function withoutEnded(state: ActivityState, callKey: string): ActivityState {
   return { ...state, permissions: state.permissions.filter((permission) => permission !== answered) };
 }
 
-/** No hook tells of a denial: the state moves by the answer itself. An answer to what is not open says nothing. */
+/** No hook reports a denial, so the answer itself changes the state. An answer to a question that is not open changes nothing. */
 function withoutAnswered(
   state: ActivityState,
   { permissionId, decision }: Extract<Observation, { kind: "permission_answered" }>,

@@ -1,9 +1,9 @@
 import type { ObservedActivity, ObservedState } from "../agents/index.ts";
 import { type ActivityState, isResting, type Observation } from "./activity.ts";
 
-/** What a live session knows of what its agent itself reports, beside its hooks: its state file, its window title, or how its composer stands. */
+/** What a live agent shows of itself besides its hooks: its state file, its window title, and whether its composer is covered. */
 export interface AgentView {
-  /** What the state file said since when, by our clock. */
+  /** The state file's last report, and since when, by our clock. */
   readonly last: { readonly said: string; readonly at: number } | null;
   /** Whether the last look found what was known already. */
   readonly agrees: boolean;
@@ -13,20 +13,19 @@ export interface AgentView {
   readonly reportedAt: number;
   /** When a question was last seen to wait in its hook: its dialog comes after that. */
   readonly heldAt: number;
-  /** Where no state file reports, how the composer stands since when, while a question is open. */
+  /** Without a state file: whether the composer is covered, and since when, while a question is open. */
   readonly sight: { readonly covered: boolean; readonly at: number } | null;
   readonly wasCovered: boolean;
-  /** What the window title says since when. */
+  /** The window title's state, and since when. */
   readonly title: { readonly activity: ObservedActivity; readonly since: number } | null;
 }
 
-/** Of an agent that is followed from now on. */
 export function newAgentView(now: number): AgentView {
   const nothing = { last: null, sight: null, wasCovered: false, title: null };
   return { ...nothing, agrees: true, reports: false, reportedAt: now, heldAt: 0 };
 }
 
-// So long after something else reported, the state file is believed though it is older.
+// This long after another report, the state file is believed although it is older.
 const silenceMs = 1_500;
 // The dialog of a sub-agent's question comes a second or two after its hook.
 const askedSilenceMs = 5_000;
@@ -41,7 +40,7 @@ const hookLagMs = 2_000;
 
 /** What a look at the agent's own reports found. */
 export interface AgentLook {
-  /** Null where no file and no title says anything. */
+  /** Null when neither file nor title reports anything. */
   readonly observed: ObservedState | null;
   /** Whether something stands in the composer's place; null when the screen was not looked at. */
   readonly covered: boolean | null;
@@ -64,13 +63,13 @@ interface AgentStep {
   readonly changes: readonly Observation[];
 }
 
-/** The state that a title says, since when. */
+/** The state in a window title, and since when. */
 export function withTitle(view: AgentView, activity: ObservedActivity | null, now: number): AgentView {
   if (activity === null) return { ...view, title: null };
   return view.title?.activity === activity ? view : { ...view, title: { activity, since: now } };
 }
 
-/** What the agent says that is not known yet. Pure. */
+/** What the agent's own reports add to what is known. Pure. */
 export function agentChanges(before: AgentView, { observed, covered }: AgentLook, context: AgentContext): AgentStep {
   const { now, held, activity } = context;
   const view = held ? { ...before, heldAt: now } : before;
@@ -110,13 +109,13 @@ function changesBySight(view: AgentView, covered: boolean | null, context: Agent
   return { view: next, changes: [{ kind: "dialog_closed", activity: turnOpen ? "working" : "idle" }] };
 }
 
-/** What an agent's state file says, beside what is known from elsewhere. */
+/** An agent's state file, with what is known from other sources. */
 export interface StateObservation {
   readonly state: Pick<ActivityState, "activity" | "inBackground" | "permissions">;
   readonly observed: ObservedState;
   /** Whether an earlier look, a moment ago, found the same. */
   readonly repeated: boolean;
-  /** How long it has been found to say the same. */
+  /** How long it has reported the same. */
   readonly observedForMs: number;
   /** When something else reported last, a hook or an answer from here; epoch milliseconds. */
   readonly reportedAt: number;
@@ -127,15 +126,15 @@ export interface StateObservation {
 }
 
 /**
- * What an agent's state file says that nothing else did: the newer of two reports counts. One that contradicts open questions, or is
- * older, has to be found twice: one dialog may follow another at once. Pure.
+ * What an agent's state file adds to other reports: the newer of two counts. A state that contradicts open questions, or is older, has
+ * to be found twice, because one dialog can follow another immediately. Pure.
  */
 export function observedChanges(look: StateObservation): readonly Observation[] {
   const { state, observed, repeated, reportedAt, silent } = look;
   const asks = state.permissions.length > 0;
   const newer = observed.since === null ? silent : observed.since > reportedAt;
   const counts = newer || (silent && repeated);
-  // What stands on the screen is known better: only a turn that has begun since says something else.
+  // The screen is more reliable: only a turn that started since overrides it.
   if (state.activity === "needs_attention")
     return observed.activity === "working" && newer ? [{ kind: "turn_seen" }] : [];
   switch (observed.activity) {
@@ -162,7 +161,7 @@ function isDialog(activity: ActivityState["activity"]): boolean {
   return activity === "needs_permission" || activity === "needs_answer";
 }
 
-/** Whether what the agent says is what is known: nothing has to be looked at again. */
+/** Whether the agent's report matches what is known, so that nothing has to be looked at again. */
 export function isSame({ activity }: ObservedState, state: Pick<ActivityState, "activity" | "inBackground">): boolean {
   if (activity === "idle") return state.activity !== "working" && isResting(state);
   return activity === state.activity;
@@ -170,7 +169,7 @@ export function isSame({ activity }: ObservedState, state: Pick<ActivityState, "
 
 /** Whether a prompt may be typed: no dialog is open, and no turn runs that its hook has yet to report. */
 export function letsType(observed: ObservedState | null, state: ActivityState, byTitle: boolean): boolean {
-  // Of an agent that reports nothing else, no one would know of an open dialog.
+  // For an agent that reports nothing else, an open dialog would go unnoticed.
   if (observed === null) return !byTitle;
   return observed.activity === "idle" || (observed.activity === "working" && state.inBackground);
 }

@@ -6,7 +6,7 @@ import { sessionError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 
 /**
- * `coding_answer_permission`: answers what an agent asks, over the hook that waits for it at the agent's side. Ours.
+ * `coding_answer_permission`: answers what an agent asks, through the agent's hook that waits for the decision. Not in the seed.
  *
  * The decision travels over the hook's own connection and no other way; where none waits any longer the agent's dialog has to be
  * answered in its terminal.
@@ -72,7 +72,7 @@ function isOpen(live: LocatedSession["live"], { permissionId }: AnswerPermission
 function gone(sessionId: string, permissionId: string): Error {
   return sessionError(
     "permission_gone",
-    `Session ${sessionId} does not ask for permission ${permissionId} (any more): it was answered, or its turn was stopped.`,
+    `Session ${sessionId} does not ask for permission ${permissionId}: it was answered, or its turn was stopped.`,
   );
 }
 
@@ -88,7 +88,7 @@ function notTaken({ live, record }: LocatedSession, input: AnswerPermissionInput
   }
   return sessionError(
     "permission_pending",
-    `Permission ${permissionId} of session ${record.sessionId} waits in the agent's own dialog by now, which takes no message from here. Answer it in its terminal, or interrupt the turn.`,
+    `Permission ${permissionId} of session ${record.sessionId} is now shown in the agent's own dialog, which takes no message from here. Answer it in its terminal, or interrupt the turn.`,
   );
 }
 
@@ -101,7 +101,10 @@ function requireFitting(
 ): void {
   const { decision, message, answers } = input;
   if (decision === "allow" && message !== undefined) {
-    throw sessionError("invalid_request", `"message" goes with a denial. To tell the agent more, ask it afterwards.`);
+    throw sessionError(
+      "invalid_request",
+      `"message" is for a denial. To add instructions, send the agent a prompt afterwards.`,
+    );
   }
   if (kind !== "question" || decision === "deny") {
     if (answers !== undefined) {
@@ -114,6 +117,6 @@ function requireFitting(
   const unknown = Object.keys(answers ?? {}).filter((question) => !questions.includes(question));
   if (missing.length === 0 && unknown.length === 0) return;
   const [first = ""] = missing.length > 0 ? missing : unknown;
-  const words = missing.length > 0 ? "has no answer" : "was not asked";
-  throw sessionError("invalid_request", `The question "${first}" ${words}. Give "answers" by the questions' texts.`);
+  const problem = missing.length > 0 ? "has no answer" : "was not asked";
+  throw sessionError("invalid_request", `The question "${first}" ${problem}. Give "answers" by the questions' texts.`);
 }

@@ -12,7 +12,7 @@ import type { LocatedSession } from "./locate.ts";
 import type { PromptQueue, RememberedRequest } from "./prompt-queue.ts";
 import type { NewPrompt } from "./start.ts";
 
-/** One call of `coding_ask`, with what the rules made of it. */
+/** One call of `coding_ask`, checked. */
 export interface AskRequest {
   readonly input: AskInput;
   readonly caller: Caller;
@@ -23,7 +23,7 @@ export interface AskRequest {
   readonly deadline: number;
 }
 
-/** Whether the request means this session: its agent, its directory or repository, its worktree. @throws PosternError `session_mismatch` */
+/** Requires that the request fits the session: its agent, its directory or repository, its worktree. @throws PosternError `session_mismatch` */
 export async function requireSameSession(
   session: LocatedSession,
   { input, place }: AskRequest,
@@ -33,7 +33,7 @@ export async function requireSameSession(
   if (input.agent !== undefined && input.agent !== template.name && !template.aliases.includes(input.agent)) {
     throw sessionError(
       "session_mismatch",
-      `Session ${record.sessionId} is one of ${template.name}, not of ${input.agent}.`,
+      `Session ${record.sessionId} belongs to ${template.name}, not to ${input.agent}.`,
     );
   }
   requireSameWorktree(record.sessionId, wantedWorktree(input), worktree);
@@ -44,7 +44,7 @@ export async function requireSameSession(
   if (place.dir === record.dir || place.dir === (await findRepositoryRoot(record.dir))) return;
   throw sessionError(
     "session_mismatch",
-    `Session ${record.sessionId} works in ${record.dir}, not in ${place.dir}. Name its directory or its repository.`,
+    `Session ${record.sessionId} works in ${record.dir}, not in ${place.dir}. Set "dir" to its directory or its repository.`,
   );
 }
 
@@ -61,13 +61,13 @@ export function wantedWorktree({
   if (worktree) {
     throw sessionError(
       "invalid_request",
-      'A worktree needs both "baseBranch" and "branch": what it is made from, and its own new branch.',
+      'A worktree needs "baseBranch", which it starts from, and "branch", the new branch.',
     );
   }
   if (baseBranch === undefined && branch === undefined) return null;
   throw sessionError(
     "invalid_request",
-    '"baseBranch" and "branch" are for a worktree. Add "worktree": true, or leave them out.',
+    '"baseBranch" and "branch" are for a worktree. Add "worktree": true, or omit them.',
   );
 }
 
@@ -80,11 +80,11 @@ export function requireSameWorktree(
   if (wanted === null || wanted.branch === own?.branch) return;
   throw sessionError(
     "session_mismatch",
-    `Session ${sessionId} works ${own === null ? "in no worktree" : `on the branch ${own.branch}`}. Leave "worktree" out, or start a new session.`,
+    `Session ${sessionId} works ${own === null ? "in no worktree" : `on the branch ${own.branch}`}. Omit "worktree", or start a new session.`,
   );
 }
 
-/** What goes beyond text and mode `ask` needs the scope `coding:drive`. */
+/** Anything beyond text and mode `ask` needs the scope `coding:drive`. */
 export function allowedMode(input: AskInput, caller: Caller): PermissionMode {
   const mode = input.permissionMode ?? "ask";
   if (!caller.scopes.has("coding:drive") && (mode !== "ask" || input.allowCommands === true)) {
@@ -101,8 +101,8 @@ const shownDraftLength = 200;
 type DraftedSession = Pick<LiveSession, "draft"> & { readonly record: Pick<LiveSession["record"], "sessionId"> };
 
 /**
- * Refuses a prompt for which the composer is not free. Only while the agent rests: a prompt that waits for a turn finds the composer as
- * it is by then.
+ * Refuses a prompt when the composer holds other text. Checked only while the agent is idle: a prompt that waits for a turn meets the
+ * composer as it is then.
  *
  * @throws PosternError `composer_not_empty` | `prompt_not_text`
  */
@@ -117,12 +117,12 @@ export async function checkDraft(
   if (onDraft === "append") return prompt.checkBehind(draft);
   throw sessionError(
     "composer_not_empty",
-    `The composer of session ${live.record.sessionId} holds text that was typed in the terminal. Set onDraft to "clear" to remove it, or to "append" to send it with your prompt.`,
+    `The composer of session ${live.record.sessionId} contains text that was typed in the terminal. Set onDraft to "clear" to remove it, or to "append" to send it with your prompt.`,
     { details: { draft: draft.slice(0, shownDraftLength) } },
   );
 }
 
-/** The same as a question, asked before the prompt is typed: the draft may have come later. A prompt that must not follow it waits. */
+/** The same check just before the prompt is typed, because the draft may be newer. A prompt that must not follow it waits. */
 export function mayFollow(prompt: Pick<NewPrompt, "checkBehind">): (draft: string) => Promise<boolean> {
   return async (draft) => {
     try {
@@ -135,7 +135,7 @@ export function mayFollow(prompt: Pick<NewPrompt, "checkBehind">): (draft: strin
   };
 }
 
-/** Runs a request with an idempotency key at most once; a repeat gets what the first one did. */
+/** Runs a request with an idempotency key at most once; a repeat gets the result of the first. */
 export async function once<T extends Omit<RememberedRequest, "requestHash">>(
   { lock, queue }: { readonly lock: KeyedLock; readonly queue: PromptQueue },
   { input, caller }: AskRequest,
@@ -149,13 +149,13 @@ export async function once<T extends Omit<RememberedRequest, "requestHash">>(
     if (remembered.requestHash !== hashOf(input)) {
       throw sessionError(
         "idempotency_conflict",
-        `The idempotencyKey "${key}" was used for another request. Take a new key for a new request.`,
+        `The idempotencyKey "${key}" was used for another request. Use a new key for a new request.`,
       );
     }
     return remembered;
   });
 
-  /** A request that came to nothing may be made again under its key. */
+  /** A request that failed can be repeated under its key. */
   async function runOrForget(named: string): Promise<T> {
     try {
       return await run();
@@ -166,7 +166,7 @@ export async function once<T extends Omit<RememberedRequest, "requestHash">>(
   }
 }
 
-/** Of what the request asks for; how long it waits for the answer makes no other request of it. */
+/** Hashes what the request asks for; how long it waits for the answer does not matter. */
 export function hashOf({ waitMs: _waitMs, idempotencyKey: _key, ...request }: AskInput): string {
   return sha256(JSON.stringify(Object.entries(request).toSorted(([left], [right]) => (left < right ? -1 : 1))));
 }

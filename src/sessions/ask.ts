@@ -25,7 +25,6 @@ import { refuseCommandBehind, refuseOutsideMentions, toPromptText } from "./prom
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import { type CallerLimits, untilTaken, untilTurnEnds } from "./wait.ts";
 
-/** What asking needs. */
 export interface AskDeps extends FolderRule {
   readonly locator: SessionLocator;
   readonly starter: Starter;
@@ -55,7 +54,7 @@ interface Asked {
   readonly ignored: readonly string[];
 }
 
-// The gateway's own queue while a turn runs; more is a caller that does not wait.
+// The gateway's own queue while a turn runs; a caller with more prompts does not wait for answers.
 const maxQueued = 20;
 
 /**
@@ -83,7 +82,7 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
   };
 }
 
-/** `waitMs` bounds the whole call, the start of the agent included. */
+/** `waitMs` bounds the whole call, including the start of the agent. */
 function limitsOf({ clock }: AskDeps, { deadline, signal }: AskRequest): CallerLimits {
   return { timeoutMs: deadline - clock.now(), signal };
 }
@@ -127,14 +126,14 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
   return { sessionId: now, promptId, started: sent.started, ignored: sent.ignored };
 }
 
-/** The process went before it could be given the prompt: the session goes on with it, unless it was closed. */
+/** The process ended before it received the prompt: the session is resumed with it, unless it was closed. */
 async function resumeWaiting(
   deps: AskDeps,
   request: AskRequest,
   { sessionId, promptId, ignored }: Omit<Asked, "started">,
 ): Promise<Asked> {
   const live = await deps.locator.withSession(sessionId, request.caller, async (session) => {
-    if (session.live !== null) return session.live; // another caller's prompt has resumed it already, with ours behind
+    if (session.live !== null) return session.live; // another caller's prompt has resumed it, and ours is queued behind
     if ((await deps.queue.stateOf(promptId)) !== "queued") return null; // the session was closed, and the prompt given up
     // As freely as when the prompt was taken for it.
     const { permissionMode } = session.record;
@@ -156,26 +155,26 @@ async function enqueue(
   if (permissionMode !== "ask" && !request.caller.scopes.has("coding:drive")) {
     throw sessionError(
       "insufficient_scope",
-      `Session ${sessionId} acts without asking (mode "${permissionMode}"): sending to it needs the scope coding:drive.`,
+      `Session ${sessionId} runs in mode "${permissionMode}", without asking for permission. Sending to it needs the scope coding:drive.`,
       { details: { scope: "coding:drive" } },
     );
   }
   if (request.input.model !== undefined) {
     throw sessionError(
       "model_not_supported",
-      `Session ${sessionId} is running; its model cannot be changed now. Leave "model" out, or close the session first.`,
+      `Session ${sessionId} is running, so its model cannot be changed. Omit "model", or close the session first.`,
     );
   }
   if (live.state.permissions.length > 0) {
     throw sessionError(
       "permission_pending",
-      `Session ${sessionId} waits for an answer to a permission. Answer it first; a prompt sent now would be taken as the answer.`,
+      `Session ${sessionId} is waiting for an answer to a permission request. Answer that first: a prompt sent now would be taken as the answer.`,
     );
   }
   if (live.outbox.waitingCount >= maxQueued) {
     throw sessionError(
       "session_busy",
-      `Session ${sessionId} has ${maxQueued} prompts waiting already. Send this one later.`,
+      `Session ${sessionId} already has ${maxQueued} queued prompts. Send this one later.`,
     );
   }
   const { onDraft } = request.input;
@@ -185,7 +184,7 @@ async function enqueue(
   live.outbox.add({ promptId, prompt: text, state: "queued", sentAt: null, onDraft, mayFollow: mayFollow(prompt) });
 }
 
-/** The agent may take its own id meanwhile; then the prompt goes under that one. */
+/** Meanwhile the agent may report its own id; then the prompt is stored under that id. */
 async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewPrompt): Promise<void> {
   for (;;) {
     const { sessionId } = live.record;
@@ -199,7 +198,7 @@ async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewProm
   }
 }
 
-/** A session goes on in its own directory, whichever of its names the caller used, and by the rule for that directory. */
+/** A session is resumed in its own directory, whichever name of it the caller used, and by the rule for that directory. */
 async function resumeOptions(deps: AskDeps, session: LocatedSession, request: AskRequest): Promise<RunOptions> {
   const { permissionMode, caller } = request;
   const place = await deps.resolveAllowedDir(session.record.dir, {
@@ -245,10 +244,10 @@ function runOptions({ input, permissionMode, place }: AskRequest): RunOptions {
 /** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */
 async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: string): Promise<void> {
   if (live.exit === null) return;
-  // Of one that an earlier gateway sent, or an earlier process took, only the store knows.
+  // Only the store knows of a prompt that an earlier gateway sent or an earlier process took.
   const state = live.outbox.progressOf(promptId)?.state ?? (await deps.queue.stateOf(promptId));
   if (state === "delivered" || state === "unknown" || state === "received") return;
-  // The caller is told that it came to nothing: no later resume may send it.
+  // The caller gets an error, so no later resume may send the prompt.
   if (state === "queued") await deps.queue.mark(promptId, "lost");
   const { sessionId, exitCode, signal, lastScreen } = live.record;
   const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : signal;
@@ -260,8 +259,8 @@ async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: str
 }
 
 function lastWords(sessionId: string, lastScreen: string | null): string {
-  if (lastScreen === "") return "It has shown nothing. Ask once more, or look after it in a terminal.";
-  return `Its last screen says why; \`postern coding read ${sessionId}\` shows it.`;
+  if (lastScreen === "") return "It showed nothing. Try again, or run the agent in a terminal of your own.";
+  return `Its last screen shows why. Run \`postern coding read ${sessionId}\` to see it.`;
 }
 
 async function answer(deps: AskDeps, asked: Asked, request: AskRequest): Promise<AskOutput> {
@@ -287,7 +286,7 @@ async function answer(deps: AskDeps, asked: Asked, request: AskRequest): Promise
   };
 }
 
-// One prompt's turns are two, and a few more when somebody types as well.
+// A prompt has two turns, and a few more when a person types as well.
 const maxAnsweredTurns = 100;
 
 async function turnsSince(

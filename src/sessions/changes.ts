@@ -14,8 +14,6 @@ export interface Changes {
   /** `GET /api/coding/sessions/{id}/close-preview`. @throws PosternError `session_not_found` | `rate_limited` */
   closePreview(sessionId: string, caller: Caller): Promise<ClosePreview>;
 }
-
-/** What {@link createChanges} needs. */
 export interface ChangesDeps {
   readonly locator: Pick<SessionLocator, "locate">;
   readonly worktrees: Pick<Worktrees, "ofSession">;

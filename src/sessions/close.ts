@@ -11,7 +11,6 @@ import type { PromptQueue } from "./prompt-queue.ts";
 import type { SessionEvents } from "./session-events.ts";
 import type { SessionStore } from "./session-store.ts";
 
-/** What closing needs. */
 export interface CloseDeps {
   readonly locator: SessionLocator;
   readonly live: LiveSessions;
@@ -24,8 +23,8 @@ export interface CloseDeps {
 }
 
 /**
- * `coding_close_session`: ends the process group, gives up what waited to be sent, and removes the session's worktree after its work
- * was rescued. Closing what is closed changes nothing, but for a worktree that still stands.
+ * `coding_close_session`: ends the process group, gives up queued prompts, and removes the session's worktree after saving its
+ * uncommitted work. Closing a closed session changes nothing, except that a remaining worktree is removed.
  * @see the seed, "coding_close_session"
  */
 export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller) => Promise<CloseOutput> {
@@ -35,7 +34,7 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
       if (holder !== null) {
         throw sessionError(
           "session_busy",
-          `Session ${session.record.sessionId} is running in process ${holder.pid}, outside this gateway. End it there.`,
+          `Session ${session.record.sessionId} is running in process ${holder.pid}, outside Postern. End it there.`,
         );
       }
       if (!session.stored) return null;
@@ -58,8 +57,8 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
 }
 
 /**
- * A process that went on with a session which has a worktree of its own stays in the worktree of the one before: that one's is not taken
- * from under it.
+ * After `/clear` or `/resume` in the terminal a process can run another session and still work in this session's worktree: then the
+ * worktree must stay.
  */
 async function refuseUnderSuccessor({ live, worktrees }: CloseDeps, { record }: LocatedSession): Promise<void> {
   const { sessionId, launchId } = record;
@@ -71,7 +70,7 @@ async function refuseUnderSuccessor({ live, worktrees }: CloseDeps, { record }: 
   if (successor === undefined) return;
   throw sessionError(
     "session_busy",
-    `Session ${sessionId} goes on as ${successor.record.sessionId}, whose process works in its worktree. Close that one first.`,
+    `Session ${sessionId} was continued by ${successor.record.sessionId}, whose process still works in its worktree. Close that session first.`,
   );
 }
 
@@ -97,7 +96,7 @@ export function createCloseAll(
         try {
           closed.push(await close({ sessionId }, caller));
         } catch (error) {
-          if (hasCode(error, "session_not_found")) return; // not for this caller's eyes
+          if (hasCode(error, "session_not_found")) return; // the caller cannot see it
           const known = isPosternError(error);
           failed.push({ sessionId, code: known ? error.code : "internal_error", detail: known ? error.message : "" });
         }

@@ -57,7 +57,7 @@ export async function typePrompt(
   if (draft && prompt.onDraft === "clear" && (await maySend()) && (await emptyComposer(deps, terminal))) draft = "";
   if (draft && !(prompt.onDraft === "append" && (await prompt.mayFollow?.(draft)) === true)) return "draft";
   if (!(await prompt.onTyping(draft ?? ""))) return "given_up";
-  /** Whatever took the composer's place, another program perhaps, would take it as keystrokes. */
+  /** Anything in the composer's place, such as another program, would take the text as keystrokes. */
   const type = async (keys: string): Promise<boolean> => {
     if (!(await maySend())) return false;
     const written = await writeAsSeen(deps, terminalId, (screen) => {
@@ -136,7 +136,7 @@ async function takeBack(path: string): Promise<boolean> {
   }
 }
 
-/** Whether the composer is on the screen now, as far as the template can tell. */
+/** Whether the composer is on the screen now, as far as the template can see. */
 export async function composerOnScreen(
   host: Pick<TerminalHostClient, "look">,
   { terminalId, template }: { readonly terminalId: string; readonly template: AgentTemplate },

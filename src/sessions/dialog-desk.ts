@@ -5,8 +5,6 @@ import type { TerminalLook } from "../terminal-host/terminal-info.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import type { ActivityState } from "./activity.ts";
 import { type TypingHost, unlessGone, writeAsSeen } from "./submit.ts";
-
-/** What a {@link DialogDesk} works with. */
 export interface DialogDeskDeps {
   readonly host: TypingHost;
   readonly clock: Clock;
@@ -15,7 +13,7 @@ export interface DialogDeskDeps {
 }
 
 const pollMs = 50;
-// An agent drops keys for a second after it painted a dialog, so that nobody answers what they have not read (measured: Claude Code, Codex).
+// An agent drops keys for a second after it painted a dialog, so that people do not answer what they have not read (measured: Claude Code, Codex).
 const takenMs = 3_000;
 const maxDropped = 3;
 // To the choice, some of them twice, and Enter.
@@ -37,7 +35,7 @@ export function dialogAsked({ standing }: Pick<ActivityState, "standing">): Pend
   };
 }
 
-/** Answers dialogs of an agent's own by the keys that a person would press. */
+/** Answers an agent's own dialogs with the keys that a person would press. */
 export class DialogDesk {
   readonly #deps: DialogDeskDeps;
   #pressing: Promise<unknown> = Promise.resolve();

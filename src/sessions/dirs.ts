@@ -9,8 +9,6 @@ import type { SessionDirs } from "../wire/changes.ts";
 import type { Worktrees } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
 import { firstPageMs } from "./list.ts";
-
-/** What {@link createDirs} needs. */
 export interface DirsDeps {
   readonly catalog: Pick<Catalog, "database" | "firstPage">;
   readonly visibleDirs: VisibleDirs;
@@ -45,14 +43,14 @@ export function createDirs({ catalog, visibleDirs, worktrees }: DirsDeps): (call
 /** Decides which directories' sessions a caller may see, for many at once. */
 export interface VisibleDirs {
   /**
-   * Those of `dirs` that the caller may see; with `below` only those that are that directory or lie in it, all of them as real
+   * Those of `dirs` that the caller may see; with `below` only those that are that directory or are in it, all as real
    * paths. A worktree that the gateway made is itself and its repository.
    * @throws PosternError `invalid_request` for a `below` that is no absolute path
    */
   among(dirs: readonly string[], caller: Caller, below?: string): Promise<ReadonlySet<string>>;
 }
 
-/** The rule and the worktrees are asked at every call, so that a change is at once in effect. */
+/** Rule and worktrees are read at every call, so that changes take effect immediately. */
 export function createVisibleDirs(deps: {
   readonly visibleAmong: VisibleAmong;
   readonly worktrees: Pick<Worktrees, "worktreeRoots">;
@@ -83,10 +81,10 @@ export function countedIn(
   };
 }
 
-/** Links resolved; what is not there is taken by its name: its sessions are still on record. */
+/** Resolves links. A folder that is gone is taken by its name, because its sessions are still on record. */
 async function realFolder(dir: string): Promise<string> {
   if (!isAbsolute(dir) || dir.includes("\0")) {
-    throw sessionError("invalid_request", `${JSON.stringify(dir)} is no absolute path.`);
+    throw sessionError("invalid_request", `${JSON.stringify(dir)} is not an absolute path.`);
   }
   try {
     return await realpath(dir);

@@ -13,17 +13,17 @@ export interface HookInbox {
   close(): Promise<void>;
 }
 
-// File watching tells at once; the sweep is for file systems that do not tell.
+// File watching reports immediately; the sweep is for file systems without it.
 const sweepMs = 500;
 const chunkBytes = 256 * 1024;
-// The hook script cuts long strings; a longer line is none of its making.
+// The hook script cuts long strings, so a longer line is not its own.
 const maxLineLength = 4 * 1024 * 1024;
 // A line has a few KB, so that is a hundred thousand tool calls.
 const maxInboxBytes = 1024 ** 3;
 
 /**
  * Hands every line of the file to `onLine`, one after another, as they are appended. The file may not exist yet; its folder
- * must. The whole file is read again after a restart: state is folded from it, not kept beside it.
+ * must. The whole file is read again after a restart: state is computed from it, not stored separately.
  */
 export function createHookInbox(deps: {
   readonly path: string;
@@ -45,7 +45,7 @@ export function createHookInbox(deps: {
   let cancelSweep = (): void => undefined;
 
   async function readOn(): Promise<void> {
-    // None yet, or something else in its place: the agent's children can replace it.
+    // Not there yet, or replaced by something else, which the agent's children can do.
     file ??= await openRegularFile(deps.path, { followLinks: false });
     if (file === null) return;
     while (!closed && !full) {
@@ -69,7 +69,7 @@ export function createHookInbox(deps: {
     }
   }
 
-  /** A line that cannot be taken must not keep those behind it from being read. */
+  /** A line that fails must not keep the next ones from being read. */
   async function handOver(line: string): Promise<void> {
     try {
       await deps.onLine(line);
@@ -101,7 +101,7 @@ export function createHookInbox(deps: {
       closed = true;
       cancelSweep();
       watcher?.close();
-      await pump(); // the end of the reading under way
+      await pump(); // waits for the read in progress
       await file?.close();
       file = null;
     },

@@ -10,11 +10,9 @@ import type { RecordKeeper } from "./record-keeper.ts";
 export interface ReportedLine {
   /** When the hook wrote it. */
   readonly at: number;
-  /** What a permission that it asks for is known by. */
+  /** The id of the permission that the line asks for. */
   readonly permissionId: string;
 }
-
-/** What {@link HookReports} needs. */
 export interface HookReportsDeps {
   readonly inboxPath: string;
   readonly template: AgentTemplate;
@@ -23,7 +21,7 @@ export interface HookReportsDeps {
   readonly log: Log;
   /** Called for each line that counts for this session. */
   readonly onReport: (claim: HookClaim, line: ReportedLine) => Promise<void>;
-  /** Called when a hook noted, before we began, that it passed a decision on. What is decided from then on we know ourselves. */
+  /** Called for a decision that a hook passed on before this gateway started. Later decisions are known here. */
   readonly onAnswered: (note: PermissionNote) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
@@ -61,7 +59,7 @@ export class HookReports {
     await onReport(claim, { at, permissionId: permissionIdOf(text) });
   }
 
-  /** Says so once for each session: a line that is refused comes seldom alone. */
+  /** Logged as a warning once for each session: refused lines seldom come alone. */
   #refuse({ event }: HookClaim): void {
     const { log, keeper } = this.#deps;
     this.#refused += 1;
@@ -78,7 +76,7 @@ export class HookReports {
   }
 }
 
-// The last millisecond that a date can name: a forged time must not break whoever formats it.
+// The last millisecond that a date can hold: a forged time must not break formatting.
 const lastTime = 8_640_000_000_000_000;
 const lineSchema = z.looseObject({ at: z.number().min(0).max(lastTime).nullable().catch(null), payload: z.unknown() });
 
@@ -86,7 +84,7 @@ const lineSchema = z.looseObject({ at: z.number().min(0).max(lastTime).nullable(
 export interface InboxLine {
   /** The hook payload, JSON text. */
   readonly payload: string;
-  /** When the hook script wrote it, epoch milliseconds; null when it does not say. */
+  /** When the hook script wrote it, epoch milliseconds; null when the line has no time. */
   readonly at: number | null;
 }
 
@@ -124,7 +122,7 @@ export function parsePermissionNote(line: string): PermissionNote | null {
   }
 }
 
-/** What a line that asks for a permission is known by, here and by the hook that wrote it: nobody can show another line under it. */
+/** The id of a permission, here and in the hook that asks: a hash of the line, so no other line can be shown under it. */
 export function permissionIdOf(line: string): string {
   return sha256(line).slice(0, 32);
 }

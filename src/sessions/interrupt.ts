@@ -8,16 +8,15 @@ import type { LiveSession } from "./live-session.ts";
 import type { SessionLocator } from "./locate.ts";
 import { unlessGone, writeAsSeen } from "./submit.ts";
 
-/** What interrupting needs. */
 export interface InterruptDeps {
   readonly locator: SessionLocator;
   readonly host: TerminalHostClient;
   readonly clock: Clock;
 }
 
-// Both agents stop within half a second and tell it by their transcripts or state files, which are asked after 1.5 s of silence.
+// Both agents stop within half a second and show it in their transcripts or state files, which are read after 1.5 s without a hook.
 const stopMs = 3_500;
-// Keys are dropped for a second after a dialog was painted. Never twice without a look: a second Esc in an idle Codex opens its history.
+// Agents drop keys for a second after they paint a dialog. Never pressed twice without a look: a second Esc in an idle Codex opens its history.
 const maxAttempts = 3;
 // A prompt on its way is taken within a second.
 const takenMs = 10_000;
@@ -28,7 +27,7 @@ const markedMs = 400;
 
 /**
  * `coding_interrupt`: stops the running turn and keeps the session. An open permission is denied by it, as by Esc in the terminal;
- * prompts that wait are sent next. Ours.
+ * queued prompts are sent next. Not in the seed.
  */
 export function createInterrupt(
   deps: InterruptDeps,
@@ -40,7 +39,7 @@ export function createInterrupt(
     if (holder !== null) {
       throw sessionError(
         "session_busy",
-        `Session ${session.record.sessionId} is running in process ${holder.pid}, outside this gateway. Stop its turn there.`,
+        `Session ${session.record.sessionId} is running in process ${holder.pid}, outside Postern. Stop its turn there.`,
       );
     }
     const interrupted = session.live !== null && (await interruptLive(deps, session.live, signal));
@@ -49,7 +48,7 @@ export function createInterrupt(
 }
 
 async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
-  // A turn that is stopped before its hook has told of the prompt would leave the prompt on its way.
+  // If a turn were stopped before its hook reported the prompt, the prompt would stay unconfirmed.
   const settled = (): boolean => live.outbox.unconfirmed === null || live.exit !== null;
   await live.until(settled, { timeoutMs: takenMs, signal });
   if (live.exit !== null) return false;
@@ -59,7 +58,7 @@ async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: Abo
   return live.outbox.hold(() => unlessGone(stopTurn(deps, live, signal), true));
 }
 
-/** Of an agent that reports nothing and writes no transcript that we read, nobody knows whether a turn runs. */
+/** Without hooks and without a transcript that we read, it is not known whether a turn runs. */
 function isSilent({ hasHooks, transcriptFormat }: AgentTemplate): boolean {
   return !hasHooks && transcriptFormat === null;
 }
@@ -74,15 +73,15 @@ async function stopTurn(deps: InterruptDeps, live: LiveSession, signal: AbortSig
   for (let attempt = 0; attempt < maxAttempts && !over() && !signal.aborted; attempt += 1) {
     await deps.host.write(live.terminalId, live.template.interruptKeys);
     await live.until(over, { timeoutMs: stopMs, signal });
-    // What was taken for the end of the turn may turn out to be none meanwhile.
+    // The turn may turn out to be still running.
     if (over() && live.exit === null) await clearComposer(deps, live);
   }
   return over();
 }
 
 /**
- * An agent that had not answered yet puts the prompt back into its composer, a moment after it says that it is idle. One that had leaves
- * a mark in its transcript.
+ * An agent that had not answered yet puts the prompt back into its composer, shortly after it reports that it is idle. An agent that had
+ * answered leaves a mark in its transcript.
  */
 async function clearComposer(deps: InterruptDeps, live: LiveSession): Promise<void> {
   const { clock } = deps;

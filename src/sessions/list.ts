@@ -36,7 +36,6 @@ export function createList(deps: CatalogViewDeps): (input: ListInput, caller: Ca
   };
 }
 
-/** What looking into the catalog for somebody needs. */
 export interface CatalogViewDeps {
   readonly catalog: Pick<Catalog, "database" | "firstPage" | "indexing">;
   readonly pages: SessionPages;
@@ -54,7 +53,7 @@ export interface CatalogView {
   readonly indexing: ReturnType<Catalog["indexing"]>;
 }
 
-/** A catalog that is made for the first time has its newest page by then. */
+/** A catalog that is built for the first time has its newest page by then. */
 export const firstPageMs = 200;
 const root = "/";
 
@@ -70,7 +69,7 @@ export async function viewCatalog(
   const [known, alive] = await Promise.all([sessionDirs(reader), pages.alive()]);
   const all = new Set([...known, root]);
   const visible = await visibleDirs.among([...all], caller, wanted.dir);
-  // Only who may see the root and all there is may see what comes while we look.
+  // Only a caller that can see the root and everything else sees what is added during the query.
   const dirs = visible.size === all.size ? null : visible;
   return { reader, agents, dirs, alive, indexing: catalog.indexing() };
 }
@@ -81,5 +80,5 @@ function agentsOf(templates: readonly AgentTemplate[], wanted: string | undefine
   if (wanted === undefined) return names;
   const found = templates.find(({ name, aliases }) => name === wanted || aliases.includes(wanted));
   if (found !== undefined) return [found.name];
-  throw sessionError("agent_unknown", `There is no agent "${wanted}". Known are: ${names.join(", ")}.`);
+  throw sessionError("agent_unknown", `Unknown agent "${wanted}". Known agents: ${names.join(", ")}.`);
 }

@@ -12,9 +12,9 @@ import type { LiveSessionDeps, LiveSessionInput } from "./session-sensors.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { composerText, unlessGone } from "./submit.ts";
 
-// Often enough to tell a change within half a second where no hook tells it, and cheap: nothing is polled while an agent is idle.
+// Often enough to notice a change within half a second without a hook, and cheap: nothing is polled while an agent is idle.
 const tickMs = 250;
-// The host tells an exit when it has read the terminal's last output.
+// The host reports an exit after it has read the terminal's last output.
 const noticeMs = 10_000;
 
 /** A live agent: its process, its record, what it is doing, and the prompts on their way to it. */
@@ -65,11 +65,11 @@ export class LiveSession {
   get transcriptSummary(): TranscriptSummary | null {
     return this.#actor.state.transcript.summary;
   }
-  /** How the process ended, `unknown` when nobody saw it; null while it lives. */
+  /** How the process ended, `unknown` when that was not seen; null while it lives. */
   get exit(): TerminalExit | "unknown" | null {
     return this.#exit;
   }
-  /** What does not work around the agent, in sentences. Not kept over a restart of the gateway. */
+  /** Problems around the agent, as sentences. Lost when the gateway restarts. */
   get warnings(): readonly string[] {
     return this.#warnings;
   }
@@ -86,7 +86,7 @@ export class LiveSession {
   isAnswerable(permissionId: string): boolean {
     return this.#actor.isAnswerable(permissionId);
   }
-  /** @returns whether the agent was told */
+  /** @returns whether the agent received the answer */
   answerPermission(permission: PendingPermission, answer: PermissionAnswer): Promise<boolean> {
     return this.#actor.answerPermission(permission, answer);
   }
@@ -97,14 +97,14 @@ export class LiveSession {
   }
 
   /**
-   * While on, permissions are asked in the agent's own terminal: hooks that wait for a decision are let go at once, later ones as they
-   * come. Counted: it goes off when all who turned it on have turned it off.
+   * While on, permissions are asked in the agent's own terminal: hooks that wait for a decision are released at once, later ones as
+   * they come. Counted: it turns off when every caller that turned it on has turned it off.
    */
   askInTerminal(on: boolean): void {
     this.#actor.pendingPermissions.askInTerminal(on);
   }
 
-  /** What was typed into the composer of an agent that rests, and by nobody from here; "" for nothing, and where it cannot be read. */
+  /** Text that a person typed into the composer of an idle agent; "" if there is none, or if it cannot be read. */
   async draft(): Promise<string> {
     if (!isResting(this.state) || this.outbox.isSending) return "";
     return (await unlessGone(composerText(this.#deps, this), null)) ?? "";
@@ -118,7 +118,7 @@ export class LiveSession {
     return this.#changes.until(holds, limits);
   }
 
-  /** Begins to follow the agent. */
+  /** Starts following the agent. */
   begin(): Promise<void> {
     this.#begun ??= this.#begin();
     return this.#begun;
@@ -136,7 +136,7 @@ export class LiveSession {
     const look = this.#actor.sensors.needsLook ? this.#actor.sensors.look() : Promise.resolve();
     void look
       .then(() => this.#publisher.look())
-      .catch((error: unknown) => this.#report(error, "cannot look after a session"))
+      .catch((error: unknown) => this.#report(error, "cannot check on a session"))
       .finally(() => {
         if (!this.#closed && this.#exit === null) this.#cancelTick = this.#deps.clock.after(tickMs, () => this.#tick());
       });
@@ -153,10 +153,10 @@ export class LiveSession {
     return this.#ending;
   }
 
-  /** Resolves when the end of a session whose process is gone is written down. */
+  /** Resolves when the end of a session whose process is gone has been stored. */
   async ended(): Promise<void> {
     await this.#changes.until(() => this.#exit !== null, { timeoutMs: noticeMs });
-    await this.#ending?.catch((error: unknown) => this.#report(error, "cannot write down how a session ended"));
+    await this.#ending?.catch((error: unknown) => this.#report(error, "cannot store how a session ended"));
   }
 
   async #settle(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
@@ -171,7 +171,7 @@ export class LiveSession {
         terminalId: null,
         exitCode: exit?.exitCode ?? null,
         signal: exit?.signal ?? null,
-        // Of an agent that did its work the transcript tells; of one that did not begin, only its screen.
+        // If the agent did its work, its transcript shows what happened; if it never started, only its screen does.
         lastScreen: this.transcriptSummary === null || this.state.promptsTaken === 0 ? lastScreen : null,
         updatedAt: this.#deps.clock.now(),
       });
@@ -181,13 +181,13 @@ export class LiveSession {
     }
   }
 
-  /** The last hooks and lines. A process may end before we have begun to follow it. */
+  /** Reads the last hooks and lines. A process may end before it is followed. */
   async #readLast(): Promise<void> {
     await this.#begun?.catch((error: unknown) => this.#report(error, "a session ended that was not followed"));
     await this.#actor.readLast();
   }
 
-  /** Stops following; the agent lives on. */
+  /** Stops following; the agent keeps running. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -198,7 +198,7 @@ export class LiveSession {
   }
 
   #report(error: unknown, message: string): void {
-    // A terminal that went while it was looked at tells its exit by itself.
+    // The exit of a terminal that ended during a look is reported separately.
     if (hasCode(error, "terminal_gone")) return;
     this.#deps.log.warn({ sessionId: this.record.sessionId, error }, message);
   }

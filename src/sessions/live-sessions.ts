@@ -35,8 +35,6 @@ export interface LiveSessions {
   /** Stops following; agents keep running. */
   close(): Promise<void>;
 }
-
-/** What {@link createLiveSessions} needs. */
 export interface LiveSessionsDeps extends TakeUpDeps, Omit<LaunchDeps, "hooks"> {
   readonly maxSessions: number;
 }

@@ -33,16 +33,14 @@ export interface SessionLocator {
   /** @returns null when there is no transcript (yet). */
   transcriptOf(session: LocatedSession): Promise<TranscriptSummary | null>;
   /**
-   * A process that runs or still holds a session which has no terminal of its own here, by the agent's own files. An agent that moved
-   * on to another session may hold the first one for as long as it lives (Codex, measured).
+   * A process that runs or still holds a session without a terminal here, by the agent's own files. An agent that moved to another
+   * session may hold the first one for as long as it lives (Codex, measured).
    */
   holderOf(session: LocatedSession): Promise<ExternalHolder | null>;
   /** The same, unless it is a process of this gateway. */
   externalHolder(session: LocatedSession): Promise<ExternalHolder | null>;
   summaryOf(session: LocatedSession): Promise<SessionSummary>;
 }
-
-/** What {@link createLocator} needs. */
 export interface LocatorDeps {
   readonly store: SessionStore;
   readonly queue: PromptQueue;
@@ -61,7 +59,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
 
   async function fromStore(record: SessionRecord): Promise<LocatedSession | null> {
     const template = deps.templates.find((candidate) => candidate.name === record.agent);
-    if (template === undefined) return null; // its agent was taken out of the configuration
+    if (template === undefined) return null; // its agent is no longer configured
     const env = deps.environmentOf(template);
     const transcriptPath = record.transcriptPath ?? (await pathOf(record.sessionId, { template, env }));
     return { record: { ...record, transcriptPath }, stored: true, template, env, live: null };
@@ -102,7 +100,10 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
   async function locate(idOrAlias: string, caller: Caller): Promise<LocatedSession> {
     const session = await find(idOrAlias);
     if (session === null || !(await deps.isVisibleDir(session.record.dir, { scope: "coding", caller }))) {
-      throw sessionError("session_not_found", `There is no session ${idOrAlias}.`);
+      throw sessionError(
+        "session_not_found",
+        `Session ${idOrAlias} does not exist or is not in a folder that you can access.`,
+      );
     }
     return session;
   }
@@ -161,7 +162,7 @@ async function isThere(path: string): Promise<boolean> {
     await access(path);
     return true;
   } catch {
-    return false; // moved or removed since, or not ours to read: looked for by its name
+    return false; // moved, removed or not readable: searched for by name
   }
 }
 

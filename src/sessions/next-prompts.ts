@@ -28,7 +28,7 @@ interface Step {
   readonly effects: readonly PromptEffect[];
 }
 
-/** The next state of a session's prompts, and what has to be done for it. Pure. */
+/** The next state of a session's prompts, and the effects that follow. Pure. */
 export function nextPrompts(state: PromptsState, message: PromptMessage, context: PromptContext): Step {
   switch (message.kind) {
     case "found":
@@ -179,7 +179,7 @@ function typed(
   }
   if (result === "lost" && isSent && sent !== null) return giveUp(state, sent, "lost");
   const { prompt: text } = sending.prompt;
-  // Of a prompt, its turn in the transcript has the last word.
+  // The prompt's turn in the transcript decides.
   if ((result !== "lost" && result !== "held") || canConfirm(text, context)) return only(state);
   if (result === "lost") return settle(state, { promptId, state: "lost" }, context);
   // It stays in the composer, where the next one would be typed behind it.
@@ -199,7 +199,7 @@ function typingEnded(
   return isOpen ? settle(next, { promptId, state: "unknown" }, context) : only(next);
 }
 
-/** The prompt is ours when the text is the same, else one that was typed into the terminal, or ours in a form that we do not know. */
+/** With the same text the prompt is ours; otherwise it was typed into the terminal, or is ours in an unknown form. */
 function taken(
   state: PromptsState,
   { text, by }: Pick<Extract<PromptMessage, { kind: "taken" }>, "text" | "by">,
@@ -224,7 +224,7 @@ function taken(
   };
 }
 
-/** An agent that is killed between its report and its write loses the prompt: only the transcript says `delivered`. */
+/** An agent that is killed between its report and its write loses the prompt, so only the transcript proves `delivered`. */
 function searched(
   state: PromptsState,
   { promptId, written, final }: Extract<PromptMessage, { kind: "searched" }>,
@@ -254,7 +254,7 @@ function tick(state: PromptsState, { now, starting }: PromptContext): Step {
   if (sent === null || state.sending !== null) return only(state);
   const age = now - sent.sentAt;
   if (sent.by === "argv") {
-    // Its time begins when the agent has started.
+    // Its time starts when the agent has started.
     if (starting) return only({ ...state, sent: { ...sent, sentAt: now } });
     return age > argvLostMs ? giveUp(state, sent, "unknown") : only(state);
   }

@@ -30,7 +30,7 @@ import {
   withSummary,
 } from "./transcript-view.ts";
 
-/** What the reducer is given beside the message. */
+/** The reducer's input besides state and message. */
 interface Context {
   readonly template: SessionTemplate;
   /** Epoch milliseconds. */
@@ -44,10 +44,10 @@ interface Step {
 
 // It appears when the hook of its permission has ended: a start of Node, on a loaded machine some seconds.
 const lateDialogMs = 30_000;
-// A gateway that takes a session up looks for the one prompt that was on its way.
+// A gateway that reattaches to a session looks for the one prompt that was in flight.
 const maxRemembered = 50;
 
-/** The next state of a session, and what has to be done for it. Pure. */
+/** The next state of a session, and the effects that follow. Pure. */
 export function nextSession(state: SessionState, message: SessionMessage, context: Context): Step {
   switch (message.kind) {
     case "reported":
@@ -113,7 +113,6 @@ function tookSince({ taken }: HooksView, text: string | null, since: number): bo
   return taken.some((prompt) => prompt.at >= since && (text === null || samePrompt(text, prompt.text)));
 }
 
-/** What an observation comes with. */
 interface Observing extends Context {
   /** The hook's line that reported it. */
   readonly line?: ReportedLine;
@@ -124,7 +123,7 @@ interface Observing extends Context {
 /** Moves the activity by one observation, with all that follows from it. */
 function observe({ state: before, effects }: Step, event: Observation, context: Observing): Step {
   const { now, template, line, dialog = null } = context;
-  // What only concludes that a question was answered is wrong while its dialog stands.
+  // An inferred answer to a question is wrong while its dialog is on the screen.
   const concludes = event.kind === "dialog_closed" || event.kind === "turn_over";
   if (concludes && dialog !== null && before.activity.permissions.some(({ input }) => isAbout(dialog, input))) {
     return { state: before, effects };
@@ -299,7 +298,7 @@ function caughtUp(
   }
   const mark = isResting(step.state.activity) ? markIdle : markWorking;
   const transcript = mark(step.state.transcript);
-  // Whatever ended, ended before we looked.
+  // Anything that ended, ended before this gateway started.
   const found = { ...step.state, transcript, turnsBefore: transcript.turnsWhenIdle, restingSince: 0 };
   return withPrompts({ ...step, state: found }, { kind: "send_next" }, context);
 }

@@ -16,7 +16,6 @@ import { clearComposer, composerHolds, pressEnter, type TypingHost } from "./sub
 // What is never confirmed, such as /clear, gets this long before the next prompt.
 const commandSettleMs = 1_500;
 
-/** What an outbox works with. */
 export interface OutboxDeps {
   readonly host: TypingHost;
   readonly clock: Clock;
@@ -27,7 +26,7 @@ export interface OutboxDeps {
 export interface OutboxTerminal {
   readonly terminalId: string;
   readonly template: AgentTemplate;
-  /** Where a prompt lies for the agent's editor to fetch. */
+  /** The file from which the agent's editor reads a prompt. */
   readonly promptPath: string;
 }
 
@@ -35,7 +34,7 @@ export interface OutboxTerminal {
 export interface OutboxView {
   /** The session's prompts. */
   state(): PromptsState;
-  /** Moves them. The state moves at once; what follows from it is done when this resolves. */
+  /** Changes the state immediately; resolves when the effects have been carried out. */
   post(message: PromptMessage): Promise<void>;
   /** Whether the agent is idle and nothing waits for an answer: the only time to type. */
   maySend(): boolean;
@@ -116,7 +115,7 @@ export class Outbox {
     return this.#search(false);
   }
 
-  /** Looks after a prompt that was sent and not confirmed. */
+  /** Checks on a prompt that was sent and not confirmed. */
   async tick(): Promise<void> {
     await this.confirm();
     await this.#view.post({ kind: "tick" });

@@ -3,13 +3,11 @@ import type { ChangeSignal } from "../core/change-signal.ts";
 import type { Clock } from "../core/clock.ts";
 import type { OpenPermission } from "./activity.ts";
 import type { PermissionHooks } from "./permission-hooks.ts";
-
-/** What a {@link PendingPermissions} needs. */
 export interface PendingPermissionsDeps {
   readonly hooks: PermissionHooks;
   readonly clock: Clock;
   readonly changes: ChangeSignal;
-  /** How long a hook waits; then it says nothing, and the agent's own dialog stands. */
+  /** How long a hook waits; then it gives no decision, and the agent shows its own dialog. */
   readonly limitMs: number;
 }
 
@@ -21,7 +19,7 @@ interface Wait {
 
 // A hook asks a few milliseconds after its line is there, and after a lost gateway every 200 ms.
 const dueMs = 2_000;
-/** Its hook was let go: it is answered in the terminal only. */
+/** Its hook was released: it can be answered in the terminal only. */
 const leftToTerminal: Wait = { dueUntil: 0, cancel: () => undefined };
 
 /** The open permissions of one live session, and the hooks that wait for their decisions. */
@@ -29,14 +27,14 @@ export class PendingPermissions {
   readonly #deps: PendingPermissionsDeps;
   readonly #open = new Map<string, Wait>();
   readonly #deciding = new Map<string, Promise<boolean>>();
-  /** How many want the questions in the terminal. */
+  /** How many viewers want questions asked in the terminal. */
   #terminalAskers = 0;
 
   constructor(deps: PendingPermissionsDeps) {
     this.#deps = deps;
   }
 
-  /** What is open now: hooks of anything else are let go. */
+  /** Sets the open permissions: hooks of all others are released. */
   update(permissions: readonly OpenPermission[]): void {
     const ids = new Set(permissions.map(({ permissionId }) => permissionId));
     for (const permissionId of this.#open.keys()) if (!ids.has(permissionId)) this.#close(permissionId);
@@ -44,8 +42,8 @@ export class PendingPermissions {
   }
 
   /**
-   * Whether somebody sits at the terminal and wants to be asked there: then hooks that wait are let go at once, and later ones as they
-   * come. Counted: as often as it was wanted it has to be given back. What was let go stays in the terminal.
+   * Turns questions in the agent's terminal on or off. While on, waiting hooks are released at once, and later ones as they come.
+   * Counted: it turns off after as many calls with false as with true. Released questions stay in the terminal.
    */
   askInTerminal(on: boolean): void {
     this.#terminalAskers = Math.max(0, this.#terminalAskers + (on ? 1 : -1));
@@ -58,7 +56,7 @@ export class PendingPermissions {
     this.#deps.changes.notify();
   }
 
-  /** Whether somebody sits at the terminal who wants to be asked there. */
+  /** Whether questions are asked in the agent's terminal. */
   get isLeftToViewers(): boolean {
     return this.#terminalAskers > 0;
   }
@@ -75,7 +73,7 @@ export class PendingPermissions {
       hooks.forget(permissionId);
       changes.notify();
     });
-    const cancelDue = clock.after(dueMs, () => changes.notify()); // one that did not come is missed from now on
+    const cancelDue = clock.after(dueMs, () => changes.notify()); // a hook that has not connected by now counts as missing
     const cancel = (): void => {
       cancelLimit();
       cancelDue();
@@ -95,7 +93,7 @@ export class PendingPermissions {
     return this.#deps.hooks.isWaiting(permissionId) || this.#isDue(permissionId);
   }
 
-  /** Whether an answer is on its way to the hook. */
+  /** Whether an answer is being sent to the hook. */
   isDeciding(permissionId: string): boolean {
     return this.#deciding.has(permissionId);
   }
@@ -108,12 +106,12 @@ export class PendingPermissions {
   async decide(permissionId: string, decision: HookDecision): Promise<boolean> {
     const underWay = this.#deciding.get(permissionId);
     if (underWay !== undefined) return underWay.then(() => false);
-    const deciding = this.#tell(permissionId, decision).finally(() => this.#deciding.delete(permissionId));
+    const deciding = this.#send(permissionId, decision).finally(() => this.#deciding.delete(permissionId));
     this.#deciding.set(permissionId, deciding);
     return deciding;
   }
 
-  async #tell(permissionId: string, decision: HookDecision): Promise<boolean> {
+  async #send(permissionId: string, decision: HookDecision): Promise<boolean> {
     const { hooks, changes } = this.#deps;
     const there = (): boolean => hooks.isWaiting(permissionId) || !this.#isDue(permissionId);
     await changes.until(there, { timeoutMs: dueMs });

@@ -12,8 +12,8 @@ import { watchSocket } from "../core/socket-watch.ts";
  * The hooks of live agents that wait for the decision on a permission, at the other end of a Unix socket.
  *
  * Everything that arrives there is a claim of a process that runs as the same user, an agent's own children among them. So the socket
- * only tells: a hook names what it asked, by the hash of its line in the inbox, and waits. Nothing that can be sent decides anything,
- * and the hash binds a decision to the very bytes that were shown to whoever decided.
+ * only passes decisions on: a hook sends the hash of its line in the inbox and waits. Nothing that is sent here can decide anything, and
+ * the hash binds a decision to the bytes that were shown to the person who decided.
  */
 export interface PermissionHooks {
   /** Where hooks ask. */
@@ -21,11 +21,11 @@ export interface PermissionHooks {
   /** A permission is open: hooks that ask for it wait. `onChange` is called whenever the first has come or the last has gone. */
   expect(permissionId: string, onChange: () => void): void;
   isWaiting(permissionId: string): boolean;
-  /** Tells the hooks that wait for it. Resolves with whether one of them said that it passed the decision on. */
+  /** Sends the decision to the waiting hooks. Resolves with whether one of them confirmed that it passed the decision on. */
   decide(permissionId: string, decision: HookDecision): Promise<boolean>;
   /**
-   * Nothing will be decided here any more: hooks that wait, or still come, say nothing, and the agent's own dialog stands. A decision that
-   * was sent stays.
+   * No decision will come from here: hooks that wait or connect later give no decision, and the agent shows its own dialog. A decision that
+   * was already sent stands.
    */
   forget(permissionId: string): void;
   /** Hooks that wait try again for a while: another gateway may come. */
@@ -33,7 +33,7 @@ export interface PermissionHooks {
 }
 
 const maxConnections = 256;
-// One hook for each question; a few more may only listen.
+// Each question has one hook; a few more can only listen.
 const maxForOne = 4;
 // A question shows up in the inbox before its hook asks, and is read within a second.
 const unexpectedMs = 10_000;
@@ -51,7 +51,7 @@ export async function openPermissionHooks(deps: {
   const { socketPath, clock, log } = deps;
   const expected = new Map<string, () => void>();
   const waiting = new Map<string, Set<Socket>>();
-  /** Connections for what nobody expects yet, oldest first, with what ends their wait. */
+  /** Connections whose permission is not known yet, oldest first, each with what ends its wait. */
   const unexpected = new Map<Socket, () => void>();
   const forgotten = new Set<string>();
   /** Connections that were sent a decision: they are closed when they have confirmed it, or time is up. */
@@ -65,7 +65,7 @@ export async function openPermissionHooks(deps: {
     await listen(opened, socketPath);
     return opened;
   }
-  // The folder's lock is ours: what lies there is of a gateway that is gone.
+  // This gateway holds the folder's lock, so an existing socket belongs to one that is gone.
   rmSync(socketPath, { force: true });
   let server = await open();
   const stopWatching = watchSocket(socketPath, {
@@ -138,7 +138,7 @@ export async function openPermissionHooks(deps: {
     decide(permissionId, decision) {
       const sockets = [...(waiting.get(permissionId) ?? [])];
       for (const socket of sockets) decided.add(socket);
-      return firstTrue(sockets.map((socket) => tell(socket, decision, clock)));
+      return firstTrue(sockets.map((socket) => send(socket, decision, clock)));
     },
     forget(permissionId) {
       expected.delete(permissionId);
@@ -162,7 +162,7 @@ export async function openPermissionHooks(deps: {
 
 async function listen(server: Server, socketPath: string): Promise<void> {
   mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 });
-  const umaskBefore = process.umask(0o177); // from its first moment nobody else may connect
+  const umaskBefore = process.umask(0o177); // so that no other user can connect, not even for a moment
   server.listen(socketPath); // binds before it returns
   process.umask(umaskBefore);
   await once(server, "listening");
@@ -182,12 +182,12 @@ function readFirstLine(socket: Socket, onLine: (line: string) => void): void {
     socket.off("data", onData);
     if (end === -1) socket.destroy();
     else onLine(text.slice(0, end));
-    socket.resume(); // to be told when it closes
+    socket.resume(); // otherwise its close is not reported
   };
   socket.on("data", onData);
 }
 
-/** The hook says nothing. */
+/** The hook gives no decision. */
 function dismiss(socket: Socket): void {
   socket.end(`${JSON.stringify({ decision: null })}\n`);
 }
@@ -200,8 +200,8 @@ function firstTrue(answers: readonly Promise<boolean>[]): Promise<boolean> {
   return Promise.any(trueOnes).catch(() => false); // none of them
 }
 
-/** @returns whether the hook said that it passed the decision on */
-function tell(socket: Socket, decision: HookDecision, clock: Clock): Promise<boolean> {
+/** @returns whether the hook confirmed that it passed the decision on */
+function send(socket: Socket, decision: HookDecision, clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
     const finish = (taken: boolean): void => {
       cancel();

@@ -1,13 +1,13 @@
 import type { NewSessionEvent } from "../wire/events.ts";
 
-/** Removes what waits of a session, by all its names, in chats. @returns how much that was */
+/** Removes a session's pending messages from chats, by all its names. @returns how many there were */
 export type ForgetInChats = (names: readonly string[]) => Promise<number>;
 
-/** The one way out for events of sessions. */
+/** Publishes the events of sessions. */
 export interface EventPublisher {
   /**
-   * Takes events to be written and told soon, in the order of the calls, and with them, all or nothing, what coding wants to know again
-   * after a restart: a memo of each session, null to forget it. Never waits.
+   * Queues events to be stored and published, in the order of the calls. Stored with them, in one transaction: a memo of each session that
+   * is needed after a restart, null to remove it. Never waits.
    */
   publish(publication: {
     readonly events: readonly NewSessionEvent[];

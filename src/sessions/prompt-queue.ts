@@ -26,7 +26,7 @@ export interface IdempotencyClaim {
   readonly requestHash: string;
 }
 
-/** What a request did when it was first made. */
+/** The result of a request when it was first made. */
 export interface RememberedRequest {
   readonly requestHash: string;
   readonly sessionId: string;
@@ -66,9 +66,9 @@ export interface PromptQueue {
   moveAll(sessionId: string, toSessionId: string, transaction?: Kysely<Tables>): Promise<void>;
   stateOf(promptId: string): Promise<PromptState | null>;
   remembered(accountId: string, key: string): Promise<RememberedRequest | null>;
-  /** Forgets a request that came to nothing, so that it can be made again. */
+  /** Forgets a failed request, so that it can be repeated. */
   forgetRequest(accountId: string, key: string): Promise<void>;
-  /** Drops what nobody will ask for again. */
+  /** Deletes ended prompts and remembered requests that are too old to be asked for. */
   prune(): Promise<void>;
 }
 

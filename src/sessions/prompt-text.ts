@@ -35,7 +35,7 @@ export function toPromptText(
     const code = text.charCodeAt(control.index).toString(16).padStart(4, "0");
     throw sessionError(
       "prompt_not_text",
-      `The prompt has the control character U+${code} at offset ${control.index}; only tab and newline are text. Take it out, or type it into the terminal.`,
+      `The prompt has the control character U+${code} at offset ${control.index}; only tab and newline are text. Remove it, or type it into the terminal.`,
     );
   }
   if (!text.isWellFormed()) {
@@ -45,7 +45,7 @@ export function toPromptText(
   if (command !== null) {
     throw sessionError(
       "prompt_not_text",
-      `The agent would take this prompt for its command "${command}". Reword it, or set allowCommands (needs the scope coding:drive).`,
+      `The agent would read this prompt as its command "${command}". Reword it, or set allowCommands (needs the scope coding:drive).`,
     );
   }
   return text;
@@ -61,7 +61,7 @@ export function refuseCommandBehind(draft: string, text: string, rules: Paramete
   if (command === null) return;
   throw sessionError(
     "prompt_not_text",
-    `Behind the text in its composer, the agent would take this prompt for a part of its command "${command}". Set onDraft to "clear", or use a token with the scope coding:drive.`,
+    `After the text in its composer, the agent would read this prompt as part of its command "${command}". Set onDraft to "clear", or use a token with the scope coding:drive.`,
   );
 }
 
@@ -91,11 +91,11 @@ export function commandIn(
   );
 }
 
-// Also the blank of Braille, which has no property that says so.
+// Also the Braille blank, which has no property that marks it as such.
 const blankStart = /^[\p{Z}\p{M}\s\u2800]+/u;
 const blankEnd = /[\p{Z}\p{M}\s\u2800]+$/u;
 
-/** The text without what cannot be seen: format, control, private and unassigned characters, and those that Unicode says to ignore. */
+/** The text without what cannot be seen: format, control, private and unassigned characters, and those that Unicode marks as ignorable. */
 export function withoutInvisible(text: string): string {
   return text.replaceAll(/(?![\t\n])[\p{C}\p{Default_Ignorable_Code_Point}]/gu, "");
 }

@@ -102,7 +102,7 @@ export type PromptMessage =
   | { readonly kind: "searched"; readonly promptId: string; readonly written: boolean; readonly final: boolean }
   | { readonly kind: "turn_over" }
   | { readonly kind: "tick" }
-  /** What a look at the terminal says of the sent prompt. `held` is null where the composer cannot be read. */
+  /** What a look at the terminal shows of the sent prompt. `held` is null when the composer cannot be read. */
   | { readonly kind: "looked"; readonly promptId: string; readonly maySend: false }
   | { readonly kind: "looked"; readonly promptId: string; readonly maySend: true; readonly held: boolean | null }
   /** Nothing confirmed it in time, and nothing more will be waited for. */
@@ -116,16 +116,16 @@ export type PromptMessage =
 /** What becomes of a prompt that nothing confirmed. */
 export type GivenUp = "lost" | "unknown";
 
-/** What has to be done. Each is carried out once, in order. */
+/** What has to be done, each once and in order. */
 export type PromptEffect =
   | { readonly kind: "send"; readonly prompt: OutboxPrompt }
-  /** Write down in the store. */
+  /** Store the new state. */
   | { readonly kind: "mark"; readonly promptId: string; readonly state: GivenUp | "delivered" }
-  /** Write down that nothing of it was sent. */
+  /** Store that nothing of it was sent. */
   | { readonly kind: "put_back"; readonly promptId: string }
   | { readonly kind: "press_enter"; readonly sent: SentPrompt }
   | { readonly kind: "clear"; readonly promptId: string; readonly text: string }
-  /** Look at the terminal; `overdue` says that the prompt is to be given up, and taken out of the composer if it is there. */
+  /** Look at the terminal; with `overdue` the prompt is given up, and removed from the composer if it is there. */
   | { readonly kind: "look"; readonly sent: SentPrompt; readonly overdue: boolean }
   | { readonly kind: "ask_again"; readonly sent: SentPrompt; readonly state: GivenUp };
 

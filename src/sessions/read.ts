@@ -7,7 +7,6 @@ import type { Turn } from "../wire/turn.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 
-/** What reading needs. */
 export interface ReadDeps {
   readonly locator: SessionLocator;
   readonly transcripts: Transcripts;
@@ -64,14 +63,13 @@ function nextAfter(turns: readonly Turn[], transcript: TranscriptSummary | null,
   return unfinished && last.role === "assistant" ? last.index - 1 : last.index;
 }
 
-/** What waiting for news needs. */
 export interface NewsDeps {
   readonly locator: Pick<SessionLocator, "locate" | "transcriptOf" | "summaryOf">;
   readonly transcripts: Transcripts;
   readonly clock: Clock;
 }
 
-// What nobody tells of is seen then: a process elsewhere that begins or ends, a session that is taken up here.
+// Changes without a notification are seen then: a process outside Postern that starts or ends, a session that is resumed here.
 const lookAgainMs = 1_000;
 
 /**
@@ -102,7 +100,7 @@ export async function untilNews(
   }
 }
 
-/** Where the session's transcript lies, as far as it is known. */
+/** The path of the session's transcript, if it is known. */
 export function transcriptPathOf({ record, live }: LocatedSession): string | null {
   return live?.record.transcriptPath ?? record.transcriptPath;
 }
@@ -160,7 +158,7 @@ function createBell({ transcripts, clock }: NewsDeps): Bell {
   };
 }
 
-/** What a wait compares. It costs a look at the file and at what was appended, however long the turns are. */
+/** What a wait compares. Costs a stat and a read of what was appended, however long the turns are. */
 async function glance({ locator }: NewsDeps, session: LocatedSession) {
   const transcript = await locator.transcriptOf(session);
   const { status, activity, permissions, turnCount } = await locator.summaryOf(session);

@@ -9,8 +9,6 @@ import { type IdentityMessage, type IdentityState, isProvisional, judgeClaim, ma
 import { leaseKeyOf } from "./launch.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import type { SessionPatch, SessionRecord, SessionStore } from "./session-store.ts";
-
-/** What a {@link RecordKeeper} needs. */
 export interface RecordKeeperDeps {
   readonly store: SessionStore;
   readonly queue: PromptQueue;
@@ -53,7 +51,7 @@ export class RecordKeeper {
   }
 
   /**
-   * Whether a hook line, written `at` (null when it does not say), counts for this session; one that names a new id, and is verified,
+   * Whether a hook line, written `at` (null when the line has no time), counts for this session; one that names a new id, and is verified,
    * moves the session there.
    */
   async accepts(claim: HookClaim, at: number | null): Promise<boolean> {
@@ -116,8 +114,8 @@ export class RecordKeeper {
 }
 
 /**
- * Gives a live terminal's session the id that its agent told: `rekey` replaces a provisional id, which stays as an alias;
- * `follow` ends the old session, continued by the new one, and terminal, lease and waiting prompts go over.
+ * Gives a live terminal's session the id that its agent reported: `rekey` replaces a placeholder id, which stays as an alias; `follow`
+ * ends the old session, continued by the new one, which gets its terminal, lease and waiting prompts.
  *
  * @returns the record under the new id, or null when another session holds that id (nothing is changed then).
  */
@@ -134,7 +132,7 @@ async function adoptId(
   const { store, queue, host, clock, log } = deps;
   const { record, terminalId, agentSessionId, how, at } = change;
   const holder = await store.find(agentSessionId);
-  // In a terminal, a person may go back to an older session of the same agent; one that is alive or another agent's is never taken over.
+  // In a terminal, a person can resume an older session of the same agent; a running session, or another agent's, is never taken over.
   if (holder !== null && (how === "rekey" || holder.terminalId !== null || holder.agent !== record.agent)) return null;
   if (holder !== null && (at === null || at < record.createdAt) && (await leadsTo(store, holder, record))) return null;
   const leaseKey = leaseKeyOf({ agent: record.agent, sessionId: agentSessionId });
@@ -151,14 +149,14 @@ async function adoptId(
       queue.moveAll(record.sessionId, agentSessionId, transaction),
     );
   } catch (error) {
-    await host.renameLease(terminalId, leaseKeyOf(record)); // the lease says who runs, as the store does
+    await host.renameLease(terminalId, leaseKeyOf(record)); // the lease must match the store
     throw error;
   }
   log.info({ sessionId: record.sessionId, continuedBy: agentSessionId }, "session is continued by another");
   return successor;
 }
 
-/** The record under which a terminal goes on: a new one, or that of an older session of the same agent. */
+/** The record of the session that a terminal runs now: a new one, or that of an older session of the same agent. */
 function successorOf(
   record: SessionRecord,
   to: { readonly agentSessionId: string; readonly holder: SessionRecord | null; readonly now: number },
@@ -177,12 +175,12 @@ function successorOf(
   return { ...base, ...running, closedAt: null, exitCode: null, signal: null, lastScreen: null, continuedBy: null };
 }
 
-// A chain is as long as a person said /clear in one terminal.
+// A chain is as long as the number of /clear commands in one terminal.
 const maxChain = 1_000;
 
 /**
  * Whether `older` was continued, step by step, by `present`: a line that names it and is older than `present` is history, read again
- * after a restart. The agent may hold the older session for as long as it lives (Codex, measured), so its files do not tell.
+ * after a restart. The agent may hold the older session for as long as it lives (Codex, measured), so its files cannot prove it.
  */
 async function leadsTo(store: SessionStore, older: SessionRecord, present: SessionRecord): Promise<boolean> {
   let next = older.continuedBy;
@@ -192,19 +190,17 @@ async function leadsTo(store: SessionStore, older: SessionRecord, present: Sessi
   }
   return false;
 }
-
-/** What a {@link SessionSwitchDetector} works with. */
 export interface SessionSwitchDetectorDeps {
   readonly template: Pick<AgentTemplate, "moves" | "findTranscript">;
   readonly pid: number;
   readonly env: Environment;
   readonly keeper: Pick<RecordKeeper, "record" | "follow">;
   readonly transcripts: Pick<Transcripts, "watch">;
-  /** Called when it is to be asked. */
+  /** Called when a switch may have happened. */
   readonly onDue: () => void;
 }
 
-/** Notices that the process of a session has gone over to another one, for an agent without hooks that say so. */
+/** Detects that a process has switched to another session, for an agent without hooks that report it. */
 export class SessionSwitchDetector {
   readonly #deps: SessionSwitchDetectorDeps;
   #unwatch: (() => void) | null = null;
@@ -220,8 +216,9 @@ export class SessionSwitchDetector {
   }
 
   /**
-   * Lets the session's record follow its process. @param transcriptPath of the session that it was in @returns the transcript of the one
-   * that it is in now; null when it stays, or when there is none yet
+   * Moves the session's record with its process.
+   * @param transcriptPath of the session that the process was in
+   * @returns the transcript of the session that it is in now; null when it did not switch, or when there is none yet
    */
   async follow(transcriptPath: string | null): Promise<string | null> {
     const { template, pid, env, keeper } = this.#deps;

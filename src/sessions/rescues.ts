@@ -27,11 +27,11 @@ export interface Rescues {
   /** @throws PosternError `session_not_found` | `rescue_not_found` */
   show(input: RescueInput, caller: Caller): Promise<RescueShowOutput>;
   /**
-   * Puts a rescue into its session's worktree, which is made anew when it is gone.
-   * @throws PosternError `worktree_conflict`, and those of `show` and of making a worktree anew
+   * Restores a rescue into its session's worktree, which is created again if it is gone.
+   * @throws PosternError `worktree_conflict`, and those of `show` and of creating a worktree
    */
   restore(input: RescueRestoreInput, caller: Caller): Promise<RescueRestoreOutput>;
-  /** Forgets a rescue for good; git drops its objects when it collects garbage. */
+  /** Deletes a rescue permanently; git drops its objects at the next garbage collection. */
   drop(input: RescueInput, caller: Caller): Promise<Rescue>;
 }
 

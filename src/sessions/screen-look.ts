@@ -22,13 +22,13 @@ export async function lookAtScreen(
     composer: template.composerPainted(lines),
     text,
     title,
-    // The last line says that something is under way: "Resuming session…".
+    // The last line shows that the agent is busy: "Resuming session…".
     starting: /(?:…|\.\.\.)$/.test(text) || template.isStarting?.(lines) === true,
     dialog: template.readDialog?.(lines) ?? null,
   };
 }
 
-/** Agents compute in several threads, and sleep while their hooks compute. @param children whether what the agent started counts */
+/** Agents compute in several threads, and sleep while their hooks compute. @param children whether child processes count */
 export function isComputing(pid: number, children: boolean): boolean {
   return hasRunningThread(pid) || (children && descendantsOf(pid).some((child) => hasRunningThread(child.pid)));
 }

@@ -8,7 +8,7 @@ export interface ScreenLook {
   /** The visible text, bounded; empty while nothing is shown. */
   readonly text: string;
   readonly title: string | null;
-  /** Whether it says that the agent starts, or loads. */
+  /** Whether it shows that the agent is starting or loading. */
   readonly starting: boolean;
   /** The dialog on it, when the agent's template knows it. */
   readonly dialog: ScreenDialog | null;
@@ -41,11 +41,11 @@ interface ShownText {
 
 /** The screen of an agent that was just spawned, or found alive by a gateway that has just begun. */
 export function newScreen(origin: "launched" | "found", now: number): ScreenView {
-  // A person who uses the agent's own menus while a gateway starts is not in need of it.
+  // A person who is using the agent's own menus while a gateway starts needs no attention.
   return { sawComposer: origin === "found", asked: null, shown: null, emptyMs: 0, emptyAt: now };
 }
 
-// An agent may wait a minute for a lock that a killed one has left (measured), and then begin.
+// An agent may wait a minute for a lock that a killed process left (measured), and then start.
 export const emptyStartMs = 90_000;
 // A first start that could not reach a registry showed an empty screen for 108 s (measured).
 export const longestEmptyMs = 300_000;
@@ -57,7 +57,7 @@ const knownDialogMs = 400;
 const unknownScreenMs = 4_000;
 // A start that took 1 s on a quiet machine took 15 s at a load of ten for each processor (measured).
 const longestLoadingMs = 90_000;
-// A program that the agent started may compute for ever, beside a dialog of the agent.
+// A program that the agent started may compute forever while the agent shows a dialog.
 const longestChildrenMs = 20_000;
 // From then on the process is asked whether it computes, which costs more than a look.
 const askProcessMs = 2_000;
@@ -168,7 +168,7 @@ export function askedAmong<T extends Pick<OpenPermission, "kind" | "input">>(
   return meant.length === 1 ? (meant[0] ?? null) : null;
 }
 
-/** Whether the screen says that the agent starts or loads, and it may. */
+/** Whether the screen shows that the agent is starting or loading, and has not done so for too long. */
 function isLoading({ starting }: ScreenLook, { from }: ShownText, now: number): boolean {
   return starting && now - from < longestLoadingMs;
 }

@@ -60,11 +60,11 @@ export function createSearch(deps: CatalogViewDeps): (input: SearchInput, caller
 function termsOf(query: string): readonly QueryTerm[] {
   const terms = parseQuery(query);
   if (terms.length > maxTerms) {
-    const message = `The query has ${terms.length} different words and phrases; at most ${maxTerms} can be searched for at once. Leave some out, or put words that stand together in quotes.`;
+    const message = `The query has ${terms.length} different words and phrases; the maximum is ${maxTerms}. Remove some, or put phrases in quotes.`;
     throw sessionError("invalid_request", message);
   }
   if (terms.length > 0) return terms;
-  const message = `There is no word in the query ${JSON.stringify(query)}. Give at least one letter, digit or emoji to search for.`;
+  const message = `The query ${JSON.stringify(query)} contains no word. Enter at least one letter, digit or emoji.`;
   throw sessionError("invalid_request", message);
 }
 

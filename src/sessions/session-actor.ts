@@ -21,8 +21,6 @@ import {
   type SessionMessage,
   type SessionState,
 } from "./session-state.ts";
-
-/** What a {@link SessionActor} works with. */
 export interface SessionActorInput extends SensorsInput {
   readonly changes: ChangeSignal;
   /** Called when the state has moved, with the time of the hook that moved it; what follows from it is not done yet. */
@@ -40,7 +38,7 @@ export interface SeenMessage {
   readonly terminalId: string;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Null for the state that a session begins with. */
+  /** Null for the initial state. */
   readonly message: SessionMessage | null;
   readonly state: SessionState;
 }
@@ -132,12 +130,12 @@ export class SessionActor {
     return isProvisional(this.#state.identity, this.#input.template);
   }
 
-  /** The state moves at once; what follows from it is done when this resolves. */
+  /** Changes the state immediately; resolves when the effects have been carried out. */
   async #post(message: SessionMessage): Promise<void> {
     for (const effect of this.#move(message)) await this.#carryOut(effect);
   }
 
-  /** @returns what has to be done, beside what is done at once */
+  /** @returns the effects that are still to be carried out */
   #move(message: SessionMessage): readonly SessionEffect[] {
     const before = this.#state;
     const { template, changes, terminalId, onMoved } = this.#input;
@@ -167,7 +165,7 @@ export class SessionActor {
     }
   }
 
-  /** Whether a prompt may be typed, as the agent itself says: no dialog may be open then. */
+  /** Whether a prompt can be typed, also by the agent's own report: no dialog may be open. */
   async #maySendNow(): Promise<boolean> {
     if (!maySend(this.#state)) return false;
     const observed = await this.sensors.observed();
@@ -207,7 +205,7 @@ export class SessionActor {
     return only?.permissionId === permissionId ? only : null;
   }
 
-  /** A dialog takes a decision alone, no words with it. */
+  /** A dialog takes a decision only, without a message. */
   async #decideOnScreen(permissionId: string, { decision, message }: PermissionAnswer): Promise<boolean> {
     if (message !== null || this.#onScreen(permissionId) === null) return false;
     return this.#dialogs.press((dialog) => {
@@ -265,7 +263,7 @@ export class SessionActor {
   }
 }
 
-/** Whether there is something that a caller may wait for. */
+/** Whether something changed that a caller may wait for. */
 function isNews(before: SessionState, after: SessionState): boolean {
   return (
     before.identity !== after.identity ||

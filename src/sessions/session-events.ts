@@ -14,10 +14,10 @@ import {
 } from "./session-news.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 
-/** Turns changes of sessions into events, each once, across restarts: what was published is remembered beside the events. */
+/** Turns changes of sessions into events, each once, also across restarts: what was published is stored with the events. */
 export interface SessionEvents {
   publisherFor(session: PublishedSession, origin: "launched" | "found"): SessionPublisher;
-  /** A session was closed; its record says so already. */
+  /** A session was closed, and its record is already updated. */
   closed(record: SessionRecord): Promise<void>;
   /** Publishes how sessions ended that have no process any more, where the last gateway did not. */
   reconcile(): Promise<void>;
@@ -33,9 +33,9 @@ export interface SessionPublisher {
   look(): void;
   /** What happened before this gateway is read: from here on everything is new. */
   caughtUp(): void;
-  /** Resolves when all that was published is written: only then may the record say that the process is gone. */
+  /** Resolves when all that was published is written: only then may the record lose its process. */
   ending(): Promise<void>;
-  /** The process has ended and the record says how. */
+  /** The process has ended, and the record is updated. */
   ended(): void;
   /** Publishes nothing more. */
   close(): void;
@@ -73,7 +73,7 @@ export function createSessionEvents(deps: {
         const record = await store.find(sessionId);
         if (record !== null && record.sessionId === sessionId && record.terminalId !== null) continue;
         if (record?.sessionId === sessionId) publishEnd(record, text);
-        else publisher.publish({ events: [], memos: new Map([[sessionId, null]]) }); // published under a stand-in for its id
+        else publisher.publish({ events: [], memos: new Map([[sessionId, null]]) }); // published under a placeholder id
       }
     },
   };

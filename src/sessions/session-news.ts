@@ -20,7 +20,7 @@ export interface PublishedSession {
   readonly state: ActivityState;
   readonly outbox: { readonly unconfirmed: string | null };
   readonly transcriptSummary: TranscriptSummary | null;
-  /** Whether the id is a stand-in until the agent reports its own. */
+  /** Whether the id is a placeholder until the agent reports its own. */
   readonly provisional: boolean;
 }
 
@@ -102,7 +102,7 @@ export function newsOf(
   const head = headOf(record, at);
   const { status, activity } = facts;
   const events: NewSessionEvent[] = [];
-  // Of a turn that was published as running and does not run: its end, though it was not seen, unless the transcript says that it still runs.
+  // The unseen end of a turn that was published as running, unless the transcript shows that it still runs.
   const unseen = memo.turnRuns && !facts.turnRuns && (context.turnsEnded > 0 || !facts.turnOpen) ? 1 : 0;
   const ended = context.catchingUp ? unseen : Math.max(context.turnsEnded, unseen);
   if (created !== null) {

@@ -14,7 +14,7 @@ import { recordOnDisk, type SessionFacts, summarize, type TranscriptFacts } from
 
 /** Summaries for many sessions at once, without opening a transcript: what the catalog, the store and live processes say. */
 export interface SessionPages {
-  /** Who runs now: asked once for each call of a tool. */
+  /** The sessions that run now: read once for each call of a tool. */
   alive(): Promise<AliveNow>;
   /** In the order of `rows`. */
   summaries(rows: readonly SessionRow[], alive: AliveNow): Promise<readonly SessionSummary[]>;
@@ -25,8 +25,6 @@ export interface AliveNow extends AliveSessions {
   readonly live: ReadonlyMap<string, LiveSession>;
   readonly external: ReadonlyMap<string, ExternalHolder>;
 }
-
-/** What {@link createSessionPages} needs. */
 export interface SessionPagesDeps {
   readonly catalog: Pick<Catalog, "database" | "indexing">;
   readonly store: Pick<SessionStore, "findAll">;
@@ -46,12 +44,12 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
       const all = deps.live.all().filter(({ exit }) => exit === null);
       const ours = new Set(all.map(({ pid }) => pid));
       const live = new Map(all.map((session) => [session.record.sessionId, session]));
-      const told = await Promise.all(
+      const reported = await Promise.all(
         deps.templates.map((template) => template.externalSessions(deps.environmentOf(template))),
       );
-      // An agent that moved on may still hold a session of before: that is no stranger. What was told is a moment old: who ended meanwhile
-      // runs nothing.
-      const others = told.flatMap((sessions) =>
+      // An agent that moved to another session may still hold the first one, and is not an outside process. The reports are a moment old:
+      // a process that has ended since runs nothing.
+      const others = reported.flatMap((sessions) =>
         [...sessions].filter(([id, { pid }]) => !live.has(id) && !ours.has(pid) && isAlive(pid, startTimeOf(pid))),
       );
       const ready = (session: LiveSession): boolean => !isBooting(session.state);
@@ -82,7 +80,7 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
         const row = transcriptId === null ? undefined : transcriptOf.get(transcriptId);
         const live = alive.live.get(sessionId) ?? null;
         const record = live?.record ?? (stored?.agent === agent ? stored : undefined) ?? (row && recordFrom(row));
-        if (record === undefined) return null; // it went while we looked
+        if (record === undefined) return null; // it was removed during the query
         return summarize({
           record,
           live,

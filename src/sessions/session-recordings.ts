@@ -22,7 +22,7 @@ export async function beginRecording(
     .execute();
 }
 
-/** A terminal goes on with another session. */
+/** A terminal continues with another session. */
 export async function endRecording(
   on: Kysely<Tables>,
   { terminalId, at }: { readonly terminalId: string; readonly at: number },

@@ -141,7 +141,7 @@ export class SessionSensors {
 
   /** The agent's state file has changed. */
   #lookSoon(): void {
-    this.look().catch((error: unknown) => this.#input.onError(error, "cannot look after a session"));
+    this.look().catch((error: unknown) => this.#input.onError(error, "cannot check on a session"));
   }
 
   async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {
@@ -188,7 +188,7 @@ export class SessionSensors {
     await this.#actor.post({ kind: "transcript_changed", promptTaken, dialog: screen?.dialog ?? null });
   }
 
-  /** Whether something may have happened that nothing reports. */
+  /** Whether something may have happened that nothing has reported. */
   get needsLook(): boolean {
     return this.#isProvisional || this.#moves.isDue || needsLook(this.#actor.state(), this.#deps.clock.now());
   }
@@ -217,7 +217,7 @@ export class SessionSensors {
     await this.#actor.post({ kind: "prompt", message: { kind: "send_next" } });
   }
 
-  /** What the agent's own state file says, where it keeps one, or its window title, where that says anything. */
+  /** The state in the agent's own state file or, for some agents, its window title; null when it reports none. */
   async observed(): Promise<ObservedState | null> {
     const { readTitle } = this.#input.template;
     if (readTitle === undefined) return this.#stateFile();

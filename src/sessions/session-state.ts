@@ -93,13 +93,13 @@ export interface SessionLook {
   readonly screen: ScreenLook | null;
   /** Whether the process computes, where that matters for the screen. */
   readonly computes: boolean;
-  /** What the agent's state file says; null where it keeps none. */
+  /** The agent's state file; null for an agent without one. */
   readonly file: ObservedState | null;
   /** Permissions whose hooks wait for a decision. */
   readonly held: readonly string[];
 }
 
-/** What has to be done, in order. */
+/** What has to be done, in this order. */
 export type SessionEffect =
   | PromptEffect
   /** The state moved, by a report of the agent at that time or (null) by what was seen. */

@@ -4,7 +4,7 @@ import type { PermissionMode } from "../wire/coding.ts";
 import { permissionModeSchema } from "../wire/coding.ts";
 import { beginRecording, endRecording } from "./session-recordings.ts";
 
-/** What the store keeps of a session. Ids that it had before stay valid as aliases for good. */
+/** What the store keeps of a session. Ids that it had before stay valid as aliases permanently. */
 export interface SessionRecord {
   readonly sessionId: string;
   readonly aliases: readonly string[];
@@ -44,19 +44,19 @@ export interface SessionStore {
   find(idOrAlias: string): Promise<SessionRecord | null>;
   /** Records by their ids, in no order; ids without a record are left out. */
   findAll(sessionIds: readonly string[]): Promise<readonly SessionRecord[]>;
-  /** @param beside is done in the same transaction, for what must not stand without its session */
-  insert(record: SessionRecord, beside?: (transaction: Kysely<Tables>) => Promise<void>): Promise<void>;
+  /** @param alongside runs in the same transaction, for rows that must not exist without their session */
+  insert(record: SessionRecord, alongside?: (transaction: Kysely<Tables>) => Promise<void>): Promise<void>;
   update(sessionId: string, patch: SessionPatch): Promise<void>;
   /** Gives a session the agent's own id; the old one becomes an alias. */
   rekey(sessionId: string, newSessionId: string): Promise<void>;
   /**
-   * Ends a session whose process goes on with another: that one is put in, or an older record of it taken up again, and the
-   * terminal goes over, all in one transaction with what is done `beside` it.
+   * Ends a session whose process continues with another one: inserts that session, or updates its older record, and gives it the
+   * terminal, in one transaction with `alongside`.
    */
   succeed(
     sessionId: string,
     successor: SessionRecord,
-    beside: (transaction: Kysely<Tables>) => Promise<void>,
+    alongside: (transaction: Kysely<Tables>) => Promise<void>,
   ): Promise<void>;
   /** Every launch that a session names, of whatever gateway. */
   launchIds(): Promise<ReadonlySet<string>>;
@@ -134,11 +134,11 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
       );
     },
 
-    async insert(record, beside) {
+    async insert(record, alongside) {
       await db.transaction().execute(async (trx) => {
         await put(trx, record);
         if (record.terminalId !== null) await beginRecording(trx, shownBy(record, record.terminalId));
-        await beside?.(trx);
+        await alongside?.(trx);
       });
     },
 
@@ -182,7 +182,7 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
       });
     },
 
-    async succeed(sessionId, successor, beside) {
+    async succeed(sessionId, successor, alongside) {
       const { sessionId: nextId, updatedAt } = successor;
       await db.transaction().execute(async (trx) => {
         const taken = await trx
@@ -201,7 +201,7 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
           await endRecording(trx, { terminalId: successor.terminalId, at: updatedAt });
           await beginRecording(trx, shownBy(successor, successor.terminalId));
         }
-        await beside(trx);
+        await alongside(trx);
       });
     },
 
@@ -248,7 +248,7 @@ function shownBy({ sessionId, updatedAt }: Pick<SessionRecord, "sessionId" | "up
   return { sessionId, terminalId, at: updatedAt };
 }
 
-/** The worktree goes with the process that works in it; a session that is taken up again keeps one of its own. */
+/** The worktree moves with the process that works in it; a resumed session keeps its own. */
 async function moveWorktree(on: Kysely<Tables>, from: string, to: string): Promise<void> {
   const own = await on.selectFrom("worktrees").select("worktree_id").where("session_id", "=", to).executeTakeFirst();
   if (own !== undefined) return;

@@ -44,7 +44,7 @@ function runOptions({ dir, trusted }: AllowedDir, { model, cols, rows }: SpawnIn
 
 async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promise<LiveSession> {
   if (input.dir === undefined) {
-    throw sessionError("invalid_request", `Name the "dir" to work in, or the "sessionId" to go on with.`);
+    throw sessionError("invalid_request", `Set "dir" to start a session, or "sessionId" to resume one.`);
   }
   const rule = { scope: "coding", caller } as const;
   const place = await deps.resolveAllowedDir(input.dir, rule);
@@ -55,19 +55,19 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
   return deps.starter.start(agent, options, { prompt: null, worktree });
 }
 
-/** What an existing session cannot be given is refused, not dropped. */
+/** Options that an existing session cannot take are refused, not ignored. */
 function requireSpawnable(
   { sessionId, agent, model, systemPrompt }: SpawnInput,
   { template, live }: LocatedSession,
 ): void {
   if (agent !== undefined && agent !== template.name && !template.aliases.includes(agent)) {
-    throw sessionError("session_mismatch", `Session ${sessionId} is one of ${template.name}, not of ${agent}.`);
+    throw sessionError("session_mismatch", `Session ${sessionId} belongs to ${template.name}, not to ${agent}.`);
   }
   if (model !== undefined && live !== null) {
-    throw sessionError("model_not_supported", `Session ${sessionId} is running; its model cannot be changed now.`);
+    throw sessionError("model_not_supported", `Session ${sessionId} is running, so its model cannot be changed.`);
   }
   if (systemPrompt !== undefined) {
-    throw sessionError("model_not_supported", `"systemPrompt" is for new sessions. Leave it out.`);
+    throw sessionError("model_not_supported", `"systemPrompt" is for new sessions. Omit it.`);
   }
 }
 

@@ -17,12 +17,12 @@ export interface NewPrompt {
   readonly text: string;
   readonly idempotency: IdempotencyClaim | null;
   /**
-   * Whether the agent can be given it in this directory: a worktree has files only once it stands.
+   * Checks that the agent may receive it in this directory; a worktree has no files until it exists.
    * @throws PosternError `prompt_not_text`
    */
   readonly checkIn: (dir: string) => Promise<void>;
   /**
-   * Whether the agent can be given it together with this draft, which is in its composer.
+   * Checks that the agent may receive it together with this draft, which is in its composer.
    * @throws PosternError `prompt_not_text`
    */
   readonly checkBehind: (draft: string) => Promise<void>;
@@ -64,8 +64,6 @@ export interface Starter {
 
 /** The terminal size until a viewer sets its own: wide enough that agents do not wrap their lines. */
 export const defaultSize = { cols: 120, rows: 40 } as const;
-
-/** What {@link createStarter} needs. */
 export interface StarterDeps {
   readonly store: SessionStore;
   readonly queue: PromptQueue;
@@ -75,7 +73,7 @@ export interface StarterDeps {
   readonly environmentOf: (template: AgentTemplate) => Environment;
   /** @throws PosternError `agent_not_configured` | `agent_binary_missing` */
   readonly binaryOf: (template: AgentTemplate) => Promise<string>;
-  /** Whether no prompt and no system prompt may be on a command line, where other users of the machine can read it. */
+  /** Whether prompts and system prompts must stay off command lines, which other users of the machine can read. */
   readonly privatePrompts: boolean;
   readonly worktrees: Worktrees;
 }
@@ -203,18 +201,18 @@ function requireAccepted(
   { privatePrompts }: Pick<StarterDeps, "privatePrompts">,
 ): void {
   if (options.model !== null && !template.accepts.model) {
-    throw sessionError("model_not_supported", `${template.name} takes no model at its start. Leave "model" out.`);
+    throw sessionError("model_not_supported", `${template.name} takes no model at its start. Omit "model".`);
   }
   if (options.systemPrompt !== null && !template.accepts.systemPrompt) {
     throw sessionError(
       "model_not_supported",
-      `${template.name} takes no system prompt at its start. Leave "systemPrompt" out.`,
+      `${template.name} takes no system prompt at its start. Omit "systemPrompt".`,
     );
   }
   if (options.systemPrompt !== null && privatePrompts && template.accepts.systemPrompt === "argument") {
     throw sessionError(
       "invalid_request",
-      `${template.name} takes a system prompt on its command line only, which privatePrompts rules out. Leave "systemPrompt" out.`,
+      `${template.name} takes a system prompt only on its command line, which privatePrompts forbids. Omit "systemPrompt".`,
     );
   }
 }
@@ -224,7 +222,7 @@ function fateAfter(error: unknown): "lost" | "unknown" {
   return error instanceof AgentEndedUnfollowed ? "unknown" : "lost";
 }
 
-/** The oldest prompt that waits; of one that was sent to a process that nothing followed to its end, nothing is known. */
+/** The oldest queued prompt. A prompt that was sent to a process whose end was not seen becomes `unknown`. */
 async function firstWaiting(queue: PromptQueue, sessionId: string) {
   const open = await queue.open(sessionId);
   for (const prompt of open) if (prompt.state === "sent") await queue.mark(prompt.promptId, "unknown");
@@ -234,7 +232,7 @@ async function firstWaiting(queue: PromptQueue, sessionId: string) {
 // Used until the agent provides a title.
 const titleLength = 200;
 
-/** What a record says of a process that has not ended. */
+/** The fields of a record whose process has not ended. */
 const running = { closedAt: null, exitCode: null, signal: null, lastScreen: null } as const;
 
 function newRecord(

@@ -81,7 +81,7 @@ export function summarize({
 /** A longer one is a body that a server sent in place of its reason. */
 const maxFailureCharacters = 1000;
 
-/** Null as well where nobody looked: the catalog knows no last turn. */
+/** Null also for a transcript from the catalog, which stores no last turn. */
 function turnFailureOf(transcript: SessionFacts["transcript"]): string | null {
   const lastTurn = transcript?.lastTurn;
   return lastTurn?.kind === "failed" ? lastTurn.message.slice(0, maxFailureCharacters) : null;
@@ -98,13 +98,13 @@ function toPending(live: LiveSession, permission: OpenPermission): PendingPermis
   return { permissionId, kind, tool, input, askedAt, answerable: live.isAnswerable(permissionId) };
 }
 
-/** What a transcript tells of its session. */
-type ToldOnDisk = Pick<SessionRecord, "sessionId" | "agent" | "dir" | "transcriptPath" | "createdAt" | "updatedAt">;
+/** What a transcript shows of its session. */
+type FoundOnDisk = Pick<SessionRecord, "sessionId" | "agent" | "dir" | "transcriptPath" | "createdAt" | "updatedAt">;
 
-/** The record of a session that no gateway of this store ever ran: what its transcript tells, and nothing else. */
-export function recordOnDisk(told: ToldOnDisk): SessionRecord {
+/** The record of a session that Postern never ran: only what its transcript shows. */
+export function recordOnDisk(found: FoundOnDisk): SessionRecord {
   return {
-    ...told,
+    ...found,
     aliases: [],
     title: null,
     model: null,
@@ -121,15 +121,15 @@ export function recordOnDisk(told: ToldOnDisk): SessionRecord {
 
 /** The facts that a session's status follows from. */
 export interface StatusFacts {
-  /** Whether its process lives, ours or somebody else's. */
+  /** Whether its process lives, inside or outside Postern. */
   readonly alive: boolean;
-  /** Whether the agent said that its session began, or painted its composer. */
+  /** Whether the agent reported the start of its session, or painted its composer. */
   readonly ready: boolean;
   readonly hasTranscript: boolean;
 }
 
 /**
- * The seed's four states, by facts alone: `initializing` is an agent still booting, `failed` one that ended without writing.
+ * The seed's four states: `initializing` is an agent still booting, `failed` one that ended without writing.
  * @see the seed, "States and transitions"
  */
 export function statusOf({ alive, ready, hasTranscript }: StatusFacts): SessionStatus {
@@ -145,13 +145,13 @@ export function limitIsOver(state: Pick<ActivityState, "activity">, transcript: 
 
 type LastTurn = Pick<TranscriptSummary, "lastTurn">;
 
-/** When the limit ends that a session has reached, ISO 8601; null where its agent does not tell. */
+/** When the limit ends that a session has reached, ISO 8601; null when the agent does not report it. */
 export function limitEnd({ activity }: Pick<ActivityState, "activity">, transcript: LastTurn | null): string | null {
   if (activity !== "limited" || transcript?.lastTurn.kind !== "failed") return null;
   return transcript.lastTurn.resetsAt ?? null;
 }
 
-/** What a process of somebody else's is doing: by its own word, else by whether its last turn has ended; nothing is guessed beyond. */
+/** What a process outside Postern is doing: by its own report, or else by whether its last turn has ended. */
 export function externalActivity(holder: ExternalHolder, transcript: Partial<LastTurn> | null): Activity | null {
   if (holder.activity !== null) return holder.activity;
   if (transcript === null) return "idle";
@@ -159,7 +159,7 @@ export function externalActivity(holder: ExternalHolder, transcript: Partial<Las
   return transcript.lastTurn.kind === "open" ? "working" : "idle";
 }
 
-/** An agent that has a prompt on its way to it is not idle, though it has not said so yet. */
+/** An agent with a prompt in flight is not idle, although it has not reported that yet. */
 export function activityOf(live: {
   readonly state: Pick<ActivityState, "activity" | "promptsTaken">;
   readonly outbox: { readonly unconfirmed: string | null };

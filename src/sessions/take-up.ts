@@ -5,8 +5,6 @@ import { inboxPathOf, sweepLaunchDirs } from "./launch.ts";
 import { LiveSession } from "./live-session.ts";
 import type { LiveSessionDeps } from "./session-sensors.ts";
 import type { SessionRecord } from "./session-store.ts";
-
-/** What {@link TakeUp} needs. */
 export interface TakeUpDeps extends LiveSessionDeps {
   /** The state folder. */
   readonly home: string;
@@ -31,7 +29,7 @@ const longestPauseMs = 5_000;
 // Of a terminal that went with its host, only the end is left to record: no process has this id.
 const gonePid = -1;
 
-/** Compares what the terminal host runs with what the store says: at the start, and after the host was lost. */
+/** Compares what the terminal host runs with the store: at the start, and after the host was lost. */
 export class TakeUp {
   /** Runs once; a call during a run makes it run once more. Rejects when the host or the store cannot be read. */
   readonly run: () => Promise<void>;

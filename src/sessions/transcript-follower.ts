@@ -4,12 +4,10 @@ import type { TranscriptSummary, Transcripts, TurnRange } from "../transcripts/i
 import type { Turn } from "../wire/turn.ts";
 import { containsPrompt, samePrompt } from "./prompts.ts";
 
-// What an agent may have done while no gateway ran, beside the one prompt that is looked for.
+// More turns than an agent is likely to have added while no gateway ran.
 const recentTurns = 50;
 // Where a prompt is looked for, from the turn on that it may be in.
 const searchedTurns = 20;
-
-/** What a {@link TranscriptFollower} works with. */
 export interface TranscriptFollowerDeps {
   readonly transcripts: Transcripts;
   readonly template: Pick<AgentTemplate, "transcriptFormat">;
@@ -65,7 +63,7 @@ export class TranscriptFollower {
     return turns.some((turn) => turn.role === "user" && samePrompt(text, turn.text));
   }
 
-  /** The same for a prompt that the agent reported as taken: also when it is a part of what the turn says. */
+  /** The same for a prompt that the agent reported as taken, also when it is only a part of the turn's text. */
   async holdsPrompt(text: string, from: number): Promise<boolean> {
     const turns = await this.#read({ after: from - 1, limit: searchedTurns });
     return turns.some((turn) => turn.role === "user" && containsPrompt(text, turn.text));

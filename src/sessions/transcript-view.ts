@@ -7,7 +7,7 @@ export interface TranscriptView {
   readonly summary: TranscriptSummary | null;
   /** How many turns it had while the agent was last idle. */
   readonly turnsWhenIdle: number;
-  /** While the agent is idle: whether the file says so too. */
+  /** While the agent is idle: whether the file shows that too. */
   readonly settled: boolean;
   /** Whether the file said that a turn runs, since the agent was idle. */
   readonly sawOpen: boolean;
@@ -61,7 +61,7 @@ function hasBegun({ settled, summary }: TranscriptView): boolean {
 }
 
 /**
- * Whether a turn that began after the agent was idle has come to a mark of its end. `silent` says that no hook has come for a while: then
+ * Whether a turn that began after the agent was idle has come to a mark of its end. `silent` means that no hook has come for a while: then
  * what was written after the newest prompt is of its turn, though the file was read before the prompt's hook was.
  */
 export function newTurnIsOver(view: TranscriptView, silent: boolean): boolean {

@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { isResting } from "./activity.ts";
 import type { LiveSession } from "./live-session.ts";
 
-// The contract's bound for an agent that tells its own id; both tell within a second.
+// The contract's bound for an agent that reports its own id; both report it within a second.
 const bootMs = 15_000;
 
 // An agent that began a new session writes its transcript a moment after the end of its first turn.
@@ -16,8 +16,8 @@ export interface CallerLimits {
 }
 
 /**
- * Waits until a prompt's fate is known and the agent has told its own id, or until it is clear that this takes longer: the
- * prompt waits behind a running turn, the agent needs attention, or 15 s have gone.
+ * Waits until a prompt's fate is known and the agent has reported its own id, or until it is clear that this takes longer: the
+ * prompt is queued behind a running turn, the agent needs attention, or 15 s have passed.
  */
 export async function untilTaken(
   live: LiveSession,
@@ -38,14 +38,14 @@ export async function untilTaken(
   if (live.exit !== null) await live.ended();
 }
 
-/** Waits until the agent has told its own id, or has ended, or 15 s have gone. */
+/** Waits until the agent has reported its own id, or has ended, or 15 s have passed. */
 export async function untilNamed(live: LiveSession, signal: AbortSignal): Promise<void> {
   const named = (): boolean => live.exit !== null || !live.provisional || live.state.activity === "needs_attention";
   await live.until(named, { timeoutMs: bootMs, signal });
   if (live.exit !== null) await live.ended();
 }
 
-/** Waits until a prompt's turn has ended, or somebody is needed, or the process is gone, or the time is up. */
+/** Waits until a prompt's turn has ended, a person is needed, the process is gone, or the time is up. */
 export async function untilTurnEnds(
   live: LiveSession,
   promptId: string,
@@ -57,21 +57,21 @@ export async function untilTurnEnds(
       const progress = live.outbox.progressOf(promptId);
       if (live.exit !== null) return true;
       // Not known here: it was sent by an earlier gateway, and its turn runs or has ended.
-      if (progress === null) return isResting(live.state) || needsSomebody(live);
+      if (progress === null) return isResting(live.state) || needsPerson(live);
       if (live.state.activity === "needs_attention") return true;
-      return progress.turnOver || (progress.state !== "sent" && needsSomebody(live));
+      return progress.turnOver || (progress.state !== "sent" && needsPerson(live));
     },
     { timeoutMs, signal },
   );
   if (live.exit !== null) await live.ended();
-  else if (ended && !needsSomebody(live)) {
+  else if (ended && !needsPerson(live)) {
     await live.untilWritten({ timeoutMs: deadline - clock.now(), signal });
     const confirmed = (): boolean => live.outbox.progressOf(promptId)?.state !== "received";
     await live.until(confirmed, { timeoutMs: Math.min(confirmMs, deadline - clock.now()), signal });
   }
 }
 
-function needsSomebody({ state }: LiveSession): boolean {
+function needsPerson({ state }: LiveSession): boolean {
   return (
     state.activity === "needs_permission" ||
     state.activity === "needs_answer" ||
