@@ -360,12 +360,15 @@ class World {
     this.runAll();
   }
 
-  end(): void {
+  /** @param killed with the process group: hooks end before they report, and the agent before it writes */
+  end(killed: boolean): void {
     this.post({ kind: "ended" });
     this.runAll();
-    this.#drain();
-    this.flush();
-    const exit = { exitCode: 0, signal: null, at: this.agent.now };
+    if (!killed) {
+      this.#drain();
+      this.flush();
+    }
+    const exit = { exitCode: killed ? 137 : 0, signal: killed ? "SIGKILL" : null, at: this.agent.now };
     this.#say({ kind: "ended", exit });
     this.runAll();
     this.#search(true);
@@ -391,24 +394,27 @@ describe.each([claudeCode, codex])("$name", (template) => {
 
   test("whatever comes late, twice or never, what the session shows becomes true, and each prompt is typed once at most", () => {
     fc.assert(
-      fc.property(choices, (schedule) => {
+      fc.property(choices, fc.nat(3), (schedule, fate) => {
         const world = new World(template);
         for (const choice of schedule) {
           world.step(choice);
           const { sent, sending } = world.state.prompts;
           if (sent !== null && sending !== null) expect(sending.prompt.promptId, "two at once").toBe(sent.promptId);
         }
-        world.settle();
-        expect(shownBy(world.state), "what it does").toBe(truthOf(world.agent));
+        const killed = fate === 0;
+        if (!killed) {
+          world.settle();
+          expect(shownBy(world.state), "what it does").toBe(truthOf(world.agent));
+        }
+        world.end(killed);
         expect(new Set(world.typed).size, "typed twice").toBe(world.typed.length);
-        world.end();
         const { prompts } = world.state;
         expect([prompts.sent, prompts.sending, prompts.received], "all is settled").toEqual([null, null, []]);
         for (const [promptId, { state }] of prompts.progress) {
           if (state !== "queued") expect(world.marks.get(promptId), "the store says the same").toBe(state);
-          if (state === "queued") expect(world.typed).not.toContain(promptId);
-          if (state === "delivered") expect(world.agent.written.prompts).toContain(`do ${promptId}`);
-          if (state === "lost") expect(world.agent.real.prompts).not.toContain(`do ${promptId}`);
+          if (state === "queued") expect(world.typed, "queued, not typed").not.toContain(promptId);
+          if (state === "delivered") expect(world.agent.written.prompts, "delivered").toContain(`do ${promptId}`);
+          if (state === "lost") expect(world.agent.real.prompts, "lost").not.toContain(`do ${promptId}`);
         }
         let again = newSessionState(sessionRecord(), "launched", begin);
         for (const { at, message } of world.log)
