@@ -44,7 +44,7 @@ test("a link in a browser that is signed in already asks first, and is not used 
   const { page } = visit;
   const anna = await app.accounts.directory.add({ name: "anna", scopes: ["coding:read"] });
   const { url } = await app.accounts.signIn.createUrl(anna.accountId, app.baseUrl);
-  for (const answer of ["Stay signed in", "Use the link"]) {
+  for (const answer of ["Stay signed in", "Use link"]) {
     await page.goto("about:blank");
     await page.goto(url);
     await page.getByText("You are signed in as owner. Sign in as the link’s account?").waitFor();
@@ -62,7 +62,7 @@ test("a passkey that was added in Settings signs in where the link's sign-in has
   const { page } = visit;
   await giveAuthenticator(visit);
   await open(page, "/settings", "Settings");
-  await page.getByRole("button", { name: "Add a passkey" }).click();
+  await page.getByRole("button", { name: "Add passkey" }).click();
   const name = page.getByRole("dialog").getByLabel("Name");
   expect(await name.inputValue()).toMatch(/^Chrome.* on Linux$/);
   await name.fill("The drawer’s key");
@@ -82,7 +82,7 @@ test("a passkey that was added in Settings signs in where the link's sign-in has
   await expectFlawless(visit, "settings with a passkey");
   await page.getByRole("button", { name: "Remove The drawer’s key" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-  await page.getByText("None yet: this account signs in by links.").waitFor();
+  await page.getByText("No passkeys yet. This account signs in with links.").waitFor();
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await page.getByRole("alert").waitFor();
@@ -100,7 +100,7 @@ test("a passkey that was added in Settings signs in where the link's sign-in has
 test("an account that the owner adds signs in by its link, sees what it may and why not the rest, and is thrown out", async () => {
   const owner = await browser.visit(await signInUrl(used.gateway));
   await open(owner.page, "/accounts", "Accounts");
-  await owner.page.getByRole("button", { name: "Add an account" }).click();
+  await owner.page.getByRole("button", { name: "Add account" }).click();
   await owner.page.getByLabel("Name").fill("Bea");
   await owner.page.getByRole("button", { name: "Add", exact: true }).click();
   await owner.page.getByRole("heading", { name: "A link for Bea" }).waitFor();
@@ -119,18 +119,18 @@ test("an account that the owner adds signs in by its link, sees what it may and 
     ["/folders", "Folders"],
     ["/tokens", "Tokens"],
     ["/accounts", "Accounts"],
-    ["/audit", "Who did what"],
+    ["/audit", "Audit log"],
   ] as const) {
     await open(guest.page, path, heading);
-    await guest.page.getByText(/You are signed in as Bea, who may read sessions\./).waitFor();
+    await guest.page.getByText(/You are signed in as Bea\. This page needs the scope/).waitFor();
   }
   await open(guest.page, "/new", "New session");
   await guest.page.getByText("coding:write").waitFor();
   await open(guest.page, "/apps", "Connected apps");
-  await guest.page.getByText("No app is connected.").waitFor();
+  await guest.page.getByText("No connected apps").waitFor();
   expect(await guest.page.getByText("Known clients").count()).toBe(0);
   await open(guest.page, "/settings", "Settings");
-  await guest.page.getByRole("list", { name: "Signed-in browsers" }).getByText("This one").waitFor();
+  await guest.page.getByRole("list", { name: "Signed-in browsers" }).getByText("This browser").waitFor();
   await guest.settled();
   const owners = /^\/api\/(folders|tokens|accounts|audit|oauth\/clients)/;
   expect(asked.filter((path) => owners.test(path))).toEqual([]);
@@ -148,13 +148,13 @@ test("a token is shown once, works in its folder, and not once it is revoked", a
   const visit = await browser.visit(await signInUrl(gateway));
   const { page } = visit;
   await open(page, "/tokens", "Tokens");
-  await page.getByRole("button", { name: "Create a token" }).click();
+  await page.getByRole("button", { name: "Create token" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("editor");
-  await dialog.getByLabel("Only in these folders").fill(`${world.root}/nowhere`);
+  await dialog.getByLabel("Limit to folders").fill(`${world.root}/nowhere`);
   await dialog.getByRole("button", { name: "Create" }).click();
   await dialog.getByText(/nowhere/).waitFor();
-  await dialog.getByLabel("Only in these folders").fill(world.repository);
+  await dialog.getByLabel("Limit to folders").fill(world.repository);
   await dialog.getByRole("button", { name: "Create" }).click();
   await page.getByRole("heading", { name: "The token “editor”" }).waitFor();
   const token = await shown(page, "Token");
@@ -181,7 +181,7 @@ test("a client is added with a secret that is shown once, and removed", async ()
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("Chat bridge");
   await dialog.getByLabel("Redirect URIs").fill("https://chat.example/callback");
-  await dialog.getByLabel("It can keep a secret").check();
+  await dialog.getByLabel("Can keep a secret").check();
   await dialog.getByRole("button", { name: "Add" }).click();
   await page.getByRole("heading", { name: "The client “Chat bridge”" }).waitFor();
   const secret = await shown(page, "Client secret");
@@ -215,37 +215,37 @@ test("an app that was let in shows what it may, and its tokens end as it is disc
   await open(page, "/apps", "Connected apps");
   const app = page.getByRole("list", { name: "Connected apps" }).getByRole("listitem").first();
   await app.getByRole("heading", { name: "Nightly bot" }).waitFor();
-  await app.getByText(`A program of the browser’s machine (127.0.0.1:${port})`).waitFor();
-  expect(await app.getByRole("list", { name: "May" }).innerText()).toBe("read sessions\nprompt agents");
+  await app.getByText(`A program on the browser’s machine (127.0.0.1:${port})`).waitFor();
+  expect(await app.getByRole("list", { name: "Scopes" }).innerText()).toBe("read sessions\nprompt agents");
   visit.troubles(); // that nobody was signed in, the browser itself told as an error
   await lookAt(visit, "apps-connected-desktop");
   await page.getByRole("button", { name: "Disconnect Nightly bot" }).click();
   await page.getByRole("dialog").getByText("Its tokens end at once").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
-  await page.getByText("No app is connected.").waitFor();
+  await page.getByText("No connected apps").waitFor();
   await expect.poll(() => listThroughMcp(mcpUrl, accessToken).catch(String), patience).toMatch(/401|[Uu]nauthorized/);
 
   await page.keyboard.press("g");
   await page.keyboard.press("w");
-  await page.getByRole("heading", { level: 1, name: "Who did what" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Audit log" }).waitFor();
   await page.getByLabel("Kind").selectOption("app");
   for (const deed of [/owner let in Nightly bot/, /owner disconnected Nightly bot/]) {
     await page.getByRole("listitem").filter({ hasText: deed }).first().waitFor();
   }
-  await expect.poll(() => page.getByText("signed in by a link").count(), patience).toBe(0);
+  await expect.poll(() => page.getByText("signed in with a link").count(), patience).toBe(0);
 });
 
 /** The pages of this room that no other test looks at, and what is there when they have what they show. */
 const pages = {
   desktop: [
     { name: "accounts", path: "/accounts", shows: "Accounts" },
-    { name: "audit", path: "/audit", shows: "Who did what" },
+    { name: "audit", path: "/audit", shows: "Audit log" },
   ],
   phone: [
     { name: "apps", path: "/apps", shows: "Connected apps" },
     { name: "tokens", path: "/tokens", shows: "Tokens" },
     { name: "accounts", path: "/accounts", shows: "Accounts" },
-    { name: "audit", path: "/audit", shows: "Who did what" },
+    { name: "audit", path: "/audit", shows: "Audit log" },
     { name: "settings", path: "/settings", shows: "Settings" },
   ],
 } as const;

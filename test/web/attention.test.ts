@@ -50,7 +50,7 @@ test("an agent that shows a dialog of its own is listed under needs you, and ans
   await unknown.getByText("Press any key to start.").waitFor({ timeout: patience.timeout });
   await expectOnTerminal(page, "Press any key to start.");
   await lookAt(visit, "attention-unknown");
-  await unknown.getByRole("button", { name: "Go to the terminal" }).click();
+  await unknown.getByRole("button", { name: "Open terminal" }).click();
   await expect.poll(() => page.evaluate("document.activeElement.className"), patience).toContain("xterm");
   await page.keyboard.press("Enter");
   await expect.poll(() => unknown.count(), patience).toBe(0);

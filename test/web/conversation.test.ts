@@ -63,7 +63,7 @@ describe("a session that never ran in Postern", () => {
     await page.getByText("Look at the colours").last().waitFor();
     expect(await page.getByRole("tab").allTextContents()).toEqual(["Turns", "Changes"]);
     expect(await page.getByRole("button", { name: /Resume/ }).count()).toBe(1);
-    expect(await page.getByRole("button", { name: /Play the recording/ }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: /Play recording/ }).count()).toBe(0);
     expect(await page.locator(".xterm").count()).toBe(0);
     await page.keyboard.press("e");
     await page.keyboard.press("r");
@@ -157,7 +157,7 @@ test.for([
     if (path !== "") expect(await page.evaluate(beyondTheEdge), path).toEqual([]);
   }
   await page.goto(new URL("/tokens", used.gateway.app.baseUrl).href);
-  await page.getByRole("button", { name: "Create a token" }).first().click();
+  await page.getByRole("button", { name: "Create token" }).first().click();
   const dialog = page.getByRole("dialog");
   const create = dialog.getByRole("button", { name: "Create" });
   await create.scrollIntoViewIfNeeded();

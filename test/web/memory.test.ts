@@ -26,9 +26,9 @@ test("an empty memory says what it is; a note is written, found and read", async
   await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("m");
-  await page.getByText("Nothing is remembered yet.").waitFor();
+  await page.getByText("Memory is empty").waitFor();
   await page.getByText("memory.record").waitFor();
-  await page.getByRole("button", { name: "Write a note" }).click();
+  await page.getByRole("button", { name: "Add note" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Title").fill("First words");
   await dialog.getByLabel("Text").fill("Decision: the colour = green");
@@ -37,7 +37,7 @@ test("an empty memory says what it is; a note is written, found and read", async
   await expectFlawless(visit, "a note");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "Write a note" }).click();
+  await page.getByRole("button", { name: "Add note" }).click();
   expect(await dialog.getByLabel("Title").inputValue()).toBe("First words");
   await page.route("**/api/v1/logs", async (route) => {
     await route.fetch();
@@ -48,18 +48,18 @@ test("an empty memory says what it is; a note is written, found and read", async
   await page.unroute("**/api/v1/logs");
   await dialog.getByRole("button", { name: "Remember it" }).click();
   await page.getByRole("heading", { level: 1, name: "First words" }).waitFor();
-  const drawn = page.getByRole("region", { name: "What was drawn from it" });
+  const drawn = page.getByRole("region", { name: "Extracted facts" });
   await drawn.getByRole("region", { name: "Decisions" }).getByText("green").waitFor();
   await drawn.getByText("still so").waitFor();
   // Its first answer was lost; it is there once.
   expect((await used.gateway.api.get<LogPage>("/api/v1/logs")).body.logs).toHaveLength(1);
   expect(visit.troubles()).toEqual([expect.stringContaining("net::ERR_FAILED")]);
   await page.getByRole("button", { name: "Delete" }).click();
-  await dialog.getByText("It cannot be undone.").waitFor();
-  await dialog.getByRole("button", { name: "Delete for good" }).click();
+  await dialog.getByText("You cannot undo this.").waitFor();
+  await dialog.getByRole("button", { name: "Delete permanently" }).click();
   await page.getByRole("heading", { level: 1, name: "Deleted" }).waitFor();
-  await page.getByRole("link", { name: "To the memory" }).click();
-  await page.getByText("Nothing is remembered yet.").waitFor();
+  await page.getByRole("link", { name: "Go to memory" }).click();
+  await page.getByText("Memory is empty").waitFor();
   await expectFlawless(visit, "the empty memory");
 });
 
@@ -91,7 +91,7 @@ describe("a memory with entries", () => {
     await page.getByRole("searchbox").fill("timeout");
     await page.getByText("Found 3 hits").waitFor();
     await page.getByLabel("Source").selectOption("session");
-    await page.getByText("Nothing of that is remembered.").waitFor();
+    await page.getByText("No results").waitFor();
     await page.getByLabel("Source").selectOption("api");
     await page.getByText("Found 3 hits").waitFor();
     await page.reload();
@@ -108,7 +108,7 @@ describe("a memory with entries", () => {
     await page.getByText("Found 1 hit").waitFor();
     await page.getByRole("main").press("j");
     await page.keyboard.press("Enter");
-    const said = page.getByRole("region", { name: "What was said" });
+    const said = page.getByRole("region", { name: "Text" });
     await said.getByText('<img src=x onerror="window.hurt = 1">').waitFor();
     expect(await said.innerText()).toContain("red\u27e8U+202E\u27e9txt.exe <script>");
     await page.getByRole("heading", { level: 1, name: 'A page <img src=x onerror="alert(1)"> gnp.exe' }).waitFor();
@@ -125,7 +125,7 @@ describe("a memory with entries", () => {
     await decisions.getByText("20 s").waitFor();
     await decisions.getByText("until").waitFor();
     await page.getByRole("region", { name: "Commands" }).getByText("exit code 1").waitFor();
-    await page.getByRole("region", { name: "What was said" }).getByText("Requests end too early.").waitFor();
+    await page.getByRole("region", { name: "Text" }).getByText("Requests end too early.").waitFor();
     await lookAt(visit, "memory-entry-desktop");
 
     await decisions.getByRole("link", { name: "timeout" }).click();
@@ -162,7 +162,7 @@ describe("a memory with entries", () => {
     await used.gateway.api.post(`/api/v1/logs/${logId}/delete`, { id: logId });
     await page.clock.setFixedTime(Date.now() + 60_000);
     await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
-    await page.getByText("There is no such entry.").waitFor();
+    await page.getByText("Entry not found").waitFor();
     expect(await page.getByText(note.content).count()).toBe(0);
   });
 
@@ -173,15 +173,15 @@ describe("a memory with entries", () => {
     await open(page, `/sessions/${sessionId}`, "Build the pages with another bundler");
     await page.getByRole("button", { name: "Memory" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("Nothing is remembered of this session.").waitFor();
+    await dialog.getByText("Nothing in memory for this session").waitFor();
     expect(await dialog.getByRole("button", { name: "Delete all of it" }).isDisabled()).toBe(true);
-    await dialog.getByRole("button", { name: "Remember this session now" }).click();
+    await dialog.getByRole("button", { name: "Save to memory" }).click();
     await dialog.getByText("Remembered 2 turns.").waitFor();
     await dialog.getByText("1 entry remembered.").waitFor();
     await lookAt(visit, "memory-session-desktop");
-    await dialog.getByRole("button", { name: "Remember this session now" }).click();
-    await dialog.getByText("All of it was remembered already.").waitFor();
-    await dialog.getByRole("link", { name: "What is remembered of it" }).click();
+    await dialog.getByRole("button", { name: "Save to memory" }).click();
+    await dialog.getByText("Everything is already saved.").waitFor();
+    await dialog.getByRole("link", { name: "Show in memory" }).click();
     await page.getByRole("heading", { level: 1, name: "Memory" }).waitFor();
     const memory = page.getByRole("region", { name: "Memory of the session" });
     await memory.getByText("1 entry remembered.").waitFor();
@@ -192,14 +192,14 @@ describe("a memory with entries", () => {
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await page.goBack();
     await memory.getByRole("button", { name: "Delete all of it" }).click();
-    await dialog.getByText("It cannot be undone.").waitFor();
+    await dialog.getByText("You cannot undo this.").waitFor();
     await expectFlawless(visit, "deleting a session's memory");
-    await dialog.getByRole("button", { name: "Delete all of it for good" }).click();
+    await dialog.getByRole("button", { name: "Delete permanently" }).click();
     await memory.getByText(/^Deleted 1 log entry/).waitFor();
-    await page.getByText("Nothing is remembered of this session.").first().waitFor();
+    await page.getByText("Nothing in memory for this session").first().waitFor();
     await expectFlawless(visit, "a session that is remembered no more");
     await page.goForward();
-    await page.getByText("There is no such entry.").waitFor();
+    await page.getByText("Entry not found").waitFor();
     expect(visit.troubles()).toEqual([expect.stringContaining("404")]);
   });
 
@@ -247,7 +247,7 @@ describe("a memory with entries", () => {
       const deletion = logDeletionSchema.parse(await answer.json());
       await route.fulfill({ json: { ...deletion, message: `${deletion.message} ${pending}` } });
     });
-    await dialog.getByRole("button", { name: "Delete for good" }).click();
+    await dialog.getByRole("button", { name: "Delete permanently" }).click();
     await page.getByRole("heading", { level: 1, name: "Deleted" }).waitFor();
     const said = page
       .getByRole("status")
@@ -266,11 +266,11 @@ describe("a memory with entries", () => {
       await route.abort();
     });
     await page.getByRole("button", { name: "Delete" }).click();
-    await dialog.getByRole("button", { name: "Delete for good" }).click();
+    await dialog.getByRole("button", { name: "Delete permanently" }).click();
     await dialog.getByText("The gateway did not answer").waitFor();
     await page.unroute(`**/api/v1/logs/${earlier}`);
-    await dialog.getByRole("button", { name: "Delete for good" }).click();
-    await page.getByText("There is no such entry.").waitFor();
+    await dialog.getByRole("button", { name: "Delete permanently" }).click();
+    await page.getByText("Entry not found").waitFor();
     expect(await page.getByText("door").count()).toBe(0);
   });
 
@@ -296,10 +296,10 @@ describe("a memory with entries", () => {
     const memory = page.getByRole("region", { name: "Memory of the session" });
     await memory.getByRole("button", { name: "Delete all of it" }).waitFor();
     await page.getByRole("link", { name: "Make the timeout of requests longer", exact: true }).waitFor();
-    expect(await memory.getByRole("button", { name: "Remember this session now" }).count()).toBe(0);
+    expect(await memory.getByRole("button", { name: "Save to memory" }).count()).toBe(0);
     expect(await page.getByRole("main").locator("a[href^='/sessions/']").count()).toBe(0);
     await page.getByRole("button", { name: "Entries of all sessions" }).click();
-    await page.getByRole("listitem").filter({ hasText: "Being read" }).waitFor();
+    await page.getByRole("listitem").filter({ hasText: "Processing" }).waitFor();
     await page.getByRole("listitem").filter({ hasText: "The model did not answer." }).getByText("Failed").waitFor();
     await page.getByRole("searchbox").fill("timeout");
     await page.getByText("only the newest of them were looked at").waitFor();

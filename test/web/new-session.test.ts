@@ -66,7 +66,7 @@ test("while a page's code is on its way its place is not empty", async () => {
     await route.continue();
   });
   await page.getByRole("link", { name: "Folders" }).click();
-  await page.getByRole("status", { name: "Loading the page" }).waitFor();
+  await page.getByRole("status", { name: "Loading page" }).waitFor();
   await visit.shoot("loading-page-desktop-light");
   release.resolve();
   await page.getByRole("heading", { level: 1, name: "Folders" }).waitFor();
@@ -79,9 +79,9 @@ test("on the first visit the list of sessions leads to the agents", async () => 
   const first = await startGateway(empty);
   try {
     const visit = await browser.visit(await signInUrl(first));
-    await visit.page.getByText("Set up an agent first.").waitFor();
+    await visit.page.getByText("Set up an agent first").waitFor();
     await visit.shoot("first-visit-desktop-light");
-    await visit.page.getByRole("link", { name: "Set up an agent" }).click();
+    await visit.page.getByRole("link", { name: "Set up agent" }).click();
     await visit.page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
   } finally {
     await first.close();

@@ -57,7 +57,7 @@ test("what is done offline fails at once and says so, and nothing of it happens 
   await visit.setOnline(false);
   await prompt.fill("delete everything");
   await prompt.press("Enter");
-  await page.getByText("This device is offline. Nothing was sent, and nothing will be sent later.").waitFor();
+  await page.getByText("You are offline. Nothing was sent, and nothing will be sent later.").waitFor();
   await page.getByRole("button", { name: "Send" }).and(page.locator(":enabled")).waitFor();
   expect(await prompt.inputValue()).toBe("delete everything");
   await page.getByText("The gateway cannot be reached.").waitFor();

@@ -88,16 +88,16 @@ test("a session from its start in the page to its end: the agent paints, is type
   await page.getByRole("tab", { name: "Changes" }).click();
   await page.getByText("made.txt").first().waitFor();
   await lookAt(first, "session-changes-desktop");
-  await page.getByRole("tab", { name: "Playback" }).click();
+  await page.getByRole("tab", { name: "Recording" }).click();
   await page.getByRole("slider").first().waitFor();
   await lookAt(first, "session-playback-desktop");
 
-  await page.getByRole("button", { name: "Close the session" }).click();
+  await page.getByRole("button", { name: "Close session" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText(`The worktree ${worktree} is removed. Its branch try-it is kept.`).waitFor();
-  await dialog.getByText(/1 file with uncommitted changes is kept as a rescue/).waitFor();
+  await dialog.getByText(`Removes the worktree ${worktree} and keeps its branch try-it.`).waitFor();
+  await dialog.getByText(/1 file with uncommitted changes is saved as a backup commit/).waitFor();
   await lookAt(first, "session-close-desktop");
-  await dialog.getByRole("button", { name: "Close the session" }).click();
+  await dialog.getByRole("button", { name: "Close session" }).click();
   await page.getByText("The worktree was removed. Its branch try-it was kept.").waitFor({ timeout: patience.timeout });
   expect(existsSync(worktree)).toBe(false);
   for (const visit of [first, second, phone]) expect(visit.troubles()).toEqual([]);

@@ -56,9 +56,9 @@ test("the first visit leads to an agent that is installed, logged in and made th
   await writeFile(waits, "");
   const visit = await browser.visit(await signInUrl(used.gateway));
   const { page } = visit;
-  await press(page, "link", "Set up an agent");
+  await press(page, "link", "Set up agent");
   await page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
-  await page.getByText("No agent is configured.").waitFor();
+  await page.getByText("No agents configured").waitFor();
   await expectFlawless(visit, "agents, none configured");
   await press(page, "link", "Set up Codex");
   await page.getByRole("heading", { level: 1, name: "Set up Codex" }).waitFor();
@@ -66,22 +66,22 @@ test("the first visit leads to an agent that is installed, logged in and made th
   await visit.settled();
   await lookAt(visit, "setup-missing-desktop");
 
-  await press(page, "button", "Install it from npm");
+  await press(page, "button", "Install from npm");
   await expectOnTerminal(page, "npm install --global @openai/codex");
   await page.reload(); // in the middle
   await expectOnTerminal(page, "npm install --global @openai/codex");
   expect((await machine.fileText("npm-calls")).split("\n").filter(Boolean)).toHaveLength(1);
-  await press(page, "button", "Cancel the installation");
-  await page.getByRole("button", { name: "Install it from npm" }).waitFor();
+  await press(page, "button", "Cancel installation");
+  await page.getByRole("button", { name: "Install from npm" }).waitFor();
   expect(await runningErrands(page)).toEqual([]);
   expect(await terminalText(page)).toBe("");
 
-  await press(page, "button", "Install it from npm");
+  await press(page, "button", "Install from npm");
   await expectOnTerminal(page, "npm install --global @openai/codex");
   await rm(waits);
   await page.getByText("0.9.9").waitFor({ timeout: patience.timeout });
   await press(page, "button", "Use this program");
-  await page.getByText("It is not logged in yet.").waitFor();
+  await page.getByText("Not logged in yet.").waitFor();
 
   await press(page, "button", "Log in");
   await expectOnTerminal(page, "Code from the browser:");
@@ -91,22 +91,22 @@ test("the first visit leads to an agent that is installed, logged in and made th
   expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
   await lookAt(visit, "setup-login-desktop");
   await typeIntoTerminal(page, "wrong");
-  await page.getByText("The log-in did not work (exit code 1).").waitFor({ timeout: patience.timeout });
+  await page.getByText("The login failed (exit code 1).").waitFor({ timeout: patience.timeout });
   await press(page, "button", "Log in");
   await expectOnTerminal(page, /browser:\s*$/);
   await page.reload(); // in the middle, again
   await expectOnTerminal(page, /browser:\s*$/);
   expect(await link.getAttribute("href")).toBe(loginAddress);
   await typeIntoTerminal(page, "1234");
-  await page.getByText("It is logged in.").waitFor({ timeout: patience.timeout });
-  await press(page, "button", "Make it the default");
-  await page.getByText("Requests that name no agent get this one.").waitFor();
+  await page.getByText("Logged in.").waitFor({ timeout: patience.timeout });
+  await press(page, "button", "Make default");
+  await page.getByText("Used when a request does not name an agent.").waitFor();
   await page.getByText("Codex is ready.").waitFor();
   await lookAt(visit, "setup-ready-desktop");
   expect(await machine.fileText("npm-calls")).toBe("npm install --global @openai/codex\n".repeat(2));
   await page.goto(new URL("/audit", used.gateway.app.baseUrl).href);
   await page
-    .getByText(/began to install.*codex.*from npm/)
+    .getByText(/started installing.*codex.*from npm/)
     .first()
     .waitFor();
 });
@@ -117,16 +117,16 @@ test("on a phone: a key stands for the log-in, another program is chosen by its 
   await openSetup(page, "claude-code", "Claude Code");
   await page.getByRole("button", { name: "Use this program" }).click();
   await page.getByText("Not needed: the gateway's environment has a key in ANTHROPIC_API_KEY.").waitFor();
-  await page.getByText("Requests that name no agent get Codex.").waitFor();
+  await page.getByText("Codex is used when a request does not name an agent.").waitFor();
   await lookAt(visit, "setup-key-phone");
 
   await openSetup(page, "codex", "Codex");
   await page.getByRole("button", { name: "Choose another program" }).click();
-  await page.getByLabel("Path of the program").fill("/code/no/such/program");
+  await page.getByLabel("Program path").fill("/code/no/such/program");
   await page.getByRole("button", { name: "Use it" }).click();
   await page.getByRole("alert").getByText("/code/no/such/program is no program that can be run").waitFor();
   visit.troubles(); // that it was refused, the browser itself tells as an error
-  await page.getByLabel("Path of the program").fill(join(root, "elsewhere", "codex"));
+  await page.getByLabel("Program path").fill(join(root, "elsewhere", "codex"));
   await page.getByRole("button", { name: "Use it" }).click();
   await page.getByText(join(root, "elsewhere", "codex")).waitFor();
 

@@ -49,13 +49,9 @@ export class ApiError extends Error {
 export function errorOfAnswer(status: number, body: unknown): ApiError {
   const problem = problemSchema.safeParse(body);
   if (!problem.success) {
-    return new ApiError(
-      "unreadable_answer",
-      `The gateway answered with status ${status}, and not as this page expects.`,
-      {
-        status,
-      },
-    );
+    return new ApiError("unreadable_answer", `Unexpected response from the gateway (status ${status}).`, {
+      status,
+    });
   }
   const { code, detail, sessionId, draft, errors = [] } = problem.data;
   return new ApiError(code, detail, { status, fields: errors, sessionId, draft });

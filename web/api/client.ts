@@ -44,13 +44,9 @@ export async function callApi<Answer extends z.ZodType>(
   const response = await fetchApi(path, call);
   const parsed = answer.safeParse(await bodyOf(response));
   if (parsed.success) return parsed.data;
-  throw new ApiError(
-    "unreadable_answer",
-    "The gateway answered in a way that this page does not know. Load it again.",
-    {
-      status: response.status,
-    },
-  );
+  throw new ApiError("unreadable_answer", "This page does not understand the gateway's response. Reload it.", {
+    status: response.status,
+  });
 }
 
 /**
@@ -133,10 +129,10 @@ function endOfAct(): ActEnd {
 }
 
 function unreachableWords(wasOffline: boolean, changes: boolean): string {
-  if (!changes) return "The gateway cannot be reached. It may be stopped, or the network is gone.";
+  if (!changes) return "The gateway cannot be reached. It may be stopped, or the network is down.";
   return wasOffline
-    ? "This device is offline. Nothing was sent, and nothing will be sent later."
-    : "The gateway did not answer, and the request is not sent again. It may have received it: check before you try again.";
+    ? "You are offline. Nothing was sent, and nothing will be sent later."
+    : "The gateway did not respond. It may have received the request: check before you try again.";
 }
 
 async function bodyOf(response: Response): Promise<unknown> {

@@ -52,7 +52,7 @@ export function App() {
                 <Route path="/apps" element={<AppsPage />} />
                 <Route path="/tokens" element={needs("admin", "Tokens", <TokensPage />)} />
                 <Route path="/accounts" element={needs("admin", "Accounts", <AccountsPage />)} />
-                <Route path="/audit" element={needs("admin", "Who did what", <AuditPage />)} />
+                <Route path="/audit" element={needs("admin", "Audit log", <AuditPage />)} />
                 <Route path="/settings" element={<SettingsPage />} />
                 <Route path="*" element={<NotFoundPage />} />
               </Route>
@@ -88,12 +88,13 @@ function ForScope({
     <Page title={title}>
       <EmptyState
         title={
-          scope === "admin" ? "This page is for the owner of the gateway." : "Your account does not reach this page."
+          scope === "admin"
+            ? "Only the owner of the gateway can open this page."
+            : "Your account cannot open this page."
         }
       >
-        You are signed in as {me.account.name}, who may{" "}
-        {me.scopes.map((held) => scopeWords[held].short).join(", ") || "do nothing"}. What is here needs the scope{" "}
-        <code className="text-xs">{scope}</code>: {scopeWords[scope].short}. Accounts get it from the owner.
+        You are signed in as {me.account.name}. This page needs the scope <code className="text-xs">{scope}</code> (
+        {scopeWords[scope].short}). Ask the owner to grant it.
       </EmptyState>
     </Page>
   );
@@ -102,10 +103,10 @@ function ForScope({
 /** For an address that leads nowhere. */
 function NotFoundPage() {
   return (
-    <Page title="No such page">
-      <EmptyState title="There is nothing behind this address.">
+    <Page title="Page not found">
+      <EmptyState title="Page not found">
         <Link to="/" className="text-accent underline">
-          Go to the sessions
+          Go to sessions
         </Link>
       </EmptyState>
     </Page>

@@ -157,7 +157,7 @@ function useCommands(words: string): { readonly commands: readonly Command[]; re
     const settings = [
       theme("light", "Light appearance", Sun),
       theme("dark", "Dark appearance", Moon),
-      theme("system", "Appearance of the system", SunMoon),
+      theme("system", "System appearance", SunMoon),
     ];
     const places = placesFor(scopes).filter(({ to }) => to !== newSessionPlace.to);
     // Of the many sessions, pages and settings that were asked for come first.

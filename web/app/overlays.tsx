@@ -4,8 +4,8 @@ import { type Shortcut, sessionShortcutList, terminalShortcutList } from "./shor
 import { Sidebar } from "./sidebar.tsx";
 
 const inLists: readonly Omit<Shortcut, "run">[] = [
-  { keys: "j", label: "Next session of the list" },
-  { keys: "k", label: "Session before it" },
+  { keys: "j", label: "Next session" },
+  { keys: "k", label: "Previous session" },
 ];
 
 export function ShortcutHelp({
@@ -16,7 +16,7 @@ export function ShortcutHelp({
   readonly onClose: () => void;
 }) {
   return (
-    <Dialog onClose={onClose} title="Keyboard shortcuts" description="In a terminal, all keys belong to the agent.">
+    <Dialog onClose={onClose} title="Keyboard shortcuts" description="In a terminal, all keys go to the agent.">
       <dl className="grid grid-cols-[1fr_auto] items-center gap-x-4 gap-y-2 text-sm">
         {[...shortcuts, ...inLists, ...sessionShortcutList, ...terminalShortcutList].map(({ keys, label }) => (
           <div key={keys} className="col-span-2 grid grid-cols-subgrid">

@@ -46,7 +46,7 @@ export const accessPlaces: readonly Place[] = [
   { to: "/apps", label: "Connected apps", icon: AppWindow, keys: "g c" },
   { to: "/tokens", label: "Tokens", icon: KeyRound, keys: "g t", needs: "admin" },
   { to: "/accounts", label: "Accounts", icon: Users, keys: "g u", needs: "admin" },
-  { to: "/audit", label: "Who did what", icon: ScrollText, keys: "g w", needs: "admin" },
+  { to: "/audit", label: "Audit log", icon: ScrollText, keys: "g w", needs: "admin" },
 ];
 export const accessIcon: LucideIcon = DoorOpen;
 

@@ -57,11 +57,11 @@ export function Shell() {
       { keys: "mod+k", label: "Find anything", run: () => setOverlay("palette") },
       {
         keys: "/",
-        label: "Search the sessions",
+        label: "Search sessions",
         run: () => focusSearch() || void navigate("/", { state: { focus: "search" } }),
       },
       ...placesFor(scopes).map(({ keys, to, label }) => go(keys, to, keys === "n" ? label : `Go to: ${label}`)),
-      { keys: "?", label: "Show the shortcuts", run: () => setOverlay("help") },
+      { keys: "?", label: "Keyboard shortcuts", run: () => setOverlay("help") },
     ];
   }, [navigate, setOverlay, scopes]);
   useShortcuts(shortcuts);
@@ -81,7 +81,7 @@ export function Shell() {
         href="#main"
         className="absolute top-2 left-2 z-50 -translate-y-20 rounded-md bg-accent-fill px-3 py-2 text-accent-ink focus:translate-y-0"
       >
-        Skip to the content
+        Skip to content
       </a>
       <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-panel pr-3 pl-2 lg:hidden [@media(max-height:480px)]:h-9">
         <IconButton label="Menu" icon={Menu} aria-expanded={overlay === "menu"} onClick={() => setOverlay("menu")} />
@@ -157,13 +157,13 @@ export class PageBoundary extends Component<{ readonly children: ReactNode }, { 
     if (error === null) return this.props.children;
     return (
       <main role="alert" className="mx-auto flex max-w-lg flex-col items-start gap-3 px-6 py-16">
-        <h1 className="text-lg font-semibold">This page could not be shown</h1>
+        <h1 className="text-lg font-semibold">This page could not be displayed</h1>
         <p className="text-sm text-ink-soft">
-          Perhaps the gateway was upgraded since it was opened. No session is harmed. The browser says:{" "}
+          The gateway may have been upgraded since you opened it. Your sessions are not affected. Browser error:{" "}
           {messageOf(error)}
         </p>
         <Button variant="primary" onClick={() => window.location.reload()}>
-          Load the page again
+          Reload page
         </Button>
       </main>
     );

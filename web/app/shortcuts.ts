@@ -122,10 +122,10 @@ function step(selector: string, by: 1 | -1): "moved" | "waiting" | "end" {
  * shortcut of two keys.
  */
 export const sessionShortcutList = [
-  { keys: "e", label: "In a session: enter the terminal", does: "terminal" },
+  { keys: "e", label: "In a session: focus the terminal", does: "terminal" },
   { keys: "p", label: "In a session: write a prompt", does: "prompt" },
-  { keys: "v", label: "In a session: read the turns", does: "turns" },
-  { keys: "d", label: "In a session: what has changed", does: "changes" },
+  { keys: "v", label: "In a session: show the conversation", does: "turns" },
+  { keys: "d", label: "In a session: show changes", does: "changes" },
   { keys: "r", label: "In a session: play the recording", does: "playback" },
   { keys: "i", label: "In a session: interrupt the turn", does: "interrupt" },
   { keys: "x", label: "In a session: close it", does: "close" },

@@ -32,12 +32,12 @@ export function DeleteLogDialog({
     remove.mutate(logId, { onSuccess: onDeleted, onError: (error) => isGone(error) && onGone() });
   const { goes = [], stays = [] } = preview.data === undefined ? {} : previewWords(preview.data);
   return (
-    <Dialog onClose={onClose} title="Delete this entry?" description="It cannot be undone.">
-      <QueryState query={preview} label="Looking at what goes with it" rows={2} />
+    <Dialog onClose={onClose} title="Delete this entry?" description="You cannot undo this.">
+      <QueryState query={preview} label="Checking what is deleted" rows={2} />
       {preview.data !== undefined && (
         <div className="flex flex-col gap-4 text-sm">
-          <Lines title="Goes for good" lines={goes} tone="text-danger" />
-          {stays.length > 0 && <Lines title="Stays" lines={stays} tone="text-ink-faint" />}
+          <Lines title="Deleted permanently" lines={goes} tone="text-danger" />
+          {stays.length > 0 && <Lines title="Kept" lines={stays} tone="text-ink-faint" />}
           <OwnTranscript ofSession={ofSession} />
         </div>
       )}
@@ -49,7 +49,7 @@ export function DeleteLogDialog({
       <div className="mt-5 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button variant="danger" busy={remove.isPending} disabled={preview.data === undefined} onClick={deleteIt}>
-          Delete for good
+          Delete permanently
         </Button>
       </div>
     </Dialog>
@@ -61,8 +61,8 @@ export function OwnTranscript({ ofSession }: { readonly ofSession: boolean }) {
   if (!ofSession) return null;
   return (
     <p className="text-xs text-ink-faint">
-      The agent’s own transcript is the agent’s: it stays, and the session can still be read and gone on with. Postern
-      remembers these turns again only when somebody asks for it.
+      The agent’s own transcript is kept, so you can still read and continue the session. Postern saves these turns
+      again only if you ask it to.
     </p>
   );
 }

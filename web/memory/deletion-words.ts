@@ -18,8 +18,8 @@ export function previewWords({ removed, shared }: DeletionPreview): PreviewWords
   return {
     goes: [
       removed.episode
-        ? "The entry with its text, and the words to search it by"
-        : "The entry with its text; nothing was drawn from it yet",
+        ? "The entry with its text and its search index"
+        : "The entry with its text; no facts have been extracted yet",
       ...derivedWords(removed).map((line) => `${line.count} ${line.what}`),
     ],
     stays: [

@@ -29,19 +29,19 @@ export function EntitiesPage() {
   const shown = entities.data?.pages.flatMap((page) => page.entities) ?? [];
   useShortcuts(entityListShortcuts);
   return (
-    <Page title="Memory" description="What is remembered, by what it is about.">
+    <Page title="Memory" description="What is in memory, by topic.">
       <MemoryTabs />
       <search className="mb-4 flex flex-col gap-2">
-        <SearchBox label="Search things by their names" query={q} onQuery={onQuery} />
+        <SearchBox label="Search topics by name" query={q} onQuery={onQuery} />
         <TypeChoice chosen={type} onChoose={(one) => change({ type: one })} />
       </search>
-      <QueryState query={entities} label="Loading things" />
+      <QueryState query={entities} label="Loading topics" />
       {entities.isSuccess &&
         shown.length === 0 &&
-        (type === "" && q === "" ? <AboutMemory /> : <EmptyState title="Nothing is called that." />)}
+        (type === "" && q === "" ? <AboutMemory /> : <EmptyState title="Not found" />)}
       {shown.length > 0 && (
         <div className={classNames(entities.isPlaceholderData && "opacity-60")}>
-          <Rows label="Things">
+          <Rows label="Topics">
             {shown.map((entity) => (
               <EntityRow key={entity.entityId} entity={entity} titles={titles} />
             ))}
@@ -50,7 +50,7 @@ export function EntitiesPage() {
       )}
       <NextPage
         key={shown.length}
-        label="More things"
+        label="More topics"
         has={entities.hasNextPage}
         busy={entities.isFetchingNextPage}
         onNext={() => void entities.fetchNextPage()}

@@ -38,7 +38,7 @@ function OneEntity({ entityId }: { readonly entityId: string }) {
   const setAsOf = (local: string): void => setParams(local === "" ? {} : { asOf: local }, { replace: true });
   return (
     <Page
-      back={<BackLink to="/memory/entities" label="Things" />}
+      back={<BackLink to="/memory/entities" label="Topics" />}
       title={entity === null ? "Memory" : entityName(entity, titles)}
       description={entity === null ? undefined : <WholeName entity={entity} />}
       actions={every.length > 0 && <AsOf local={params.get("asOf") ?? ""} onChange={setAsOf} />}
@@ -46,7 +46,7 @@ function OneEntity({ entityId }: { readonly entityId: string }) {
       {lanes !== null && <TimeLanes lanes={lanes} atMs={atMs} />}
       <QueryState query={shown} label="Loading facts" />
       {shown.isSuccess && facts.length === 0 && (
-        <EmptyState title={asOf === undefined ? "Nothing is known about this." : "Nothing was known of it then."} />
+        <EmptyState title={asOf === undefined ? "No facts" : "No facts at that time"} />
       )}
       <DayRows
         things={facts}
@@ -81,9 +81,9 @@ function WholeName({ entity: { type, key } }: { readonly entity: LogEntity }) {
       {typeWords[type][0]}
       <span aria-hidden>·</span>
       <bdi className={classNames("min-w-0 break-all", isCode(type) && "font-mono text-xs")}>{name}</bdi>
-      <CopyButton text={name} label="Copy the name" className="-my-1" />
+      <CopyButton text={name} label="Copy name" className="-my-1" />
       {type === "Session" && key !== "api" && mayReadSessions && (
-        <SessionLink sessionId={key}>Open the session</SessionLink>
+        <SessionLink sessionId={key}>Open session</SessionLink>
       )}
     </span>
   );

@@ -185,7 +185,7 @@ function Outcome({ fact }: { readonly fact: LogFact }) {
 export function Holds({ fact }: { readonly fact: Pick<LogFact, "predicate" | "validTo"> }) {
   if (!isState(fact.predicate)) return null;
   const again = fact.predicate === "last_exit";
-  if (fact.validTo === null) return <Badge tone="accent">{again ? "last run" : "still so"}</Badge>;
+  if (fact.validTo === null) return <Badge tone="accent">{again ? "last run" : "Current"}</Badge>;
   return (
     <span className="text-2xs whitespace-nowrap text-ink-faint">
       {again ? "run again" : "until"} <time dateTime={fact.validTo}>{exactTime(fact.validTo)}</time>

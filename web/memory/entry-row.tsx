@@ -11,7 +11,7 @@ import { SessionLink } from "./links.tsx";
 /** What to call an entry. Untrusted: it comes from a log. */
 export function entryTitle({ title, source }: Pick<LogEntry, "title" | "source">): string {
   if (title !== null && title.trim() !== "") return plainName(title);
-  return source === "session" ? "Turns of a session" : "A note";
+  return source === "session" ? "Session" : "Note";
 }
 
 /** An entry in a list: when, what about, from where; of a search, where it was found. */
@@ -37,7 +37,7 @@ export function EntryRow({ entry, found }: { readonly entry: LogEntry; readonly 
             <SessionLink
               sessionId={sessionId}
               className="relative underline decoration-line-strong underline-offset-2 hover:text-ink"
-              label={`Session of “${entryTitle(entry)}”`}
+              label={`Open session “${entryTitle(entry)}”`}
             >
               Session
             </SessionLink>
@@ -70,6 +70,6 @@ export function EntryRow({ entry, found }: { readonly entry: LogEntry; readonly 
 
 /** How far an entry is; nothing for what is as it shall be. */
 export function EntryStatus({ status }: Pick<LogEntry, "status">) {
-  if (status === "pending") return <Badge tone="lamp">Being read</Badge>;
+  if (status === "pending") return <Badge tone="lamp">Processing</Badge>;
   return status === "failed" ? <Badge tone="danger">Failed</Badge> : null;
 }

@@ -59,7 +59,7 @@ test("things are called so that a line has room for them, without signs that tur
   expect(entityName(session, titles)).toBe("Longer timeout");
   expect(entityName(session)).toBe("0199e3f5");
   expect(entityName(thing("Session", "nightly"))).toBe("nightly");
-  expect(entityName(thing("Session", "api"))).toBe("Notes without a session");
+  expect(entityName(thing("Session", "api"))).toBe("Notes");
   expect(entityName(file)).toBe("…/src/a.ts");
   expect(valueWords({ predicate: "last_exit", value: "1" })).toBe("exit code 1");
   expect(valueWords({ predicate: "last_exit", value: "failed" })).toBe("failed");

@@ -83,9 +83,7 @@ export function entityName(
   if (type === "Session") {
     const title = titles?.get(key);
     if (title !== undefined) return plainName(title);
-    return key === noSession
-      ? "Notes without a session"
-      : plainName(key.length > longId ? key.slice(0, shortIdLength) : key);
+    return key === noSession ? "Notes" : plainName(key.length > longId ? key.slice(0, shortIdLength) : key);
   }
   if (type === "File" || type === "Repository") return plainName(shortPath(key));
   return plainName(type === "Commit" ? key.slice(0, 12) : key);

@@ -57,7 +57,7 @@ function Entry({
   if (log === undefined) {
     return (
       <Page title="Memory" back={<BackLink to="/memory" label="Memory" />}>
-        {error === null && <LoadingRows label="Loading the entry" />}
+        {error === null && <LoadingRows label="Loading entry" />}
         {error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />}
       </Page>
     );
@@ -77,16 +77,16 @@ function Entry({
     >
       <Condition log={log} />
       <div className="grid gap-x-8 gap-y-6 lg:grid-cols-[minmax(0,1fr)_22rem] lg:items-start">
-        <Part title="What was drawn from it" className="lg:col-start-2 lg:row-start-1">
+        <Part title="Extracted facts" className="lg:col-start-2 lg:row-start-1">
           {log.facts.length > 0 ? (
             <EntryFacts facts={log.facts} />
           ) : (
             <p className="text-sm text-ink-faint">
-              {log.status === "pending" ? "It is still being read." : "Nothing. It can be found by its words."}
+              {log.status === "pending" ? "Processing…" : "None. You can find it by searching its text."}
             </p>
           )}
         </Part>
-        <Part title="What was said" className="lg:col-start-1 lg:row-start-1">
+        <Part title="Text" className="lg:col-start-1 lg:row-start-1">
           <EntryContent log={log} />
         </Part>
       </div>
@@ -106,7 +106,7 @@ function Entry({
 function GonePage() {
   return (
     <Page title="Memory" back={<BackLink to="/memory" label="Memory" />}>
-      <EmptyState title="There is no such entry.">It was deleted, or it was never one of your account.</EmptyState>
+      <EmptyState title="Entry not found">It was deleted, or you don’t have access.</EmptyState>
     </Page>
   );
 }
@@ -121,7 +121,7 @@ function Origin({ log }: { readonly log: LogDetail }) {
       {sessionId === null ? (
         <span>{source === "session" ? "a session" : "a note"}</span>
       ) : (
-        <SessionLink sessionId={sessionId}>its session</SessionLink>
+        <SessionLink sessionId={sessionId}>Open session</SessionLink>
       )}
       {dir !== null && (
         <>
@@ -145,9 +145,9 @@ function Condition({ log: { status, failure } }: { readonly log: LogDetail }) {
   return (
     <div role="status" className="mb-4">
       {status === "pending" ? (
-        <Notice tone="lamp">It is still being read: what is drawn from it comes in a moment.</Notice>
+        <Notice tone="lamp">Processing: extracted facts appear in a moment.</Notice>
       ) : (
-        <Notice tone="danger">Nothing more could be drawn from it. {failure === null ? "" : plainName(failure)}</Notice>
+        <Notice tone="danger">Extracting facts failed. {failure === null ? "" : plainName(failure)}</Notice>
       )}
     </div>
   );
@@ -197,7 +197,7 @@ function DeletedPage({ deletion }: { readonly deletion: LogDeletion }) {
         </dl>
       </div>
       <Link to="/memory" className={`${buttonClass()} mt-4`}>
-        To the memory
+        Go to memory
       </Link>
     </Page>
   );
@@ -237,7 +237,7 @@ function EntryContent({ log }: { readonly log: LogDetail }) {
       {isCut && (
         <div className="flex justify-center border-t border-line py-2">
           <Button variant="ghost" onClick={() => setAll(true)}>
-            {log.turns === null ? "Show the whole text" : `Show all ${turns.length} turns`}
+            {log.turns === null ? "Show full text" : `Show all ${turns.length} turns`}
           </Button>
         </div>
       )}

@@ -33,11 +33,11 @@ export function MemoryPage() {
   return (
     <Page
       title="Memory"
-      description="What was asked, decided, changed and run, in your sessions and in notes. All of it can be searched, and deleted for good."
+      description="What was asked, decided, changed and run in your sessions, and your notes. You can search and permanently delete everything."
       actions={
         mayWrite && (
           <Button icon={NotebookPen} onClick={() => setWriting(true)}>
-            Write a note…
+            Add note…
           </Button>
         )
       }
@@ -82,9 +82,9 @@ function Nothing({ filters, filtered }: { readonly filters: LogFilters; readonly
   if (!filtered) return <AboutMemory />;
   const ofSession = filters.sessionId !== undefined && Object.keys(filters).length === 1;
   return ofSession ? (
-    <EmptyState title="Nothing is remembered of this session." />
+    <EmptyState title="Nothing in memory for this session" />
   ) : (
-    <EmptyState title="No entry fits.">Fewer filters may find one.</EmptyState>
+    <EmptyState title="No matching entries">Try fewer filters.</EmptyState>
   );
 }
 
@@ -100,13 +100,12 @@ function Found({ query, filters }: { readonly query: string; readonly filters: L
       {search.data?.partial === true && (
         <div className="mb-3">
           <Notice>
-            These words are in very many entries: only the newest of them were looked at. One more word finds the older
-            ones.
+            These words occur in many entries, so only the newest were searched. Add a word to find older ones.
           </Notice>
         </div>
       )}
       {search.isSuccess && hits.length === 0 && (
-        <EmptyState title="Nothing of that is remembered.">Other words, or fewer filters, may find it.</EmptyState>
+        <EmptyState title="No results">Try other words or fewer filters.</EmptyState>
       )}
       {hits.length > 0 && (
         <div className={classNames(search.isPlaceholderData && "opacity-60")}>

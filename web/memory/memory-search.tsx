@@ -54,7 +54,7 @@ export function MemorySearch({
   const onQuery = useCallback((q: string) => change({ q }), [change]);
   return (
     <search className="mb-4 flex flex-col gap-2">
-      <SearchBox label="Search what is remembered" query={query} onQuery={onQuery} />
+      <SearchBox label="Search memory" query={query} onQuery={onQuery} />
       <div className="grid grid-cols-2 items-center gap-2 sm:flex sm:flex-wrap">
         <SelectFilter
           label="Source"
@@ -63,7 +63,7 @@ export function MemorySearch({
         >
           <option value="">All sources</option>
           <option value="session">Sessions</option>
-          <option value="api">Notes and programs</option>
+          <option value="api">Notes and API</option>
         </SelectFilter>
         <SelectFilter
           label="Status"
@@ -72,7 +72,7 @@ export function MemorySearch({
         >
           <option value="">Any status</option>
           <option value="ready">Ready</option>
-          <option value="pending">Being read</option>
+          <option value="pending">Processing</option>
           <option value="failed">Failed</option>
         </SelectFilter>
         {sessionTitle !== null && (
@@ -80,7 +80,7 @@ export function MemorySearch({
             size="sm"
             icon={X}
             onClick={() => change({ sessionId: "" })}
-            aria-label={`Entries of all sessions, not of “${sessionTitle}” alone`}
+            aria-label={`Show entries of all sessions, not only “${sessionTitle}”`}
             className="col-span-2 max-w-full min-w-0"
           >
             <span className="truncate">{sessionTitle}</span>

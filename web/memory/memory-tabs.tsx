@@ -4,7 +4,7 @@ import { EmptyState } from "../ui/notice.tsx";
 
 const tabs = [
   { to: "/memory", label: "Entries" },
-  { to: "/memory/entities", label: "Things" },
+  { to: "/memory/entities", label: "Topics" },
 ] as const;
 
 /** The two ways through the memory: by time, and by what it is about. */
@@ -33,15 +33,15 @@ export function MemoryTabs() {
 /** What the memory is and how it fills, where nothing is in it yet. */
 export function AboutMemory() {
   return (
-    <EmptyState title="Nothing is remembered yet.">
+    <EmptyState title="Memory is empty">
       <p>
-        Of each session Postern can keep what was asked and answered, and draw from it what was decided, which files
-        were edited, which commands were run and how they ended. Here you find it again, whatever became of the session.
+        Postern can store what was asked and answered in each session, and extract what was decided, which files were
+        edited, and which commands were run and how they ended. It stays here even after the session is gone.
       </p>
       <dl className="mx-auto mt-4 grid max-w-sm grid-cols-[auto_1fr] gap-x-3 gap-y-1.5 text-left text-xs">
         <dt className="col-span-2">
-          When that happens, <code className="text-ink-soft">memory.record</code> in the gateway’s{" "}
-          <code className="text-ink-soft">config.json</code> says:
+          Set <code className="text-ink-soft">memory.record</code> in the gateway’s{" "}
+          <code className="text-ink-soft">config.json</code> to choose when:
         </dt>
         <dt>
           <code className="text-ink-soft">close</code>
@@ -50,18 +50,18 @@ export function AboutMemory() {
         <dt>
           <code className="text-ink-soft">turn</code>
         </dt>
-        <dd>after each of its turns too</dd>
+        <dd>also after each turn</dd>
         <dt>
           <code className="text-ink-soft">off</code>
         </dt>
-        <dd>only when you ask for it, on a session’s page under “Memory”</dd>
+        <dd>only when you save a session, on its page under “Memory”</dd>
       </dl>
       <p className="mt-4">
-        Programs write into it by{" "}
+        Programs can add entries with{" "}
         <a href="/docs" className="text-accent underline underline-offset-2">
           the API
         </a>
-        , and you with a note. To begin, open{" "}
+        , and you can add notes. To get started, open{" "}
         <Link to="/" className="text-accent underline underline-offset-2">
           a session
         </Link>

@@ -45,8 +45,8 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
     <Dialog
       onClose={onClose}
       holds={written}
-      title="Write a note"
-      description="It is kept beside what is remembered of sessions, for your account alone."
+      title="Add note"
+      description="Stored in your account’s memory, next to your sessions."
     >
       <Form className="flex flex-col gap-3" onSubmit={keep}>
         <TextField
@@ -66,9 +66,9 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
           error={fieldError(submit.error, "content")}
           hint={
             <>
-              A line <code>Decision: the timeout = 30 s</code> is kept as a decision that holds until the next one about
-              it, a line <code>Remember: …</code> as something to remember. What looks like a key or a password is
-              masked.
+              A line <code>Decision: the timeout = 30 s</code> is stored as a decision that is current until the next
+              one about it. A line <code>Remember: …</code> is stored as a reminder. Anything that looks like a key or a
+              password is masked.
             </>
           }
         />

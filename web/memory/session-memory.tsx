@@ -31,11 +31,7 @@ export function SessionMemory({ sessionId, title }: { readonly sessionId: string
     <section aria-label="Memory of the session" className="mb-4 flex flex-col gap-2">
       <div className="flex flex-wrap items-center justify-between gap-2">
         <p className="text-sm text-ink-soft">
-          {count === null
-            ? "Looking…"
-            : count.none
-              ? "Nothing is remembered of this session."
-              : `${count.words} remembered.`}
+          {count === null ? "Loading…" : count.none ? "Nothing in memory for this session" : `${count.words} in memory`}
         </p>
         {mayWrite && (
           <div className="flex flex-wrap gap-2">
@@ -46,7 +42,7 @@ export function SessionMemory({ sessionId, title }: { readonly sessionId: string
                 busy={record.isPending}
                 onClick={() => record.mutate(sessionId, { onSuccess: () => setDeleted(null) })}
               >
-                Remember this session now
+                Save to memory
               </Button>
             )}
             <Button
@@ -55,7 +51,7 @@ export function SessionMemory({ sessionId, title }: { readonly sessionId: string
               disabled={count === null || count.none}
               onClick={() => setDeleting(count?.words ?? null)}
             >
-              Delete all of it…
+              Delete from memory…
             </Button>
           </div>
         )}
@@ -97,14 +93,13 @@ function DeleteSessionDialog({
   return (
     <ConfirmDialog
       onClose={onClose}
-      title="Delete all that is remembered of this session?"
+      title="Delete this session from memory?"
       description={
         <>
-          {count} of “<bdi>{title}</bdi>”, with everything that was drawn from them and that no other entry says. It
-          cannot be undone.
+          {count} of “<bdi>{title}</bdi>”, with all facts that come from no other entry. You cannot undo this.
         </>
       }
-      confirm="Delete all of it for good"
+      confirm="Delete permanently"
       act={remove}
       // Where nothing is left the answer of an earlier try was lost: the number beside it says so.
       onConfirm={() =>
@@ -126,8 +121,8 @@ function entriesWords(
 }
 
 function recordedWords({ turns }: SessionRecorded, none: boolean): string {
-  if (turns > 0) return `Remembered ${counted(turns, "turn")}.`;
-  return none ? "There is nothing in it to remember yet." : "All of it was remembered already.";
+  if (turns > 0) return `Saved ${counted(turns, "turn")}.`;
+  return none ? "Nothing to save yet." : "Everything is already saved.";
 }
 
 export function SessionMemoryDialog({
@@ -143,14 +138,14 @@ export function SessionMemoryDialog({
     <Dialog
       onClose={onClose}
       title="Memory of this session"
-      description="What was asked, decided, changed and run in it, kept so that it can be found again."
+      description="What was asked, decided, changed and run in this session."
     >
       <SessionMemory sessionId={sessionId} title={title} />
       <Link
         to={`/memory?sessionId=${encodeURIComponent(sessionId)}`}
         className="self-start text-sm text-accent underline underline-offset-2"
       >
-        What is remembered of it
+        Show in memory
       </Link>
     </Dialog>
   );

@@ -27,10 +27,10 @@ export function AccountsPage() {
   return (
     <Page
       title="Accounts"
-      description="Who may sign in here. All see the same sessions, as far as their scopes reach; tokens, apps and browsers are each account’s own."
+      description="People who can sign in. They see the same sessions, limited by their scopes. Each account has its own tokens, apps and browsers."
       actions={
         <Button variant="primary" onClick={() => setAdding(true)}>
-          Add an account
+          Add account
         </Button>
       }
     >
@@ -132,7 +132,7 @@ function LinkDialog({
           A link for <ClaimedName name={name} />
         </>
       }
-      description="Hand it over on a way that you trust: whoever opens it first is signed in as this account. It is shown this one time."
+      description="Send it over a channel that you trust: the first person to open it is signed in as this account. It is shown only once."
     >
       <div className="flex flex-col gap-4">
         <SignInLinkView link={link} />
@@ -154,7 +154,7 @@ function RemoveDialog({ account, onClose }: { readonly account: AccountRecord; r
           Remove <ClaimedName name={account.name} />?
         </>
       }
-      description="Its browsers are signed out, and its tokens, passkeys and connected apps end, at once; what they have open within five seconds. Sessions stay and go on. It cannot be undone."
+      description="Signs out its browsers and removes its tokens, passkeys and connected apps immediately; open connections close within five seconds. Sessions keep running. You cannot undo this."
       confirm="Remove"
       act={remove}
       onConfirm={() => remove.mutate(account.accountId, { onSuccess: onClose })}
@@ -180,7 +180,7 @@ function AddAccountDialog({
     <FormDialog
       onClose={onClose}
       onSubmit={() => input.success && add.mutate(input.data, { onSuccess: onAdded })}
-      title="Add an account"
+      title="Add account"
       submit="Add"
       busy={add.isPending}
       disabled={!input.success}
@@ -190,14 +190,14 @@ function AddAccountDialog({
         label="Name"
         required
         maxLength={100}
-        placeholder="Who is it?"
+        placeholder="Name of the person"
         value={name}
         error={nameError}
         onChange={(event) => setName(event.target.value)}
       />
-      <ScopeChoice legend="What they may do" offered={appScopes} chosen={scopes} onChange={setScopes} />
+      <ScopeChoice legend="Permissions" offered={appScopes} chosen={scopes} onChange={setScopes} />
       {scopes.includes("coding:drive") && (
-        <Notice tone="lamp">With coding:drive, they can run any command on this machine as you.</Notice>
+        <Notice tone="lamp">With coding:drive, this account can run any command on this machine as you.</Notice>
       )}
     </FormDialog>
   );

@@ -46,7 +46,7 @@ export function AgentsPage() {
   );
 
   return (
-    <Page title="Agents" description="The programs that work in Postern's terminals, with their own log-ins.">
+    <Page title="Agents" description="Coding agents that Postern can run, each with its own login.">
       {configure.error !== null && (
         <div className="mb-4">
           <ErrorNotice error={configure.error} />
@@ -57,23 +57,23 @@ export function AgentsPage() {
         <>
           <Section title="Configured">
             {agents.data.agents.length === 0 ? (
-              <EmptyState title="No agent is configured.">
+              <EmptyState title="No agents configured">
                 {mayAdminister
-                  ? "Set one up: those that are found on this machine, and those that can be installed, are listed below."
-                  : "The owner of the gateway sets them up."}
+                  ? "Set up an agent that was found on this machine, or install one."
+                  : "Ask the owner of the gateway to set one up."}
               </EmptyState>
             ) : (
               <Rows label="Configured agents">{agents.data.agents.map((agent) => row(agent, "configured"))}</Rows>
             )}
           </Section>
           {agents.data.availableAgents.length > 0 && (
-            <Section title="Found on this machine" description="They can be used once they are set up.">
+            <Section title="Found on this machine" description="Set these up to use them.">
               <Rows label="Found agents">{agents.data.availableAgents.map((agent) => row(agent, "found"))}</Rows>
             </Section>
           )}
           {missing.length > 0 && (
-            <Section title="Not found" description="They can be installed, or are somewhere that PATH does not name.">
-              <Rows label="Agents that were not found">{missing.map((agent) => row(agent, "missing"))}</Rows>
+            <Section title="Not found" description="Not installed, or not on the gateway's PATH.">
+              <Rows label="Agents not found">{missing.map((agent) => row(agent, "missing"))}</Rows>
             </Section>
           )}
         </>
@@ -104,7 +104,7 @@ function AgentRow({
         </div>
         {state !== "missing" && (
           <p className="font-mono text-2xs text-ink-faint">
-            {agent.binary ?? <span className="text-danger">The program was not found.</span>}
+            {agent.binary ?? <span className="text-danger">Program not found</span>}
           </p>
         )}
       </div>
@@ -132,7 +132,7 @@ function RemoveDialog({ name, onClose }: { readonly name: string; readonly onClo
     <ConfirmDialog
       onClose={onClose}
       title={`Remove ${agentName(name)}?`}
-      description="Postern starts it no more. The program, its log-in and its sessions stay as they are."
+      description="Postern no longer starts this agent. Its program, login and sessions are kept."
       confirm="Remove"
       act={remove}
       onConfirm={() => remove.mutate(name, { onSuccess: onClose })}

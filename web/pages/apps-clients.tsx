@@ -28,7 +28,7 @@ export function KnownClients() {
   return (
     <Section
       title="Known clients"
-      description="Apps that may ask to be let in. Most register themselves; one that cannot, you add here."
+      description="Apps that can ask for access. Most register themselves; add others here."
       actions={<Button onClick={() => setAdding(true)}>Add a client</Button>}
     >
       <QueryState query={clients} label="Loading clients" rows={2} />
@@ -74,11 +74,11 @@ function ClientRow({ client, onRemove }: { readonly client: OAuthClient; readonl
           <ClaimedName name={name} />
         </h3>
         <Badge tone={origin === "added" ? "accent" : "plain"}>{originWords[origin]}</Badge>
-        {confidential && <Badge>has a secret</Badge>}
+        {confidential && <Badge>Has a secret</Badge>}
       </div>
       <p className="font-mono text-2xs break-all text-ink-faint">{clientId}</p>
       <p className="text-2xs break-all text-ink-faint">
-        {redirectUris.length === 0 ? "For devices: it has no redirect." : `Redirects to ${redirectUris.join(", ")}`}
+        {redirectUris.length === 0 ? "For devices, without a redirect" : `Redirects to ${redirectUris.join(", ")}`}
       </p>
     </RecordRow>
   );
@@ -95,7 +95,7 @@ function AddedDialog({ added, onClose }: { readonly added: AddedClient; readonly
       }
       {...(added.clientSecret === null
         ? {}
-        : { description: "Copy the secret now: it is shown this one time. The gateway keeps it encrypted." })}
+        : { description: "Copy the secret now. It is shown only once; the gateway stores it encrypted." })}
     >
       <div className="flex flex-col gap-4">
         <CopyField label="Client ID" text={added.clientId} />
@@ -119,7 +119,7 @@ function RemoveDialog({ client, onClose }: { readonly client: OAuthClient; reado
           ”?
         </>
       }
-      description={`Everybody who let it in is disconnected from it, at once.${
+      description={`Everyone who approved this app is disconnected immediately.${
         client.origin === "added" ? "" : " It may make itself known again, and then has to ask anew."
       }`}
       confirm="Remove"
@@ -160,7 +160,7 @@ function AddClientDialog({
         label="Name"
         required
         maxLength={100}
-        placeholder="As it is shown when it asks"
+        placeholder="Shown when the app asks for access"
         value={name}
         error={nameError}
         onChange={(event) => setName(event.target.value)}
@@ -170,14 +170,14 @@ function AddClientDialog({
         rows={3}
         spellCheck={false}
         placeholder="https://chat.example/callback"
-        hint="One a line, as the app’s documentation says. None for an app on a device, which shows a code instead."
+        hint="One per line, from the app’s documentation. Leave empty for an app on a device that shows a code."
         value={redirects}
         error={redirectError}
         onChange={(event) => setRedirects(event.target.value)}
       />
       <CheckField
-        label="It can keep a secret"
-        hint="A server’s app can. What runs in a browser, on a desktop or a phone cannot."
+        label="Can keep a secret"
+        hint="An app on a server can. An app in a browser, on a desktop or on a phone cannot."
         checked={confidential}
         onChange={(event) => setConfidential(event.target.checked)}
       />

@@ -24,14 +24,14 @@ export function AppsPage() {
   return (
     <Page
       title="Connected apps"
-      description="Programs that you let in. Each may do what you allowed it, until you disconnect it."
+      description="Apps that you approved. Each can do only what you allowed, until you disconnect it."
     >
-      <Section title="Let in by you">
+      <Section title="Apps you approved">
         <QueryState query={apps} label="Loading apps" rows={2} />
         {apps.data?.length === 0 && (
-          <EmptyState title="No app is connected.">
-            An app asks to be let in: this browser then shows who it is and what it wants, and you decide. The first
-            step is the app’s, see below.
+          <EmptyState title="No connected apps">
+            When an app asks for access, this browser shows which app it is and what it wants, and you decide. To
+            connect an app, see below.
           </EmptyState>
         )}
         {apps.data !== undefined && apps.data.length > 0 && (
@@ -56,9 +56,9 @@ function AppRow({ app, onLeave }: { readonly app: ConnectedApp; readonly onLeave
     <RecordRow
       icon={AppWindow}
       facts={[
-        ["Let in", <RelativeTime key="at" at={createdAt} />],
+        ["Approved", <RelativeTime key="at" at={createdAt} />],
         ["Last used", lastUsedAt === null ? "never" : <RelativeTime key="used" at={lastUsedAt} />],
-        ...(expiresAt === null ? [] : [["Ends, if unused", shortDate(expiresAt)] as const]),
+        ...(expiresAt === null ? [] : [["Expires if unused", shortDate(expiresAt)] as const]),
       ]}
       actions={
         <Button onClick={onLeave} aria-label={`Disconnect ${plainName(name)}`}>
@@ -91,13 +91,13 @@ function DisconnectDialog({ app, onClose }: { readonly app: ConnectedApp; readon
       }
       description={
         <>
-          <p>Its tokens end at once, and connections that it has open within five seconds. It could:</p>
+          <p>Its tokens stop working immediately, and its open connections close within five seconds. It could:</p>
           <ul className="my-2 list-disc pl-5">
             {app.scopes.map((scope) => (
               <li key={scope}>{scopeWords[scope].short}</li>
             ))}
           </ul>
-          <p>Sessions that it started go on. To come back it has to ask you again.</p>
+          <p>Sessions that it started keep running. To reconnect, it has to ask you again.</p>
         </>
       }
       confirm="Disconnect"
@@ -114,11 +114,11 @@ function ConnectHelp() {
   return (
     <Section
       title="Connect an app"
-      description="Whatever speaks MCP, the Model Context Protocol, can use this gateway’s sessions as its tools."
+      description="Any app that supports MCP (the Model Context Protocol) can use this gateway’s sessions as tools."
     >
       <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-4">
-        <CopyField label="Address of the MCP server" text={address}>
-          The app opens a page of this gateway in your browser; there you decide what it may do.
+        <CopyField label="MCP server address" text={address}>
+          The app opens a page in your browser, where you decide what it can do.
         </CopyField>
         <CopyField label="For Claude Code" text={`claude mcp add --transport http postern ${address}`}>
           Then, in Claude Code: <code>/mcp</code>, choose “postern”, then “Authenticate”.

@@ -18,8 +18,8 @@ export function AuditPage() {
   const entries = audit.data?.pages.flatMap((page) => page.entries) ?? [];
   return (
     <Page
-      title="Who did what"
-      description="Every sign-in, and everything that lets somebody in or out. The newest is first; nothing of it can be changed."
+      title="Audit log"
+      description="Sign-ins and changes of access, newest first. Entries cannot be changed."
       actions={
         <SelectFilter
           label="Kind"
@@ -37,7 +37,7 @@ export function AuditPage() {
     >
       <QueryState query={audit} label="Loading entries" />
       {audit.isSuccess && entries.length === 0 && (
-        <EmptyState title={kind === null ? "Nothing has happened yet." : "Nothing of this kind has happened yet."} />
+        <EmptyState title={kind === null ? "No entries yet" : "No entries of this kind"} />
       )}
       <DayRows
         things={entries}

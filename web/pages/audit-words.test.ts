@@ -13,7 +13,7 @@ const entry: AuditEntry = {
   userAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0",
 };
 
-test("what somebody did is told with what a person would ask next", () => {
+test("an entry says who did what, with the details", () => {
   expect(auditWords({ ...entry, details: { by: "passkey" } })).toMatchObject({
     who: "owner",
     did: "signed in with a passkey",
@@ -25,14 +25,14 @@ test("what somebody did is told with what a person would ask next", () => {
     clientId: "c",
   };
   expect(auditWords({ ...entry, action: "app_allowed", details })).toMatchObject({
-    did: "let in",
+    did: "approved",
     name: "editor",
     scopes: ["coding:read"],
     more: ["At chat.example"],
   });
 });
 
-test("nobody known, no details, and details that nobody expected still make a sentence", () => {
+test("an unknown account and unexpected details still make a sentence", () => {
   for (const action of auditActions) {
     const words = auditWords({
       ...entry,
@@ -58,10 +58,10 @@ test.each([
 });
 
 test.each([
-  [null, "On a device, by its code"],
-  ["localhost:33418", "A program of the browser’s machine (localhost:33418)"],
-  ["[::1]:80", "A program of the browser’s machine ([::1]:80)"],
-  ["com.example.app:", "A program of your device (com.example.app:)"],
+  [null, "On a device, with a code"],
+  ["localhost:33418", "A program on the browser’s machine (localhost:33418)"],
+  ["[::1]:80", "A program on the browser’s machine ([::1]:80)"],
+  ["com.example.app:", "A program on your device (com.example.app:)"],
   ["localhost.evil.example", "At localhost.evil.example"],
   ["chat.example", "At chat.example"],
 ])("an app with the host %s: %s", (host, words) => {

@@ -19,18 +19,18 @@ export interface AuditWords {
 }
 
 export const kindWords: Readonly<Record<AuditKind, string>> = {
-  sign_in: "Signing in",
+  sign_in: "Sign-in",
   account: "Accounts",
   token: "Tokens",
-  app: "Apps let in",
+  app: "Connected apps",
   client: "Known clients",
   agent: "Agents",
-  memory: "The memory",
+  memory: "Memory",
 };
 
 /** What they did, around the name; and who, where no account is known. */
 const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: string, unknown?: string]>> = {
-  sign_in_link_created: ["made a sign-in link for"],
+  sign_in_link_created: ["created a sign-in link for"],
   signed_in: ["signed in"],
   sign_in_refused: ["tried to sign in", " and was refused"],
   signed_out: ["signed out"],
@@ -39,26 +39,26 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: strin
   passkey_removed: ["removed the passkey"],
   account_added: ["added the account"],
   account_removed: ["removed the account"],
-  token_created: ["made the token"],
+  token_created: ["created the token"],
   token_revoked: ["revoked the token"],
-  app_allowed: ["let in"],
-  app_denied: ["turned away"],
+  app_allowed: ["approved"],
+  app_denied: ["denied access to"],
   app_disconnected: ["disconnected"],
-  app_token_issued: ["gave a token to", "", "The gateway"],
-  app_token_reused: ["lost the connection to", ": a token of it was used twice, so all of them ended", "The gateway"],
-  client_registered: ["registered itself as", "", "An app"],
+  app_token_issued: ["issued a token to", "", "The gateway"],
+  app_token_reused: ["revoked all tokens of", ", because one of them was used twice", "The gateway"],
+  client_registered: ["registered as", "", "An app"],
   client_added: ["added the client"],
   client_removed: ["removed the client"],
   agent_configured: ["set up the agent"],
   agent_removed: ["removed the agent"],
-  agent_login_started: ["began to log in to"],
-  agent_login_cancelled: ["cancelled the log-in to"],
-  agent_login_ended: ["saw the end of the log-in to"],
-  agent_install_started: ["began to install", " from npm"],
+  agent_login_started: ["started logging in to"],
+  agent_login_cancelled: ["cancelled the login to"],
+  agent_login_ended: ["finished logging in to"],
+  agent_install_started: ["started installing", " from npm"],
   agent_install_cancelled: ["cancelled the installation of"],
-  agent_install_ended: ["saw the end of the installation of"],
-  log_deleted: ["deleted an entry of the memory"],
-  session_logs_deleted: ["deleted a session from the memory"],
+  agent_install_ended: ["finished installing"],
+  log_deleted: ["deleted a memory entry"],
+  session_logs_deleted: ["deleted a session from memory"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
@@ -84,7 +84,7 @@ const known: ReadonlySet<string> = new Set([...Object.keys(detailsSchema.shape),
 
 export function auditWords({ action, account, subject, details }: AuditEntry): AuditWords {
   const { name, by, reason, host, userAgent, expiresAt, scopes, folders } = detailsSchema.parse(details);
-  const [did, after = "", unknown = "Somebody"] = phrases[action];
+  const [did, after = "", unknown = "Unknown"] = phrases[action];
   const others = Object.entries(details).flatMap(([key, value]) =>
     !known.has(key) && (typeof value === "string" || typeof value === "number") ? [`${key}: ${value}`] : [],
   );
@@ -106,7 +106,7 @@ export function auditWords({ action, account, subject, details }: AuditEntry): A
   };
 }
 
-const ways: Readonly<Record<string, string>> = { link: "by a link", passkey: "with a passkey" };
+const ways: Readonly<Record<string, string>> = { link: "with a link", passkey: "with a passkey" };
 
 /** From where: a browser and an address, or the command line; the most telling first. */
 export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "userAgent">): readonly string[] {
@@ -117,9 +117,9 @@ export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "
 
 /** Where an authorized app runs: `host` is that of its redirect, null for a device. */
 export function letInTo(host: string | null): string {
-  if (host === null) return "On a device, by its code";
-  if (host.endsWith(":")) return `A program of your device (${host})`;
-  return isThisMachine(host) ? `A program of the browser’s machine (${host})` : `At ${host}`;
+  if (host === null) return "On a device, with a code";
+  if (host.endsWith(":")) return `A program on your device (${host})`;
+  return isThisMachine(host) ? `A program on the browser’s machine (${host})` : `At ${host}`;
 }
 
 /** The host that describes a client whose id is the address of its metadata; null for others. */

@@ -11,7 +11,7 @@ import { PathField } from "../ui/path-field.tsx";
 import { ScopeChoice } from "./scope-list.tsx";
 
 const lives: readonly { readonly days: number; readonly label: string }[] = [
-  { days: 7, label: "In a week" },
+  { days: 7, label: "In 7 days" },
   { days: 30, label: "In 30 days" },
   { days: 90, label: "In 90 days" },
   { days: 365, label: "In a year" },
@@ -48,7 +48,7 @@ export function CreateTokenDialog({
     <FormDialog
       onClose={onClose}
       onSubmit={submit}
-      title="Create a token"
+      title="Create token"
       submit="Create"
       busy={create.isPending}
       disabled={name.trim() === "" || scopes.length === 0}
@@ -58,18 +58,18 @@ export function CreateTokenDialog({
         label="Name"
         required
         maxLength={100}
-        placeholder="What will use it?"
+        placeholder="Where will you use it?"
         value={name}
         error={nameError}
         onChange={(event) => setName(event.target.value)}
       />
-      <ScopeChoice legend="What it may do" offered={allScopes} chosen={scopes} onChange={setScopes} />
+      <ScopeChoice legend="Permissions" offered={allScopes} chosen={scopes} onChange={setScopes} />
       <FolderChoice
-        legend="Only in these folders"
+        legend="Limit to folders"
         hint={
           folders.length === 0
-            ? "None: in all where agents may work."
-            : "It sees no session elsewhere, and starts none."
+            ? "Empty = all allowed folders"
+            : "The token sees and starts sessions only in these folders."
         }
         known={registered}
         chosen={folders}
@@ -144,7 +144,7 @@ function FolderChoice({
             <li key={path} className="flex items-center gap-1 rounded-md bg-well pr-0.5 pl-2.5">
               <span className="min-w-0 flex-1 py-1 font-mono text-xs break-all">{path}</span>
               <IconButton
-                label={`Without ${path}`}
+                label={`Remove ${path}`}
                 icon={X}
                 onClick={() => onChange(chosen.filter((one) => one !== path))}
               />

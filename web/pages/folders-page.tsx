@@ -16,10 +16,10 @@ const scopeOptions: readonly { readonly value: FolderScope; readonly label: stri
   {
     value: "coding",
     label: "coding",
-    hint: "Agents work here. It is trusted with it: they start without asking, and the hooks and settings that a repository brings for them run as you.",
+    hint: "Agents can work here. The folder is trusted: agents start without a trust dialog, and the hooks and settings in its repositories run as you.",
   },
-  { value: "files", label: "files", hint: "Changes are shown, and paths in it are completed while you type." },
-  { value: "exec", label: "exec", hint: "An agent may be started that does everything without asking." },
+  { value: "files", label: "files", hint: "Shows changes, and completes paths while you type." },
+  { value: "exec", label: "exec", hint: "Agents can be started with full access." },
 ];
 
 /** Where agents may work. */
@@ -30,18 +30,18 @@ export function FoldersPage() {
   return (
     <Page
       title="Folders"
-      description="Where agents may work. What lies in a registered folder follows its scopes; of nested ones, the innermost decides."
+      description="Where agents can work. A registered folder’s scopes apply to everything in it; with nested folders, the innermost applies."
       actions={
         <Button variant="primary" onClick={() => setEditing("new")}>
-          Register a folder
+          Add folder
         </Button>
       }
     >
       <QueryState query={folders} label="Loading folders" rows={2} />
       {folders.data?.length === 0 && (
         <Notice>
-          No folder is registered, so agents may work anywhere on this machine. From the first one on, they work in
-          registered folders only, and sessions elsewhere are not shown any more.
+          No folder is registered, so agents can work anywhere on this machine. Once you add one, they can work only in
+          registered folders, and sessions elsewhere are hidden.
         </Notice>
       )}
       {folders.data !== undefined && folders.data.length > 0 && (
@@ -90,7 +90,7 @@ function FolderDialog({ folder, onClose }: { readonly folder: Folder | null; rea
     <FormDialog
       onClose={onClose}
       onSubmit={() => add.mutate({ path: path.trim(), scopes }, { onSuccess: onClose })}
-      title={folder === null ? "Register a folder" : "Scopes of a folder"}
+      title={folder === null ? "Add folder" : "Folder scopes"}
       submit={folder === null ? "Register" : "Save"}
       busy={add.isPending}
       disabled={path.trim() === "" || scopes.length === 0}
@@ -119,15 +119,15 @@ function RemoveDialog({
   return (
     <ConfirmDialog
       onClose={onClose}
-      title="Remove the folder from the list?"
+      title="Remove this folder from the list?"
       description={
         <>
           <p className="font-mono text-xs">{folder.path}</p>
           <p className="mt-2">
-            The directory itself stays.{" "}
+            The directory itself is kept.{" "}
             {last
-              ? "It is the last one: without any, agents may work everywhere again."
-              : "Agents start in it no more, and its sessions are not shown."}
+              ? "This is the last one: without any, agents can work everywhere."
+              : "Agents can no longer start in it, and its sessions are hidden."}
           </p>
         </>
       }

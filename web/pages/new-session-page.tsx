@@ -123,7 +123,7 @@ export function NewSessionPage() {
           <Notice tone="lamp">
             No agent is configured yet.{" "}
             <Link to="/agents" className="underline">
-              Set one up first
+              Set one up
             </Link>
             .
           </Notice>
@@ -145,8 +145,8 @@ export function NewSessionPage() {
           placeholder="What should the agent do?"
           hint={
             <>
-              Without one, the agent's terminal is opened and waits for you.{" "}
-              <span className="pointer-coarse:hidden">Ctrl Enter starts.</span>
+              Leave it empty to open the agent's terminal.{" "}
+              <span className="pointer-coarse:hidden">Ctrl+Enter to start.</span>
             </>
           }
           error={byField.prompt}
@@ -162,7 +162,7 @@ export function NewSessionPage() {
             error={byField.agent}
             onChange={(event) => change({ agent: event.target.value })}
           >
-            {listed?.agents.length === 0 && <option value="">None is configured</option>}
+            {listed?.agents.length === 0 && <option value="">No agent configured</option>}
             {listed?.agents.map(({ name, isDefault }) => (
               <option key={name} value={name}>
                 {agentName(name)}
@@ -182,12 +182,12 @@ export function NewSessionPage() {
             value={form.permissionMode}
             disabled={!mayDrive || form.prompt.trim() === ""}
             error={byField.permissionMode}
-            hint={form.prompt.trim() === "" ? "Chosen with a first prompt." : undefined}
+            hint={form.prompt.trim() === "" ? "Applies only with a first prompt." : undefined}
             onChange={(event) => change({ permissionMode: permissionModeSchema.parse(event.target.value) })}
           >
             <option value="ask">Ask before acting</option>
-            <option value="edits">Edit files freely</option>
-            <option value="all">Do everything freely</option>
+            <option value="edits">Edit files without asking</option>
+            <option value="all">Never ask (full access)</option>
           </SelectField>
         </div>
         {form.permissionMode === "all" && form.prompt.trim() !== "" && (
@@ -198,11 +198,11 @@ export function NewSessionPage() {
         )}
         <div className="flex flex-col gap-4 rounded-xl border border-line bg-panel p-4">
           <SwitchField
-            label="In a worktree of its own"
+            label="Use a separate worktree"
             hint={
               branches !== undefined && branches.repository === null
-                ? "This folder is in no git repository."
-                : "A new branch beside your work. When the session is closed, the worktree goes; the branch and uncommitted work are kept."
+                ? "This folder is not in a Git repository."
+                : "Creates a new branch. Closing the session removes the worktree and keeps the branch and any uncommitted work."
             }
             disabled={branches?.repository == null}
             checked={form.worktree}
@@ -234,7 +234,7 @@ export function NewSessionPage() {
         {general !== null && <ErrorNotice error={general} />}
         {failedSession !== null && (
           <Link to={`/sessions/${encodeURIComponent(failedSession)}`} className="text-sm text-accent underline">
-            See what the agent said
+            Show the agent's last screen
           </Link>
         )}
         <div className="flex items-center gap-3">

@@ -30,22 +30,22 @@ export function passkeyObstacle({
   const base = baseUrl === null ? null : new URL(baseUrl);
   if (base !== null && base.origin !== here.origin && !numbers.test(base.hostname)) {
     const elsewhere = new URL(`${here.pathname}${here.search}`, base).href;
-    return { words: `Passkeys of this gateway belong to ${base.origin}.`, elsewhere };
+    return { words: `Passkeys work only at ${base.origin}.`, elsewhere };
   }
   if (loopback.test(here.hostname)) {
     const { hostname } = here;
     here.hostname = "localhost";
     here.hash = "";
-    return { words: `Browsers keep passkeys for names, not for ${hostname}.`, elsewhere: here.href };
+    return { words: `Passkeys need a host name and do not work at ${hostname}.`, elsewhere: here.href };
   }
   if (numbers.test(here.hostname)) {
     return {
-      words: `Browsers keep passkeys for names, not for ${here.hostname}. Give the gateway a name with https.`,
+      words: `Passkeys need a host name and do not work at ${here.hostname}. Give the gateway a name and https.`,
       elsewhere: null,
     };
   }
-  if (!secure) return { words: "Browsers give passkeys to https and localhost only.", elsewhere: null };
-  if (!supported) return { words: "This browser knows no passkeys.", elsewhere: null };
+  if (!secure) return { words: "Passkeys need https or localhost.", elsewhere: null };
+  if (!supported) return { words: "This browser does not support passkeys.", elsewhere: null };
   return null;
 }
 
@@ -64,13 +64,13 @@ export function passkeyProblem(error: unknown): string {
   if (error instanceof ApiError || !(error instanceof Error)) return messageOf(error);
   switch (error.name) {
     case "NotAllowedError":
-      return "No passkey was given: the browser’s question was left or took too long, or nothing here keeps a passkey of this gateway.";
+      return "No passkey was used: the request was dismissed or timed out, or this device has no passkey for this gateway.";
     case "InvalidStateError":
-      return "This device keeps a passkey of this account already.";
+      return "This device already has a passkey for this account.";
     case "SecurityError":
-      return "The browser refuses passkeys at this address. Open the gateway by the address that it was started with.";
+      return "The browser refuses passkeys at this address. Open the gateway at its configured address.";
     case "AbortError":
-      return "The browser broke it off. Try again.";
+      return "The browser cancelled. Try again.";
     default:
       return error.message;
   }

@@ -9,7 +9,7 @@ const grave: ReadonlySet<Scope> = new Set(["coding:drive", "admin"]);
 /** What an account, token or app may do, in short. */
 export function ScopeBadges({ scopes }: { readonly scopes: readonly Scope[] }) {
   return (
-    <ul aria-label="May" className="flex flex-wrap gap-1">
+    <ul aria-label="Scopes" className="flex flex-wrap gap-1">
       {scopes.map((scope) => (
         <li key={scope} title={`${scope}: ${scopeWords[scope].sentence}`}>
           <Badge tone={grave.has(scope) ? "lamp" : "plain"}>{scopeWords[scope].short}</Badge>

@@ -87,8 +87,8 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
             value={asked.everywhere ? "all" : "title"}
             onChange={(event) => change({ everywhere: event.target.value === "all" })}
           >
-            <option value="title">In titles and first messages</option>
-            <option value="all">In everything that was said</option>
+            <option value="title">Titles and first messages</option>
+            <option value="all">Full conversations</option>
           </SelectFilter>
         )}
       </div>

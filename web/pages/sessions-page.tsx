@@ -58,11 +58,11 @@ export function SessionsPage() {
       {first.error !== null && <ErrorNotice error={first.error} onRetry={() => void first.refetch()} />}
       {indexing !== null && (
         <p role="status" className="mb-3 text-xs text-ink-faint">
-          Older sessions are still being read: {indexing.done} of {indexing.total} transcripts.
+          Indexing older sessions: {indexing.done} of {indexing.total} transcripts.
         </p>
       )}
       <Group title="Needs you" rows={groups.waiting} />
-      <Group title="Live" rows={groups.lively} />
+      <Group title="Running" rows={groups.lively} />
       {hasRest && (
         <SessionList
           title={searching ? "Found" : filters.status === "" ? "Recent" : "Sessions"}
@@ -110,21 +110,19 @@ function Nothing({
   const { data: agents } = useAgents();
   if (!unfiltered) {
     return (
-      <EmptyState title="No session fits.">
-        <p className="mb-3">Other words, or fewer filters, may find it.</p>
-        {onWiden !== undefined && <Button onClick={onWiden}>Search in everything that was said</Button>}
+      <EmptyState title="No matching sessions">
+        <p className="mb-3">Try other words or fewer filters.</p>
+        {onWiden !== undefined && <Button onClick={onWiden}>Search full conversations</Button>}
       </EmptyState>
     );
   }
   if (mayAdminister && agents?.agents.length === 0) return <FirstRun />;
-  if (!mayWrite) return <EmptyState title="No sessions yet." />;
+  if (!mayWrite) return <EmptyState title="No sessions yet" />;
   return (
-    <EmptyState title="No sessions yet.">
-      <p className="mb-3">
-        Start one here, from the command line, or with any program that has a token. All of them show up in this list.
-      </p>
+    <EmptyState title="No sessions yet">
+      <p className="mb-3">Start one here, from the command line, or from any program with a token.</p>
       <Link to="/new" className={buttonClass({ variant: "primary" })}>
-        Start the first session
+        Start a session
       </Link>
     </EmptyState>
   );
@@ -132,13 +130,13 @@ function Nothing({
 
 function FirstRun() {
   return (
-    <EmptyState title="Set up an agent first.">
+    <EmptyState title="Set up an agent first">
       <p className="mb-3">
-        An agent, such as Claude Code or Codex, runs each session on this machine. “Agents” shows which ones are here,
-        and installs what is missing.
+        An agent, such as Claude Code or Codex, runs each session on this machine. Set one up on the Agents page, which
+        can also install it.
       </p>
       <Link to="/agents" className={buttonClass({ variant: "primary" })}>
-        Set up an agent
+        Set up agent
       </Link>
     </EmptyState>
   );

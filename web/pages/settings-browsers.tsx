@@ -40,7 +40,7 @@ export function BrowserSettings() {
       >
         {signOut.error !== null && <ErrorNotice error={signOut.error} />}
         <QueryState query={browsers} label="Loading browsers" rows={2} />
-        {browsers.data?.length === 0 && <p className="text-sm text-ink-faint">None is signed in.</p>}
+        {browsers.data?.length === 0 && <p className="text-sm text-ink-faint">No signed-in browsers.</p>}
         {browsers.data !== undefined && browsers.data.length > 0 && (
           <Rows label="Signed-in browsers">
             {browsers.data.map((browser) => (
@@ -48,7 +48,7 @@ export function BrowserSettings() {
                 <div className="min-w-52 flex-1">
                   <div className="flex items-center gap-2 font-medium" title={browser.userAgent}>
                     {browserName(browser.userAgent)}
-                    {browser.current && <Badge tone="accent">This one</Badge>}
+                    {browser.current && <Badge tone="accent">This browser</Badge>}
                   </div>
                   <p className="text-2xs text-ink-faint">
                     Signed in {exactTime(browser.createdAt)} · last used <RelativeTime at={browser.lastUsedAt} />
@@ -72,19 +72,19 @@ function AnotherBrowser({ baseUrl }: { readonly baseUrl: string }) {
   return (
     <Section
       title="Link for another browser"
-      description="Signs a phone or another computer in: once, and within ten minutes."
+      description="Signs in a phone or another computer. Single use, expires in ten minutes."
     >
       <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-4">
         {isLocal && (
           <Notice>
-            The gateway is known as <code className="text-xs">{baseUrl}</code>, which only this machine reaches. For a
-            phone, put it behind an address of your network with https, and start it with{" "}
+            The gateway’s address is <code className="text-xs">{baseUrl}</code>, which works only on this machine. For a
+            phone, give the gateway an https address in your network and start it with{" "}
             <code className="text-xs">--base-url</code>.
           </Notice>
         )}
         {link.data === undefined ? (
           <Button icon={Smartphone} className="self-start" busy={link.isPending} onClick={() => link.mutate()}>
-            Make a link
+            Create link
           </Button>
         ) : (
           <>
@@ -106,7 +106,7 @@ function RevokeDialog({ browser, onClose }: { readonly browser: BrowserSession; 
     <ConfirmDialog
       onClose={onClose}
       title={`Sign out ${browserName(browser.userAgent)}?`}
-      description="At once: what it has open ends within five seconds."
+      description="Takes effect immediately; open connections close within five seconds."
       confirm="Sign out"
       act={revoke}
       onConfirm={() => revoke.mutate(browser.browserSessionId, { onSuccess: onClose })}

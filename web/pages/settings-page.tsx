@@ -116,9 +116,9 @@ function AppearanceSettings() {
 type Refusal = "none" | "denied" | "unsupported";
 
 const refusals: Readonly<Record<Exclude<Refusal, "none">, string>> = {
-  denied: "This browser forbids notifications of this page. Allow them in the settings of the site, then try again.",
+  denied: "Notifications are blocked. Allow them in your browser's site settings, then try again.",
   unsupported:
-    "This browser shows no notifications of this page. It needs https or localhost, and phones show none at all: there, the number in the title says who waits.",
+    "This browser cannot show notifications here. They need https or localhost, and do not work on phones: there, the number in the page title counts sessions that need you.",
 };
 
 /** Notifications while the page is not looked at; the browser is asked by a press, and only then. */
@@ -139,8 +139,8 @@ function NotificationSettings() {
     <Section title="Notifications">
       <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-4">
         <SwitchField
-          label="Tell me when an agent needs me or has finished"
-          hint="While one of these pages is open, and you look at something else."
+          label="Notify me when an agent needs me or has finished"
+          hint="While Postern is open in another tab or window."
           checked={notifications}
           onChange={(on) => void change(on)}
         />
@@ -154,7 +154,7 @@ async function allowNotifications(): Promise<Refusal> {
   if (!("Notification" in window)) return "unsupported";
   if ((await Notification.requestPermission()) !== "granted") return "denied";
   const shown = notify("Notifications are on", {
-    body: "So it looks when an agent needs you.",
+    body: "You will see this when an agent needs you.",
     tag: "postern-test",
     onClick: () => undefined,
   });

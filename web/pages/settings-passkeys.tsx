@@ -24,8 +24,8 @@ export function PasskeySettings() {
   return (
     <Section
       title="Passkeys"
-      description="Sign in with a fingerprint, a face, a PIN or a security key. Nothing secret of them is on the gateway."
-      actions={obstacle === null && <Button onClick={() => setAdding(true)}>Add a passkey</Button>}
+      description="Sign in with a fingerprint, face, PIN or security key. The gateway stores no secret."
+      actions={obstacle === null && <Button onClick={() => setAdding(true)}>Add passkey</Button>}
     >
       <div className="flex flex-col gap-2">
         {obstacle !== null && (
@@ -44,7 +44,7 @@ export function PasskeySettings() {
         )}
         <QueryState query={passkeys} label="Loading passkeys" rows={1} />
         {passkeys.data?.length === 0 && (
-          <p className="text-sm text-ink-faint">None yet: this account signs in by links.</p>
+          <p className="text-sm text-ink-faint">No passkeys yet. This account signs in with links.</p>
         )}
         {passkeys.data !== undefined && passkeys.data.length > 0 && (
           <Rows label="Passkeys">
@@ -74,7 +74,7 @@ function PasskeyRow({ passkey, onRemove }: { readonly passkey: Passkey; readonly
     >
       <div className="flex flex-wrap items-center gap-2 font-medium">
         <ClaimedName name={name} />
-        {backedUp && <Badge>on several devices</Badge>}
+        {backedUp && <Badge>Synced</Badge>}
       </div>
       <p className="text-2xs text-ink-faint">
         Added {exactTime(createdAt)} · {lastUsedAt === null ? "never used" : "last used "}
@@ -91,8 +91,8 @@ function AddDialog({ onClose }: { readonly onClose: () => void }) {
     <FormDialog
       onClose={onClose}
       onSubmit={() => add.mutate(name.trim(), { onSuccess: onClose })}
-      title="Add a passkey"
-      description="Your browser asks next where to keep it: on this device, on a phone or on a security key."
+      title="Add passkey"
+      description="Your browser asks where to save it: on this device, on a phone or on a security key."
       submit="Continue"
       busy={add.isPending}
       disabled={name.trim() === ""}
@@ -102,7 +102,7 @@ function AddDialog({ onClose }: { readonly onClose: () => void }) {
         label="Name"
         required
         maxLength={100}
-        hint="So that you know it again in the list."
+        hint="Shown in the list of passkeys."
         value={name}
         onChange={(event) => setName(event.target.value)}
       />
@@ -121,7 +121,7 @@ function RemoveDialog({ passkey, onClose }: { readonly passkey: Passkey; readonl
           ”?
         </>
       }
-      description="It signs nobody in any more. Browsers that it signed in stay so, until you sign them out. Its keeper may still show it: delete it there too."
+      description="You can no longer sign in with it. Browsers that used it stay signed in until you sign them out. Delete it from your device or password manager too."
       confirm="Remove"
       act={remove}
       onConfirm={() => remove.mutate(passkey.passkeyId, { onSuccess: onClose })}

@@ -10,11 +10,11 @@ export function SignInLinkView({ link }: { readonly link: SignInLink }) {
   return (
     <div className="flex flex-col gap-4">
       <CopyField label="Link" text={link.url}>
-        Good once, until {exactTime(link.expiresAt)}, for whoever opens it first.
+        Single use, expires {exactTime(link.expiresAt)}.
       </CopyField>
       {!isLoopback(link.url) && (
         <Suspense fallback={<div className="size-52 self-center" />}>
-          <QrCode text={link.url} label="The link, for the camera of a phone" />
+          <QrCode text={link.url} label="QR code of the link" />
         </Suspense>
       )}
     </div>

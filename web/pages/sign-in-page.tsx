@@ -78,7 +78,7 @@ export function SignInPage() {
       <Mark className="size-12" />
       <div>
         <h1 className="text-2xl font-semibold tracking-tight">Sign in to Postern</h1>
-        <p className="mt-1 text-sm text-ink-soft">The gate to the coding agents on this machine.</p>
+        <p className="mt-1 text-sm text-ink-soft">Remote control for the coding agents on this machine.</p>
       </div>
       {state.kind === "working" ? (
         <p role="status" className="text-sm text-ink-soft">
@@ -107,13 +107,13 @@ function OtherAccount(props: {
     <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-5 text-sm">
       <p>
         You are signed in as <ClaimedName name={accountName} />. Sign in as the link’s account? Use a link only if you
-        asked for it yourself.
+        requested it yourself.
       </p>
       <div className="flex flex-wrap gap-2">
         <Button variant="primary" onClick={onStay}>
           Stay signed in
         </Button>
-        <Button onClick={onUse}>Use the link</Button>
+        <Button onClick={onUse}>Use link</Button>
       </div>
     </div>
   );
@@ -171,17 +171,14 @@ function firstTry(to: string): boolean {
 function LinkHelp() {
   return (
     <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-5 text-sm">
-      <p>
-        No passkey here yet? There is no password either: on the machine where the gateway runs, make a link, and open
-        it in this browser.
-      </p>
+      <p>No passkey yet? On the machine where the gateway runs, create a sign-in link and open it in this browser.</p>
       <div className="flex items-center justify-between gap-2 rounded-md bg-well py-1 pr-1 pl-3 font-mono text-sm">
         <code>postern login-link</code>
-        <CopyButton text="postern login-link" label="Copy the command" />
+        <CopyButton text="postern login-link" label="Copy command" />
       </div>
       <p className="text-ink-faint">
-        A link signs in one browser, once, and for a few minutes only. Somebody who is signed in elsewhere can make one
-        too: in Settings, “Link for another browser”.
+        A link works once and expires after a few minutes. Anyone who is already signed in can create one in Settings,
+        under “Link for another browser”.
       </p>
     </div>
   );
@@ -196,7 +193,7 @@ function PasskeySignIn({ onSignedIn }: { readonly onSignedIn: (key: string) => v
       <p className="text-sm text-ink-faint">
         To sign in with a passkey,{" "}
         {obstacle.elsewhere === null ? (
-          "open this page at another address."
+          "open this page at a different address."
         ) : (
           <a href={obstacle.elsewhere} className="text-accent underline">
             open this page on localhost

@@ -20,17 +20,17 @@ export function TokensPage() {
   return (
     <Page
       title="Tokens"
-      description="For programs that call the gateway: scripts, editors, other machines. Each has its own, and can be revoked alone."
+      description="For programs that call the gateway: scripts, editors, other machines. Each token can be revoked individually."
       actions={
         <Button variant="primary" onClick={() => setCreating(true)}>
-          Create a token
+          Create token
         </Button>
       }
     >
       <QueryState query={tokens} label="Loading tokens" rows={2} />
       {tokens.data?.length === 0 && (
-        <EmptyState title="No tokens yet.">
-          Browsers need none, they sign in by a link or a passkey; nor do apps that ask to be let in.
+        <EmptyState title="No tokens yet">
+          Browsers sign in with a link or a passkey, and apps ask for access: neither needs a token.
         </EmptyState>
       )}
       {tokens.data !== undefined && tokens.data.length > 0 && (
@@ -83,7 +83,7 @@ function CreatedDialog({ created, onClose }: { readonly created: CreatedToken; r
     <Dialog
       onClose={onClose}
       title={`The token “${created.name}”`}
-      description="Copy it now: it is shown this one time. The gateway itself only keeps its hash."
+      description="Copy the token now. It is shown only once; the gateway stores only a hash."
     >
       <div className="flex flex-col gap-4">
         <CopyField label="Token" text={created.token}>
@@ -105,7 +105,7 @@ function RevokeDialog({ token, onClose }: { readonly token: Token; readonly onCl
     <ConfirmDialog
       onClose={onClose}
       title={`Revoke “${token.name}”?`}
-      description="It opens nothing any more, at once; connections that it has open end within five seconds. Sessions that were started with it go on."
+      description="It stops working immediately, and its open connections close within five seconds. Sessions that were started with it keep running."
       confirm="Revoke"
       act={revoke}
       onConfirm={() => revoke.mutate(token.tokenId, { onSuccess: onClose })}

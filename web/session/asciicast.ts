@@ -48,7 +48,7 @@ export async function* readCast(body: ReadableStream<Uint8Array>): AsyncGenerato
       rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
       const lines = rest.split("\n");
       rest = done ? "" : (lines.pop() ?? "");
-      if (rest.length > maxLineLength) throw new Error("The recording has a line that is too long to be read.");
+      if (rest.length > maxLineLength) throw new Error("The recording contains a line that is too long.");
       for (const line of lines) {
         const parsed = parseCastLine(line);
         if (parsed !== null) yield parsed;

@@ -34,7 +34,7 @@ export function ChangesTab({
   });
   if (worktree?.removed === true) {
     return (
-      <EmptyState title="The worktree was removed">
+      <EmptyState title="Worktree removed">
         Its branch {worktree.branch} was kept. Going on with the session makes it anew.
       </EmptyState>
     );
@@ -48,7 +48,7 @@ export function ChangesTab({
       )}
       {data === undefined && error === null && (
         <div className="p-3">
-          <LoadingRows label="Comparing" rows={3} />
+          <LoadingRows label="Loading changes" rows={3} />
         </div>
       )}
       {data !== undefined && (
@@ -59,7 +59,7 @@ export function ChangesTab({
               <span className="font-mono text-ink-faint">{data.base.commit.slice(0, 8)}</span>
             </span>
             <IconButton
-              label="Compare again"
+              label="Refresh"
               icon={RefreshCw}
               disabled={isFetching}
               className={isFetching ? "animate-spin" : ""}
@@ -67,14 +67,14 @@ export function ChangesTab({
             />
           </div>
           {data.files.length === 0 && (
-            <EmptyState title="No changes">The directory is as it was at {data.base.name}.</EmptyState>
+            <EmptyState title="No changes">Nothing has changed since {data.base.name}.</EmptyState>
           )}
           <ul>
             {data.files.map((file, index) => (
               <FileChange key={file.path} file={file} first={index === 0 && data.files.length <= 3} />
             ))}
           </ul>
-          {data.truncated && <p className="px-3 py-2 text-xs text-ink-faint">More differs than is listed here.</p>}
+          {data.truncated && <p className="px-3 py-2 text-xs text-ink-faint">Not all changes are listed.</p>}
         </>
       )}
     </Scrollable>
@@ -110,7 +110,7 @@ function FileChange({ file, first }: { readonly file: ChangedFile; readonly firs
           <Badge tone={tones[status]}>{words[status]}</Badge>
           {additions !== null && deletions !== null && <DiffCount added={additions} removed={deletions} />}
         </button>
-        <CopyButton text={path} label={`Copy the path ${path}`} />
+        <CopyButton text={path} label={`Copy path ${path}`} />
       </div>
       {open && <Patch patch={patch} path={path} />}
     </li>
@@ -120,9 +120,7 @@ function FileChange({ file, first }: { readonly file: ChangedFile; readonly firs
 function Patch({ patch, path }: { readonly patch: string | null; readonly path: string }) {
   const lines = useMemo(() => (patch === null ? [] : diffOfPatch(patch)), [patch]);
   if (patch === null) {
-    return (
-      <p className="bg-well px-8 py-2 text-xs text-ink-faint">A binary file, or one that is too large to be shown.</p>
-    );
+    return <p className="bg-well px-8 py-2 text-xs text-ink-faint">Binary file, or too large to show.</p>;
   }
   return (
     <div className="border-t border-line bg-well">

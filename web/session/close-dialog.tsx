@@ -50,7 +50,7 @@ export function CloseDialog({
   const mayDiscard = worktree !== null && worktree.keepsBecause === null && worktree.files > 0;
   return (
     <Dialog onClose={onClose} title="Close this session?">
-      <QueryState query={preview} label="Looking at what would be lost" rows={2} />
+      <QueryState query={preview} label="Checking for unsaved work" rows={2} />
       {preview.data !== undefined && (
         <ul className="flex list-disc flex-col gap-1.5 pl-5 text-sm text-ink-soft">
           {previewWords(preview.data, { discard }).map((sentence) => (
@@ -66,7 +66,7 @@ export function CloseDialog({
             onChange={(event) => setDiscard(event.target.checked)}
             className="mt-1 accent-(--color-danger-fill)"
           />
-          Discard the uncommitted work instead of keeping it
+          Discard uncommitted work
         </label>
       )}
       {close.error !== null && (
@@ -77,7 +77,7 @@ export function CloseDialog({
       <div className="mt-4 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button variant="danger" busy={close.isPending} disabled={preview.isPending} onClick={() => close.mutate()}>
-          {discard ? "Discard and close" : "Close the session"}
+          {discard ? "Discard and close" : "Close session"}
         </Button>
       </div>
     </Dialog>

@@ -54,7 +54,7 @@ export function CodeBlock({ text, language }: { readonly text: string; readonly 
     <div className="my-2 overflow-hidden rounded-lg border border-line bg-well">
       <div className="flex h-7 items-center justify-between pr-1 pl-3 pointer-coarse:h-10">
         <span className="font-mono text-2xs text-ink-faint">{language}</span>
-        <CopyButton text={text} label="Copy the code" />
+        <CopyButton text={text} label="Copy code" />
       </div>
       <Scrollable label={language === "" ? "Code" : `Code, ${language}`} className="overflow-x-auto">
         <pre className="px-3 pb-3 font-mono text-xs leading-5">

@@ -44,7 +44,7 @@ export function KeyRow({
     >
       {failed && (
         <p className="px-1 pb-1 text-xs text-ink-soft">
-          The browser gives no clipboard here: hold the terminal to paste.
+          The browser does not allow clipboard access here. Press and hold the terminal to paste.
         </p>
       )}
       <div className="flex gap-1 overflow-x-auto">

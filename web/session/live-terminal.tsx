@@ -62,7 +62,7 @@ export function LiveTerminal({
     openTerminalSession(element, {
       sessionId,
       mode,
-      label: "Terminal. F6 leaves it.",
+      label: "Terminal. Press F6 to leave it.",
       look,
       // A phone that looks on leaves the desktop's terminal as it is.
       sizing: alone || !narrow,
@@ -181,7 +181,7 @@ function TerminalFind({
       <input
         ref={input}
         type="text"
-        aria-label="Search in the terminal"
+        aria-label="Search the terminal"
         placeholder="Search"
         autoComplete="off"
         value={text}
@@ -200,7 +200,7 @@ function TerminalFind({
       </span>
       <IconButton label="Previous match" icon={ChevronUp} onClick={() => onFind(text, "previous")} />
       <IconButton label="Next match" icon={ChevronDown} onClick={() => onFind(text, "next")} />
-      <IconButton label="Close the search" icon={X} onClick={onClose} />
+      <IconButton label="Close search" icon={X} onClick={onClose} />
     </search>
   );
 }

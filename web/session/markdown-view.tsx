@@ -15,8 +15,8 @@ export const Markdown = memo(function Markdown({ text }: { readonly text: string
       {rest.trim() !== "" && (
         <>
           <p className="text-2xs text-ink-faint">
-            {nodes.length === 0 ? "This text" : "The rest"} is too long or too nested to be formatted: here it is as it
-            was written.
+            {nodes.length === 0 ? "This text" : "The rest"} is too long or too deeply nested to format. It is shown as
+            it was written.
           </p>
           <p className="wrap-anywhere whitespace-pre-wrap">{rest}</p>
         </>

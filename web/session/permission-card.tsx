@@ -50,14 +50,14 @@ export function PermissionCard({
         </div>
       )}
       {plan !== null && (
-        <Scrollable label="The plan" className="max-h-[45dvh] overflow-y-auto border-b border-line px-4 py-3">
+        <Scrollable label="Plan" className="max-h-[45dvh] overflow-y-auto border-b border-line px-4 py-3">
           <Markdown text={plan} />
         </Scrollable>
       )}
       <div className="p-3">
         {answer.error !== null && <ErrorNotice error={answer.error} />}
         {!mayDrive ? (
-          <p className="text-xs text-ink-soft">This account may not answer: it lacks the scope coding:drive.</p>
+          <p className="text-xs text-ink-soft">Your account needs the scope coding:drive to answer.</p>
         ) : !answerable || (kind === "question" && questions.length === 0) ? (
           <InTerminal onTerminal={onTerminal} />
         ) : kind === "question" ? (
@@ -110,8 +110,8 @@ function Card({
 function InTerminal({ onTerminal }: { readonly onTerminal: () => void }) {
   return (
     <div className="flex flex-wrap items-center justify-between gap-2">
-      <p className="text-xs text-ink-soft">This can be answered in the agent's terminal only.</p>
-      <Button onClick={onTerminal}>Go to the terminal</Button>
+      <p className="text-xs text-ink-soft">Answer this in the agent's terminal.</p>
+      <Button onClick={onTerminal}>Open terminal</Button>
     </div>
   );
 }
@@ -153,7 +153,7 @@ function Decision({
         <div className="mt-2 flex justify-end gap-2">
           <Button onClick={back}>Back</Button>
           <Button type="submit" variant="danger" busy={busy}>
-            {plan ? "Reject the plan" : "Deny"}
+            {plan ? "Reject plan" : "Deny"}
           </Button>
         </div>
       </Form>
@@ -162,7 +162,7 @@ function Decision({
   return (
     <div className="flex flex-wrap gap-2">
       <Button variant="primary" busy={busy} onClick={() => onAnswer({ decision: "allow" })}>
-        {plan ? "Approve the plan" : "Allow"}
+        {plan ? "Approve plan" : "Allow"}
       </Button>
       <Button disabled={busy} autoFocus={stage === "back"} onClick={() => setStage("denying")}>
         {plan ? "Reject …" : "Deny …"}
@@ -202,13 +202,11 @@ export function AttentionCard({
           ))}
           {choices.length === 0 && (
             <p className="grow text-xs text-ink-soft">
-              {mayDrive
-                ? "Answer it in the agent's terminal."
-                : "Answering needs the scope coding:drive, which this account does not have."}
+              {mayDrive ? "Answer it in the agent's terminal." : "Your account needs the scope coding:drive to answer."}
             </p>
           )}
           <Button variant="ghost" onClick={onTerminal}>
-            Go to the terminal
+            Open terminal
           </Button>
         </div>
       </div>

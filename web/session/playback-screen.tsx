@@ -42,7 +42,7 @@ export function PlaybackScreen({
   });
   const open = useEffectEvent((element: HTMLElement) => {
     const opened = createTerminalScreen(element, {
-      label: "Playback of the terminal",
+      label: "Terminal recording",
       look,
       onResize: () => opened.shrinkToFit("both"),
     });
@@ -91,7 +91,7 @@ export function PlaybackScreen({
   const seekTo = (offsetMs: number): void => player.current?.seek(momentAt(timeline, offsetMs) - zeroMs);
   const offsetMs = offsetOf(timeline, momentMs);
   return (
-    <section aria-label="Playback" className="flex min-h-0 flex-1 flex-col bg-well">
+    <section aria-label="Recording" className="flex min-h-0 flex-1 flex-col bg-well">
       {state.error !== null && (
         <div className="p-2">
           <ErrorNotice error={new Error(state.error)} onRetry={() => player.current?.seek(state.atMs)} />
@@ -141,6 +141,6 @@ export function PlaybackScreen({
 
 async function readFrom(path: string, fromMs: number, signal: AbortSignal): Promise<AsyncIterable<CastLine>> {
   const response = await fetchApi(path, { query: { from: Math.max(0, fromMs) / 1_000 }, signal });
-  if (response.body === null) throw new Error("The recording came without anything in it.");
+  if (response.body === null) throw new Error("The recording is empty.");
   return readCast(response.body);
 }

@@ -44,7 +44,7 @@ export function PlaybackTab({
     return (
       <div className="p-4">
         {info.error === null ? (
-          <LoadingRows label="Looking for recordings" rows={2} />
+          <LoadingRows label="Loading recordings" rows={2} />
         ) : (
           <ErrorNotice error={info.error} onRetry={() => void info.refetch()} />
         )}
@@ -54,13 +54,13 @@ export function PlaybackTab({
   const timeline = timelineOf(info.data);
   if (timeline.stretches.length === 0) {
     return (
-      <EmptyState title="Nothing is recorded">
-        What a terminal showed is kept until newer recordings need the room, or until it is forgotten.
+      <EmptyState title="No recording">
+        Recordings are kept until newer ones need the space, or until the session is forgotten.
       </EmptyState>
     );
   }
   return (
-    <Suspense fallback={<p className="p-4 text-xs text-ink-faint">Opening the playback …</p>}>
+    <Suspense fallback={<p className="p-4 text-xs text-ink-faint">Opening the recording…</p>}>
       <PlaybackScreen path={path} timeline={timeline} wish={wish} onMoment={onMoment} />
     </Suspense>
   );

@@ -133,7 +133,7 @@ export function PromptBox({
           <ErrorNotice error={ask.error} />
           {refusedAsCommand && mayDrive && /^[/!]/.test(text) && (
             <Button size="sm" className="mt-1.5" onClick={() => send({ allowCommands: true })}>
-              Send it as a command
+              Send as command
             </Button>
           )}
         </div>
@@ -147,7 +147,7 @@ export function PromptBox({
             disabled={!mayWrite}
             data-after-terminal=""
             aria-label={`Prompt to ${agentName(summary.agent)}`}
-            placeholder={mayWrite ? placeholderOf(summary) : "This account may only read."}
+            placeholder={mayWrite ? placeholderOf(summary) : "Your account can only read."}
             onChange={(event) => change(event.target.value)}
             onKeyDown={onKeyDown}
             className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-1 text-sm leading-5 outline-none pointer-coarse:py-2.5 placeholder:text-ink-faint"
@@ -166,10 +166,10 @@ export function PromptBox({
       </Form>
       <p role="status" className="mt-1 flex min-h-4 flex-wrap justify-between gap-x-3 text-2xs text-ink-faint">
         <span className={tone}>
-          {ask.isPending ? "Sending …" : (said ?? (waiting ? "Answer the agent first: then prompts reach it." : ""))}
+          {ask.isPending ? "Sending…" : (said ?? (waiting ? "Answer the request above first." : ""))}
           {said === null && summary.queuedPrompts > 0 && ` ${counted(summary.queuedPrompts, "prompt")} waiting.`}
         </span>
-        <span className="max-sm:hidden">Enter sends, Shift+Enter begins a line</span>
+        <span className="max-sm:hidden">Enter to send, Shift+Enter for a new line</span>
       </p>
     </div>
   );

@@ -96,7 +96,7 @@ export function QuestionForm({
           Answer
         </Button>
         <Button disabled={busy} onClick={() => onAnswer({ decision: "deny" })}>
-          Do not answer
+          Skip
         </Button>
       </div>
     </Form>
@@ -136,7 +136,7 @@ function OneQuestion({
       <input
         type="text"
         aria-label={`Your own answer to: ${question}`}
-        placeholder={options.length === 0 ? "Your answer" : "Or in your own words"}
+        placeholder={options.length === 0 ? "Your answer" : "Or type your own answer"}
         autoComplete="off"
         value={choice.other}
         onChange={(event) => onChoice({ labels: multiSelect ? choice.labels : [], other: event.target.value })}

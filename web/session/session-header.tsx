@@ -103,7 +103,7 @@ export function SessionHeader({
                 icon={CircleStop}
                 busy={actions.interrupting}
                 onClick={actions.interrupt}
-                aria-label="Interrupt the turn"
+                aria-label="Interrupt turn"
               >
                 <span className="max-sm:hidden">Interrupt</span>
               </Button>
@@ -114,7 +114,7 @@ export function SessionHeader({
               </Button>
             )}
             {(live || (summary.worktree !== null && !summary.worktree.removed)) && (
-              <Button size="sm" icon={Power} onClick={() => onClosing(true)} aria-label="Close the session">
+              <Button size="sm" icon={Power} onClick={() => onClosing(true)} aria-label="Close session">
                 <span className="max-sm:hidden">Close</span>
               </Button>
             )}
@@ -127,7 +127,7 @@ export function SessionHeader({
           <span className="shrink-0">{agentName(summary.agent)}</span>
           <Fact icon={<Folder aria-hidden className="size-3.5" />} title={summary.dir}>
             {shortPath(projectOf(summary))}
-            <CopyButton text={summary.dir} label="Copy the directory" className="-my-1 ml-0.5" />
+            <CopyButton text={summary.dir} label="Copy directory" className="-my-1 ml-0.5" />
           </Fact>
           {(summary.worktree?.branch ?? summary.branch) !== null && (
             <Fact icon={<GitBranch aria-hidden className="size-3.5" />} title={branchTitle(summary)}>
@@ -203,7 +203,7 @@ function Remembered({ summary }: { readonly summary: SessionSummary }) {
 }
 
 function branchTitle({ worktree, branch }: SessionSummary): string {
-  return worktree === null ? `On branch ${branch}` : `Branch ${worktree.branch}, in the worktree ${worktree.path}`;
+  return worktree === null ? `On branch ${branch}` : `Branch ${worktree.branch} in worktree ${worktree.path}`;
 }
 
 function Fact({

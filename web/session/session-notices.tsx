@@ -35,7 +35,7 @@ export function SessionNotices({
       {trouble !== null && <ErrorNotice error={trouble} />}
       {turnFailure !== null && (
         <Notice tone="danger">
-          The last turn ended without an answer. The agent's reason: <ClaimedName name={turnFailure} />
+          The last turn failed. Reason given by the agent: <ClaimedName name={turnFailure} />
         </Notice>
       )}
       {warnings.map((warning) => (
@@ -55,7 +55,7 @@ export function SessionNotices({
       )}
       {continued !== null && (
         <Notice>
-          This conversation goes on in{" "}
+          This conversation continues in{" "}
           <Link to={`/sessions/${encodeURIComponent(continued)}`} className="text-accent underline underline-offset-2">
             another session
           </Link>
@@ -83,11 +83,11 @@ function RescueNotice({ summary, sessionId }: { readonly summary: SessionSummary
           <span role="status">
             {restore.isSuccess
               ? `${counted(restore.data.restoredCount, "file")} restored in ${restore.data.path}.`
-              : "Uncommitted work of this session's worktree was rescued when it was removed."}
+              : "Uncommitted work was saved as a backup commit when the worktree was removed."}
           </span>
           {mayWrite && !restore.isSuccess && (
             <Button size="sm" busy={restore.isPending} onClick={() => restore.mutate()}>
-              Restore it
+              Restore
             </Button>
           )}
         </div>

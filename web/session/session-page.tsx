@@ -39,13 +39,13 @@ function OneSession({ sessionId }: { readonly sessionId: string }) {
       <div className="mx-auto w-full max-w-2xl px-4 py-8">
         <h1 className="sr-only">Session</h1>
         {error === null ? (
-          <LoadingRows label="Loading the session" />
+          <LoadingRows label="Loading session" />
         ) : (
           <>
             <ErrorNotice error={error} {...(gone ? {} : { onRetry: () => void refetch() })} />
             <p className="mt-3 text-sm">
               <Link to="/" className="text-accent underline underline-offset-2">
-                To the sessions
+                Go to sessions
               </Link>
             </p>
           </>
@@ -178,11 +178,11 @@ function SessionView({
   const changes = <ChangesTab summary={summary} paused={closing} />;
   const rightTabs = (
     <SessionTabs
-      label="Turns and changes"
+      label="Conversation and changes"
       value={right}
       onValue={setRight}
       tabs={[
-        { name: "turns", label: "Turns", waits },
+        { name: "turns", label: "Conversation", waits },
         { name: "changes", label: "Changes" },
       ]}
     >
@@ -209,14 +209,14 @@ function SessionView({
       />
       {narrow ? (
         <SessionTabs
-          label="Views of the session"
+          label="Session views"
           value={single}
           onValue={show}
           tabs={[
             ...(screen ? [{ name: "terminal", label: "Terminal" } as const] : []),
-            { name: "turns", label: "Turns", waits },
+            { name: "turns", label: "Conversation", waits },
             { name: "changes", label: "Changes" },
-            ...(screen ? [{ name: "playback", label: "Playback" } as const] : []),
+            ...(screen ? [{ name: "playback", label: "Recording" } as const] : []),
           ]}
         >
           {screen && (
@@ -234,12 +234,12 @@ function SessionView({
         <SplitView
           left={
             <SessionTabs
-              label="Terminal and its playback"
+              label="Terminal and recording"
               value={left}
               onValue={setLeft}
               tabs={[
                 { name: "terminal", label: "Terminal" },
-                { name: "playback", label: "Playback" },
+                { name: "playback", label: "Recording" },
               ]}
             >
               <SessionTabPanel name="terminal" kept>

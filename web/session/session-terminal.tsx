@@ -28,10 +28,10 @@ export function SessionTerminal({
   if (shown) return <TerminalPane key={run} sessionId={openedAs} className="flex-1" />;
   const elsewhere = summary.owner === "external";
   const failed = summary.failure !== null && summary.failure.lastScreen.trim() !== "";
-  const words = elsewhere ? "Another program runs this session, in a terminal of its own." : endedWords(summary);
+  const words = elsewhere ? "This session is running outside Postern, in another terminal." : endedWords(summary);
   const way = onPlayback !== undefined && (
     <Button size="sm" icon={Film} onClick={onPlayback}>
-      Play the recording
+      Play recording
     </Button>
   );
   if (!elsewhere && !failed && hasScreen) {
@@ -55,7 +55,7 @@ export function SessionTerminal({
       <p className="text-sm text-ink-soft">{words}</p>
       {failed && (
         <Scrollable
-          label="The last screen"
+          label="Last screen"
           className="max-h-[50dvh] max-w-full overflow-auto rounded-lg border border-line bg-panel p-3"
         >
           <pre className="text-left font-mono text-xs leading-4">{summary.failure?.lastScreen.trimEnd()}</pre>

@@ -20,24 +20,22 @@ const worktree: NonNullable<ClosePreview["worktree"]> = {
 };
 
 describe("what closing would do", () => {
-  it("says what is removed, kept, rescued and lost", () => {
+  it("lists what is removed, kept, saved and lost", () => {
     const [, removed, rescued, lost] = previewWords({ worktree }, { discard: false });
-    expect(removed).toBe("The worktree /code/feat is removed. Its branch feat is kept.");
-    expect(rescued).toBe("2 files with uncommitted changes are kept as a rescue, which can be restored.");
-    expect(lost).toBe("1,200 ignored files (3.4 MB), such as builds and dependencies, will be gone for good.");
-    expect(previewWords({ worktree }, { discard: true })[2]).toBe(
-      "What is in 2 files with uncommitted changes is discarded.",
-    );
+    expect(removed).toBe("Removes the worktree /code/feat and keeps its branch feat.");
+    expect(rescued).toBe("2 files with uncommitted changes are saved as a backup commit, which you can restore.");
+    expect(lost).toBe("1,200 ignored files (3.4 MB), such as builds and dependencies, will be deleted permanently.");
+    expect(previewWords({ worktree }, { discard: true })[2]).toBe("Discards 2 files with uncommitted changes.");
   });
 
-  it("says why a worktree stays, and nothing of one that there is not", () => {
+  it("gives the reason for keeping a worktree, and nothing without one", () => {
     expect(
       previewWords({ worktree: { ...worktree, keepsBecause: "it holds a repository." } }, { discard: false }),
     ).toHaveLength(2);
     expect(previewWords({ worktree: null }, { discard: false })).toHaveLength(1);
   });
 
-  it("says when more is there than was counted", () => {
+  it("marks counts that are incomplete", () => {
     expect(previewWords({ worktree: { ...worktree, complete: false } }, { discard: false })[2]).toMatch(
       /^At least 2 files/,
     );
@@ -47,7 +45,7 @@ describe("what closing would do", () => {
   });
 });
 
-it("a closed session's worktree is told of", () => {
+it("what became of a closed session's worktree", () => {
   const closed = {
     path: "/code/feat",
     removed: true,
@@ -57,7 +55,7 @@ it("a closed session's worktree is told of", () => {
     branchKept: "feat",
   };
   expect(closedWords({ worktree: closed })).toBe(
-    "The worktree was removed. Its branch feat was kept. 1 file with uncommitted work was rescued.",
+    "The worktree was removed. Its branch feat was kept. 1 file with uncommitted work was saved as a backup commit.",
   );
   expect(closedWords({ worktree: { ...closed, removed: false, reason: "it is in use." } })).toContain("it is in use.");
   expect(closedWords({ worktree: null })).toBeNull();

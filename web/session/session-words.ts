@@ -4,10 +4,9 @@ import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 /** Where a prompt is, in words. */
 export function deliveryWords(delivered: boolean | null, queuedPrompts: number): string {
   if (delivered === true) return "Delivered.";
-  if (delivered === false) return "Not delivered: the agent did not take it. Your text is still here.";
-  if (queuedPrompts === 1) return "Waiting: it is sent when the running turn has ended.";
-  if (queuedPrompts > 1)
-    return `Waiting: ${queuedPrompts} prompts are sent one after another when the running turn has ended.`;
+  if (delivered === false) return "Not delivered. Your text is still here.";
+  if (queuedPrompts === 1) return "Queued. Sent when the current turn ends.";
+  if (queuedPrompts > 1) return `Queued: ${queuedPrompts} prompts, sent one at a time when the current turn ends.`;
   return "Sent. The agent has not confirmed it yet.";
 }
 
@@ -15,7 +14,7 @@ export function deliveryWords(delivered: boolean | null, queuedPrompts: number):
 export function behindDraftWords(queuedPrompts: number): string {
   const [subject, verb] =
     queuedPrompts === 1 ? ["The queued message", "waits"] : [`${queuedPrompts} queued messages`, "wait"];
-  return `${subject} ${verb} for the unsent text in the terminal: send or delete it there.`;
+  return `${subject} ${verb} for the unsent text in the terminal. Send or delete that text first.`;
 }
 
 const shownDraftLength = 80;
@@ -33,25 +32,23 @@ export function previewWords(
   { worktree }: ClosePreview,
   { discard }: { readonly discard: boolean },
 ): readonly string[] {
-  const words = [
-    "The agent and everything it started is stopped. The conversation stays, and can be gone on with later.",
-  ];
+  const words = ["Stops the agent and everything it started. You can continue the conversation later."];
   if (worktree === null) return words;
   const { path, branch, files, ignored, complete, keepsBecause } = worktree;
-  if (keepsBecause !== null) return [...words, `The worktree ${path} stays where it is: ${keepsBecause}`];
-  words.push(`The worktree ${path} is removed. Its branch ${branch} is kept.`);
+  if (keepsBecause !== null) return [...words, `Keeps the worktree ${path}: ${keepsBecause}`];
+  words.push(`Removes the worktree ${path} and keeps its branch ${branch}.`);
   const atLeast = complete ? "" : "at least ";
   if (files > 0) {
     const what = `${atLeast}${counted(files, "file")} with uncommitted changes`;
     words.push(
       discard
-        ? `What is in ${what} is discarded.`
-        : `${capital(what)} ${files === 1 ? "is" : "are"} kept as a rescue, which can be restored.`,
+        ? `Discards ${what}.`
+        : `${capital(what)} ${files === 1 ? "is" : "are"} saved as a backup commit, which you can restore.`,
     );
   } else if (complete) words.push("Everything in it is committed.");
   if (ignored.count > 0) {
     words.push(
-      `${capital(atLeast)}${counted(ignored.count, "ignored file")} (${sizeWords(ignored.bytes)}), such as builds and dependencies, will be gone for good.`,
+      `${capital(atLeast)}${counted(ignored.count, "ignored file")} (${sizeWords(ignored.bytes)}), such as builds and dependencies, will be deleted permanently.`,
     );
   }
   return words;
@@ -61,26 +58,22 @@ export function previewWords(
 export function closedWords({ worktree }: Pick<CloseOutput, "worktree">): string | null {
   if (worktree === null) return null;
   if (!worktree.removed)
-    return `The worktree ${worktree.path} was not removed: ${worktree.reason ?? "it stays where it is."}`;
+    return `The worktree ${worktree.path} was kept${worktree.reason === null || worktree.reason === undefined ? "." : `: ${worktree.reason}`}`;
   const branch = worktree.branchKept === null ? "" : ` Its branch ${worktree.branchKept} was kept.`;
   const rescue =
     worktree.rescue === null
       ? ""
-      : ` ${capital(counted(worktree.rescue.files, "file"))} with uncommitted work ${worktree.rescue.files === 1 ? "was" : "were"} rescued.`;
+      : ` ${capital(counted(worktree.rescue.files, "file"))} with uncommitted work ${worktree.rescue.files === 1 ? "was" : "were"} saved as a backup commit.`;
   return `The worktree was removed.${branch}${rescue}`;
 }
 
 /** How an ended session ended. */
 export function endedWords({ status, closedAt, exitCode, signal }: SessionSummary): string {
   if (closedAt !== null) return "This session was closed.";
-  if (signal !== null) return `The agent was ended by ${signal}.`;
+  if (signal !== null) return `The agent was stopped by ${signal}.`;
   if (status === "failed")
-    return exitCode === null
-      ? "The agent could not start."
-      : `The agent could not start: it ended with exit code ${exitCode}.`;
-  return exitCode === null || exitCode === 0
-    ? "The agent has ended."
-    : `The agent has ended with exit code ${exitCode}.`;
+    return exitCode === null ? "The agent could not start." : `The agent could not start (exit code ${exitCode}).`;
+  return exitCode === null || exitCode === 0 ? "The agent has exited." : `The agent exited with code ${exitCode}.`;
 }
 
 /** A count with its noun. */

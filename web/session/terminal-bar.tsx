@@ -43,10 +43,10 @@ export function TerminalBar({
         {size !== null && `${size.cols}×${size.rows}`}
       </span>
       <div className="flex items-center max-sm:ml-auto">
-        {canTakeSize && <IconButton label="Fit the terminal to this window" icon={Maximize2} onClick={onTakeSize} />}
-        <IconButton label="Search in the terminal (Ctrl+F)" icon={Search} onClick={onFind} />
-        <IconButton label="Smaller letters" icon={AArrowDown} onClick={() => font(-1)} />
-        <IconButton label="Larger letters" icon={AArrowUp} onClick={() => font(1)} />
+        {canTakeSize && <IconButton label="Fit terminal to this window" icon={Maximize2} onClick={onTakeSize} />}
+        <IconButton label="Search the terminal (Ctrl+F)" icon={Search} onClick={onFind} />
+        <IconButton label="Decrease font size" icon={AArrowDown} onClick={() => font(-1)} />
+        <IconButton label="Increase font size" icon={AArrowUp} onClick={() => font(1)} />
         <IconButton
           label="Text for screen readers"
           icon={Accessibility}
@@ -60,15 +60,15 @@ export function TerminalBar({
 }
 
 function watching(others: number): string {
-  return others === 1 ? "One more viewer looks on" : `${others} more viewers look on`;
+  return others === 1 ? "1 other viewer" : `${others} other viewers`;
 }
 
 function standing(state: ConnectionState): { readonly tone: LampTone; readonly words: string } {
   switch (state.kind) {
     case "connecting":
-      return { tone: "idle", words: state.again ? "Connecting again …" : "Connecting …" };
+      return { tone: "idle", words: state.again ? "Reconnecting…" : "Connecting…" };
     case "live":
-      return { tone: "working", words: state.mode === "drive" ? "Live" : "Live, watching only" };
+      return { tone: "working", words: state.mode === "drive" ? "Live" : "Live, view only" };
     case "waiting":
       return { tone: "limited", words: "Not connected" };
     case "ended":

@@ -72,9 +72,9 @@ function Countdown({ to }: { readonly to: number }) {
 function refusal(state: ConnectionState): string {
   if (state.kind === "live")
     return state.mode === "observe"
-      ? "You are watching only: nothing was sent."
-      : "Not sent: the connection is choked.";
-  return "Not sent: what you type now is lost.";
+      ? "You are only watching, so nothing was sent."
+      : "Not sent: the connection is too slow.";
+  return "Not sent: you are disconnected.";
 }
 
 function wordsOf(state: ConnectionState): string | null {
@@ -82,9 +82,9 @@ function wordsOf(state: ConnectionState): string | null {
     case "live":
       return null;
     case "connecting":
-      return state.again ? "Connecting again …" : null;
+      return state.again ? "Reconnecting…" : null;
     case "waiting":
-      return `${state.reason} Connecting again by itself.`;
+      return `${state.reason} Reconnecting automatically.`;
     case "ended":
       return endWords(state);
     case "stopped":
@@ -96,22 +96,22 @@ function wordsOf(state: ConnectionState): string | null {
 const stoppedCodes: ReadonlySet<number> = new Set([129, 130, 143]);
 
 function endWords({ exitCode, signal }: { readonly exitCode: number | null; readonly signal: string | null }): string {
-  if (signal !== null) return `The agent was ended by ${signal}.`;
-  if (exitCode === null) return "The agent has ended.";
+  if (signal !== null) return `The agent was stopped by ${signal}.`;
+  if (exitCode === null) return "The agent has exited.";
   if (stoppedCodes.has(exitCode)) return "The agent was stopped.";
-  return exitCode === 0 ? "The agent has ended." : `The agent has ended with exit code ${exitCode}.`;
+  return exitCode === 0 ? "The agent has exited." : `The agent exited with code ${exitCode}.`;
 }
 
 function stopWords({ why, reason }: Extract<ConnectionState, { kind: "stopped" }>): string {
   switch (why) {
     case "not_signed_in":
-      return "This browser is not signed in any more.";
+      return "This browser has been signed out.";
     case "not_allowed":
-      return reason === "" ? "This account may not see the terminal." : reason;
+      return reason === "" ? "This account cannot view the terminal." : reason;
     case "no_such_session":
-      return "There is no terminal to show: the agent does not run.";
+      return "No terminal: the agent is not running.";
     case "busy_elsewhere":
-      return "Another program runs this session, in a terminal of its own.";
+      return "This session is running outside Postern, in another terminal.";
     case "bad_request":
     case "closed":
       return reason === "" ? "The gateway closed the connection." : reason;

@@ -31,7 +31,7 @@ export function TerminalPane({
     <Suspense
       fallback={
         <div role="status" className={classNames("bg-well p-4 text-xs text-ink-faint", className)}>
-          Opening the terminal …
+          Opening the terminal…
         </div>
       }
     >

@@ -65,7 +65,7 @@ export function ToolInput({ input }: { readonly input: unknown }) {
               ))}
             </span>
             <DiffCount {...countOfDiff(lines)} />
-            <CopyButton text={path} label="Copy the path" />
+            <CopyButton text={path} label="Copy path" />
           </div>
           <div className="max-h-96 overflow-y-auto bg-well">
             <DiffView lines={lines} label={`Changes of ${path}`} />
@@ -86,15 +86,13 @@ function Result({ result }: { readonly result: NonNullable<Call["result"]> }) {
   if (text === "")
     return (
       <p className="border-t border-line px-3 py-1.5 text-xs text-ink-faint">
-        {ok ? "No output." : "It failed, without a word."}
+        {ok ? "No output." : "Failed with no output."}
       </p>
     );
   return (
     <div className="border-t border-line">
       <Sheet label={ok ? "Result" : "Failed"} text={text} language="output" />
-      {truncated && (
-        <p className="px-3 pb-1.5 text-2xs text-ink-faint">The result was longer: this is its beginning.</p>
-      )}
+      {truncated && <p className="px-3 pb-1.5 text-2xs text-ink-faint">Output truncated.</p>}
     </div>
   );
 }
@@ -126,7 +124,7 @@ function Sheet({
 
 function Outcome({ result, running }: { readonly result: Call["result"]; readonly running: boolean }) {
   if (result === null && !running) {
-    return <Minus role="img" aria-label="Without a result" className="size-3.5 shrink-0 text-ink-faint" />;
+    return <Minus role="img" aria-label="No result" className="size-3.5 shrink-0 text-ink-faint" />;
   }
   if (result === null) {
     return <LoaderCircle role="img" aria-label="Running" className="size-3.5 shrink-0 animate-spin text-ink-faint" />;

@@ -87,7 +87,7 @@ export function TurnList({
           onClick={toEnd}
           className="absolute bottom-3 left-1/2 -translate-x-1/2 shadow-float"
         >
-          To the end
+          Jump to latest
         </Button>
       )}
     </div>
@@ -97,8 +97,8 @@ export function TurnList({
 function NoTurns({ summary }: { readonly summary: SessionSummary }) {
   const live = summary.status === "running" || summary.status === "initializing";
   return (
-    <EmptyState title="Nothing was said yet">
-      {live ? "Write a prompt below, or type into the terminal." : "The agent wrote no transcript."}
+    <EmptyState title="No messages yet">
+      {live ? "Write a prompt below, or type into the terminal." : "The agent did not write a transcript."}
     </EmptyState>
   );
 }

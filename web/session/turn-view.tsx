@@ -37,7 +37,7 @@ export const TurnView = memo(function TurnView({
         <span className={classNames("font-semibold", mine ? "text-accent" : "text-ink")}>{mine ? "You" : agent}</span>
         {at !== null && <TurnTime at={at} onPlay={onPlay} />}
         <span className="ml-auto opacity-0 group-focus-within/turn:opacity-100 group-hover/turn:opacity-100 pointer-coarse:opacity-100">
-          {text !== "" && <CopyButton text={text} label={mine ? "Copy the prompt" : "Copy the answer"} />}
+          {text !== "" && <CopyButton text={text} label={mine ? "Copy prompt" : "Copy answer"} />}
         </span>
       </header>
       {mine ? (
@@ -119,7 +119,7 @@ function TurnTime({ at, onPlay }: { readonly at: string; readonly onPlay: ((at: 
   return (
     <button
       type="button"
-      aria-label={`Play the recording from ${words}`}
+      aria-label={`Play recording from ${words}`}
       onClick={() => onPlay(at)}
       className="rounded px-1 text-2xs text-ink-faint underline decoration-dotted underline-offset-2 hover:text-ink"
     >

@@ -20,11 +20,11 @@ export function AgentSetupPage() {
       narrow
       back={<BackLink to="/agents" label="Agents" />}
       title={`Set up ${agentName(agent?.name ?? name)}`}
-      description="Each step can be done again at any time. What is there already stays."
+      description="You can repeat each step at any time. Existing settings are kept."
     >
-      <QueryState query={setups} label="Loading the agent" rows={3} />
+      <QueryState query={setups} label="Loading agent" rows={3} />
       {setups.data !== undefined && agent === undefined && (
-        <EmptyState title={`There is no agent called ${name}.`}>
+        <EmptyState title={`Agent ${name} not found`}>
           <Link to="/agents" className={buttonClass()}>
             All agents
           </Link>
@@ -41,7 +41,7 @@ export function AgentSetupPage() {
             <p role="status" className="mt-5 flex flex-wrap items-center gap-3 text-sm">
               {agentName(agent.name)} is ready.
               <Link to="/new" className={buttonClass({ variant: "primary" })}>
-                Start a session
+                Start session
               </Link>
             </p>
           )}

@@ -51,11 +51,11 @@ export function SetupJobPane({
       {cancel.error !== null && <ErrorNotice error={cancel.error} />}
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <Button data-after-terminal busy={cancel.isPending} onClick={() => cancel.mutate({ name, kind })}>
-          {runs ? (kind === "login" ? "Cancel the log-in" : "Cancel the installation") : "Close the terminal"}
+          {runs ? (kind === "login" ? "Cancel login" : "Cancel installation") : "Close terminal"}
         </Button>
         {state !== "waiting" && (
           <span className="text-xs text-ink-faint pointer-coarse:hidden">
-            Keys in the terminal are the program's own; F6 leaves it.
+            Keys in the terminal go to the program. Press F6 to leave it.
           </span>
         )}
       </div>
@@ -66,7 +66,7 @@ export function SetupJobPane({
 /** What the program says is shown by its host alone: the rest is long, and the program's. */
 function Links({ links }: { readonly links: readonly string[] }) {
   return (
-    <ul aria-label="Links of the log-in" className="flex flex-col gap-2">
+    <ul aria-label="Login links" className="flex flex-col gap-2">
       {links.map((link) => (
         <li key={link} className="flex flex-wrap items-center gap-2">
           <a
@@ -78,7 +78,7 @@ function Links({ links }: { readonly links: readonly string[] }) {
             <ExternalLink aria-hidden className="size-3.5 shrink-0" />
             <span className="truncate">Open {new URL(link).host}</span>
           </a>
-          <CopyButton text={link} label="Copy the link" />
+          <CopyButton text={link} label="Copy link" />
         </li>
       ))}
     </ul>
@@ -86,9 +86,9 @@ function Links({ links }: { readonly links: readonly string[] }) {
 }
 
 function endWords(kind: AgentSetupJob["kind"], exitCode: number | null): string {
-  const what = kind === "login" ? "The log-in" : "The installation";
+  const what = kind === "login" ? "The login" : "The installation";
   if (exitCode === null) return `${what} was ended.`;
   if (exitCode === 0)
-    return kind === "login" ? "The log-in has ended, and the agent is not logged in." : `${what} is done.`;
-  return `${what} did not work (exit code ${exitCode}). What the terminal shows says why.`;
+    return kind === "login" ? "The login has ended, but the agent is not logged in." : `${what} is done.`;
+  return `${what} failed (exit code ${exitCode}). See the terminal for details.`;
 }

@@ -34,12 +34,12 @@ const cases: readonly {
   readonly label: string;
   readonly ready: boolean;
 }[] = [
-  { changes: {}, state: "open", words: /^It is not logged in yet/, label: "Log in", ready: false },
-  { changes: { login: "logged_in" }, state: "done", words: /^It is logged in\.$/, label: "Log in again", ready: true },
+  { changes: {}, state: "open", words: /^Not logged in yet/, label: "Log in", ready: false },
+  { changes: { login: "logged_in" }, state: "done", words: /^Logged in\.$/, label: "Log in again", ready: true },
   {
     changes: { login: "logged_in", keyVariable },
     state: "done",
-    words: /the key in OPENAI_API_KEY is not used/,
+    words: /The key in OPENAI_API_KEY is not used/,
     label: "Log in again",
     ready: true,
   },
@@ -47,7 +47,7 @@ const cases: readonly {
     changes: { login: "key_variable", keyVariable },
     state: "skipped",
     words: /^Not needed: .* OPENAI_API_KEY/,
-    label: "Log in nevertheless",
+    label: "Log in anyway",
     ready: true,
   },
   // Nothing is known of a program that is not there, but a key is.
@@ -55,28 +55,28 @@ const cases: readonly {
     changes: { login: "unknown", binary: null, keyVariable },
     state: "skipped",
     words: /^Not needed/,
-    label: "Log in nevertheless",
+    label: "Log in anyway",
     ready: false,
   },
   {
     changes: { login: "logged_out", keyVariable },
     state: "open",
-    words: /told not to use the key in OPENAI_API_KEY/,
+    words: /set not to use the key in OPENAI_API_KEY/,
     label: "Log in",
     ready: false,
   },
-  { changes: { login: "unknown" }, state: "open", words: /does not tell/, label: "Log in", ready: true },
-  { changes: { isConfigured: false }, state: "later", words: /^Comes when/, label: "Log in", ready: false },
+  { changes: { login: "unknown" }, state: "open", words: /does not report/, label: "Log in", ready: true },
+  { changes: { isConfigured: false }, state: "later", words: /^Available when/, label: "Log in", ready: false },
   {
     changes: { loginMethods: [] },
     state: "skipped",
-    words: /no log-in of its own/,
-    label: "Log in nevertheless",
+    words: /has no login/,
+    label: "Log in anyway",
     ready: false,
   },
 ];
 
-test.each(cases)("the log-in of an agent with $changes is $state", ({ changes, state, words, label, ready }) => {
+test.each(cases)("the login of an agent with $changes is $state", ({ changes, state, words, label, ready }) => {
   const changed: AgentSetup = { ...agent, ...changes };
   expect(loginStepState(changed)).toBe(state);
   expect(loginWords(changed)).toMatch(words);
@@ -100,7 +100,7 @@ test("what runs is shown before what has ended, and of that the newest", () => {
   expect(setupJobOf({ ...agent, errands: [waiting] }, "install")).toBe(waiting);
 });
 
-test("an installation that waits tells its place", () => {
-  expect(waitingWords({ ahead: 1 })).toMatch(/the next/);
-  expect(waitingWords({ ahead: 2 })).toMatch(/2 other agents/);
+test("an installation that waits shows how many are ahead of it", () => {
+  expect(waitingWords({ ahead: 1 })).toMatch(/another installation/);
+  expect(waitingWords({ ahead: 2 })).toMatch(/2 other installations/);
 });

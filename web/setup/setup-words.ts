@@ -28,19 +28,20 @@ function hasKey({ keyVariable, login }: AgentSetup): boolean {
 export function loginWords(agent: AgentSetup): string {
   const { login, keyVariable, loginMethods, isConfigured, binary } = agent;
   if (login === "logged_in") {
-    return keyVariable === null ? "It is logged in." : `It is logged in, and the key in ${keyVariable} is not used.`;
+    return keyVariable === null ? "Logged in." : `Logged in. The key in ${keyVariable} is not used.`;
   }
   if (hasKey(agent)) return `Not needed: the gateway's environment has a key in ${keyVariable}.`;
-  if (loginMethods.length === 0) return "It has no log-in of its own. Give the gateway the variable with its key.";
-  if (!isConfigured || binary === null) return "Comes when its program is there and used.";
-  if (keyVariable !== null) return `It is not logged in, and was told not to use the key in ${keyVariable}.`;
-  return login === "unknown" ? "It does not tell whether it is logged in." : "It is not logged in yet.";
+  if (loginMethods.length === 0)
+    return "This agent has no login. Set the variable with its key in the gateway's environment.";
+  if (!isConfigured || binary === null) return "Available when its program is installed and configured.";
+  if (keyVariable !== null) return `Not logged in, and set not to use the key in ${keyVariable}.`;
+  return login === "unknown" ? "This agent does not report whether it is logged in." : "Not logged in yet.";
 }
 
 /** What the button of a way to log in says. */
 export function loginLabel(method: LoginMethod, state: StepState): string {
   if (method === "code") return "Log in with a code";
-  return state === "done" ? "Log in again" : state === "skipped" ? "Log in nevertheless" : "Log in";
+  return state === "done" ? "Log in again" : state === "skipped" ? "Log in anyway" : "Log in";
 }
 
 /** What of this kind runs or waits for the agent, else what ended a moment ago: the newest. */
@@ -52,6 +53,6 @@ export function setupJobOf({ errands: jobs }: AgentSetup, kind: AgentSetupJobKin
 /** What is said while an installation waits for others. */
 export function waitingWords({ ahead }: Pick<AgentSetupJob, "ahead">): string {
   return ahead === 1
-    ? "Waits until another agent is installed: it is the next."
-    : `Waits until ${ahead} other agents are installed.`;
+    ? "Waiting for another installation to finish."
+    : `Waiting for ${ahead} other installations to finish.`;
 }

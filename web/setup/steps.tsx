@@ -57,7 +57,7 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
     <Step title="Program" state={programState(agent)}>
       {binary === null ? (
         <p className="text-ink-soft">
-          {isConfigured ? "Its program is not there any more." : "It was not found on the gateway's PATH."}
+          {isConfigured ? "The program no longer exists." : "Not found on the gateway's PATH."}
         </p>
       ) : (
         <p className="min-w-0">
@@ -70,8 +70,8 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
           <SetupJobPane name={name} job={job} onEnded={onEnded} />
           {job.state === "ended" && job.exitCode === 0 && (
             <Notice tone="lamp">
-              npm has installed it where the gateway's PATH does not look. <code>npm prefix --global</code> says where:
-              name the program in its <code>bin</code> below.
+              npm installed it in a folder that is not on the gateway's PATH. Run <code>npm prefix --global</code> to
+              see where, and enter the program in its <code>bin</code> folder below.
             </Notice>
           )}
         </>
@@ -91,7 +91,7 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
               busy={install.isPending}
               onClick={() => install.mutate({ name, kind: "install" })}
             >
-              Install it from npm
+              Install from npm
             </Button>
           )}
           <Button aria-expanded={choosing} onClick={() => setChoosing(!choosing)}>
@@ -122,12 +122,12 @@ function PathForm({ agent, onDone }: { readonly agent: AgentSetup; readonly onDo
       }}
     >
       <TextField
-        label="Path of the program"
+        label="Program path"
         value={path}
         spellCheck={false}
         autoCapitalize="none"
         autoComplete="off"
-        hint="On the gateway's machine. Empty: looked up on its PATH."
+        hint="On the gateway's machine. Leave empty to look it up on PATH."
         onChange={(event) => setPath(event.target.value)}
       />
       {configure.error !== null && <ErrorNotice error={configure.error} />}
@@ -150,7 +150,7 @@ export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; read
   const running = job?.state === "running";
   const can = isConfigured && binary !== null && !running;
   return (
-    <Step title="Log-in" state={running ? "open" : state}>
+    <Step title="Login" state={running ? "open" : state}>
       {!running && <p className="text-ink-soft">{loginWords(agent)}</p>}
       {job !== undefined && (running || login !== "logged_in") && (
         <SetupJobPane name={name} job={job} onEnded={onEnded} />
@@ -172,7 +172,7 @@ export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; read
       )}
       {can && loginMethods.includes("code") && (
         <p className="text-xs text-ink-faint">
-          From another machine or a phone, take the code: the other way leads back to the gateway's own machine.
+          On another machine or a phone, log in with a code: the browser login only works on the gateway's own machine.
         </p>
       )}
     </Step>
@@ -190,7 +190,7 @@ export function DefaultStep({ agent, all }: { readonly agent: AgentSetup; readon
       {agent.isConfigured && !agent.isDefault && (
         <div>
           <Button busy={configure.isPending} onClick={() => configure.mutate({ name: agent.name, isDefault: true })}>
-            Make it the default
+            Make default
           </Button>
         </div>
       )}
@@ -202,17 +202,17 @@ function standing(
   agent: AgentSetup,
   all: readonly AgentSetup[],
 ): { readonly state: StepState; readonly words: string } {
-  if (!agent.isConfigured) return { state: "later", words: "Comes when its program is used." };
-  if (agent.isDefault) return { state: "done", words: "Requests that name no agent get this one." };
+  if (!agent.isConfigured) return { state: "later", words: "Available when its program is configured." };
+  if (agent.isDefault) return { state: "done", words: "Used when a request does not name an agent." };
   const configured = all.filter(({ isConfigured }) => isConfigured);
   if (configured.length === 1) {
     return {
       state: "skipped",
-      words: "Not needed: it is the only one that is set up, and taken when a request names none.",
+      words: "Not needed: it is the only configured agent.",
     };
   }
   const other = configured.find(({ isDefault }) => isDefault);
   return other === undefined
-    ? { state: "open", words: "There is no default: requests must name an agent." }
-    : { state: "skipped", words: `Requests that name no agent get ${agentName(other.name)}.` };
+    ? { state: "open", words: "No default: requests must name an agent." }
+    : { state: "skipped", words: `${agentName(other.name)} is used when a request does not name an agent.` };
 }

@@ -77,7 +77,7 @@ export function LoadingPage() {
   return (
     <div className="mx-auto w-full max-w-5xl px-4 pt-5 sm:px-8 sm:pt-8">
       <div className="mb-5 h-7 w-40 animate-pulse rounded-md bg-well" />
-      <LoadingRows label="Loading the page" />
+      <LoadingRows label="Loading page" />
     </div>
   );
 }

@@ -31,7 +31,7 @@ describe("the state of a session", () => {
   });
 
   test("that another program runs is told as such", () => {
-    expect(sessionState({ ...running, owner: "external", activity: null }).words).toBe("Runs elsewhere");
+    expect(sessionState({ ...running, owner: "external", activity: null }).words).toBe("Running outside Postern");
   });
 });
 

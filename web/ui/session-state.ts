@@ -16,8 +16,8 @@ const byActivity: Readonly<Record<Activity, SessionState>> = {
   needs_permission: { tone: "needs-you", words: "Needs permission" },
   needs_answer: { tone: "needs-you", words: "Has a question" },
   needs_attention: { tone: "needs-you", words: "Needs attention" },
-  needs_login: { tone: "needs-you", words: "Needs log-in" },
-  limited: { tone: "limited", words: "At its limit" },
+  needs_login: { tone: "needs-you", words: "Login required" },
+  limited: { tone: "limited", words: "Rate limited" },
 };
 
 type Known = Pick<SessionSummary, "status" | "activity" | "owner" | "closedAt" | "turnFailure">;
@@ -25,7 +25,7 @@ type Known = Pick<SessionSummary, "status" | "activity" | "owner" | "closedAt" |
 export function sessionState({ status, activity, owner, closedAt, turnFailure }: Known): SessionState {
   if (status === "failed") return { tone: "failed", words: "Failed" };
   if (status === "completed") return { tone: "ended", words: closedAt === null ? "Ended" : "Closed" };
-  if (owner === "external") return { tone: "idle", words: "Runs elsewhere" };
+  if (owner === "external") return { tone: "idle", words: "Running outside Postern" };
   if (activity === "idle" && turnFailure !== null) return { tone: "failed", words: "Last turn failed" };
   if (activity !== null) return byActivity[activity];
   return status === "initializing" ? byActivity.starting : { tone: "idle", words: "Running" };
