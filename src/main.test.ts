@@ -61,7 +61,7 @@ test("a network is not listened on over http, and no terminal host is left by th
 test("whether a gateway would be let can be asked before anything is made", async () => {
   expect(await postern("serve", "--check", "--port", "7180")).toEqual({
     code: 0,
-    stdout: "A gateway would be at http://localhost:7180.\n",
+    stdout: "These settings are valid. The gateway would run at http://localhost:7180.\n",
     stderr: "",
   });
   expect(await postern("serve", "--check", "--host", "0.0.0.0")).toMatchObject({
@@ -304,7 +304,7 @@ test("a gateway serves until SIGTERM, and store commands are at once in effect i
     expect(ended.stdout).toContain("postern token create");
     expect(ended.stdout).toContain("postern login-link");
     expect(ended.stdout).not.toContain("/sign-in#"); // there was no terminal to read it
-    expect(ended.stderr).toContain("Agents live on");
+    expect(ended.stderr).toContain("Agents keep running");
   }
   expect(await postern("coding", "agents")).toMatchObject({
     code: 3,

@@ -139,5 +139,8 @@ async function accountCalled({ accounts }: Stores, nameOrId: string): Promise<Ac
   const all = await accounts.directory.list();
   const found = all.find(({ name }) => name === nameOrId) ?? all.find(({ accountId }) => accountId === nameOrId);
   if (found !== undefined) return found;
-  throw new PosternError("account_not_found", `There is no account ${nameOrId}. \`postern account list\` shows them.`);
+  throw new PosternError(
+    "account_not_found",
+    `Account ${nameOrId} not found. To list accounts: \`postern account list\``,
+  );
 }

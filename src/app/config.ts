@@ -119,9 +119,9 @@ function readConfigFile(home: string): Record<string, unknown> {
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR")) return {}; // what is wrong with the folder, who makes it says
     const advice = isErrno(error, "EACCES", "EPERM")
-      ? "Let this user read it, or choose another folder with POSTERN_HOME."
-      : 'Mend the file, which holds one JSON object, as {"port": 7177}.';
-    const message = `Cannot read ${path}: ${error instanceof z.ZodError ? "it is no object" : messageOf(error)}. ${advice}`;
+      ? "Make it readable for this user, or choose another folder with POSTERN_HOME."
+      : 'Fix the file. It must contain one JSON object, such as {"port": 7177}.';
+    const message = `Cannot read ${path}: ${error instanceof z.ZodError ? "it is not a JSON object" : messageOf(error)}. ${advice}`;
     throw new PosternError("invalid_configuration", message, { cause: error });
   }
 }
@@ -140,6 +140,6 @@ function invalid(home: string, error: z.ZodError): PosternError {
   const reason = issue?.message ?? error.message;
   return new PosternError(
     "invalid_configuration",
-    `The setting "${setting}" does not fit: ${reason}. It comes from ${join(home, "config.json")}, POSTERN_* or the command line.`,
+    `Invalid setting "${setting}": ${reason}. Check ${join(home, "config.json")}, POSTERN_* or the command line.`,
   );
 }

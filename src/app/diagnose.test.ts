@@ -295,14 +295,14 @@ test("the command ends with 1 for a failure alone, and prints lines or JSON", as
   const bad: Finding = { check: "agent codex", level: "failure", message: "Gone.", fix: "npm install --global x" };
   expect(await runCommand(["doctor"], find(fine))).toEqual({
     code: 0,
-    stdout: "ok       git: git 2.50.\n\nAll is well.\n",
+    stdout: "ok       git: git 2.50.\n\nNo problems found.\n",
     stderr: "",
   });
   expect(await runCommand(["doctor"], find({ ...bad, level: "warning" }))).toMatchObject({ code: 0 });
   const run = await runCommand(["doctor"], find(fine, bad));
   expect(run.code).toBe(1);
   expect(run.stdout).toContain(
-    "failure  agent codex: Gone.\n         mend it with: npm install --global x\n\n1 failure, 0 warnings.\n",
+    "failure  agent codex: Gone.\n         fix: npm install --global x\n\n1 failure, 0 warnings.\n",
   );
   const json = await runCommand(["doctor", "--json"], find(fine, bad));
   expect(json.code).toBe(1);

@@ -77,7 +77,7 @@ async function attempt(check: string, look: () => Promise<readonly Finding[]>): 
   let cancel = (): void => undefined;
   const late = new Promise<readonly Finding[]>((resolve) => {
     const timer = setTimeout(
-      () => resolve([failure(check, `It could not be checked within ${checkTimeoutMs / 1000} s.`, null)]),
+      () => resolve([failure(check, `The check did not finish within ${checkTimeoutMs / 1000} s.`, null)]),
       // Starts take their own time, and have their own bound.
       check === "agents" ? 10 * checkTimeoutMs : checkTimeoutMs,
     );
@@ -86,7 +86,7 @@ async function attempt(check: string, look: () => Promise<readonly Finding[]>): 
   try {
     return await Promise.race([look(), late]);
   } catch (error) {
-    return [failure(check, `It could not be checked: ${messageOf(error)}`, null)];
+    return [failure(check, `The check failed: ${messageOf(error)}`, null)];
   } finally {
     cancel();
   }

@@ -30,6 +30,6 @@ export function refuseReadableNetwork(config: Pick<Config, "hosts" | "baseUrl" |
   if (config.insecureHttp || openHosts.length === 0 || exposure !== "plain_http") return;
   throw new PosternError(
     "unsafe_configuration",
-    `Listening on ${openHosts.join(", ")} over http would let others on the network read tokens and terminals. Leave --host out and use a tunnel (ssh -L, Tailscale, cloudflared), or put a proxy with TLS in front and give its address: --base-url https://… See docs/remote-access.md. On a network that you trust: --insecure-http.`,
+    `Listening on ${openHosts.join(", ")} over http lets others on the network read tokens and terminals. Omit --host and use a tunnel (ssh -L, Tailscale, cloudflared), or put a proxy with TLS in front and pass its address with --base-url https://… See docs/remote-access.md. On a network that you trust: --insecure-http.`,
   );
 }

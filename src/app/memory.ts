@@ -119,10 +119,10 @@ function extractorOf(
   if (apiKey === "" && (provider === "anthropic" || apiKeyVariable !== undefined)) {
     throw new PosternError(
       "invalid_configuration",
-      `The setting "memory.extractor" needs a key in the variable ${apiKeyVariable ?? usualKeyVariable}, which is empty. Set it for the gateway, or remove the setting.`,
+      `The setting "memory.extractor" needs a key, but the variable ${apiKeyVariable ?? usualKeyVariable} is empty. Set it in the gateway's environment, or remove the setting.`,
     );
   }
   const { origin } = new URL(baseUrl);
-  deps.log.info({ model, origin, key: apiKey !== "" }, "what is remembered is sent to a model");
+  deps.log.info({ model, origin, key: apiKey !== "" }, "memory entries are sent to a model");
   return createModelExtractor({ provider, baseUrl, model, apiKey: apiKey === "" ? null : apiKey, clock: deps.clock });
 }

@@ -77,7 +77,10 @@ const unitOf = (root: string): string => join(root, ".config/systemd/user/poster
 
 test("systemd gets a unit, is told of it, and installing once more changes nothing", async () => {
   const { root, run, calls } = await makeMachine("linux");
-  expect(await run("status")).toMatchObject({ code: 1, stdout: "No service is installed: postern service install\n" });
+  expect(await run("status")).toMatchObject({
+    code: 1,
+    stdout: "No service is installed. To install it: postern service install\n",
+  });
   await calls();
   const first = await run("install");
   expect(first).toMatchObject({ code: 0, stderr: "" });
@@ -98,7 +101,7 @@ test("systemd gets a unit, is told of it, and installing once more changes nothi
   expect(unit).toContain(`Environment="POSTERN_HOME=${root}/state folder"`);
   expect(unit).not.toContain(key);
 
-  expect((await run("install")).stdout).toContain("as it should be");
+  expect((await run("install")).stdout).toContain("is up to date");
   expect(await calls()).toEqual([show, "--user enable postern.service", "--user start postern.service"]);
   expect(JSON.parse((await run("status", "--json")).stdout)).toEqual({
     ...{ manager: "systemd", path: unitOf(root), installed: true, enabled: true, running: true },
@@ -106,7 +109,7 @@ test("systemd gets a unit, is told of it, and installing once more changes nothi
   });
   expect(await run("status")).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining("runs (pid 4711), starts by itself"),
+    stdout: expect.stringContaining("runs (pid 4711), enabled"),
   });
 });
 
@@ -148,9 +151,11 @@ test.for([
   await answerAs("0.0.9", root);
   const { stdout } = await run("status");
   expect(stdout).toContain("runs (pid 4711, version 0.0.9)");
-  expect(stdout).toMatch(/^Version .+ is installed, and 0\.0\.9 runs: postern service install \(agents live on\)\.$/m);
+  expect(stdout).toMatch(
+    /^Version .+ is installed, but 0\.0\.9 is running\. To switch: postern service install \(agents keep running\)\.$/m,
+  );
   await calls();
-  expect((await run("install")).stdout).toContain(`Version 0.0.9 ran, ${packageVersion} was started in its place`);
+  expect((await run("install")).stdout).toContain(`Replaced version 0.0.9 with ${packageVersion}`);
   expect((await calls()).at(-1)).toBe(restarts);
 });
 
@@ -168,7 +173,7 @@ test("uninstalling stops it and takes the file away, once", async () => {
   const { root, run, calls } = await makeMachine("linux");
   await run("install");
   await calls();
-  expect((await run("uninstall")).stdout).toBe(`Removed ${unitOf(root)}. Agents live on.\n`);
+  expect((await run("uninstall")).stdout).toBe(`Removed ${unitOf(root)}. Agents keep running.\n`);
   expect((await calls()).slice(1)).toEqual(["--user disable --now postern.service", "--user daemon-reload"]);
   expect(existsSync(unitOf(root))).toBe(false);
   expect(await run("uninstall")).toMatchObject({ code: 0, stdout: "No service was installed.\n" });
@@ -186,7 +191,7 @@ test("without a session of systemd, or systemd itself, nothing is written and it
   }
   env["PATH"] = join(root, "nothing");
   expect((await run("install", "--keys")).stderr).toMatch(
-    /^postern: service_manager_missing: There is no `systemctl` on PATH.*\n$/,
+    /^postern: service_manager_missing: `systemctl` is not on PATH.*\n$/,
   );
   expect(existsSync(join(root, ".config"))).toBe(false);
   expect(existsSync(join(root, "state folder"))).toBe(false);
@@ -290,7 +295,7 @@ test("launchd gets an agent, and loads it anew when it changed", async () => {
   await run("install");
   expect((await calls()).slice(2)).toEqual([`bootout ${service}`, `enable ${service}`, `bootstrap gui/${uid} ${path}`]);
   expect(await run("status")).toMatchObject({ code: 0, stdout: expect.stringContaining("runs (pid 4711)") });
-  expect(await run("uninstall")).toMatchObject({ code: 0, stdout: `Removed ${path}. Agents live on.\n` });
+  expect(await run("uninstall")).toMatchObject({ code: 0, stdout: `Removed ${path}. Agents keep running.\n` });
   await writeFile(join(root, "no-session"), "");
   expect(await run("install")).toMatchObject({ code: 1, stderr: expect.stringContaining("service_manager_missing") });
   expect(existsSync(path)).toBe(false);

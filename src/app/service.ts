@@ -37,7 +37,10 @@ export function createService(
   };
   const isMac = platform === "darwin";
   if (!isMac && platform !== "linux") {
-    throw new PosternError("service_manager_missing", `There is no service for ${platform}; run \`postern serve\`.`);
+    throw new PosternError(
+      "service_manager_missing",
+      `Services are not supported on ${platform}. Run \`postern serve\` instead.`,
+    );
   }
   const run = runManager(isMac ? "launchctl" : "systemctl", env);
   const manager = isMac
@@ -63,7 +66,7 @@ export function createService(
       if ((await findExecutable(name, env["PATH"] ?? "")) !== null) return;
       throw new PosternError(
         "service_manager_missing",
-        `There is no \`${name}\` on PATH, so nothing here keeps a service. Run \`postern serve\` by what starts programs on this machine.`,
+        `\`${name}\` is not on PATH, so no service can be installed. Start \`postern serve\` with this machine's own process manager.`,
       );
     },
   };

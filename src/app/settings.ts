@@ -9,168 +9,168 @@ const minuteMs = 60_000;
 /** An address without credentials, which would end up in messages. */
 const modelAddressSchema = z
   .url({ protocol: /^https?$/ })
-  .refine((address) => /^[^?#@]*$/.test(address), "An address without credentials and query is needed.");
+  .refine((address) => /^[^?#@]*$/.test(address), "Use an address without credentials or query.");
 
 const extractorModel = {
-  model: z.string().min(1).max(100).describe("The model's name, as its provider calls it."),
+  model: z.string().min(1).max(100).describe("The provider's name of the model."),
   apiKeyVariable: z
     .string()
     .regex(/^POSTERN_[A-Z0-9_]+$/)
     .optional()
     .describe(
-      "The gateway's variable that holds the key; agents do not get it. POSTERN_EXTRACTOR_API_KEY when left out, which may be empty for a server without keys.",
+      "Environment variable of the gateway with the key, hidden from agents. Default: POSTERN_EXTRACTOR_API_KEY, which can be empty for a server without keys.",
     ),
 };
 
 /** The config file, `config.json` in the state folder. An unknown key is an error. `docs/reference/settings.md` is made from this. */
 export const configFileSchema = z.strictObject({
-  host: z.string().min(1).optional().describe("Address to listen on. 127.0.0.1 and ::1 when left out."),
-  port: z.int().min(0).max(65_535).default(7177).describe("Port; 0 takes any free one."),
+  host: z.string().min(1).optional().describe("Address to listen on. Default: 127.0.0.1 and ::1."),
+  port: z.int().min(0).max(65_535).default(7177).describe("Port to listen on; 0 picks a free one."),
   baseUrl: z
     .url({ protocol: /^https?$/ })
     .optional()
     .describe(
-      "The address that people use, when a proxy is in front. With https, browsers keep their sign-in for https alone.",
+      "The public address, when the gateway is behind a proxy. With https, browsers send their sign-in only over https.",
     ),
   insecureHttp: z
     .stringbool()
     .or(z.boolean())
     .default(false)
-    .describe("Listen beyond loopback without an https base URL: tokens and terminals cross the network readable."),
+    .describe("Listen beyond loopback without an https base URL. Others on the network can read tokens and terminals."),
   auth: z
     .enum(["on", "none"])
     .default("on")
-    .describe("Whether callers must say who they are. `none` is for a trial on loopback, and refused elsewhere."),
-  databaseUrl: z.string().min(1).optional().describe("PostgreSQL address. SQLite in the state folder when left out."),
+    .describe("Whether callers must authenticate. `none` is for trials, on loopback only."),
+  databaseUrl: z.string().min(1).optional().describe("PostgreSQL address. Default: SQLite in the state folder."),
   bodyLimitBytes: z
     .int()
     .min(1024)
     .max(64 * mebibyte)
     .default(mebibyte)
-    .describe("Largest request, prompts included."),
-  maxSessions: z.int().min(1).max(1_000).default(32).describe("Most sessions that live at once."),
+    .describe("Largest request, including prompts."),
+  maxSessions: z.int().min(1).max(1_000).default(32).describe("Maximum number of running sessions."),
   permissionAnswerMs: z
     .int()
     .min(0)
     .max(24 * 60 * minuteMs)
     .default(60 * minuteMs)
-    .describe("How long what an agent asks can be answered from afar; then only in its own terminal. 0: never."),
+    .describe("How long permission requests can be answered outside the agent's terminal. 0: never."),
   privatePrompts: z
     .stringbool()
     .or(z.boolean())
     .default(false)
     .describe("Keep prompts and system prompts off command lines, which other users can read on some systems."),
   trustedProxies: z
-    .array(z.string().refine(isNetworkEntry, "An IP address or a network such as 10.1.0.0/16 is needed."))
+    .array(z.string().refine(isNetworkEntry, "Use an IP address or a network such as 10.1.0.0/16."))
     .max(100)
     .default([])
-    .describe("Addresses of proxies in front, whose word on a caller's address (X-Forwarded-For) counts."),
+    .describe("Addresses of proxies whose X-Forwarded-For header is trusted."),
   oauth: z
     .strictObject({
       accessTokens: z
         .enum(["opaque", "jwt"])
         .default("opaque")
         .describe(
-          "`jwt` (RFC 9068) for resource servers of your own; opaque ones can be revoked at once by themselves.",
+          "`jwt` (RFC 9068) for your own resource servers. Opaque tokens can be revoked individually and immediately.",
         ),
       registration: z
         .enum(["on", "off"])
         .default("on")
-        .describe("Whether clients may register themselves (RFC 7591). `postern client add` makes others known."),
+        .describe("Whether clients can register themselves (RFC 7591). Add others with `postern client add`."),
       metadataDocuments: z
         .enum(["on", "off"])
         .default("on")
-        .describe("Whether a client's id may be the address of its metadata document."),
+        .describe("Whether a client's ID can be the URL of its metadata document."),
     })
     .prefault({})
-    .describe("The gateway as an authorization server for apps."),
+    .describe("Settings of the authorization server for apps."),
   trustedIssuers: z
     .array(
       z.strictObject({
         issuer: z.url().describe("Its `iss`."),
-        jwksUri: z.url().describe("Where its keys are."),
-        audience: z.string().min(1).describe("What its tokens must be for."),
+        jwksUri: z.url().describe("The URL of its keys."),
+        audience: z.string().min(1).describe("The required audience of its tokens."),
         algorithms: z
           .array(z.enum(["RS256", "PS256", "ES256", "ES384", "EdDSA"]))
           .min(1)
           .default(["RS256", "ES256", "EdDSA"])
-          .describe("What it may sign with."),
-        accounts: z.record(z.string(), z.string()).describe("From a token's `sub` to the name of an account here."),
+          .describe("Accepted signature algorithms."),
+        accounts: z.record(z.string(), z.string()).describe("Maps a token's `sub` to the name of an account."),
         scopes: z
           .array(scopeSchema.exclude(["admin"]))
           .min(1)
-          .describe("What its tokens may at most."),
+          .describe("The maximum scopes of its tokens."),
       }),
     )
     .max(20)
     .default([])
-    .describe("Others whose JWT access tokens are taken (RFC 9068)."),
+    .describe("Other issuers whose JWT access tokens are accepted (RFC 9068)."),
   allowPrivateAddresses: z
-    .array(z.string().refine(isAddressEntry, "A host name, an IP address or a network such as 10.1.0.0/16 is needed."))
+    .array(z.string().refine(isAddressEntry, "Use a host name, an IP address or a network such as 10.1.0.0/16."))
     .max(100)
     .default([])
-    .describe("Hosts, addresses and networks that webhooks may reach although they are private, also without TLS."),
+    .describe("Private hosts, addresses and networks that webhooks can reach, also without TLS."),
   memory: z
     .strictObject({
       record: z
         .enum(["off", "close", "turn"])
         .default("close")
-        .describe("When a session is remembered: never by itself, when it ends, or after each of its turns too."),
+        .describe("When sessions are saved to memory: never automatically, when they end, or also after each turn."),
       extractor: z
         .discriminatedUnion("provider", [
           z.strictObject({
-            provider: z.literal("openai-compatible").describe("How it is spoken to."),
+            provider: z.literal("openai-compatible").describe("The API of the provider."),
             baseUrl: modelAddressSchema.describe(
-              "Where it answers; `/chat/completions` is put behind it. For `anthropic` https://api.anthropic.com/v1 when left out.",
+              "Base URL, without `/chat/completions`. Default for `anthropic`: https://api.anthropic.com/v1.",
             ),
             ...extractorModel,
           }),
           z.strictObject({
-            provider: z.literal("anthropic").describe("How it is spoken to."),
-            baseUrl: modelAddressSchema.default("https://api.anthropic.com/v1").describe("Where it answers."),
+            provider: z.literal("anthropic").describe("The API of the provider."),
+            baseUrl: modelAddressSchema.default("https://api.anthropic.com/v1").describe("Base URL."),
             ...extractorModel,
           }),
         ])
         .optional()
-        .describe("A model that finds more in what is remembered than the rules do. What is remembered is sent to it."),
+        .describe("A model that extracts more facts than the built-in rules. Memory entries are sent to it."),
     })
     .prefault({})
-    .describe("What is remembered of sessions."),
+    .describe("Settings of memory."),
   telegram: z
     .strictObject({
       allowedUserIds: z
         .array(z.int().positive())
         .min(1)
         .max(100)
-        .describe("Whom the bot listens to, by Telegram's number of each person. All others get no answer."),
+        .describe("Telegram user IDs of the people that the bot answers. All others get no answer."),
       scopes: z
         .array(z.enum(["coding:read", "coding:write", "coding:drive"]))
         .min(1)
         .default(["coding:read", "coding:write"])
-        .describe("What may be done from chats. With coding:drive permissions are answered there, by buttons."),
+        .describe("Scopes of chats. With coding:drive, permission requests can be answered with buttons."),
       folders: z
         .array(z.string().min(1).max(4096))
         .min(1)
         .max(100)
         .optional()
-        .describe("Limits chats to these directories, absolute paths."),
+        .describe("Limits chats to these directories (absolute paths)."),
       tokenVariable: z
         .string()
         .regex(/^POSTERN_[A-Z0-9_]+$/)
         .default("POSTERN_TELEGRAM_TOKEN")
-        .describe("The variable of the gateway that holds the bot's token; agents do not get it."),
+        .describe("Environment variable of the gateway with the bot's token, hidden from agents."),
       apiRoot: z
         .url({ protocol: /^https?$/ })
         .default("https://api.telegram.org")
-        .describe("A Bot API server of one's own."),
+        .describe("Address of your own Bot API server."),
     })
     .optional()
-    .describe("A Telegram bot by which the owner reaches sessions."),
+    .describe("A Telegram bot for the owner."),
   logLevel: z
     .enum(["debug", "info", "warn", "error", "silent"])
     .default("info")
-    .describe("The least that the gateway writes to standard error, as JSON lines; for a terminal, as readable ones."),
-  agents: z.array(customAgentSchema).default([]).describe("Agents beside the built-in ones."),
+    .describe("Log level. The gateway logs to standard error, as JSON lines or, in a terminal, as readable text."),
+  agents: z.array(customAgentSchema).default([]).describe("Additional agents."),
 });
 
 type Setting = keyof z.output<typeof configFileSchema>;
@@ -202,9 +202,9 @@ export const settingSources = {
 
 /** Variables that are no setting of the config file, each with what it is for. */
 export const otherVariables: Readonly<Record<string, string>> = {
-  POSTERN_HOME: "The state folder, with `config.json` in it. `~/.postern` when left out. No agent may work in it.",
-  POSTERN_TOKEN: "The token with which commands act in place of the owner; `postern mcp` needs one.",
+  POSTERN_HOME: "The state folder, which contains `config.json`. Default: `~/.postern`. Agents cannot work in it.",
+  POSTERN_TOKEN: "Token for commands that do not act as the owner. Required by `postern mcp`.",
   POSTERN_TELEGRAM_TOKEN: "The Telegram bot's token, unless `telegram.tokenVariable` names another variable.",
   POSTERN_EXTRACTOR_API_KEY:
-    "The key of the memory's model, unless `memory.extractor.apiKeyVariable` names another variable.",
+    "API key of the memory's model, unless `memory.extractor.apiKeyVariable` names another variable.",
 };

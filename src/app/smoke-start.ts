@@ -58,7 +58,8 @@ export async function smokeStart(
           const afterMs = systemClock.now() - startedAt;
           if (template.composerPainted(lines)) return { started: true, afterMs };
           const exit = (await host.list()).find((info) => info.terminalId === terminalId)?.exit ?? null;
-          if (exit !== null) return { started: false, reason: `It ended with ${exit.exitCode}${lastWords(lines)}.` };
+          if (exit !== null)
+            return { started: false, reason: `It exited with code ${exit.exitCode}${lastWords(lines)}.` };
           if (afterMs > readyWithinMs) {
             return { started: false, reason: `Not ready within ${readyWithinMs / 1000} s${lastWords(lines)}.` };
           }
@@ -82,5 +83,5 @@ function lastWords(lines: readonly string[]): string {
     .map((line) => line.trim())
     .filter((line) => line !== "")
     .join(" ");
-  return text === "" ? "" : `; its screen says: ${text.slice(-maxWords)}`;
+  return text === "" ? "" : `; its last screen: ${text.slice(-maxWords)}`;
 }

@@ -56,7 +56,7 @@ export async function openStores(config: Config, { log, clock, place, furtherAge
     log,
   });
   const secrets = await openSecretBox(join(config.home, "key"), ({ message }) =>
-    log.error({ reason: message }, "the key of the state folder cannot be used"),
+    log.error({ reason: message }, "cannot use the key in the state folder"),
   );
   const agents = createRegistry({
     templates: createTemplates(config.agents, furtherAgents),

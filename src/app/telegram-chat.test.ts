@@ -29,7 +29,7 @@ test("a gateway starts and works when Telegram cannot be reached, and does not l
 test("without its token there is no bot, and the log says which variable is missing", async () => {
   const { lines, status } = await gatewayWith({ allowedUserIds: [1], apiRoot, tokenVariable: "POSTERN_BOT" }, {});
   expect(status).toBe(200);
-  expect(lines.join("\n")).toMatch(/its variable is not set: no bot runs.*POSTERN_BOT/);
+  expect(lines.join("\n")).toMatch(/its variable is not set; the bot is not started.*POSTERN_BOT/);
 });
 
 test("a gateway does not start with a folder for chats that is not there", async () => {

@@ -24,8 +24,11 @@ export async function openTelegramChat(deps: TelegramChatDeps): Promise<ChatFace
   if (telegram === undefined) return null;
   const token = config.env[telegram.tokenVariable] ?? "";
   if (!/^[\w:-]+$/.test(token)) {
-    const reason = token === "" ? "is not set" : "holds no token of a bot";
-    log.error({ variable: telegram.tokenVariable }, `telegram is configured, but its variable ${reason}: no bot runs`);
+    const reason = token === "" ? "is not set" : "does not contain a bot token";
+    log.error(
+      { variable: telegram.tokenVariable },
+      `telegram is configured, but its variable ${reason}; the bot is not started`,
+    );
     return null;
   }
   const [{ createTelegram, openChatFace }, { createChats }] = await Promise.all([
@@ -62,7 +65,7 @@ async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
       if (real !== null) return real;
       throw new PosternError(
         "invalid_configuration",
-        `The setting "telegram.folders" names ${path}: no directory there.`,
+        `The setting "telegram.folders" names ${path}, which is not a directory.`,
       );
     }),
   );

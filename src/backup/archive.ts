@@ -137,7 +137,7 @@ function createReader(source: AsyncIterable<unknown>): {
       return value;
     } catch (error) {
       if (error instanceof Error && "code" in error && String(error.code).startsWith("Z_")) {
-        throw unreadable("it is damaged, or no archive", error);
+        throw unreadable("it is damaged or not an archive", error);
       }
       throw error;
     }

@@ -54,7 +54,11 @@ export async function createBackup(request: BackupRequest): Promise<MadeBackup> 
   try {
     progress("copying the store");
     const schema = store.url === null ? await copySqliteStore(store.path, draft) : await dumpTo(draft, store);
-    if (schema.length === 0) throw new PosternError("store_unavailable", "There is no store to back up yet.");
+    if (schema.length === 0)
+      throw new PosternError(
+        "store_unavailable",
+        "There is no store to back up yet. Start the gateway once with `postern serve`.",
+      );
     refuseNewer(schema, store.url === null ? store.path : "POSTERN_DATABASE_URL");
     const kind = store.url === null ? "sqlite" : "postgres";
     const sources = [
@@ -173,5 +177,5 @@ export async function exists(path: string): Promise<boolean> {
 }
 
 function taken(file: string): PosternError {
-  return new PosternError("backup_exists", `${file} is there already. Give another name, or remove it first.`);
+  return new PosternError("backup_exists", `${file} already exists. Choose another name, or remove it first.`);
 }

@@ -59,7 +59,8 @@ const storeFiles = ["postern.db", "postern.db-wal", "postern.db-shm", "catalog.d
  */
 export async function restoreBackup(request: RestoreRequest): Promise<RestoredBackup> {
   const { file, home } = request;
-  if (!(await exists(file))) throw new PosternError("backup_unreadable", `There is no backup at ${file}.`);
+  if (!(await exists(file)))
+    throw new PosternError("backup_unreadable", `${file} does not exist. Pass the path of a backup.`);
   await makeStateFolder(home);
   await finishRestore(home);
   const lock = acquireProcessLock(join(home, "gateway.lock"));
@@ -83,12 +84,12 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoredBa
 async function restoreFrom(staging: string, request: RestoreRequest): Promise<RestoredBackup> {
   const { file, home, progress } = request;
   const staged = join(home, staging);
-  progress(`unpacking and checking ${file}`);
+  progress(`unpacking and verifying ${file}`);
   const manifest = await unpackBackup(file, staged);
   const url = request.databaseUrl ?? (await databaseUrlOf(staged));
   checkKind(manifest, url);
   const label = timeLabel();
-  progress("bringing the store of the backup to this version");
+  progress("upgrading the backup's store to this version");
   const restored =
     url === null
       ? await prepareSqlite(staged, request)
@@ -99,7 +100,7 @@ async function restoreFrom(staging: string, request: RestoreRequest): Promise<Re
   const going = await goingFrom(home, { coming, hasStore: url === null });
   const aside = going.length > 0 ? await asideFolder(home, label) : null;
   try {
-    progress("changing over");
+    progress("switching to the restored state");
     await swapState(home, { staging, aside: aside ?? join(home, staging, "nothing"), going, coming });
   } catch (error) {
     if (aside !== null) await rmdir(aside).catch(() => undefined); // something is in it: then it stays

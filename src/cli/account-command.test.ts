@@ -76,8 +76,10 @@ describe("postern account", () => {
       "coding:read,coding:write",
     ]);
     expect([code, stdout]).toEqual([0, "http://configured/sign-in#secret\n"]);
-    expect(stderr).toContain("Added anna with coding:read,coding:write. The link signs one browser in as anna, once,");
-    expect(stderr).toContain("next 10 minutes");
+    expect(stderr).toContain(
+      "Added anna with coding:read,coding:write. The link signs in one browser as anna. Single use",
+    );
+    expect(stderr).toContain("expires in 10 minutes");
     expect(asked).toEqual([{ name: "anna", scopes: ["coding:read", "coding:write"] }]);
     const at = ["--base-url", "https://agents.example.org", "--json"];
     const json = await run(["account", "add", "anna", "--scopes", "coding:read", ...at]);
@@ -126,7 +128,7 @@ describe("postern client", () => {
     const redirectUris = ["com.example.app:/a", "http://localhost/cb"];
     expect(open.asked).toEqual([{ name: "My app", redirectUris, confidential: false }]);
     const kept = await run(["client", "add", "A server", "--confidential"]);
-    expect([kept.stdout, kept.stderr]).toEqual(["c1\ns3cret\n", expect.stringContaining("shown once")]);
+    expect([kept.stdout, kept.stderr]).toEqual(["c1\ns3cret\n", expect.stringContaining("shown only once")]);
     expect(JSON.parse((await run(["client", "add", "x", "--json"])).stdout)).toMatchObject({ clientSecret: null });
   });
 

@@ -17,24 +17,24 @@ const accountScopeSchema = scopeSchema.exclude(["admin"]);
 
 /** `postern account add|list|remove`: who may sign in beside the owner; in the store, with or without a running gateway. */
 export function addAccountCommands(program: Command, context: CliContext): void {
-  const group = program.command("account").description("let others sign in, each with an account of their own");
+  const group = program.command("account").description("manage accounts for other people");
 
   describe(group.command("add"), [
     "postern account add anna --scopes coding:read,coding:write",
     "postern account add anna --scopes coding:read --base-url https://postern.example.org",
   ])
-    .description("add an account, and print the link that signs its first browser in, alone on standard output")
-    .argument("<name>", "what it is called, once", oneOf(textSchema(100)))
+    .description("add an account and print the link that signs in its first browser")
+    .argument("<name>", "a unique name", oneOf(textSchema(100)))
     .requiredOption(
       "--scopes <list>",
-      `what it may at most; comma-separated: ${accountScopeSchema.options.join(", ")}`,
+      `its scopes, comma-separated: ${accountScopeSchema.options.join(", ")}`,
       listOf(accountScopeSchema),
     )
     .option("--base-url <url>", "the address that its browser uses (default: that of the running gateway)", webAddress)
     .action((name: string, options: AddOptions) => addAccount(name, options, context));
 
   describe(group.command("list"), ["postern account list", "postern account list --json"])
-    .description("list the accounts, the owner's first")
+    .description("list accounts, the owner's first")
     .action(async ({ json }: CommonOptions) => {
       const accounts = await withStores(context, (stores) => stores.accounts.list());
       if (json) return context.stdout(`${printableJson({ accounts })}\n`);
@@ -48,14 +48,14 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     });
 
   describe(group.command("remove"), ["postern account remove anna"])
-    .description("remove an account with its tokens, browsers, passkeys, apps and webhooks, at once")
+    .description("remove an account with its tokens, browsers, passkeys, apps and webhooks, effective immediately")
     .argument("<account>", "its name or ID")
     .action(async (account: string, { json }: CommonOptions) => {
       const removed = await withStores(context, (stores) => stores.accounts.remove(account));
       context.stdout(
         json
           ? `${printableJson({ removed })}\n`
-          : `Removed ${plainLine(removed.name)}. What it has open ends within 5 seconds.\n`,
+          : `Removed ${plainLine(removed.name)}. Its open connections close within 5 seconds.\n`,
       );
     });
 }
@@ -70,7 +70,7 @@ async function addAccount(name: string, options: AddOptions, context: CliContext
   const minutes = minutesUntil(added.signInLink.expiresAt, context.clock);
   const shown = plainLine(name);
   context.stderr(
-    `Added ${shown} with ${scopeList(added.scopes)}. The link signs one browser in as ${shown}, once, within the next ${minutes} minutes;\n` +
+    `Added ${shown} with ${scopeList(added.scopes)}. The link signs in one browser as ${shown}. Single use, expires in ${minutes} minutes;\n` +
       `\`postern login-link --account\` makes another.\n`,
   );
 }

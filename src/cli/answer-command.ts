@@ -31,14 +31,14 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     "postern coding answer 0b0c… --choice 2",
     "postern coding answer 0b0c… 5f1e… --allow",
   ])
-    .description("allow or deny what an agent waits for, or answer its question or dialog; without either, show it")
+    .description("allow or deny a permission request, or answer a question or dialog; without options, show it")
     .argument("<sessionId>", "the session's ID")
     .argument("[permissionId]", "which permission (default: the only one)")
-    .option("--allow", "let it")
-    .option("--deny", "do not let it")
-    .option("--message <text>", "why not, told to the agent")
-    .option("--answer <question=answer>", "answer a question; once for each", collect)
-    .option("--choice <number>", "pick this choice of a dialog")
+    .option("--allow", "allow the request")
+    .option("--deny", "deny the request")
+    .option("--message <text>", "with --deny: a message for the agent")
+    .option("--answer <question=answer>", "answer a question; repeat for each question", collect)
+    .option("--choice <number>", "choose this option of a dialog")
     .action(async (sessionId: string, permissionId: string | undefined, options: AnswerOptions) => {
       const gateway = await connect(context);
       const open = await openPermissions(gateway, sessionId);
@@ -72,12 +72,12 @@ async function openPermissions(gateway: GatewayClient, sessionId: string): Promi
 
 function decisionOf({ allow, deny, answer, message, choice }: AnswerOptions): "allow" | "deny" | null {
   if (choice !== undefined && (allow || deny || answer !== undefined || message !== undefined)) {
-    throw new PosternError("usage", "--choice answers a dialog, and goes with no other answer.");
+    throw new PosternError("usage", "--choice answers a dialog and cannot be combined with other answers.");
   }
-  if (allow && deny) throw new PosternError("usage", "Give either --allow or --deny.");
+  if (allow && deny) throw new PosternError("usage", "Use either --allow or --deny.");
   if (deny) return "deny";
   if (allow || answer !== undefined) return "allow";
-  if (message !== undefined) throw new PosternError("usage", "--message goes with --deny.");
+  if (message !== undefined) throw new PosternError("usage", "--message needs --deny.");
   return null;
 }
 
@@ -89,13 +89,13 @@ function choose(
   if (permissionId !== undefined) return open.find((permission) => permission.permissionId === permissionId);
   const [only] = open;
   if (only === undefined) {
-    throw new PosternError("permission_gone", `Session ${plainLine(sessionId)} waits for no answer.`);
+    throw new PosternError("permission_gone", `Session ${plainLine(sessionId)} is not waiting for an answer.`);
   }
   if (open.length === 1) return only;
   const list = open.map(permissionLine).join("; ");
   throw new PosternError(
     "usage",
-    `Session ${plainLine(sessionId)} waits for ${open.length} answers. Name one: ${list}`,
+    `Session ${plainLine(sessionId)} is waiting for ${open.length} answers. Choose one: ${list}`,
   );
 }
 
@@ -129,7 +129,7 @@ function answersTo(permission: PendingPermission | undefined, given: readonly st
       const [only] = questions;
       if (only !== undefined && questions.length === 1) return [only, text];
       const asked = questions.length === 0 ? "" : ` It asks: ${questions.join(" · ")}`;
-      throw new PosternError("usage", `--answer takes "question=answer".${plainLine(asked)}`);
+      throw new PosternError("usage", `--answer needs "question=answer".${plainLine(asked)}`);
     }),
   );
 }

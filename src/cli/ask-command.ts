@@ -40,7 +40,7 @@ interface AskOptions extends CommonOptions {
 const heartbeatMs = 15_000;
 /** The gateway takes no larger body by default. */
 const maxPromptBytes = 1024 * 1024;
-const promptTooLarge = "The prompt on standard input is over 1 MiB. Put it into a file and name the file.";
+const promptTooLarge = "The prompt on standard input is larger than 1 MiB. Put it into a file and mention the file.";
 const dayS = 86_400;
 /** Between two reads, should they return at once. */
 const pauseMs = 200;
@@ -54,24 +54,24 @@ export function addAskCommand(group: Command, context: CliContext): void {
     "git diff | postern coding ask --wait 0 -",
     'postern coding ask -- "--strict: what does this flag do here?"',
   ])
-    .description("send a prompt to an agent, wait until its turn ends, and print what it said")
-    .argument("<prompt>", "what to tell it; `-` reads standard input")
+    .description("send a prompt to an agent, wait for its turn to end, and print the answer")
+    .argument("<prompt>", "the prompt; `-` reads standard input")
     .option("--dir <path>", "where it works (default: here, or where the session does)")
     .option("--agent <name>", "which agent (default: the configured one)")
-    .option("--session <id>", "go on with this session")
+    .option("--session <id>", "continue this session")
     .option("--model <name>", "the agent's model")
-    .option("--system-prompt <text>", "added to the agent's own, in a new session")
+    .option("--system-prompt <text>", "appended to the agent's own system prompt, in a new session")
     .option("--permission-mode <mode>", "ask, edits or all (default: ask)", oneOf(permissionModeSchema))
-    .option("--worktree", "work in a git worktree of its own, beside the repository; needs --branch and --base")
-    .option("--branch <name>", "the worktree's new branch")
-    .option("--base <name>", "the branch, tag or commit that it starts from")
-    .option("--allow-commands", "let a first `/` or `!` be the agent's command")
+    .option("--worktree", "work in a separate Git worktree next to the repository; needs --branch and --base")
+    .option("--branch <name>", "the name of the new branch")
+    .option("--base <name>", "the branch, tag or commit to start from")
+    .option("--allow-commands", "allow a prompt that starts with `/` or `!` to run the agent's command")
     .option(
       "--on-draft <action>",
-      "clear or append: what to do with text in the agent's composer",
+      "what to do with unsent text in the agent's composer: clear or append",
       oneOf(onDraftSchema),
     )
-    .option("--idempotency-key <key>", "sending the same again does nothing twice")
+    .option("--idempotency-key <key>", "makes a repeated request safe")
     .option("--wait <seconds>", "wait at most so long (default: until the turn ends)", wholeNumber(0, dayS))
     .action((prompt: string, options: AskOptions) => ask(prompt, { options, context }));
 }
@@ -100,7 +100,7 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
 function refuseHalfWorktree({ worktree, branch, base }: AskOptions): void {
   const given = [worktree, branch, base].filter((option) => option !== undefined).length;
   if (given === 0 || given === 3) return;
-  throw new PosternError("usage", "A worktree is asked for by all three: --worktree --branch <name> --base <name>.");
+  throw new PosternError("usage", "A worktree needs all three options: --worktree --branch <name> --base <name>.");
 }
 
 /** A session continues in its own directory, wherever the command runs. */
@@ -182,14 +182,14 @@ function startHeartbeat(context: CliContext): () => void {
 function printAnswer(answer: AskOutput, context: CliContext): void {
   const text = answerText(answer.turns ?? []);
   if (text !== "") context.stdout(`${text}\n`);
-  if (answer.ignored.length > 0) context.stderr(`Without effect on this session: ${answer.ignored.join(", ")}.\n`);
+  if (answer.ignored.length > 0) context.stderr(`Ignored for this session: ${answer.ignored.join(", ")}.\n`);
   context.stderr(`${sessionLine(answer)}\n`);
   const { worktree } = answer;
   if (worktree !== null)
-    context.stderr(`It works in ${plainLine(worktree.path)}, branch ${plainLine(worktree.branch)}.\n`);
+    context.stderr(`Working in ${plainLine(worktree.path)}, branch ${plainLine(worktree.branch)}.\n`);
   if (worktree?.rescue && answer.started === "resumed") {
     context.stderr(
-      `Earlier work was rescued: \`postern rescue restore ${plainLine(answer.sessionId)}\` puts it back.\n`,
+      `Earlier uncommitted work was saved. To restore it: \`postern rescue restore ${plainLine(answer.sessionId)}\`\n`,
     );
   }
   for (const warning of answer.warnings) context.stderr(`Warning: ${plainLine(answer.agent)}: ${plainLine(warning)}\n`);
@@ -206,13 +206,13 @@ function failWhenUnfinished(answer: AskOutput): void {
     const screen = plainLine(answer.failure?.lastScreen ?? "").slice(-300);
     throw new PosternError(
       "agent_failed",
-      `${answer.agent} ended with ${answer.exitCode} and wrote nothing. Its last words: ${screen || "none"}`,
+      `${answer.agent} exited with code ${answer.exitCode} without an answer. Its last screen: ${screen || "empty"}`,
     );
   }
   if (answer.delivered === false) {
     throw new PosternError(
       "agent_failed",
-      `The prompt did not reach session ${id}. Send it again; see \`postern coding read ${id}\`.`,
+      `The prompt was not delivered to session ${id}. Send it again; see \`postern coding read ${id}\`.`,
     );
   }
   switch (answer.activity) {
@@ -222,17 +222,17 @@ function failWhenUnfinished(answer: AskOutput): void {
     case "needs_attention":
       throw new PosternError(
         "agent_needs_you",
-        `${answer.agent} shows a dialog or message in its terminal. Answer it with \`postern attach ${id}\`${answer.delivered === true ? "" : "; the prompt waits until then"}.`,
+        `${answer.agent} shows a dialog or message. Answer it with \`postern attach ${id}\`${answer.delivered === true ? "" : "; your prompt is queued until then"}.`,
       );
     case "needs_login":
       throw new PosternError(
         "agent_needs_you",
-        `${answer.agent} is not logged in. Log in with its own command, then ask again.`,
+        `${answer.agent} is not logged in. Log in with \`postern coding setup --agent ${answer.agent} --login\`, then try again.`,
       );
     case "limited":
       throw new PosternError(
         "agent_needs_you",
-        `${answer.agent} has reached its limit${answer.resetsAt === null ? "" : ` until ${answer.resetsAt}`}.`,
+        `${answer.agent} is rate limited${answer.resetsAt === null ? "" : ` until ${answer.resetsAt}`}.`,
       );
     default:
       if (answer.turnFailure !== null && answer.delivered === true && !isUnderWay(answer)) {
@@ -253,12 +253,12 @@ function whatItWaitsFor({ sessionId, activity, permissions }: AskOutput): string
   const id = plainLine(sessionId);
   const what = activity === "needs_answer" ? "an answer" : "a permission";
   if (!permissions.some(({ answerable }) => answerable)) {
-    return `Session ${id} waits for ${what} in its terminal. Stop the turn with \`postern coding interrupt ${id}\`, or end it with \`postern coding close ${id}\`.`;
+    return `Session ${id} is waiting for ${what} in its terminal. Stop the turn with \`postern coding interrupt ${id}\`, or end it with \`postern coding close ${id}\`.`;
   }
   const asked = permissions.map(({ tool, input }) => cut(`${tool} ${JSON.stringify(input)}`)).join("; ");
   const how =
     activity === "needs_answer"
       ? `Answer with \`postern coding answer ${id} --answer "question=answer"\`, or --allow for a plan`
       : `Answer with \`postern coding answer ${id} --allow\``;
-  return `Session ${id} waits for ${what}: ${asked}. ${how}, or --deny; then read on with \`postern coding read ${id} --wait 600\`.`;
+  return `Session ${id} is waiting for ${what}: ${asked}. ${how}, or --deny; then continue with \`postern coding read ${id} --wait 600\`.`;
 }

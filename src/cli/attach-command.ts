@@ -23,21 +23,21 @@ export function addAttachCommand(program: Command, context: CliContext, setExitC
     "postern attach 0b0c… --detach-key ctrl+]",
   ])
     .description(
-      "show a session's terminal in this one, until you detach or the agent ends; an agent that is not running goes on where it was",
+      "attach this terminal to a session's terminal, until you detach or the agent exits; resumes an agent that is not running",
     )
-    .argument("<sessionId>", "its ID, or one that it had before")
-    .option("--observe", "only look: nothing is typed, resized or resumed")
-    .option("--detach-key <key>", `leaves, and lets the agent go on (default: ${defaultDetachKey})`, detachKey)
+    .argument("<sessionId>", "session ID; an earlier ID also works")
+    .option("--observe", "view only: no typing, resizing or resuming")
+    .option("--detach-key <key>", `detaches, and keeps the agent running (default: ${defaultDetachKey})`, detachKey)
     .addHelpText(
       "after",
-      "\nEnds with the agent's exit code when it ends, and with 0 when you detach. While\nyou are here, the agent asks for permissions in its own terminal. When the\ngateway restarts, this goes on by itself.",
+      "\nExits with the agent's exit code when the agent exits, and with 0 when you\ndetach. While you are attached, the agent asks for permissions in its own\nterminal. When the gateway restarts, this reconnects automatically.",
     )
     .action(async (sessionId: string, options: AttachCommandOptions) => {
       const terminal = context.terminal();
       if (terminal === null) {
         throw new PosternError(
           "not_a_terminal",
-          "`postern attach` needs a terminal for its input and output. To read a session elsewhere: postern coding read.",
+          "`postern attach` needs a terminal for input and output. To read a session without one, run `postern coding read`.",
         );
       }
       const { attach } = await import("./attach/attach.ts"); // loads a terminal model: other commands do not wait for it
@@ -57,9 +57,9 @@ export function addAttachCommand(program: Command, context: CliContext, setExitC
 
 function farewell(sessionId: string, end: AttachEnd): string {
   const id = plainLine(sessionId);
-  if (end.kind === "detached") return `Detached. The agent goes on; come back with: postern attach ${id}`;
+  if (end.kind === "detached") return `Detached. The agent keeps running. Reattach with: postern attach ${id}`;
   const { exitCode, signal } = end.exit;
-  return `The agent of ${id} ended ${signal === null ? `with exit code ${exitCode}` : `by ${plainLine(signal)}`}.`;
+  return `The agent of ${id} ${signal === null ? `exited with code ${exitCode}` : `was stopped by ${plainLine(signal)}`}.`;
 }
 
 function reportOf(sessionId: string, end: AttachEnd) {

@@ -32,7 +32,7 @@ describe("postern backup", () => {
     const run = await runCommand(["backup", "b.tar.gz"], { ports: { backUp: backupPort(asked) } });
     expect(run).toMatchObject({ code: 0, stdout: "/srv/code/b.tar.gz\n" });
     expect(run.stderr).toContain("copying the store");
-    expect(run.stderr).toContain("2.5 MB. It holds the key");
+    expect(run.stderr).toContain("2.5 MB. It contains the key");
     expect(asked).toMatchObject([{ withKey: true, withRecordings: false }]);
   });
 
@@ -54,8 +54,8 @@ describe("postern restore", () => {
     const run = await runCommand(["restore", "b.tar.gz"], {
       ports: { restore: restorePort(asked, { withKey: false }) },
     });
-    expect(run.stdout).toBe("Restored /srv/home to its state of 2026-01-31T12:00:00.000Z.\n");
-    expect(run.stderr).toContain("is not known here, and is back");
+    expect(run.stdout).toBe("Restored /srv/home from the backup of 2026-01-31T12:00:00.000Z.\n");
+    expect(run.stderr).toContain("are restored too");
     expect(run.stderr).toContain("has no key");
     expect(asked).toMatchObject([{ file: "/srv/code/b.tar.gz", replace: false, replay: true }]);
   });
@@ -66,8 +66,8 @@ describe("postern restore", () => {
     const replayed = { logs: 2, sessions: 1, accounts: 0, credentials: 3 };
     const argv = ["restore", "b.tar.gz", "--replace", "--without-replay"];
     const run = await runCommand(argv, { ports: { restore: restorePort(asked, { before, replayed }) } });
-    expect(run.stderr).toContain("is in /srv/home.before-restore-x;");
-    expect(run.stderr).toContain("2 log entries, traces of 1 sessions, 0 accounts, 3 sign-ins");
+    expect(run.stderr).toContain("is in /srv/home.before-restore-x.");
+    expect(run.stderr).toContain("2 memory entries, data of 1 sessions, 0 accounts, 3 sign-ins");
     expect(asked).toMatchObject([{ replace: true, replay: false }]);
   });
 });

@@ -18,11 +18,11 @@ interface RestoreOptions extends CommonOptions {
 export function addBackupCommands(program: Command, context: CliContext): void {
   describe(program.command("backup"), ["postern backup", "postern backup /mnt/disk/postern.tar.gz --with-recordings"])
     .description(
-      "make one file of the state folder, while a gateway runs or not: the store, config.json, gateway-id and the key, so keep it as you keep a password",
+      "back up the state folder to one file, also while a gateway runs: the store, config.json, gateway-id and the key. Protect the file like a password",
     )
     .argument("[file]", "where it goes (default: postern-<time>.tar.gz in this folder)")
-    .option("--without-key", "leave the key out: without it nothing that is sealed in the store can be opened")
-    .option("--with-recordings", "take what terminals showed along")
+    .option("--without-key", "omit the key: without it, encrypted parts of the store cannot be read")
+    .option("--with-recordings", "include terminal recordings")
     .action(async (file: string | undefined, options: BackupOptions) => {
       const name = `postern-${isoTime(context.clock.now()).slice(0, 19).replaceAll(":", "-")}.tar.gz`;
       const made = await context.ports.backUp({
@@ -34,10 +34,10 @@ export function addBackupCommands(program: Command, context: CliContext): void {
       if (options.json) return context.stdout(`${printableJson(made)}\n`);
       context.stdout(`${plainLine(made.file)}\n`);
       const secret = made.withKey
-        ? " It holds the key and every secret of this gateway: keep it as you keep a password."
+        ? " It contains the key and all secrets of this gateway. Protect it like a password."
         : "";
       return context.stderr(
-        `A backup of ${made.createdAt}, ${sizeText(made.sizeBytes)}.${secret} Get it back with: postern restore\n`,
+        `Backed up ${made.createdAt}, ${sizeText(made.sizeBytes)}.${secret} To restore it: postern restore\n`,
       );
     });
 
@@ -46,11 +46,11 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     "postern restore postern-2026-01-31T12-00-00.tar.gz --replace",
   ])
     .description(
-      "put the state folder back to what a backup holds, whole or not at all; no gateway may run. What was deleted or revoked since, as far as the present store knows, does not come back",
+      "restore the state folder from a backup, completely or not at all. Stop the gateway first. Items that were deleted or revoked since stay that way, if the current store has a record of it",
     )
     .argument("<file>", "the backup")
-    .option("--replace", "move the state that is there aside, where it stays")
-    .option("--without-replay", "let come back what was deleted and revoked since")
+    .option("--replace", "move the existing state aside and keep it")
+    .option("--without-replay", "also restore items that were deleted or revoked since")
     .action(async (file: string, options: RestoreOptions) => {
       const restored = await context.ports.restore({
         file: absolutePath(file, context.cwd),
@@ -60,19 +60,21 @@ export function addBackupCommands(program: Command, context: CliContext): void {
       });
       if (options.json) return context.stdout(`${printableJson(restored)}\n`);
       const { home, createdAt, before, replayed, withKey } = restored;
-      context.stdout(`Restored ${plainLine(home)} to its state of ${createdAt}.\n`);
+      context.stdout(`Restored ${plainLine(home)} from the backup of ${createdAt}.\n`);
       if (before !== null) {
         const places = [before.folder, before.schema === null ? null : `schema ${before.schema} of the database`];
         const said = places.filter((place) => place !== null).join(" and ");
-        context.stderr(`The state of before is in ${plainLine(said)}; remove it when you need it no longer.\n`);
+        context.stderr(`The previous state is in ${plainLine(said)}. Remove it when you no longer need it.\n`);
       }
-      if (!withKey) context.stderr("The backup has no key: put the file `key` of then into the state folder.\n");
+      if (!withKey) context.stderr("The backup has no key. Copy the original `key` file into the state folder.\n");
       if (replayed === null) {
-        return context.stderr("What was deleted or revoked after the backup is not known here, and is back.\n");
+        return context.stderr(
+          "Items that were deleted or revoked after the backup are restored too, because there is no record of them here.\n",
+        );
       }
       const { logs, sessions, accounts, credentials } = replayed;
       return context.stderr(
-        `Not back, because they went since: ${logs} log entries, traces of ${sessions} sessions, ${accounts} accounts, ${credentials} sign-ins and tokens.\n`,
+        `Not restored, because they were deleted since: ${logs} memory entries, data of ${sessions} sessions, ${accounts} accounts, ${credentials} sign-ins and tokens.\n`,
       );
     });
 }

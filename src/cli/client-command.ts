@@ -26,10 +26,10 @@ export function addClientCommands(program: Command, context: CliContext): void {
     "postern client add 'My server' --redirect https://app.example.org/callback --confidential",
     "postern client add 'A television' # none: for the device grant",
   ])
-    .description("add a client, and print its id on standard output; with --confidential its secret too, this once")
-    .argument("<name>", "what the page that asks for consent calls it", oneOf(textSchema(100)))
-    .option("--redirect <uri>", "where it is sent back to; may be repeated", redirect)
-    .option("--confidential", "give it a secret: for a program on a server, that can keep one")
+    .description("add a client and print its ID; with --confidential also its secret, which is shown only once")
+    .argument("<name>", "the name shown on the consent page", oneOf(textSchema(100)))
+    .option("--redirect <uri>", "redirect URI; can be repeated", redirect)
+    .option("--confidential", "create a secret, for a server that can keep one")
     .action(async (name: string, { json, redirect: uris = [], confidential }: AddOptions) => {
       const wanted = { name, redirectUris: [...uris], confidential: confidential === true };
       const added = await withStores(context, (stores) => stores.clients.add(wanted));
@@ -38,18 +38,18 @@ export function addClientCommands(program: Command, context: CliContext): void {
       context.stdout(clientSecret === null ? `${clientId}\n` : `${clientId}\n${clientSecret}\n`);
       return context.stderr(
         clientSecret === null
-          ? "This is the client's id.\n"
-          : "The client's id, and its secret, which is shown once.\n",
+          ? "This is the client's ID.\n"
+          : "The client's ID, and its secret, which is shown only once.\n",
       );
     });
 
   describe(group.command("list"), ["postern client list", "postern client list --json"])
-    .description("list the clients that are known, however they came to be")
+    .description("list all clients")
     .action(async ({ json }: CommonOptions) => {
       const clients = await withStores(context, (stores) => stores.clients.list());
       if (json) return context.stdout(`${printableJson({ clients })}\n`);
       if (clients.length === 0)
-        return context.stderr("No clients. Most register themselves; `postern client add` adds one.\n");
+        return context.stderr("No clients. Most register themselves; to add one: postern client add\n");
       const rows = clients.map((client) => [
         client.clientId,
         client.name,
@@ -61,7 +61,7 @@ export function addClientCommands(program: Command, context: CliContext): void {
     });
 
   describe(group.command("remove"), ["postern client remove 3f0c…"])
-    .description("remove a client with all that it was given, at once and in a running gateway too")
+    .description("remove a client and all its grants, effective immediately")
     .argument("<clientId>", "the ID that `postern client list` shows")
     .action(async (clientId: string, { json }: CommonOptions) => {
       await withStores(context, (stores) => stores.clients.remove(clientId));

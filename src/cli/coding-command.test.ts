@@ -162,17 +162,17 @@ test.each([
       activity: "needs_permission",
       permissions: [pendingPermission()],
     }),
-    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for a permission: Bash",
+    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 is waiting for a permission: Bash",
   ],
   [
     "question of the agent",
     askOutput({ activity: "needs_answer", permissions: [pendingPermission({ kind: "question" })] }),
-    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for an answer: Bash",
+    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 is waiting for an answer: Bash",
   ],
   [
     "permission that waits in the terminal",
     askOutput({ activity: "needs_permission", permissions: [pendingPermission({ answerable: false })] }),
-    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 waits for a permission in its terminal",
+    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 is waiting for a permission in its terminal",
   ],
   [
     "turn that its vendor refused",
@@ -240,7 +240,7 @@ test("close, close-all and agents speak to their tools", async () => {
   expect(await coding(script, ["close-all"])).toMatchObject({
     code: 1,
     stdout: "Closed 1.\n",
-    stderr: "postern: session_busy: 1 not closed, the first being y: It is busy.\n",
+    stderr: "postern: session_busy: 1 session could not be closed: y: It is busy.\n",
   });
   await gateway?.close();
   expect((await coding(script, ["agents"])).stdout).toMatch(/codex +default +unknown +1 +\/bin\/codex/);
@@ -279,7 +279,7 @@ test("with --json the problem is JSON too", async () => {
 test("an answer of another shape is an error, not half an output", async () => {
   const run = await coding({ coding_read_session: [{ body: { turns: "none" } }] }, ["read", "x"]);
   expect(run).toMatchObject({ code: 1, stdout: "" });
-  expect(run.stderr).toContain("postern: internal_error: The gateway's answer to coding_read_session does not fit");
+  expect(run.stderr).toContain("postern: internal_error: The gateway's answer to coding_read_session does not match");
 });
 
 test("without a gateway the exit code is 3 and the message says postern serve", async () => {
@@ -287,7 +287,7 @@ test("without a gateway the exit code is 3 and the message says postern serve", 
     ports: { socketPath: () => Promise.resolve("/nonexistent/gateway.sock") },
   });
   expect(run.code).toBe(3);
-  expect(run.stderr).toMatch(/^postern: gateway_not_running: No gateway listens on .*`postern serve`\.\n$/);
+  expect(run.stderr).toMatch(/^postern: gateway_not_running: No gateway is listening on .*`postern serve`\.\n$/);
 });
 
 test("a gateway that dies before it answers is reported as gone", async () => {
@@ -297,5 +297,5 @@ test("a gateway that dies before it answers is reported as gone", async () => {
   });
   await expect.poll(() => started.requests.length).toBe(1);
   await started.close();
-  expect(await running).toMatchObject({ code: 3, stderr: expect.stringContaining("went away") });
+  expect(await running).toMatchObject({ code: 3, stderr: expect.stringContaining("stopped before it answered") });
 });

@@ -13,7 +13,7 @@ import { addAskCommand } from "./ask-command.ts";
 import { callTool } from "./context.ts";
 import { addListCommand } from "./list-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
-import { plainLine, printableJson } from "./plain-text.ts";
+import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addSearchCommand } from "./search-command.ts";
 import { addSetupCommand, agentTable } from "./setup-command.ts";
@@ -31,9 +31,7 @@ interface CloseOptions extends CommonOptions {
 
 /** `postern coding …`: sessions with agents, through the running gateway. */
 export function addCodingCommands(program: Command, context: CliContext): void {
-  const group = program
-    .command("coding")
-    .description("ask agents, answer them, list, search and close their sessions; set agents up");
+  const group = program.command("coding").description("run and control agent sessions; set up agents");
   addAskCommand(group, context);
   addReadCommand(group, context);
   addListCommand(group, context);
@@ -47,11 +45,11 @@ export function addCodingCommands(program: Command, context: CliContext): void {
 
 function addReadCommand(group: Command, context: CliContext): void {
   describe(group.command("read"), ["postern coding read 0b0c…", "postern coding read 0b0c… --last 2 --json"])
-    .description("print the turns of a session")
-    .argument("<sessionId>", "its ID, or one that it had before")
-    .option("--after <index>", "only turns after this one", wholeNumber(-1, Number.MAX_SAFE_INTEGER))
-    .option("--last <count>", "only the newest so many", wholeNumber(1, 1000))
-    .option("--wait <seconds>", "wait at most so long for something new", wholeNumber(0, 600))
+    .description("print a session's conversation")
+    .argument("<sessionId>", "session ID; an earlier ID also works")
+    .option("--after <index>", "only turns after this index", wholeNumber(-1, Number.MAX_SAFE_INTEGER))
+    .option("--last <count>", "only the newest turns", wholeNumber(1, 1000))
+    .option("--wait <seconds>", "wait up to this long for something new", wholeNumber(0, 600))
     .action(async (sessionId: string, { json, wait, after, last }: ReadOptions) => {
       const input = {
         sessionId,
@@ -70,9 +68,11 @@ function addReadCommand(group: Command, context: CliContext): void {
 
 function addCloseCommands(group: Command, context: CliContext): void {
   describe(group.command("close"), ["postern coding close 0b0c…", "postern coding close 0b0c… --discard-worktree"])
-    .description("end a session's agent and remove its worktree; transcript, branch and work in it stay")
+    .description(
+      "stop a session's agent and remove its worktree; keeps the transcript, the branch and uncommitted work",
+    )
     .argument("<sessionId>", "its ID")
-    .option("--discard-worktree", "do not keep what a removed worktree would lose")
+    .option("--discard-worktree", "discard uncommitted work in the worktree")
     .action(async (sessionId: string, options: CloseOptions) => {
       const input = { sessionId, ...(options.discardWorktree && { discardWorktree: true }) };
       const output = await callTool(context, "coding_close_session", { input, output: closeOutputSchema });
@@ -81,7 +81,7 @@ function addCloseCommands(group: Command, context: CliContext): void {
     });
 
   describe(group.command("close-all"), ["postern coding close-all"])
-    .description("end the agents of all sessions that this gateway runs")
+    .description("stop the agents of all running sessions")
     .action(async (options: CommonOptions) => {
       const output = await callTool(context, "coding_close_all", { input: {}, output: closeAllOutputSchema });
       if (options.json) context.stdout(`${printableJson(output)}\n`);
@@ -92,7 +92,7 @@ function addCloseCommands(group: Command, context: CliContext): void {
 
 function addAgentsCommand(group: Command, context: CliContext): void {
   describe(group.command("agents"), ["postern coding agents", "postern coding agents --json"])
-    .description("list the configured agents and those that were only found")
+    .description("list configured agents, and agents found on this machine")
     .action(async (options: CommonOptions) => {
       const output = await callTool(context, "coding_list_agents", { input: {}, output: listAgentsOutputSchema });
       context.stdout(`${options.json ? printableJson(output) : agentTable(output)}\n`);
@@ -104,16 +104,14 @@ function failWhenLeft(failed: readonly { sessionId: string; code: string; detail
   if (first === undefined) return;
   throw new PosternError(
     first.code,
-    `${failed.length} not closed, the first being ${first.sessionId}: ${first.detail}`,
+    `${count(failed.length, "session")} could not be closed: ${first.sessionId}: ${first.detail}`,
   );
 }
 
 /** `postern coding interrupt`: stops the running turn and keeps the session. */
 function addInterruptCommand(group: Command, context: CliContext): void {
   describe(group.command("interrupt"), ["postern coding interrupt 0b0c…"])
-    .description(
-      "stop the turn that a session's agent is running; a permission it waits for is denied, waiting prompts go next",
-    )
+    .description("stop a session's current turn. Denies its open permission requests; queued prompts are sent next")
     .argument("<sessionId>", "its ID")
     .action(async (sessionId: string, { json }: CommonOptions) => {
       const output = await callTool(context, "coding_interrupt", {
@@ -131,17 +129,17 @@ function worktreeText({ sessionId, worktree }: CloseOutput): string {
   if (worktree === null) return "";
   const { path, removed, reason, rescue, ignoredLost, branchKept } = worktree;
   const lines = removed
-    ? [`Worktree ${path} is removed${branchKept === null ? "" : `; its branch ${branchKept} stays`}.`]
-    : [`Worktree ${path} stays: ${reason ?? "it could not be removed"}`];
+    ? [`Removed the worktree ${path}${branchKept === null ? "" : ` and kept its branch ${branchKept}`}.`]
+    : [`Kept the worktree ${path}: ${reason ?? "it could not be removed"}`];
   if (rescue !== null) {
     lines.push(
-      `${rescue.files} changed files are kept as ${rescue.ref}; \`postern rescue restore ${sessionId}\` puts them back.`,
+      `${rescue.files} changed ${rescue.files === 1 ? "file was" : "files were"} saved as ${rescue.ref}. To restore: \`postern rescue restore ${sessionId}\``,
     );
   }
   if (removed && ignoredLost.count > 0) {
     const shown = ignoredLost.first20.slice(0, 5).join(", ");
     const more = ignoredLost.count > 5 ? ", …" : "";
-    lines.push(`${ignoredLost.count} ignored files (${ignoredLost.bytes} bytes) went with it: ${shown}${more}`);
+    lines.push(`${ignoredLost.count} ignored files (${ignoredLost.bytes} bytes) were deleted with it: ${shown}${more}`);
   }
   return lines.map((line) => `${plainLine(line)}\n`).join("");
 }

@@ -55,7 +55,7 @@ export function requireConfirmation(
   { interactive }: Pick<CliContext, "interactive">,
 ): void {
   if (options.yes || (!options.json && interactive)) return;
-  throw new PosternError("usage", "There is nobody to ask whether it shall be removed for good: add --yes.");
+  throw new PosternError("usage", "Confirmation needed: run this in a terminal, or add --yes.");
 }
 
 /** All of an input, as text. @throws PosternError `too_large` with these words */

@@ -68,7 +68,7 @@ test("events goes on after the last event when the gateway went away, and says o
       .map((line): string => JSON.parse(line).id),
   ).toEqual([ids[0], ids[1]]);
   expect(requests.map(({ lastEventId }) => lastEventId)).toEqual([undefined, ids[0], ids[0]]);
-  expect(stderr.match(/waiting for it/g)).toHaveLength(1);
+  expect(stderr.match(/Reconnecting/g)).toHaveLength(1);
 });
 
 test("events says where some are missing, and begins where it is told to", async () => {
@@ -80,7 +80,7 @@ test("events says where some are missing, and begins where it is told to", async
   ]);
   const { stdout, stderr } = await run("--after", ids[0], "--count", "1");
   expect(requests[0]?.lastEventId).toBe(ids[0]);
-  expect(stderr).toContain("Events are missing here: Too old.");
+  expect(stderr).toContain("Some events are missing: Too old.");
   expect(stdout).toContain("turn ended");
 });
 

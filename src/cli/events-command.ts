@@ -21,13 +21,11 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     "postern events --follow --session 0b0c… --json",
     "postern events --count 1 --session 0b0c…",
   ])
-    .description(
-      "print what happens to sessions, one line each, until interrupted; goes on where it was when the gateway restarts",
-    )
+    .description("print session events, one per line, until interrupted; resumes when the gateway restarts")
     .option("--follow", "go on until interrupted (it does so in any case)")
-    .option("--session <sessionId>", "only this session, and those that go on from it")
-    .option("--after <eventId>", "begin after this event, where it is still kept")
-    .option("--count <number>", "end after so many events", wholeNumber(1, 1_000_000))
+    .option("--session <sessionId>", "only this session and the ones that continue it")
+    .option("--after <eventId>", "start after this event, if it is still stored")
+    .option("--count <number>", "exit after this many events", wholeNumber(1, 1_000_000))
     .action(async ({ json, session, after, count = Infinity }: EventsOptions) => {
       const socketPath = await context.ports.socketPath();
       let printed = 0;
@@ -43,10 +41,10 @@ export function addEventsCommand(program: Command, context: CliContext): void {
           },
           onReset(reset) {
             if (json) context.stdout(`${printableJson(reset, { oneLine: true })}\n`);
-            else context.stderr(`Events are missing here: ${plainLine(reset.reason)}\n`);
+            else context.stderr(`Some events are missing: ${plainLine(reset.reason)}\n`);
           },
           onLost() {
-            if (!lost) context.stderr("The gateway went away; waiting for it.\n");
+            if (!lost) context.stderr("Lost the gateway. Reconnecting…\n");
             lost = true;
           },
         },
@@ -62,9 +60,9 @@ export function eventLine(event: SessionEvent): string {
 function wordsOf(event: SessionEvent): string {
   switch (event.kind) {
     case "session.created":
-      return event.replaces === null ? "created" : `created, goes on from ${event.replaces}`;
+      return event.replaces === null ? "created" : `created, continues ${event.replaces}`;
     case "session.status":
-      return event.continuedBy === null ? event.status : `${event.status}, goes on as ${event.continuedBy}`;
+      return event.continuedBy === null ? event.status : `${event.status}, continued by ${event.continuedBy}`;
     case "session.activity":
       return event.activity.replaceAll("_", " ");
     case "session.turn_ended":

@@ -11,12 +11,12 @@ export const exitCodeWords: readonly { readonly code: number; readonly short: st
   {
     code: exitCodes.error,
     short: "an error",
-    long: "an error; standard error has one line with its code and what to do",
+    long: "an error; standard error has its code and what to do",
   },
-  { code: exitCodes.usage, short: "not understood", long: "the command was not understood" },
+  { code: exitCodes.usage, short: "usage error", long: "the command line is not valid" },
   {
     code: exitCodes.noGateway,
-    short: "no gateway runs",
+    short: "no gateway is running",
     long: "no gateway is running: start it with `postern serve`",
   },
 ];
@@ -31,14 +31,14 @@ export function exitCodeOf(error: unknown): number {
 
 /** What to do after an error of the inside, which does not know the commands. */
 const advice: Readonly<Record<string, string>> = {
-  session_not_found: "`postern coding list` shows the sessions.",
-  token_not_found: "`postern token list` shows the tokens.",
-  browser_session_not_found: "`postern browser list` shows the browsers.",
-  client_not_found: "`postern client list` shows the clients.",
-  webhook_not_found: "`postern webhook list` shows the webhooks.",
-  folder_not_found: "`postern folder list` shows the folders.",
-  log_not_found: "`postern logs list` shows the entries.",
-  account_exists: "`postern account list` shows the accounts; `postern login-link --account` signs in to one.",
+  session_not_found: "List sessions with `postern coding list`.",
+  token_not_found: "List tokens with `postern token list`.",
+  browser_session_not_found: "List browsers with `postern browser list`.",
+  client_not_found: "List clients with `postern client list`.",
+  webhook_not_found: "List webhooks with `postern webhook list`.",
+  folder_not_found: "List folders with `postern folder list`.",
+  log_not_found: "List entries with `postern logs list`.",
+  account_exists: "List accounts with `postern account list`, or sign in to one with `postern login-link --account`.",
   gateway_running: "Stop that one first, or choose another state folder with POSTERN_HOME.",
 };
 

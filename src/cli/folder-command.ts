@@ -11,18 +11,18 @@ interface AddOptions extends CommonOptions {
 
 /** What `coding` for a folder means: the agents obey what lies in it. */
 export const trustNotice =
-  "Agents now start here without asking whether they may trust it: hooks and settings that a repository in it brings for the agents will run as you.\n";
+  "This folder is now trusted: agents start here without a trust dialog, and hooks and settings in its repositories run as you.\n";
 
 /** `postern folder add|list|remove`: where agents may work, in the store, with or without a running gateway. */
 export function addFolderCommands(program: Command, context: CliContext): void {
-  const group = program.command("folder").description("say in which folders agents may work");
+  const group = program.command("folder").description("manage the folders where agents can work");
 
   describe(group.command("add"), [
     "postern folder add ~/code --scopes files,coding",
     "postern folder add . --scopes coding,exec",
   ])
     .description(
-      "register a folder, or give a registered one other scopes; from the first folder on, agents work nowhere else",
+      "register a folder, or change a folder's scopes. Once a folder is registered, agents work only in registered folders",
     )
     .argument("<path>", "an existing folder")
     .requiredOption(
@@ -44,11 +44,11 @@ export function addFolderCommands(program: Command, context: CliContext): void {
     });
 
   describe(group.command("list"), ["postern folder list"])
-    .description("list the registered folders")
+    .description("list registered folders")
     .action(async (options: CommonOptions) => {
       const folders = await withStores(context, (stores) => stores.folders.list());
       if (options.json) return context.stdout(`${printableJson({ folders })}\n`);
-      if (folders.length === 0) return context.stderr("No folders registered: agents may be started in any.\n");
+      if (folders.length === 0) return context.stderr("No folders registered, so agents can work in any folder.\n");
       return context.stdout(
         `${table(
           ["PATH", "SCOPES"],
@@ -58,14 +58,14 @@ export function addFolderCommands(program: Command, context: CliContext): void {
     });
 
   describe(group.command("remove"), ["postern folder remove ~/code"])
-    .description("forget a registered folder; nothing in it is touched")
+    .description("unregister a folder; nothing in it is changed")
     .argument("<path>", "a registered folder")
     .action(async (path: string, options: CommonOptions) => {
       const { folder, left } = await withStores(context, async (stores) => ({
         folder: await stores.folders.remove(absolutePath(path, context.cwd)),
         left: (await stores.folders.list()).length,
       }));
-      if (left === 0) context.stderr("No folder is registered any more: agents may be started in any.\n");
+      if (left === 0) context.stderr("No folders are registered now, so agents can work in any folder.\n");
       context.stdout(options.json ? `${printableJson(folder)}\n` : `Removed ${plainLine(folder.path)}.\n`);
     });
 }

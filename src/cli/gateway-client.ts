@@ -51,7 +51,7 @@ function read<T>(answer: Answer, { of, output }: { readonly of: string; readonly
   if (parsed.success) return parsed.data;
   throw new PosternError(
     "internal_error",
-    `The gateway's answer to ${of} does not fit this command: are both of one version?`,
+    `The gateway's answer to ${of} does not match this command. Do both have the same version?`,
     { cause: parsed.error },
   );
 }
@@ -99,7 +99,7 @@ export function connectionError(error: Error, socketPath: string): Error {
   if (isErrno(error, "ENOENT", "ENOTDIR", "ECONNREFUSED", "ENOTSOCK")) {
     return new PosternError(
       "gateway_not_running",
-      `No gateway listens on ${socketPath}. Start it with \`postern serve\`.`,
+      `No gateway is listening on ${socketPath}. Start it with \`postern serve\`.`,
       { cause: error },
     );
   }
@@ -115,7 +115,7 @@ export function connectionError(error: Error, socketPath: string): Error {
   if (isErrno(error, "ECONNRESET", "EPIPE")) {
     return new PosternError(
       "gateway_not_running",
-      "The gateway went away before it answered. Agents live on; see `postern serve`.",
+      "The gateway stopped before it answered. Agents keep running. Start it with `postern serve`.",
       {
         cause: error,
       },
@@ -128,7 +128,10 @@ export function connectionError(error: Error, socketPath: string): Error {
 export function problemOf(answer: Answer): PosternError {
   const parsed = problemSchema.safeParse(parseJson(answer.text));
   if (!parsed.success)
-    return new PosternError("internal_error", `The gateway answered with status ${answer.status}. Its log says why.`);
+    return new PosternError(
+      "internal_error",
+      `The gateway answered with status ${answer.status}. See its log for details.`,
+    );
   const { code, detail, errors = [], type: _type, title: _title, status, ...details } = parsed.data;
   const fields = errors.map(({ path, message }) => `${path}: ${message}`);
   const missing = fields.filter((field) => !detail.includes(field)).join("; "); // the detail has the first

@@ -90,7 +90,7 @@ test.each([
 test("list says how to go on, that not everything is indexed yet, and that there is nothing", async () => {
   const indexing = { done: 30, total: 10_000 };
   const more = await list(page({ total: 40, offset: 4, hasMore: true, indexing }));
-  expect(more.stderr).toBe("5 to 8 of 40. More: --offset 8. 30 of 10000 transcripts are indexed so far.\n");
+  expect(more.stderr).toBe("5 to 8 of 40. More: --offset 8. 30 of 10000 transcripts indexed so far.\n");
   await gateway?.close();
   const none = await list(page({ sessions: [], total: 0 }));
   expect([none.stdout, none.stderr]).toEqual(["", "No sessions.\n"]);

@@ -28,17 +28,17 @@ export function addListCommand(group: Command, context: CliContext): void {
     "postern coding list --dir . --since 2026-01-31 --limit 50",
     "postern coding list --agent codex --json | jq -r '.sessions[].sessionId'",
   ])
-    .description("list the sessions that any agent ever wrote on this machine, the most recently updated first")
+    .description("list all sessions on this machine, most recently updated first")
     .option("--agent <name>", "only sessions of this agent")
     .option(
       "--since <time>",
       "only sessions updated at or after this date (UTC) or date-time",
       oneOf(listInputSchema.shape.since),
     )
-    .option("--dir <path>", "only sessions that worked in this folder or below it")
+    .option("--dir <path>", "only sessions in this folder or below")
     .option("--status <status>", "initializing, running, completed or failed", oneOf(listInputSchema.shape.status))
     .option("--limit <count>", "at most so many (default: 20)", wholeNumber(1, 200))
-    .option("--offset <count>", "leave out so many first", wholeNumber(0, 10_000_000))
+    .option("--offset <count>", "skip this many", wholeNumber(0, 10_000_000))
     .action((options: ListOptions) => list(options, context));
 }
 
@@ -118,6 +118,6 @@ function footer({ sessions, total, offset, hasMore, indexing }: ListOutput): str
   const none = total === 0 ? "No sessions." : `${total} sessions, none on this page.`;
   const shown = sessions.length === 0 ? none : `${offset + 1} to ${offset + sessions.length} of ${total}.`;
   const more = hasMore ? ` More: --offset ${offset + sessions.length}.` : "";
-  const partial = indexing === null ? "" : ` ${indexing.done} of ${indexing.total} transcripts are indexed so far.`;
+  const partial = indexing === null ? "" : ` ${indexing.done} of ${indexing.total} transcripts indexed so far.`;
   return `${shown}${more}${partial}`;
 }

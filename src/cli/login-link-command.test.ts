@@ -56,7 +56,7 @@ describe("postern login-link", () => {
       code: 0,
       stdout: "http://configured/sign-in#secret\n",
       stderr:
-        "It signs one browser in as you, once, within the next 10 minutes.\nNo gateway runs that could answer it: start one with `postern serve`.\n",
+        "Signs in one browser as you. Single use, expires in 10 minutes.\nNo gateway is running. Start one with `postern serve`.\n",
     });
     const { stdout, stderr } = await run(["login-link", "--json"]);
     expect([JSON.parse(stdout), stderr]).toEqual([{ url: "http://configured/sign-in#secret", expiresAt }, ""]);
@@ -67,7 +67,7 @@ describe("postern login-link", () => {
       code: 0,
       stdout: "http://configured/sign-in#secret-of-anna\n",
       stderr:
-        "It signs one browser in as anna, once, within the next 10 minutes.\nNo gateway runs that could answer it: start one with `postern serve`.\n",
+        "Signs in one browser as anna. Single use, expires in 10 minutes.\nNo gateway is running. Start one with `postern serve`.\n",
     });
   });
 
@@ -118,7 +118,7 @@ describe("postern serve", () => {
 
   test("greets a person with a sign-in link and how long it is good, and leaves none in a log", async () => {
     const shown = await greeting(gateway(true), { json: false, context: { interactive: true, clock } });
-    expect(shown).toContain(`within 10 minutes: ${url}\n`);
+    expect(shown).toContain(`expires in 10 minutes): ${url}\n`);
     const logged = await greeting(gateway(true), { json: false, context: { interactive: false, clock } });
     expect(logged).not.toContain("secret");
     expect(logged).toContain("postern login-link");

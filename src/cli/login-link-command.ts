@@ -19,19 +19,19 @@ export function addLoginLinkCommands(program: Command, context: CliContext): voi
     "postern login-link | qrencode -t ansiutf8",
     "postern login-link --account anna",
   ])
-    .description("make a link that signs a browser in as you, and print it alone on standard output; good once")
+    .description("print a single-use link that signs in a browser as you")
     .option("--account <account>", "sign in as this account, by its name or ID (default: you, the owner)")
     .option("--base-url <url>", "the address that the browser uses (default: that of the running gateway)", webAddress)
     .action((options: LinkOptions) => makeLink(options, context));
 
-  const group = program.command("browser").description("list the signed-in browsers, and sign them out");
+  const group = program.command("browser").description("list and sign out browsers");
 
   describe(group.command("list"), ["postern browser list", "postern browser list --json"])
-    .description("list the browsers that are signed in")
+    .description("list signed-in browsers")
     .action(async (options: CommonOptions) => {
       const browsers = await withStores(context, (stores) => stores.browsers.list());
       if (options.json) return context.stdout(`${printableJson({ browserSessions: browsers })}\n`);
-      if (browsers.length === 0) return context.stderr("No browser is signed in. `postern login-link` signs one in.\n");
+      if (browsers.length === 0) return context.stderr("No signed-in browsers. To sign one in: postern login-link\n");
       const rows = browsers.map((each) => [
         each.browserSessionId,
         each.createdAt,
@@ -43,7 +43,7 @@ export function addLoginLinkCommands(program: Command, context: CliContext): voi
     });
 
   describe(group.command("revoke"), ["postern browser revoke 3f0c…"])
-    .description("sign a browser out, at once and in a running gateway too")
+    .description("sign out a browser, effective immediately")
     .argument("<browserSessionId>", "the ID that `postern browser list` shows")
     .action(async (browserSessionId: string, options: CommonOptions) => {
       await withStores(context, (stores) => stores.browsers.revoke(browserSessionId));
@@ -63,9 +63,9 @@ async function makeLink({ account, baseUrl, json }: LinkOptions, context: CliCon
   context.stdout(`${url}\n`);
   const minutes = minutesUntil(expiresAt, context.clock);
   context.stderr(
-    `It signs one browser in as ${account === undefined ? "you" : plainLine(account)}, once, within the next ${minutes} minutes.\n`,
+    `Signs in one browser as ${account === undefined ? "you" : plainLine(account)}. Single use, expires in ${minutes} minutes.\n`,
   );
-  if (running === null) context.stderr("No gateway runs that could answer it: start one with `postern serve`.\n");
+  if (running === null) context.stderr("No gateway is running. Start one with `postern serve`.\n");
 }
 
 /** The address of the gateway that runs, whose port may be another than the configuration's; null when none runs. */
@@ -83,7 +83,7 @@ export async function runningAddress(context: CliContext): Promise<string | null
 /** @throws InvalidArgumentError */
 export function webAddress(text: string): string {
   if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
-  throw new InvalidArgumentError("An address such as https://postern.example.org is needed.");
+  throw new InvalidArgumentError("Use an address such as https://postern.example.org.");
 }
 
 /** Whole minutes, rounded: a link is good for ten, also when a moment of them has passed. */

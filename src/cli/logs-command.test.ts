@@ -88,7 +88,11 @@ test("list sends its filters, shows a line for each entry and how to go on", asy
   ]);
   expect(run).toMatchObject({ code: 0, stderr: "More: --cursor c1\n" });
   const none = await logs(["list"], { "GET /api/v1/logs": { body: { logs: [], nextCursor: null } } });
-  expect(none).toMatchObject({ code: 0, stdout: "", stderr: "Nothing is remembered.\n" });
+  expect(none).toMatchObject({
+    code: 0,
+    stdout: "",
+    stderr: "No entries. Running sessions are saved to memory when they end.\n",
+  });
   const json = await logs([...argv, "--json"], { [path]: { body } });
   expect(JSON.parse(json.stdout)).toEqual(body);
   for (const wrong of [
@@ -109,7 +113,7 @@ test("show prints what an entry says and what follows from it, without a termina
   const gone = await logs(["show", "none"], {});
   expect(gone).toMatchObject({
     code: 1,
-    stderr: "postern: log_not_found: This is log_not_found. `postern logs list` shows the entries.\n",
+    stderr: "postern: log_not_found: This is log_not_found. List entries with `postern logs list`.\n",
   });
 });
 
@@ -126,7 +130,7 @@ test("search shows each entry with the text around the words", async () => {
   const answers = { "GET /api/v1/search?q=the+guard&limit=1": { body: { hits, hasMore: true, partial: true } } };
   const run = await logs(["search", "the", "guard", "--limit", "1"], answers);
   expect(run.stdout).toBe(`Fix the guard\n  log1 · ${at} · 0b0c\n  …the guard…\n`);
-  expect(run.stderr).toBe("1 entry. There are more: --limit. Only the newest with these words were looked at.\n");
+  expect(run.stderr).toBe("1 entry. More with --limit. Only the newest matches were searched.\n");
   const bold = await logs(["search", "the", "guard", "--limit", "1"], answers, { interactive: true });
   expect(bold.stdout).toContain("\u001b[1mguard\u001b[22m");
 });
@@ -143,7 +147,7 @@ test("facts sends what is asked as the gateway names it", async () => {
   );
   expect(run.stderr).toBe("More: --cursor c2\n");
   const none = await logs(["facts"], { "GET /api/v1/facts": { body: { facts: [], nextCursor: null } } });
-  expect(none).toMatchObject({ code: 0, stderr: "Nothing is known of it.\n" });
+  expect(none).toMatchObject({ code: 0, stderr: "No facts.\n" });
 });
 
 test("add remembers its words, or standard input; record a session", async () => {
@@ -173,7 +177,7 @@ test("delete shows what would go and asks; only a yes deletes", async () => {
   expect(no).toMatchObject({ code: 0, stdout: "", requests: Object.keys(looks) });
   expect(no.stderr).toContain("Fix the guard");
   expect(no.stderr).toContain(
-    "4 facts, 1 statement and 2 entities would be gone for good. 3 statements and 1 entity stay",
+    "4 facts, 1 statement and 2 entities will be permanently deleted. 3 statements and 1 entity stay",
   );
   const removed = 'DELETE /api/v1/logs/log1 {"id":"log1"}';
   const yes = await logs(["delete", "log1"], answers, { interactive: true, stdin: "y\n" });
@@ -197,7 +201,7 @@ test("purge finds what is older page by page, asks once, and deletes each; what 
   const answers = { ...pages, "DELETE /api/v1/logs/a": { body: { ...deletion, message: "It is pending." } } };
   const no = await logs(["purge", "--before", "2026-01-01"], answers, { interactive: true, stdin: "\n" });
   expect(no).toMatchObject({ stdout: "", requests: Object.keys(pages) });
-  expect(no.stderr).toContain("2 entries would be gone for good.");
+  expect(no.stderr).toContain("2 entries will be permanently deleted.");
   const yes = await logs(["purge", "--before", "2026-01-01", "--yes"], answers);
   expect(yes.requests.slice(2)).toEqual(['DELETE /api/v1/logs/a {"id":"a"}', 'DELETE /api/v1/logs/b {"id":"b"}']);
   expect(yes).toMatchObject({ code: 0, stdout: "Deleted 1 entry with 4 facts.\n" });

@@ -37,7 +37,7 @@ const tooMuch = { maxBytes: 4 * maxLogCharacters, tooLarge: "This is more than a
 
 /** `postern logs …`: what is remembered of sessions, and how it is forgotten; through the running gateway, as the owner. */
 export function addLogsCommands(program: Command, context: CliContext): void {
-  const group = program.command("logs").description("ask what is remembered of sessions, and delete it for good");
+  const group = program.command("logs").description("search and manage memory");
   addListCommand(group, context);
   addShowCommand(group, context);
   addLogQueryCommands(group, context);
@@ -51,17 +51,18 @@ function addListCommand(group: Command, context: CliContext): void {
     "postern logs list --session 0b0c… --limit 200",
     "postern logs list --json | jq -r '.logs[].logId'",
   ])
-    .description("list what is remembered, the newest first")
-    .option("--session <id>", "only of this session")
+    .description("list memory entries, newest first")
+    .option("--session <id>", "only this session")
     .option("--source <source>", "session (recorded) or api (submitted)", oneOf(listLogsInputSchema.shape.source))
     .option("--status <status>", "pending, ready or failed", oneOf(listLogsInputSchema.shape.status))
     .option("--limit <count>", "at most so many (default: 50)", wholeNumber(1, 200))
-    .option("--cursor <cursor>", "go on where a list before ended")
+    .option("--cursor <cursor>", "continue after a previous page")
     .action(async ({ json, session: sessionId, source, status, limit, cursor }: ListOptions) => {
       const path = withQuery("/api/v1/logs", { sessionId, source, status, limit, cursor });
       const page = await send(context, { method: "GET", path }, logPageSchema);
       if (json) return context.stdout(`${printableJson(page)}\n`);
-      if (page.logs.length === 0) return context.stderr("Nothing is remembered.\n");
+      if (page.logs.length === 0)
+        return context.stderr("No entries. Running sessions are saved to memory when they end.\n");
       context.stdout(`${entryTable(page.logs)}\n`);
       if (page.nextCursor !== null) context.stderr(`More: --cursor ${page.nextCursor}\n`);
     });
@@ -69,7 +70,7 @@ function addListCommand(group: Command, context: CliContext): void {
 
 function addShowCommand(group: Command, context: CliContext): void {
   describe(group.command("show"), ["postern logs show 0198…", "postern logs show 0198… --json"])
-    .description("print an entry: what it says, and the facts that follow from it")
+    .description("print an entry and its facts")
     .argument("<logId>", "the ID that `postern logs list` shows")
     .action(async (logId: string, { json }: CommonOptions) => {
       const path = `/api/v1/logs/${encodeURIComponent(logId)}`;
@@ -83,12 +84,10 @@ function addAddCommands(group: Command, context: CliContext): void {
     'postern logs add "Decision: timeout = 30 s"',
     "git log -1 | postern logs add --title 'What was released'",
   ])
-    .description(
-      "remember a text, from the argument or standard input; lines `Decision: …` and `Remember: …` become facts",
-    )
-    .argument("[text...]", "what to remember")
-    .option("--title <title>", "what it is about")
-    .option("--session <id>", "the session that it belongs to")
+    .description("add a note, from the argument or standard input; lines `Decision: …` and `Remember: …` become facts")
+    .argument("[text...]", "the text of the note")
+    .option("--title <title>", "the title of the note")
+    .option("--session <id>", "the session that the note belongs to")
     .action(async (words: readonly string[], { json, title, session: sessionId }: AddOptions) => {
       const content = words.length > 0 ? words.join(" ") : await readAll(context.stdin, tooMuch);
       const body = submitLogInputSchema.safeParse({
@@ -96,20 +95,21 @@ function addAddCommands(group: Command, context: CliContext): void {
         ...(title && { title }),
         ...(sessionId && { sessionId }),
       });
-      if (!body.success) throw new PosternError("usage", body.error.issues[0]?.message ?? "This cannot be remembered.");
+      if (!body.success)
+        throw new PosternError("usage", body.error.issues[0]?.message ?? "This note cannot be stored.");
       const log = await send(context, { method: "POST", path: "/api/v1/logs", body: body.data }, logEntrySchema);
       context.stdout(json ? `${printableJson(log)}\n` : `${plainLine(log.logId)}\n`);
     });
 
   describe(group.command("record"), ["postern logs record 0b0c…"])
-    .description("remember a session's turns now, also those that were deleted from the memory before")
+    .description("save a session to memory now, including turns that were deleted from it before")
     .argument("<sessionId>", "its ID")
     .action(async (sessionId: string, { json }: CommonOptions) => {
       const path = `/api/v1/sessions/${encodeURIComponent(sessionId)}/record`;
       const recorded = await send(context, { method: "POST", path }, sessionRecordedSchema);
       if (json) return context.stdout(`${printableJson(recorded)}\n`);
       const { logIds, turns } = recorded;
-      if (logIds.length === 0) return context.stderr("All of it was remembered already.\n");
+      if (logIds.length === 0) return context.stderr("Everything is already in memory.\n");
       for (const logId of logIds) context.stdout(`${plainLine(logId)}\n`);
       return context.stderr(`Remembered ${count(turns, "turn")}.\n`);
     });
@@ -136,11 +136,9 @@ function addLogQueryCommands(group: Command, context: CliContext): void {
     "postern logs search '\"flaky mirror\" retr' --json",
     "postern logs search release --session 0b0c…",
   ])
-    .description(
-      'find entries by words; all have to occur, "quoted words" as a phrase, the last word also as a beginning',
-    )
-    .argument("<query...>", "what to look for")
-    .option("--session <id>", "only of this session")
+    .description('search entries; all words must occur, "quoted words" as a phrase, and the last word also as a prefix')
+    .argument("<query...>", "words to search for")
+    .option("--session <id>", "only this session")
     .option("--source <source>", "session (recorded) or api (submitted)", oneOf(searchLogsInputSchema.shape.source))
     .option("--status <status>", "pending, ready or failed", oneOf(searchLogsInputSchema.shape.status))
     .option("--limit <count>", "at most so many (default: 20)", wholeNumber(1, 200))
@@ -155,8 +153,8 @@ function addLogQueryCommands(group: Command, context: CliContext): void {
       if (json) return context.stdout(`${printableJson(found)}\n`);
       const mark = context.interactive ? markerOf(q) : (text: string) => text;
       for (const hit of found.hits) context.stdout(`${hitText(hit, mark)}\n`);
-      const more = found.hasMore ? " There are more: --limit." : "";
-      const partial = found.partial ? " Only the newest with these words were looked at." : "";
+      const more = found.hasMore ? " More with --limit." : "";
+      const partial = found.partial ? " Only the newest matches were searched." : "";
       const shown = found.hits.length === 0 ? "Nothing found." : `${count(found.hits.length, "entry", "entries")}.`;
       return context.stderr(`${shown}${more}${partial}\n`);
     });
@@ -166,18 +164,18 @@ function addLogQueryCommands(group: Command, context: CliContext): void {
     "postern logs facts --subject Decision:timeout",
     "postern logs facts --object File:/code/app/main.ts --predicate edited --as-of 2026-05-01T00:00:00Z",
   ])
-    .description("list facts, the newest first, each with the time that it holds")
+    .description("list facts, newest first, each with the time for which it is valid")
     .option("--subject <thing>", "Type:key, or an ID")
     .option("--predicate <name>", "decided, status, edited, read, ran, last_exit, current_branch, …")
     .option("--object <thing>", "Type:key, or an ID")
     .option("--as-of <time>", "only what held then (ISO 8601)")
     .option("--known-at <time>", "as if nothing had been recorded since (ISO 8601)")
     .option("--limit <count>", "at most so many (default: 100)", wholeNumber(1, 200))
-    .option("--cursor <cursor>", "go on where a list before ended")
+    .option("--cursor <cursor>", "continue after a previous page")
     .action(async ({ json, ...query }: FactsOptions) => {
       const page = await send(context, { method: "GET", path: withQuery("/api/v1/facts", query) }, factPageSchema);
       if (json) return context.stdout(`${printableJson(page)}\n`);
-      if (page.facts.length === 0) return context.stderr("Nothing is known of it.\n");
+      if (page.facts.length === 0) return context.stderr("No facts.\n");
       context.stdout(`${factTable(page)}\n`);
       if (page.nextCursor !== null) context.stderr(`More: --cursor ${page.nextCursor}\n`);
     });

@@ -32,9 +32,9 @@ const pageSize = 200;
 /** `postern logs delete|purge`: what goes this way does not come back. */
 export function addForgetCommands(group: Command, context: CliContext): void {
   describe(group.command("delete"), ["postern logs delete 0198…", "postern logs delete 0198… --yes --json"])
-    .description("delete an entry with everything that only it said, for good, after showing what would go")
+    .description("permanently delete an entry and everything derived only from it, after showing what is deleted")
     .argument("<logId>", "the ID that `postern logs list` shows")
-    .option("--yes", "do not ask")
+    .option("--yes", "skip the confirmation")
     .action((logId: string, options: DeleteOptions) => deleteOne(logId, { options, context }));
 
   describe(group.command("purge"), [
@@ -43,16 +43,16 @@ export function addForgetCommands(group: Command, context: CliContext): void {
     "postern logs purge --all --yes",
   ])
     .description(
-      "delete many entries for good: of a session, before a time, or all of your account; backups keep them, and copies of before an upgrade for up to 30 days",
+      "permanently delete entries: of a session, before a time, or all of your account. Backups still contain them, and pre-upgrade copies do for up to 30 days",
     )
-    .option("--session <id>", "of this session, in one transaction")
+    .option("--session <id>", "all entries of this session")
     .option("--before <time>", "what happened before this date or time (ISO 8601)", moment)
     .option("--all", "all")
-    .option("--yes", "do not ask")
+    .option("--yes", "skip the confirmation")
     .action(async (options: PurgeOptions) => {
       const { session, before, all } = options;
       if ([session, before, all].filter((given) => given !== undefined).length !== 1) {
-        throw new PosternError("usage", "Say which: --session <id>, --before <time>, or --all.");
+        throw new PosternError("usage", "Choose what to delete: --session <id>, --before <time>, or --all.");
       }
       requireConfirmation(options, context);
       const gateway = await connect(context);
@@ -83,9 +83,9 @@ async function deleteOne(logId: string, { options, context }: Run<DeleteOptions>
 async function purge(gateway: GatewayClient, { options, context }: Run<PurgeOptions>): Promise<void> {
   const logIds = await idsOf(gateway, options);
   if (!options.yes) {
-    if (logIds.length === 0) return context.stderr("There is nothing to delete.\n");
+    if (logIds.length === 0) return context.stderr("Nothing to delete.\n");
     const many = logIds.length === maxPurged ? ", the newest of them," : "";
-    context.stderr(`${count(logIds.length, "entry", "entries")}${many} would be gone for good. Delete? [y/N] `);
+    context.stderr(`${count(logIds.length, "entry", "entries")}${many} will be permanently deleted. Delete? [y/N] `);
     if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
   }
   if (options.session !== undefined && logIds.length > 0) {
@@ -96,7 +96,7 @@ async function purge(gateway: GatewayClient, { options, context }: Run<PurgeOpti
   const { deleted, facts, isPending } = await deleteEach(gateway, { logIds, context, quiet: options.json === true });
   if (options.json) return context.stdout(`${printableJson({ deleted })}\n`);
   context.stdout(`Deleted ${count(deleted, "entry", "entries")} with ${count(facts, "fact")}.\n`);
-  if (isPending) context.stderr("Erasing them from the store's file is pending: a reader is in the way.\n");
+  if (isPending) context.stderr("Erasing them from the database file is pending, because it is being read.\n");
   if (logIds.length === maxPurged) context.stderr("There may be more: run it again.\n");
 }
 

@@ -53,9 +53,9 @@ export function detailText(log: LogDetail): string {
 /** What would go, and what would stay. */
 export function previewText({ removed, shared }: DeletionPreview): string {
   const { facts, statements, entities } = removed;
-  const gone = `${count(facts, "fact")}, ${count(statements, "statement")} and ${count(entities, "entity", "entities")} would be gone for good.`;
+  const gone = `${count(facts, "fact")}, ${count(statements, "statement")} and ${count(entities, "entity", "entities")} will be permanently deleted.`;
   if (shared.statements + shared.entities === 0) return gone;
-  return `${gone} ${count(shared.statements, "statement")} and ${count(shared.entities, "entity", "entities")} stay, as other entries share them.`;
+  return `${gone} ${count(shared.statements, "statement")} and ${count(shared.entities, "entity", "entities")} stay, because other entries share them.`;
 }
 
 function objectText({ object, value }: LogFact): string {

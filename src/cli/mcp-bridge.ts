@@ -40,7 +40,7 @@ const maxRunning = 100;
 /** So long what was asked just before the end is still answered; clients that end a server wait two seconds before they kill it. */
 const lastAnswersMs = 1_200;
 const cancelledByClient = new PosternError("client_gone", "The client cancelled the call.");
-const closedByClient = new PosternError("client_gone", "The client closed its side.");
+const closedByClient = new PosternError("client_gone", "The client closed the connection.");
 
 /**
  * Carries lines of JSON-RPC to the gateway's `/mcp` and its answers back, until the input ends: what is not answered soon after is cancelled.
@@ -93,11 +93,10 @@ class McpBridge {
     if (method === "notifications/cancelled" && this.#cancelHere(message)) return;
     if (id === undefined || method === undefined) {
       if (this.#notifying < maxRunning) void this.#notify(message);
-      else this.#options.warn(`${method ?? "an answer"} is dropped: ${maxRunning} wait for the gateway.`);
+      else
+        this.#options.warn(`${method ?? "an answer"} was dropped: ${maxRunning} are already waiting for the gateway.`);
     } else if (this.#running.size >= maxRunning) {
-      await this.#write(
-        errorLine(id, { code: -32_000, message: `${maxRunning} calls are under way, the most allowed.` }),
-      );
+      await this.#write(errorLine(id, { code: -32_000, message: `${maxRunning} calls are in progress, the maximum.` }));
     } else if (method === "initialize") {
       this.#session.openFor(message, () => this.#answer(message, id));
     } else {
@@ -112,7 +111,7 @@ class McpBridge {
   }
 
   refuse(): Promise<void> {
-    return this.#write(errorLine(null, { code: -32_700, message: "This line is no JSON-RPC message." }));
+    return this.#write(errorLine(null, { code: -32_700, message: "This line is not a JSON-RPC message." }));
   }
 
   async close(): Promise<void> {
@@ -253,7 +252,7 @@ Examples:
     .action(async () => {
       const token = await context.ports.token();
       if (token === null) {
-        throw new PosternError("unauthenticated", `POSTERN_TOKEN is not set. Make a token with \`${example}\`.`);
+        throw new PosternError("unauthenticated", `POSTERN_TOKEN is not set. Create a token with \`${example}\`.`);
       }
       const socketPath = await context.ports.socketPath();
       await createGatewayClient(socketPath).send({ method: "GET", path: "/healthz" }, z.unknown());

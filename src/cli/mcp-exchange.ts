@@ -129,7 +129,7 @@ async function takeBlock(block: string, reports: McpReports): Promise<void> {
 }
 
 function silent(): PosternError {
-  return new PosternError("internal_error", "The gateway said nothing for too long.");
+  return new PosternError("internal_error", "The gateway did not respond in time.");
 }
 
 const idSchema = z.union([z.string(), z.number()]);

@@ -38,8 +38,8 @@ export function oneOf<T>(schema: z.ZodType<T>): (text: string) => T {
     const [issue] = parsed.error.issues;
     throw new InvalidArgumentError(
       issue?.code === "invalid_value"
-        ? `One of ${issue.values.join(", ")} is needed.`
-        : (issue?.message ?? "Not known."),
+        ? `Use one of: ${issue.values.join(", ")}.`
+        : (issue?.message ?? "Unknown value."),
     );
   };
 }
@@ -49,7 +49,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   return (text) => {
     const value = Number(text);
     if (/^-?\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`A whole number from ${min} to ${max} is needed.`);
+    throw new InvalidArgumentError(`Use a whole number from ${min} to ${max}.`);
   };
 }
 
@@ -62,7 +62,7 @@ export function duration(text: string): number {
   const match = /^(\d{1,6})([mhdw])$/.exec(text);
   const valueMs = Number(match?.[1] ?? 0) * (unitMs[match?.[2] ?? ""] ?? 0);
   if (valueMs > 0 && valueMs <= maxLifetimeMs) return valueMs;
-  throw new InvalidArgumentError("Write 90m, 12h, 30d or 4w; ten years at most.");
+  throw new InvalidArgumentError("Use a duration such as 90m, 12h, 30d or 4w, up to ten years.");
 }
 
 /** For an option that may be given several times. */

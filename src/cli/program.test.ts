@@ -52,11 +52,11 @@ test("the top help tells the exit codes", async () => {
 test.each([
   [["coding", "ask"], "1 an error; 2"],
   [["token", "list"], "1 an error; 2"],
-  [["doctor"], "1 an error, or a failure was found; 2"],
-  [["service", "status"], "1 an error, or the service does not run; 2"],
-])("the help of %j tells how it ends", async (argv, error) => {
+  [["doctor"], "1 an error, or a check failed; 2"],
+  [["service", "status"], "1 an error, or the service is not running; 2"],
+])("the help of %j lists the exit codes", async (argv, error) => {
   const { stdout } = await runCommand([...argv, "--help"]);
-  expect(stdout).toContain(`\nExit codes: 0 done; ${error} not understood; 3 no gateway runs\n`);
+  expect(stdout).toContain(`\nExit codes: 0 done; ${error} usage error; 3 no gateway is running\n`);
 });
 
 test("--version prints the version", async () => {
@@ -69,7 +69,7 @@ test.each([
   [["serve", "--nonsense"], /unknown option/],
   [["token", "create", "--name", "x"], /required option '--scopes/],
   [["token", "create", "--name", "x", "--scopes", "coding:read,everything"], /coding:drive/],
-  [["token", "create", "--name", "x", "--scopes", "coding:read", "--expires", "soon"], /Write 90m, 12h, 30d/],
+  [["token", "create", "--name", "x", "--scopes", "coding:read", "--expires", "soon"], /such as 90m, 12h, 30d/],
   [["token", "create", "--name", "x", "--scopes", "coding:read", "--expires", "9999w"], /ten years/],
   [["folder", "add", "x", "--scopes", ""], /files/],
   [["account", "add", "anna"], /required option '--scopes/],
@@ -109,7 +109,7 @@ test("no command at all shows the help and exits 2", async () => {
 test("setup without flags and without a terminal names them", async () => {
   const { code, stderr } = await runCommand(["coding", "setup"]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/no terminal.*--yes .*--agent <name> \[--binary <path>\].*--default <agent>/);
+  expect(stderr).toMatch(/Not running in a terminal.*--yes .*--agent <name> \[--binary <path>\].*--default <agent>/);
 });
 
 test("serve hands its flags on", async () => {

@@ -40,7 +40,7 @@ export async function runCli(
   context: CliContext & { readonly version: string },
 ): Promise<number> {
   const program = new Command("postern")
-    .description("A private gate to the coding agents on your machine.")
+    .description("Self-hosted remote control for your coding agents.")
     .version(context.version)
     .exitOverride()
     .configureOutput({

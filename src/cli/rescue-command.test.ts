@@ -31,7 +31,7 @@ test("list shows the rescues, or says that there are none", async () => {
   const some = await run("rescue_list", { body: { rescues: [rescue] } }, ["rescue", "list"]);
   expect(some.stdout).toMatch(/^SESSION +RESCUED +FILES +BRANCH +REPOSITORY\n0b0c .* 2 +feat\/a +\/srv\/code\n$/);
   const none = await run("rescue_list", { body: { rescues: [] } }, ["rescue", "list"]);
-  expect(none).toMatchObject({ code: 0, stdout: "", stderr: "Nothing was rescued.\n" });
+  expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No rescues.\n" });
 });
 
 test("show lists the paths, without a terminal's control characters, and how to see what is in them", async () => {
@@ -61,7 +61,7 @@ test("restore asks for force only when told, and a conflict is an error that nam
 
 test("drop says what it was", async () => {
   const dropped = await run("rescue_drop", { body: rescue }, ["rescue", "drop", "0b0c"]);
-  expect(dropped.stdout).toBe("Dropped refs/postern/rescue/0b0c, which was abc123.\n");
+  expect(dropped.stdout).toBe("Deleted refs/postern/rescue/0b0c (was abc123).\n");
 });
 
 test("ask sends the worktree's fields and says where the agent works, and that there is something to restore", async () => {
@@ -77,7 +77,7 @@ test("ask sends the worktree's fields and says where the agent works, and that t
   const argv = ["coding", "ask", "--worktree", "--branch", "feat/a", "--base", "main", "Go on"];
   const asked = await run("coding_ask", { body }, argv);
   expect(asked.requests[0]?.body).toMatchObject({ worktree: true, branch: "feat/a", baseBranch: "main" });
-  expect(asked.stderr).toContain("It works in /srv/feat-a, branch feat/a.");
+  expect(asked.stderr).toContain("Working in /srv/feat-a, branch feat/a.");
   expect(asked.stderr).toContain("postern rescue restore");
 });
 
@@ -95,13 +95,13 @@ test("close says what became of the worktree", async () => {
   expect(closed.stdout).toBe(
     [
       "Closed 0b0c.",
-      "Worktree /srv/feat-a is removed; its branch feat/a stays.",
-      "2 changed files are kept as refs/postern/rescue/0b0c; `postern rescue restore 0b0c` puts them back.",
-      "7 ignored files (70 bytes) went with it: 1, 2, 3, 4, 5, …",
+      "Removed the worktree /srv/feat-a and kept its branch feat/a.",
+      "2 changed files were saved as refs/postern/rescue/0b0c. To restore: `postern rescue restore 0b0c`",
+      "7 ignored files (70 bytes) were deleted with it: 1, 2, 3, 4, 5, …",
       "",
     ].join("\n"),
   );
   const stays = { ...worktree, removed: false, reason: "It is locked.", rescue: null };
   const stayed = await run("coding_close_session", { body: { ...body, worktree: stays } }, ["coding", "close", "0b0c"]);
-  expect(stayed.stdout).toBe("Closed 0b0c.\nWorktree /srv/feat-a stays: It is locked.\n");
+  expect(stayed.stdout).toBe("Closed 0b0c.\nKept the worktree /srv/feat-a: It is locked.\n");
 });

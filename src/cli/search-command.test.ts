@@ -70,7 +70,7 @@ test("search says how to go on, and that not everything is indexed yet", async (
   const run = await search(found({ total: 40, offset: 10, hasMore: true, indexing: { done: 30, total: 10_000 } }), [
     "x",
   ]);
-  expect(run.stderr).toBe("11 to 12 of 40. More: --offset 12. 30 of 10000 transcripts are indexed so far.\n");
+  expect(run.stderr).toBe("11 to 12 of 40. More: --offset 12. 30 of 10000 transcripts indexed so far.\n");
   const none = await search(found({ sessions: [], total: 0 }), ["x"]);
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No session found.\n" });
 });

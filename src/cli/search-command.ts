@@ -22,18 +22,18 @@ export function addSearchCommand(group: Command, context: CliContext): void {
     "postern coding search --json 登录 | jq -r '.sessions[].sessionId'",
   ])
     .description(
-      'find sessions that any agent ever wrote on this machine; all words have to occur, "quoted words" as a phrase, the last word also as a beginning',
+      'search all sessions on this machine; all words must occur, "quoted words" as a phrase, and the last word also as a prefix',
     )
-    .argument("<query...>", "what to look for")
+    .argument("<query...>", "words to search for")
     .option(
       "--in <where>",
       "title (and first message), or all turns (default: title)",
       oneOf(searchInputSchema.shape.in),
     )
     .option("--agent <name>", "only sessions of this agent")
-    .option("--dir <path>", "only sessions that worked in this folder or below it")
+    .option("--dir <path>", "only sessions in this folder or below")
     .option("--limit <count>", "at most so many (default: 10)", wholeNumber(1, 200))
-    .option("--offset <count>", "leave out so many first", wholeNumber(0, 10_000_000))
+    .option("--offset <count>", "skip this many", wholeNumber(0, 10_000_000))
     .action((query: readonly string[], options: SearchOptions) => search(query.join(" "), { options, context }));
 }
 
@@ -63,7 +63,7 @@ function footer({ sessions, total, offset, hasMore, indexing }: SearchOutput): s
   const shown = total === 0 ? "No session found." : `${offset + 1} to ${offset + sessions.length} of ${total}.`;
   const found = sessions.length === 0 && total > 0 ? `${total} found, none on this page.` : shown;
   const more = hasMore ? ` More: --offset ${offset + sessions.length}.` : "";
-  const partial = indexing === null ? "" : ` ${indexing.done} of ${indexing.total} transcripts are indexed so far.`;
+  const partial = indexing === null ? "" : ` ${indexing.done} of ${indexing.total} transcripts indexed so far.`;
   return `${found}${more}${partial}`;
 }
 

@@ -19,23 +19,22 @@ export function addServeCommand(program: Command, context: CliContext): void {
     "postern serve",
     "postern serve --port 8080 --base-url https://postern.example.org",
   ])
-    .description("run the gateway until SIGINT or SIGTERM; agents live on without it")
+    .description("run the gateway until SIGINT or SIGTERM; agents keep running without it")
     .option("--host <address>", "listen on this address (default: 127.0.0.1 and ::1)")
     .option("--port <port>", "listen on this port (default: 7177)", wholeNumber(0, 65_535))
-    .option("--base-url <url>", "the address that people use, when a proxy stands before the gateway")
-    .option("--insecure-http", "listen beyond loopback although the base URL is not https: others can read along")
-    .option(
-      "--end-agents",
-      "end agents and terminals with the gateway, in good order: for a container, whose stop kills them",
-    )
-    .option("--check", "only say whether these settings are let, and start nothing")
+    .option("--base-url <url>", "the public address, when the gateway is behind a proxy")
+    .option("--insecure-http", "listen beyond loopback without https: others on the network can read the traffic")
+    .option("--end-agents", "also stop agents and terminals when the gateway stops; for containers")
+    .option("--check", "check these settings without starting the gateway")
     .action((options: ServeOptions) => serve(options, context));
 }
 
 async function serve({ json, endAgents, check, ...overrides }: ServeOptions, context: CliContext): Promise<void> {
   if (check) {
     const { baseUrl } = await context.ports.checkSettings(overrides);
-    return context.stdout(json ? `${printableJson({ baseUrl })}\n` : `A gateway would be at ${baseUrl}.\n`);
+    return context.stdout(
+      json ? `${printableJson({ baseUrl })}\n` : `These settings are valid. The gateway would run at ${baseUrl}.\n`,
+    );
   }
   // Before the start: a signal during it must not leave half a gateway.
   const stop = listenForStop();
@@ -44,8 +43,8 @@ async function serve({ json, endAgents, check, ...overrides }: ServeOptions, con
     context.stdout(await greeting(gateway, { json: json === true, context }));
     const signal = await stop.signal;
     const fate = endAgents
-      ? "Agents end; their sessions can be gone on with after the next start."
-      : "Agents live on in the terminal host; `postern serve` finds them again.";
+      ? "Agents are stopped; you can resume their sessions after the next start."
+      : "Agents keep running in the terminal host; `postern serve` reattaches to them.";
     context.stderr(`${signal}: stopping the gateway. ${fate}\n`);
     await stopGateway(gateway, { endAgents: endAgents === true });
   } finally {
@@ -73,15 +72,17 @@ export async function greeting(
   const { addresses, authRequired, baseUrl } = gateway;
   const signIn = authRequired && (json || context.interactive) ? await gateway.createSignInLink() : null;
   if (json) return `${printableJson({ baseUrl, addresses, signIn })}\n`;
-  const lines = [`Postern is at ${baseUrl} (listening on ${addresses.join(", ")}); its reference is at /docs.`];
+  const lines = [
+    `Postern is running at ${baseUrl} (listening on ${addresses.join(", ")}). API reference: ${baseUrl}/docs`,
+  ];
   if (!authRequired) {
-    lines.push("POSTERN_AUTH=none: every program and user of this machine may act as you. For a trial only.");
+    lines.push("POSTERN_AUTH=none: every program and user on this machine can act as you. Use this only for a trial.");
   } else {
     lines.push(
       signIn === null
-        ? "Browsers sign in with the link of: postern login-link"
-        : `Sign in, once and within ${minutesUntil(signIn.expiresAt, context.clock)} minutes: ${signIn.url}`,
-      "Programs need a token: postern token create --name me --scopes coding:read,coding:write",
+        ? "To sign in a browser: postern login-link"
+        : `Sign in (single use, expires in ${minutesUntil(signIn.expiresAt, context.clock)} minutes): ${signIn.url}`,
+      "To create a token for a program: postern token create --name me --scopes coding:read,coding:write",
     );
   }
   return `${lines.join("\n")}\n`;
@@ -108,7 +109,7 @@ async function closeWithin(gateway: Pick<RunningGateway, "close">): Promise<void
   const late = new Promise<never>((_resolve, reject) => {
     const error = new PosternError(
       "internal_error",
-      `The gateway did not stop within ${closeTimeoutMs / 1000} s and was cut off.`,
+      `The gateway did not stop within ${closeTimeoutMs / 1000} s and was killed.`,
     );
     timer = setTimeout(() => reject(error), closeTimeoutMs);
   });

@@ -20,19 +20,19 @@ export function addServiceCommands(program: Command, context: CliContext, onExit
     "postern service install --dry-run",
     "postern service install --keys",
   ])
-    .description("let the gateway start by itself, now and from now on; again after an upgrade")
-    .option("--dry-run", "print the file that would be written, and do nothing")
+    .description("install the gateway as a service and start it; run again after an upgrade")
+    .option("--dry-run", "print the file without installing it")
     .option("--keys", "keep the agents' key variables of this shell in the service's environment file (0600)")
     .action((options: InstallOptions) => install(options, context));
   describe(group.command("uninstall"), ["postern service uninstall"])
-    .description("stop the gateway and let it start by itself no more; agents live on")
+    .description("stop and uninstall the service; agents keep running")
     .action((options: CommonOptions) => uninstall(options, context));
   describe(
     group.command("status"),
     ["postern service status", "postern service status --json"],
-    "the service does not run",
+    "the service is not running",
   )
-    .description("whether it is installed, starts by itself, and runs, and in which version")
+    .description("show whether the service is installed, enabled and running, and its version")
     .action(async (options: CommonOptions) => onExit(await status(options, context)));
 }
 
@@ -47,11 +47,11 @@ async function install({ json, dryRun, keys }: InstallOptions, context: CliConte
   const { changed, hints } = await service.install({ restart });
   if (json) return context.stdout(`${printableJson({ path, changed, environmentFile, keys: kept, hints })}\n`);
   const lines = [
-    ...(restart ? [`Version ${before} ran, ${service.version} was started in its place; agents live on.`] : []),
-    changed ? `Installed ${path}; the gateway runs.` : `${path} is as it should be; the gateway runs.`,
+    ...(restart ? [`Replaced version ${before} with ${service.version}. Agents keep running.`] : []),
+    changed ? `Installed ${path}. The gateway is running.` : `${path} is up to date. The gateway is running.`,
     ...(kept.length > 0 ? [`Kept in ${environmentFile}: ${kept.join(", ")}.`] : []),
     ...hints,
-    "Browsers sign in with the link of: postern login-link",
+    "To sign in a browser: postern login-link",
   ];
   context.stdout(`${lines.join("\n")}\n`);
 }
@@ -61,7 +61,7 @@ async function uninstall({ json }: CommonOptions, context: CliContext): Promise<
   await service.requireManager();
   const { removed } = await service.uninstall();
   if (json) return context.stdout(`${printableJson({ path: service.path, removed })}\n`);
-  const words = removed ? `Removed ${service.path}. Agents live on.` : "No service was installed.";
+  const words = removed ? `Removed ${service.path}. Agents keep running.` : "No service was installed.";
   context.stdout(`${words}\n`);
 }
 
@@ -75,15 +75,17 @@ async function status({ json }: CommonOptions, context: CliContext): Promise<num
   else {
     const runs = state.running
       ? `runs (pid ${state.pid ?? "unknown"}${version === null ? "" : `, version ${version}`})`
-      : "does not run";
-    const starts = state.enabled ? "starts by itself" : "does not start by itself";
+      : "not running";
+    const starts = state.enabled ? "enabled" : "not enabled";
     const words = state.installed
       ? `${state.path}: ${runs}, ${starts}.`
-      : "No service is installed: postern service install";
+      : "No service is installed. To install it: postern service install";
     context.stdout(`${words}\n`);
     if (version !== null && version !== installedVersion) {
-      const mend = state.installed ? "postern service install" : "end it, then postern serve";
-      context.stdout(`Version ${installedVersion} is installed, and ${version} runs: ${mend} (agents live on).\n`);
+      const fix = state.installed ? "postern service install" : "stop it, then postern serve";
+      context.stdout(
+        `Version ${installedVersion} is installed, but ${version} is running. To switch: ${fix} (agents keep running).\n`,
+      );
     }
   }
   return state.running ? exitCodes.ok : exitCodes.error;
@@ -106,9 +108,9 @@ export function addDoctorCommand(program: Command, context: CliContext, onExit: 
   describe(
     program.command("doctor"),
     ["postern doctor", "postern doctor --smoke", "postern doctor --json"],
-    "a failure was found",
+    "a check failed",
   )
-    .description("look at agents, git, store, terminal host, ports and permissions; changes nothing")
+    .description("diagnose problems and suggest fixes; changes nothing")
     .option("--smoke", "also start each configured agent once, without a prompt")
     .action(async (options: CommonOptions & { readonly smoke?: true }) => {
       const findings = await context.ports.diagnose({ smoke: options.smoke === true });
@@ -117,11 +119,13 @@ export function addDoctorCommand(program: Command, context: CliContext, onExit: 
       if (options.json) return context.stdout(`${printableJson({ ok: failures === 0, findings })}\n`);
       const lines = findings.flatMap(({ check, level, message, fix }) => {
         const line = `${signs[level]}  ${plainLine(check)}: ${plainLine(message)}`;
-        return fix === null ? [line] : [line, `         mend it with: ${plainLine(fix)}`];
+        return fix === null ? [line] : [line, `         fix: ${plainLine(fix)}`];
       });
       const warnings = findings.filter(({ level }) => level === "warning").length;
       const sum =
-        failures + warnings === 0 ? "All is well." : `${count(failures, "failure")}, ${count(warnings, "warning")}.`;
+        failures + warnings === 0
+          ? "No problems found."
+          : `${count(failures, "failure")}, ${count(warnings, "warning")}.`;
       context.stdout(`${[...lines, "", sum].join("\n")}\n`);
     });
 }

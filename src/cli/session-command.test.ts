@@ -44,11 +44,9 @@ test("forgetting a session says what would go and asks; only a yes removes it", 
   }
   const yes = await forget([], { answer: "Y\n" });
   expect(yes).toMatchObject({ code: 0, requests: [asked, removed] });
-  expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c would be gone for good");
-  expect(yes.stderr).toContain("with what its hooks told and what waits of it in chats, and");
-  expect(yes.stderr).toContain(
-    "but for what the memory recorded (`postern logs purge --session` deletes that). Remove?",
-  );
+  expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c will be permanently deleted");
+  expect(yes.stderr).toContain("with its hook reports, pending chat messages and search index");
+  expect(yes.stderr).toContain("Memory is kept (`postern logs purge --session` deletes it). Remove?");
   expect(yes.stdout).toBe("Removed 2 recordings (2.5 MB) of 0b0c.\nThe transcript stays at /code/t.jsonl. Pending.\n");
 });
 

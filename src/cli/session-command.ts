@@ -17,7 +17,7 @@ interface RestoreOptions extends CommonOptions {
 
 /** `postern rescue …`: the work that removed worktrees would have taken with them. */
 export function addRescueCommands(program: Command, context: CliContext): void {
-  const group = program.command("rescue").description("get back work that was in a removed worktree");
+  const group = program.command("rescue").description("recover uncommitted work from removed worktrees");
   addListCommand(group, context);
   addShowCommand(group, context);
   addRestoreCommand(group, context);
@@ -26,11 +26,11 @@ export function addRescueCommands(program: Command, context: CliContext): void {
 
 function addListCommand(group: Command, context: CliContext): void {
   describe(group.command("list"), ["postern rescue list"])
-    .description("list the sessions whose worktree was removed with work in it, latest first")
+    .description("list sessions whose worktree was removed with uncommitted work, latest first")
     .action(async (options: CommonOptions) => {
       const output = await callTool(context, "rescue_list", { input: {}, output: rescueListOutputSchema });
       if (options.json) return context.stdout(`${printableJson(output)}\n`);
-      if (output.rescues.length === 0) return context.stderr("Nothing was rescued.\n");
+      if (output.rescues.length === 0) return context.stderr("No rescues.\n");
       const rows = output.rescues.map((rescue) =>
         [rescue.sessionId, rescue.rescuedAt, String(rescue.files), rescue.branch, rescue.repository].map(plainLine),
       );
@@ -40,8 +40,8 @@ function addListCommand(group: Command, context: CliContext): void {
 
 function addShowCommand(group: Command, context: CliContext): void {
   describe(group.command("show"), ["postern rescue show 0b0c…", "git show refs/postern/rescue/0b0c…"])
-    .description("list the paths in a rescue; with git you see their content")
-    .argument("<sessionId>", "the session that the worktree was made for")
+    .description("list the files in a rescue")
+    .argument("<sessionId>", "the session that the worktree was created for")
     .action(async (sessionId: string, options: CommonOptions) => {
       const output = await callTool(context, "rescue_show", { input: { sessionId }, output: rescueShowOutputSchema });
       if (options.json) return context.stdout(`${printableJson(output)}\n`);
@@ -57,9 +57,9 @@ function addShowCommand(group: Command, context: CliContext): void {
 
 function addRestoreCommand(group: Command, context: CliContext): void {
   describe(group.command("restore"), ["postern rescue restore 0b0c…", "postern rescue restore 0b0c… --force"])
-    .description("put a rescue into its session's worktree, which is made anew if it is gone; the rescue stays")
-    .argument("<sessionId>", "the session that the worktree was made for")
-    .option("--force", "overwrite files that were changed since")
+    .description("restore a rescue into its session's worktree, creating the worktree if needed; keeps the rescue")
+    .argument("<sessionId>", "the session that the worktree was created for")
+    .option("--force", "overwrite files that have changed since")
     .action(async (sessionId: string, options: RestoreOptions) => {
       const input = { sessionId, ...(options.force && { force: true }) };
       const output = await callTool(context, "rescue_restore", { input, output: rescueRestoreOutputSchema });
@@ -70,11 +70,11 @@ function addRestoreCommand(group: Command, context: CliContext): void {
 
 function addDropCommand(group: Command, context: CliContext): void {
   describe(group.command("drop"), ["postern rescue drop 0b0c…"])
-    .description("forget a rescue for good")
-    .argument("<sessionId>", "the session that the worktree was made for")
+    .description("permanently delete a rescue")
+    .argument("<sessionId>", "the session that the worktree was created for")
     .action(async (sessionId: string, options: CommonOptions) => {
       const output = await callTool(context, "rescue_drop", { input: { sessionId }, output: rescueSchema });
-      const line = `Dropped ${plainLine(output.ref)}, which was ${plainLine(output.commit)}.`;
+      const line = `Deleted ${plainLine(output.ref)} (was ${plainLine(output.commit)}).`;
       context.stdout(options.json ? `${printableJson(output)}\n` : `${line}\n`);
     });
 }
@@ -85,13 +85,13 @@ interface ForgetOptions extends CommonOptions {
 
 /** `postern session …`: what Postern itself keeps of a session. */
 export function addSessionCommands(program: Command, context: CliContext): void {
-  const group = program.command("session").description("what the gateway itself keeps of a session");
+  const group = program.command("session").description("manage what the gateway stores of a session");
   describe(group.command("forget"), ["postern session forget 0b0c…", "postern session forget 0b0c… --yes --json"])
     .description(
-      "remove for good what the gateway keeps of a session: recordings of its terminals, what its hooks told, what waits of it in chats, and what the search knows of it until now; what the memory recorded stays (`postern logs purge --session` deletes that), and so does the agent's transcript, and with it the session in the list, without a title",
+      "permanently delete what the gateway stores of a session: terminal recordings, hook reports, pending chat messages and its search index. Keeps the agent's transcript, so the session stays in the list without a title, and memory (`postern logs purge --session` deletes that)",
     )
-    .argument("<sessionId>", "its ID; its agent must have ended")
-    .option("--yes", "do not ask")
+    .argument("<sessionId>", "session ID; its agent must have exited")
+    .option("--yes", "skip the confirmation")
     .action(async (sessionId: string, options: ForgetOptions) => {
       requireConfirmation(options, context);
       const gateway = await connect(context);
@@ -100,7 +100,7 @@ export function addSessionCommands(program: Command, context: CliContext): void 
         const info = await gateway.send({ method: "GET", path: `${session}/recording/info` }, recordingInfoSchema);
         const sizeBytes = info.terminals.reduce((sum, terminal) => sum + terminal.sizeBytes, 0);
         context.stderr(
-          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} would be gone for good, with what its hooks told and what waits of it in chats, and what was said until now would not be found any more, but for what the memory recorded (\`postern logs purge --session\` deletes that). Remove? [y/N] `,
+          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} will be permanently deleted, with its hook reports, pending chat messages and search index. Memory is kept (\`postern logs purge --session\` deletes it). Remove? [y/N] `,
         );
         if (!(await saysYes(context.stdin))) return context.stderr("Nothing was removed.\n");
       }

@@ -46,17 +46,17 @@ export function addSetupCommand(group: Command, context: CliContext): void {
     "postern coding setup --agent codex --binary /opt/codex/bin/codex",
     "postern coding setup --yes --once --folder ~/code --link",
   ])
-    .description("choose agents, install them, log in and set the default; asks in a terminal, unless flags say it all")
-    .option("--yes", "ask nothing: configure every agent that is found")
-    .option("--default <agent>", "the agent for requests that name none")
-    .option("--agent <name>", "configure this agent only, and ask nothing")
-    .option("--binary <path>", "with --agent: its program, where PATH does not find it")
+    .description("choose agents, install them, log in and set the default; interactive in a terminal")
+    .option("--yes", "configure every agent that is found, without questions")
+    .option("--default <agent>", "the agent for requests that do not name one")
+    .option("--agent <name>", "configure only this agent, without questions")
+    .option("--binary <path>", "with --agent: the path of its program, if it is not on PATH")
     .option("--install", "install what is missing from npm (of --agent; with --yes of all that npm has)")
-    .option("--login", "log in, in this terminal, where neither a log-in nor the vendor's key variable is there")
+    .option("--login", "log in, in this terminal, unless the agent is logged in or has an API key")
     .option("--no-login", "do not log in, and do not ask")
-    .option("--folder <path>", `register this folder too, for ${folderScopes.join(" and ")}`)
-    .option("--link", "print a link that signs a browser in as you, good once")
-    .option("--once", "do nothing when an agent is configured: for what runs at every start of a machine")
+    .option("--folder <path>", `also register this folder, with the scopes ${folderScopes.join(" and ")}`)
+    .option("--link", "also print a single-use link that signs in a browser as you")
+    .option("--once", "do nothing if an agent is already configured; for start-up scripts")
     .action((options: SetupOptions) => setUp(options, context));
 }
 
@@ -65,25 +65,25 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
     throw new PosternError("usage", "--binary needs --agent: which agent's program is it?");
   }
   if (options.install && options.agent === undefined && !options.yes) {
-    throw new PosternError("usage", "--install needs --agent, or --yes for all agents that npm has.");
+    throw new PosternError("usage", "--install needs --agent, or --yes for all agents on npm.");
   }
   if (options.login && !context.interactive) {
-    throw new PosternError("usage", "--login needs a terminal: a person logs in there.");
+    throw new PosternError("usage", "--login needs a terminal to log in.");
   }
   const saysAll = options.yes || options.agent !== undefined;
   if (!saysAll && options.default === undefined && (!context.interactive || options.json)) {
     throw new PosternError(
       "usage",
-      "There is no terminal to ask questions on: add --yes to configure every agent that is found, or --agent <name> [--binary <path>], and --default <agent>.",
+      "Not running in a terminal, so no questions can be asked. Add --yes to configure every agent that is found, or --agent <name> [--binary <path>] and --default <agent>.",
     );
   }
   const address = options.link ? await runningAddress(context) : null;
   const done = await withStores(context, async (stores): Promise<SetUp | null> => {
     // Each agent is asked for its version, which takes some of them seconds.
-    if (context.interactive && !options.json) context.stderr("Looking for agents on this machine …\n");
+    if (context.interactive && !options.json) context.stderr("Looking for agents on this machine…\n");
     const known = await stores.agents.known();
     if (options.once && known.some(({ isConfigured }) => isConfigured)) {
-      context.stderr("Set up already: nothing is changed.\n");
+      context.stderr("Already set up. Nothing changed.\n");
       return { agents: await stores.agents.list(), folder: null, signIn: null };
     }
     const asks = !saysAll && context.interactive && !options.json && !setsDefaultOnly(options, known);
@@ -116,12 +116,12 @@ function report({ agents, folder, signIn }: SetUp, { json, once }: SetupOptions,
   }
   context.stdout(`${agentTable(agents)}\n`);
   if (agents.default === null && agents.agents.length > 1) {
-    context.stderr("No default: requests must name an agent until `postern coding setup --default <agent>`.\n");
+    context.stderr("No default agent: requests must name one. To set it: postern coding setup --default <agent>\n");
   }
   if (once) {
     for (const { name } of agents.agents.filter(({ login }) => login === "logged_out")) {
       context.stderr(
-        `${name} is not logged in: \`postern coding setup --agent ${name} --login\`, or its vendor's key variable.\n`,
+        `${name} is not logged in. Run \`postern coding setup --agent ${name} --login\`, or set its API key variable.\n`,
       );
     }
   }
@@ -131,7 +131,7 @@ function report({ agents, folder, signIn }: SetUp, { json, once }: SetupOptions,
   }
   if (signIn !== null) {
     const minutes = minutesUntil(signIn.expiresAt, context.clock);
-    context.stdout(`Sign in, once and within ${minutes} minutes: ${signIn.url}\n`);
+    context.stdout(`Sign in (single use, expires in ${minutes} minutes): ${signIn.url}\n`);
   }
 }
 

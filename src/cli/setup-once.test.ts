@@ -37,13 +37,17 @@ test("once: the agents, a folder and a link the first time, and nothing ever aft
   // The one that can work.
   expect(first.stdout).toMatch(/^codex +default +key_variable /m);
   expect(first.stdout).toContain(`Registered ${code} for files, coding.\n`);
-  expect(first.stdout).toMatch(/^Sign in, once and within 10 minutes: http:\/\/localhost:7177\/sign-in#[\w-]{43}$/m);
-  expect(first.stderr).toContain("claude-code is not logged in: `postern coding setup --agent claude-code --login`");
+  expect(first.stdout).toMatch(
+    /^Sign in \(single use, expires in 10 minutes\): http:\/\/localhost:7177\/sign-in#[\w-]{43}$/m,
+  );
+  expect(first.stderr).toContain(
+    "claude-code is not logged in. Run `postern coding setup --agent claude-code --login`",
+  );
   expect(first.stderr).not.toContain("codex is not logged in");
 
   await postern("folder", "remove", code);
   const second = await setUp("--yes", "--once", "--folder", "code", "--link");
-  expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("Set up already: nothing is changed.\n")]);
+  expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("Already set up. Nothing changed.\n")]);
   expect(second.stdout).not.toMatch(/Registered|sign-in/);
   expect((await postern("folder", "list", "--json")).stdout).toContain('"folders": []');
 });

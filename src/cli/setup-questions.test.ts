@@ -48,10 +48,10 @@ test("both agents are found, one is logged in, the other is logged in here, and 
   const machine = await makeMachine();
   await machine.logIn("claude");
   const terminal = await machine.start();
-  await answer(terminal, /Agents \(space chooses/, enter);
+  await answer(terminal, /Agents \(space to select/, enter);
   await answer(terminal, /Claude Code is logged in\.[^]*Log in to Codex CLI now/, enter);
   await answer(terminal, /Code from the browser:$/m, "1234\r");
-  await answer(terminal, /Codex CLI is logged in\.[^]*when a request names none/, `${down}${enter}`);
+  await answer(terminal, /Codex CLI is logged in\.[^]*Default agent for/, `${down}${enter}`);
   const { code, before, after } = await terminal.ended();
   expect([code, after]).toEqual([0, before]);
   expect(terminal.screen()).toMatch(/codex +default +logged_in/);
@@ -79,7 +79,7 @@ test("answered once more with what is there, nothing differs", async () => {
   expect(before).toMatchObject({ default: "codex", agents: [{}, { binary: elsewhere }] });
   const terminal = await machine.start();
   await answer(terminal, /Agents \(space/, enter);
-  await answer(terminal, /names none/, enter);
+  await answer(terminal, /Default agent for/, enter);
   expect((await terminal.ended()).code).toBe(0);
   expect(await machine.agents()).toEqual(before);
 });
@@ -92,7 +92,7 @@ test("a missing agent is installed from npm by the command that is shown; a refu
   await answer(terminal, /Codex CLI is not on PATH\.[^]*Install it: npm install --global @openai\/codex/, enter);
   await expect.poll(() => terminal.output(), { timeout: 30_000 }).toContain("npm error E404");
   await rm(machine.fails);
-  await answer(terminal, /did not work[^]*Codex CLI is not on PATH\.[^]*Leave it out/, enter);
+  await answer(terminal, /failed[^]*Codex CLI is not on PATH\.[^]*Skip/, enter);
   expect((await terminal.ended()).code).toBe(0);
   expect(await machine.fileText("npm-calls")).toBe("npm install --global @openai/codex\n".repeat(2));
   expect(await machine.agents()).toMatchObject({ default: "codex", agents: [{ name: "codex", version: "0.9.9" }] });
@@ -102,14 +102,10 @@ test("a program elsewhere is taken by its path, and a wrong path is asked for ag
   const machine = await makeMachine([]);
   const terminal = await machine.start("--no-login");
   await answer(terminal, /Agents \(space/, `${down} ${enter}`);
-  await answer(terminal, /Leave it out/, `${down}${enter}`);
-  await answer(terminal, /The program of Codex CLI/, `/no/such/program${enter}`);
-  await answer(terminal, /tells its version\.[^]*Leave it out/, `${down}${enter}`);
-  await answer(
-    terminal,
-    /version\.[^]*The program of Codex CLI/,
-    `${join(machine.root, "elsewhere", "codex")}${enter}`,
-  );
+  await answer(terminal, /Skip/, `${down}${enter}`);
+  await answer(terminal, /Path of the Codex CLI/, `/no/such/program${enter}`);
+  await answer(terminal, /does not report a version\.[^]*Skip/, `${down}${enter}`);
+  await answer(terminal, /version\.[^]*Path of the Codex CLI/, `${join(machine.root, "elsewhere", "codex")}${enter}`);
   expect((await terminal.ended()).code).toBe(0);
   expect(await machine.agents()).toMatchObject({
     agents: [{ name: "codex", binary: join(machine.root, "elsewhere/codex") }],
@@ -136,7 +132,7 @@ test("with the vendor's key no log-in is asked for", async () => {
   const terminal = await machine.start();
   await answer(terminal, /Agents \(space/, enter);
   expect((await terminal.ended()).code).toBe(0);
-  expect(terminal.output()).toMatch(/works with the key in ANTHROPIC_API_KEY/);
+  expect(terminal.output()).toMatch(/uses the key in ANTHROPIC_API_KEY/);
   expect(terminal.output()).not.toContain("Log in to");
 });
 
@@ -144,9 +140,9 @@ const questions = [
   /Agents \(space/,
   /Log in to Claude Code now/,
   /Codex CLI is not on PATH/,
-  /The program of Codex/,
+  /Path of the Codex/,
   /Log in to Codex CLI now/,
-  /names none/,
+  /Default agent for/,
 ];
 
 test.each(questions.map((question, index) => [question, index] as const))(

@@ -17,9 +17,9 @@ export async function askForPlan(
   answered: Answered,
   place: SetupPlace,
 ): Promise<SetupPlan | null> {
-  intro("Postern: which agents may be started here?");
+  intro("Set up agents for Postern");
   const names = await multiselect({
-    message: "Agents (space chooses, enter goes on)",
+    message: "Agents (space to select, enter to confirm)",
     options: known.map((agent) => ({ value: agent.name, label: plainLine(agent.title), hint: hintOf(agent) })),
     initialValues: known.filter(({ binary, isConfigured }) => isConfigured || binary !== null).map(({ name }) => name),
     required: true,
@@ -35,12 +35,12 @@ export async function askForPlan(
     chosen.push({ name: agent.name, binary, title: agent.title });
   }
   if (chosen.length === 0) {
-    outro("No agent is left to configure.");
+    outro("No agents left to configure.");
     return null;
   }
   const defaultAgent = answered.default ?? (await askForDefault(chosen, known));
   if (defaultAgent === cancelled) return null;
-  outro("That is all.");
+  outro("Done.");
   return { agents: chosen.map(({ name, binary }) => ({ name, binary })), defaultAgent };
 }
 
@@ -49,7 +49,7 @@ const skipped = Symbol("skipped");
 
 function hintOf({ binary, version, npmPackage }: KnownAgent): string {
   if (binary !== null) return plainLine(`${version ?? "no version"}, ${binary}`);
-  return npmPackage === null ? "not found" : "not found, can be installed from npm";
+  return npmPackage === null ? "not found" : "not found; can be installed from npm";
 }
 
 /** @returns null for a program that PATH finds */
@@ -69,8 +69,8 @@ async function askForProgram(
       message: `${title} is not on PATH.`,
       options: [
         ...(install === null ? [] : [{ value: "install" as const, label: `Install it: ${install.join(" ")}` }]),
-        { value: "path", label: "Say where its program is" },
-        { value: "skip", label: "Leave it out" },
+        { value: "path", label: "Enter the path of its program" },
+        { value: "skip", label: "Skip" },
       ],
     });
     if (isCancel(way)) return cancelled;
@@ -78,14 +78,14 @@ async function askForProgram(
     try {
       if (way === "install") return (await installAgent(agent, place)).binary;
       const path = await text({
-        message: `The program of ${title}`,
+        message: `Path of the ${title} program`,
         placeholder: "/usr/local/bin/…",
         validate: required,
       });
       if (isCancel(path)) return cancelled;
       const binary = absolutePath(path.trim(), place.context.cwd);
       if ((await place.stores.agents.locate(agent.name, binary)).version !== null) return binary;
-      log.error(`${binary} is no program that tells its version.`);
+      log.error(`${binary} does not report a version.`);
     } catch (error) {
       if (!hasCode(error, "agent_binary_missing")) throw error;
       log.error(messageOf(error));
@@ -94,7 +94,7 @@ async function askForProgram(
 }
 
 function required(value: string | undefined): string | undefined {
-  return (value ?? "").trim() === "" ? "A path is needed." : undefined;
+  return (value ?? "").trim() === "" ? "Enter a path." : undefined;
 }
 
 async function askForLogin(
@@ -105,13 +105,13 @@ async function askForLogin(
   const title = plainLine(agent.title);
   if (agent.login === "logged_in") log.info(`${title} is logged in.`);
   else if (agent.keyVariable !== null && agent.login !== "logged_out")
-    log.info(`${title} works with the key in ${agent.keyVariable}: no log-in is needed.`);
+    log.info(`${title} uses the key in ${agent.keyVariable}, so no login is needed.`);
   else if (agent.loginMethods.length > 0 && login !== false) {
     const wanted = login ?? (await confirm({ message: `Log in to ${title} now, in this terminal?` }));
     if (isCancel(wanted)) return cancelled;
     if (!wanted) return undefined;
     if (await logInAgent(agent, place)) log.success(`${title} is logged in.`);
-    else log.warn(`${title} is not logged in yet. Later: postern coding setup --agent ${agent.name} --login`);
+    else log.warn(`${title} is not logged in yet. To log in: postern coding setup --agent ${agent.name} --login`);
   }
   return undefined;
 }
@@ -123,7 +123,7 @@ async function askForDefault(
   const [first] = chosen;
   if (first === undefined || chosen.length === 1) return first?.name ?? null;
   const name = await select({
-    message: "Which one, when a request names none?",
+    message: "Default agent for requests that do not name one",
     options: chosen.map((agent) => ({ value: agent.name, label: plainLine(agent.title) })),
     initialValue: known.find(({ isDefault }) => isDefault)?.name ?? first.name,
   });

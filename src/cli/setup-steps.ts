@@ -25,14 +25,13 @@ export async function installAgent(
 ): Promise<{ readonly binary: string | null }> {
   const command = agent.installCommand;
   if (command === null)
-    throw missing(`npm does not have ${agent.name}. Install it, and name its program with --binary.`);
+    throw missing(`${agent.name} is not on npm. Install it yourself and pass its path with --binary.`);
   context.stderr(`$ ${command.join(" ")}\n`);
   const exitCode = await context.ports.runProgram(command, stores.agents.installEnvironment(agent.name));
-  if (exitCode !== 0)
-    throw missing(`\`${command.join(" ")}\` did not work; what it printed says why. Nothing was configured.`);
+  if (exitCode !== 0) throw missing(`\`${command.join(" ")}\` failed; see its output above. Nothing was configured.`);
   if ((await stores.agents.locate(agent.name, null)).binary !== null) return { binary: null };
   throw missing(
-    `${plainLine(agent.title)} is installed, but the folder for npm's programs is not on PATH. \`npm prefix --global\` says where it is; name the program in its \`bin\` with --agent ${agent.name} --binary <path>.`,
+    `${plainLine(agent.title)} is installed, but npm's program folder is not on PATH. Run \`npm prefix --global\` to find it, and pass the program in its \`bin\` folder with --agent ${agent.name} --binary <path>.`,
   );
 }
 

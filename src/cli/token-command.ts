@@ -14,25 +14,25 @@ interface CreateOptions extends CommonOptions {
 
 /** `postern token create|list|revoke`: personal tokens, in the store, with or without a running gateway. */
 export function addTokenCommands(program: Command, context: CliContext): void {
-  const group = program.command("token").description("make, list and revoke personal tokens");
+  const group = program.command("token").description("create, list and revoke personal tokens");
 
   describe(group.command("create"), [
     "postern token create --name laptop --scopes coding:read,coding:write --expires 30d",
     'curl -H "Authorization: Bearer $(postern token create --name once --scopes coding:read)" localhost:7177/manifest',
   ])
-    .description("make a token and print it alone on standard output; it is shown this once")
-    .requiredOption("--name <name>", "what you will know it by")
+    .description("create a token and print it; it is shown only once")
+    .requiredOption("--name <name>", "a name to recognize it by")
     .requiredOption("--scopes <list>", `comma-separated: ${scopeSchema.options.join(", ")}`, listOf(scopeSchema))
     .option("--expires <duration>", "90m, 12h, 30d or 4w from now (default: never)", duration)
-    .option("--folder <path>", "limit it to this folder; may be repeated", collect)
+    .option("--folder <path>", "limit it to this folder; can be repeated", collect)
     .action((options: CreateOptions) => createToken(options, context));
 
   describe(group.command("list"), ["postern token list", "postern token list --json"])
-    .description("list the tokens that are not revoked")
+    .description("list active tokens")
     .action(async (options: CommonOptions) => {
       const tokens = await withStores(context, (stores) => stores.tokens.list());
       if (options.json) return context.stdout(`${printableJson({ tokens })}\n`);
-      if (tokens.length === 0) return context.stderr("No tokens. Make one with `postern token create`.\n");
+      if (tokens.length === 0) return context.stderr("No tokens. To create one: postern token create\n");
       const rows = tokens.map((token) => [
         token.tokenId,
         token.name,
@@ -45,7 +45,7 @@ export function addTokenCommands(program: Command, context: CliContext): void {
     });
 
   describe(group.command("revoke"), ["postern token revoke 3f0c…"])
-    .description("make a token useless, at once and in a running gateway too")
+    .description("revoke a token, effective immediately")
     .argument("<tokenId>", "the ID that `postern token list` shows")
     .action(async (tokenId: string, options: CommonOptions) => {
       await withStores(context, (stores) => stores.tokens.revoke(tokenId));

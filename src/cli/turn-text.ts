@@ -45,7 +45,7 @@ export function attentionText({ sessionId, agent, activity, screen, permissions 
     ({ choiceId, label }) => `  postern coding answer ${id} --choice ${plainLine(choiceId)}  # ${plainLine(label)}`,
   );
   return [
-    `${plainLine(agent)} shows this and waits for you:`,
+    `${plainLine(agent)} shows this and is waiting for you:`,
     "",
     ...lines.map((line) => `  │ ${line}`.trimEnd()),
     "",

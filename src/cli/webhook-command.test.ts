@@ -97,6 +97,6 @@ test("test says what came of it, with its exit code too", async () => {
 test("a webhook that is not there is an error with the gateway's code", async () => {
   expect(await webhookCommand("remove", "gone")).toMatchObject({
     code: 1,
-    stderr: "postern: webhook_not_found: This is webhook_not_found. `postern webhook list` shows the webhooks.\n",
+    stderr: "postern: webhook_not_found: This is webhook_not_found. List webhooks with `postern webhook list`.\n",
   });
 });

@@ -37,11 +37,11 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     "postern webhook add https://example.org/hooks/postern",
     "postern webhook add https://example.org/hooks/postern --kinds session.turn_ended,session.permission_asked",
   ])
-    .description("add a webhook and print its secret alone on standard output; it is shown this once")
-    .argument("<url>", "where events go, by https", oneOf(addWebhookInputSchema.shape.url))
+    .description("add a webhook and print its secret, which is shown only once")
+    .argument("<url>", "the https URL to send events to", oneOf(addWebhookInputSchema.shape.url))
     .option(
       "--kinds <list>",
-      `comma-separated, all by default: ${eventKindSchema.options.join(", ")}`,
+      `comma-separated; default: all. ${eventKindSchema.options.join(", ")}`,
       listOf(eventKindSchema),
     )
     .action(async (url: string, { json, kinds }: AddOptions) => {
@@ -54,12 +54,12 @@ function addSetUpCommands(group: Command, context: CliContext): void {
       if (json) return context.stdout(`${printableJson({ ...webhook, secret })}\n`);
       context.stdout(`${secret}\n`);
       return context.stderr(
-        `Webhook ${webhook.webhookId}. This secret is shown once; it verifies the signatures (standardwebhooks.com).\n`,
+        `Webhook ${webhook.webhookId}. This secret is shown only once; it verifies signatures (standardwebhooks.com).\n`,
       );
     });
 
   describe(group.command("remove"), ["postern webhook remove 3f0c…"])
-    .description("send nothing more to a webhook, also not what waits")
+    .description("remove a webhook and its pending deliveries")
     .argument("<webhookId>", "the ID that `postern webhook list` shows")
     .action(async (webhookId: string, options: CommonOptions) => {
       await send(context, { method: "DELETE", path: pathOf(webhookId) }, z.unknown());
@@ -67,24 +67,25 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     });
 
   describe(group.command("test"), ["postern webhook test 3f0c…"])
-    .description("send a test request to a webhook, once, and say what came of it")
+    .description("send a test request to a webhook and print the result")
     .argument("<webhookId>", "its ID")
     .action(async (webhookId: string, options: CommonOptions) => {
       const result = await send(context, { method: "POST", path: `${pathOf(webhookId)}/test` }, attemptResultSchema);
       if (options.json) context.stdout(`${printableJson(result)}\n`);
-      if (!result.ok) throw new PosternError("webhook_failed", result.error ?? "The receiver did not answer 2xx.");
+      if (!result.ok)
+        throw new PosternError("webhook_failed", result.error ?? "The receiver did not respond with 2xx.");
       if (!options.json) context.stdout(`The receiver answered ${result.status} in ${result.durationMs} ms.\n`);
     });
 }
 
 function addLookCommands(group: Command, context: CliContext): void {
   describe(group.command("list"), ["postern webhook list", "postern webhook list --json"])
-    .description("list the webhooks")
+    .description("list webhooks")
     .action(async (options: CommonOptions) => {
       const answer = z.object({ webhooks: z.array(webhookSchema) });
       const { webhooks } = await send(context, { method: "GET", path: "/api/webhooks" }, answer);
       if (options.json) return context.stdout(`${printableJson({ webhooks })}\n`);
-      if (webhooks.length === 0) return context.stderr("No webhooks. Add one with `postern webhook add`.\n");
+      if (webhooks.length === 0) return context.stderr("No webhooks. To add one: postern webhook add\n");
       const rows = webhooks.map((webhook) => [
         webhook.webhookId,
         webhook.url,
@@ -100,7 +101,7 @@ function addLookCommands(group: Command, context: CliContext): void {
     "postern webhook deliveries 3f0c…",
     "postern webhook deliveries 3f0c… --state dead",
   ])
-    .description("list what was sent to a webhook, waits for it, or was given up, the newest first")
+    .description("list a webhook's deliveries, newest first: sent, pending or given up")
     .argument("<webhookId>", "its ID")
     .option("--state <state>", deliveryStateSchema.options.join(", "), oneOf(deliveryStateSchema))
     .action(async (webhookId: string, { json, state }: DeliveriesOptions) => {
@@ -121,7 +122,7 @@ function addLookCommands(group: Command, context: CliContext): void {
     });
 
   describe(group.command("retry"), ["postern webhook retry 3f0c…"])
-    .description("send again what was given up; enables a webhook that was disabled")
+    .description("retry given-up deliveries; enables a disabled webhook")
     .argument("<webhookId>", "its ID")
     .action(async (webhookId: string, options: CommonOptions) => {
       const path = `${pathOf(webhookId)}/deliveries/retry`;

@@ -13,7 +13,7 @@ interface Row {
   readonly prompt: string;
   /** What the screen shows at the moment of the kill. */
   readonly at: RegExp;
-  /** What a person presses while no gateway runs, and what the screen shows when that is done. */
+  /** What a person presses while no gateway is running, and what the screen shows when that is done. */
   readonly meanwhile?: { readonly keys: string; readonly until: RegExp };
   readonly says: Partial<ReadOutput>;
 }

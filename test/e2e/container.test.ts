@@ -65,7 +65,8 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
     expect(output).not.toContain("is not logged in");
     expect(output).toContain("Registered /code for files, coding.\n");
     const origin = `http://localhost:${env["POSTERN_PORT"]}`;
-    const [, link] = new RegExp(`Sign in, once and within 10 minutes: ${origin}/sign-in#(\\S+)\n`).exec(output) ?? [];
+    const [, link] =
+      new RegExp(`Sign in \\(single use, expires in 10 minutes\\): ${origin}/sign-in#(\\S+)\n`).exec(output) ?? [];
     const signIn = () =>
       fetch(`${origin}/api/sign-in`, {
         method: "POST",
@@ -129,7 +130,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
 
   test("another boot changes nothing, prints no link, and goes on with the sessions", async () => {
     container = await scene.boot(env);
-    expect(container.output()).toContain("Set up already: nothing is changed.\n");
+    expect(container.output()).toContain("Already set up. Nothing changed.\n");
     expect(container.output()).not.toContain("/sign-in#");
     expect(stateOf(scene)).toEqual(stateBefore);
     for (const sessionId of sessions) {

@@ -55,7 +55,7 @@ test("a chat message starts a session, a button allows its permission, the answe
   // Changes come after new messages: what was said before it is known to have arrived, and will not be repeated.
   await shown(bot, says("waits for your answer"));
 
-  // What is sent while no gateway runs waits, at Telegram; what was taken in and not dealt with waits in the store.
+  // What is sent while no gateway is running waits, at Telegram; what was taken in and not dealt with waits in the store.
   await first.server.end("SIGKILL");
   bot.press(me, question, "Allow");
   const second = await serveWorld(world, apiToken);

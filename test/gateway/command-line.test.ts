@@ -62,7 +62,7 @@ test("a prompt that the agent would run as a command is refused in one line", as
 test("a permission that the agent waits for ends the wait with 1 and is named", async () => {
   const run = await postern("coding", "ask", "run: touch made-by-agent");
   expect(run.code).toBe(1);
-  expect(run.stderr).toMatch(/^postern: agent_needs_you: .*waits for a permission: Bash .*touch made-by-agent/m);
+  expect(run.stderr).toMatch(/^postern: agent_needs_you: .*is waiting for a permission: Bash .*touch made-by-agent/m);
   const [, id = ""] = /`postern coding answer (\S+) --allow`/.exec(run.stderr) ?? [];
   expect(await postern("coding", "answer", id)).toMatchObject({
     code: 0,

@@ -241,7 +241,7 @@ describe("a memory with entries", () => {
       .getByText(/things? that other entries speak of/)
       .waitFor();
     await lookAt(visit, "memory-delete-phone");
-    const pending = "Erasing them from the store's file is pending: a reader is in the way.";
+    const pending = "Erasing them from the database file is pending, because it is being read.";
     await page.route(`**/api/v1/logs/${doomed}`, async (route) => {
       const answer = await route.fetch();
       const deletion = logDeletionSchema.parse(await answer.json());

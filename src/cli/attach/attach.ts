@@ -228,7 +228,7 @@ class Attachment {
       this.#end.reject(error ?? new PosternError("internal_error", "The gateway refused the connection."));
     } else if (code === ended) {
       this.#end.reject(
-        new PosternError("internal_error", "The gateway closed the terminal's connection without a word."),
+        new PosternError("internal_error", "The gateway closed the terminal's connection without a reason."),
       );
     } else if (code === undefined || code === restarting || code < 1012) {
       this.#onLost(error);
@@ -241,16 +241,12 @@ class Attachment {
     const { clock } = this.#deps;
     this.#lostAt ??= clock.now();
     if (!this.#begun || clock.now() - this.#lostAt >= giveUpMs) {
-      this.#end.reject(
-        error ?? new PosternError("gateway_not_running", "The gateway went away and did not come back."),
-      );
+      this.#end.reject(error ?? new PosternError("gateway_not_running", "The gateway stopped and did not come back."));
       return;
     }
     if (this.#screen.coversScreen) this.#takeScreenNext();
     const { name } = this.#options.detach;
-    this.#screen.showNotice(
-      `The gateway went away. The agent lives on; this goes on when the gateway is back. ${name} leaves.`,
-    );
+    this.#screen.showNotice(`Lost the gateway. The agent keeps running; reconnecting… ${name} detaches.`);
     this.#cancelRetry = clock.after(this.#pauseMs, () => this.#connect());
     this.#pauseMs = Math.min(this.#pauseMs * 2, longestPauseMs);
   }

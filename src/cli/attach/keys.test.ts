@@ -65,7 +65,7 @@ test.each([
 });
 
 test.each(["ctrl+c", "ctrl+m", "^[", "x", "", "ctrl+ab", "alt+x"])("%j cannot be the key", (name) => {
-  expect(() => detachKey(name)).toThrow("Write ctrl+");
+  expect(() => detachKey(name)).toThrow("Use ctrl+");
 });
 
 const answers = [

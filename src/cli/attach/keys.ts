@@ -29,7 +29,7 @@ export function detachKey(text: string): DetachKey {
   const key = /^(?:ctrl[+-]|\^|c-)([a-z\\\]^_@])$/i.exec(text)?.[1]?.toLowerCase();
   if (key === undefined || needed.includes(key)) {
     throw new InvalidArgumentError(
-      "Write ctrl+ and a letter, or one of \\ ] ^ _ @; not c, h, i, j, m, which every program needs.",
+      "Use ctrl+ and a letter, or one of \\ ] ^ _ @; not c, h, i, j, m, which programs need.",
     );
   }
   return { name: `ctrl+${key}`, character: String.fromCharCode(key.toUpperCase().charCodeAt(0) & 0x1f) };
