@@ -220,7 +220,7 @@ test("an app that was let in shows what it may, and its tokens end as it is disc
   visit.troubles(); // that nobody was signed in, the browser itself told as an error
   await lookAt(visit, "apps-connected-desktop");
   await page.getByRole("button", { name: "Disconnect Nightly bot" }).click();
-  await page.getByRole("dialog").getByText("Its tokens end at once").waitFor();
+  await page.getByRole("dialog").getByText("Its tokens stop working immediately").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
   await page.getByText("No connected apps").waitFor();
   await expect.poll(() => listThroughMcp(mcpUrl, accessToken).catch(String), patience).toMatch(/401|[Uu]nauthorized/);
@@ -229,7 +229,7 @@ test("an app that was let in shows what it may, and its tokens end as it is disc
   await page.keyboard.press("w");
   await page.getByRole("heading", { level: 1, name: "Audit log" }).waitFor();
   await page.getByLabel("Kind").selectOption("app");
-  for (const deed of [/owner let in Nightly bot/, /owner disconnected Nightly bot/]) {
+  for (const deed of [/owner approved Nightly bot/, /owner disconnected Nightly bot/]) {
     await page.getByRole("listitem").filter({ hasText: deed }).first().waitFor();
   }
   await expect.poll(() => page.getByText("signed in with a link").count(), patience).toBe(0);

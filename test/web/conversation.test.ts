@@ -61,7 +61,7 @@ describe("a session that never ran in Postern", () => {
     const visit = await open({ device });
     const { page } = visit;
     await page.getByText("Look at the colours").last().waitFor();
-    expect(await page.getByRole("tab").allTextContents()).toEqual(["Turns", "Changes"]);
+    expect(await page.getByRole("tab").allTextContents()).toEqual(["Conversation", "Changes"]);
     expect(await page.getByRole("button", { name: /Resume/ }).count()).toBe(1);
     expect(await page.getByRole("button", { name: /Play recording/ }).count()).toBe(0);
     expect(await page.locator(".xterm").count()).toBe(0);

@@ -43,14 +43,14 @@ test("an empty memory says what it is; a note is written, found and read", async
     await route.fetch();
     await route.abort();
   });
-  await dialog.getByRole("button", { name: "Remember it" }).click();
-  await dialog.getByText("The gateway did not answer").waitFor();
+  await dialog.getByRole("button", { name: "Save note" }).click();
+  await dialog.getByText("The gateway did not respond").waitFor();
   await page.unroute("**/api/v1/logs");
-  await dialog.getByRole("button", { name: "Remember it" }).click();
+  await dialog.getByRole("button", { name: "Save note" }).click();
   await page.getByRole("heading", { level: 1, name: "First words" }).waitFor();
   const drawn = page.getByRole("region", { name: "Extracted facts" });
   await drawn.getByRole("region", { name: "Decisions" }).getByText("green").waitFor();
-  await drawn.getByText("still so").waitFor();
+  await drawn.getByText("Current").waitFor();
   // Its first answer was lost; it is there once.
   expect((await used.gateway.api.get<LogPage>("/api/v1/logs")).body.logs).toHaveLength(1);
   expect(visit.troubles()).toEqual([expect.stringContaining("net::ERR_FAILED")]);
@@ -131,24 +131,24 @@ describe("a memory with entries", () => {
     await decisions.getByRole("link", { name: "timeout" }).click();
     await page.getByRole("heading", { level: 1, name: "timeout" }).waitFor();
     await page.getByText("30 s").last().waitFor();
-    await page.getByText("still so").waitFor();
+    await page.getByText("Current").waitFor();
     await lookAt(visit, "memory-decision-desktop");
     const asOf = page.getByLabel("As of");
     await asOf.fill(localTime(Date.now() - 40 * 3_600_000));
-    await expect.poll(() => page.getByText("still so").count(), patience).toBe(0);
+    await expect.poll(() => page.getByText("Current").count(), patience).toBe(0);
     expect(await page.getByRole("main").getByRole("listitem").allInnerTexts()).toEqual([
       expect.stringMatching(/Says[^]*20 s/),
       expect.stringMatching(/Decided in/),
     ]);
     await page.getByRole("button", { name: "Now" }).click();
-    await page.getByText("still so").waitFor();
+    await page.getByText("Current").waitFor();
 
-    await page.getByRole("link", { name: "Things" }).click();
+    await page.getByRole("link", { name: "Topics" }).click();
     await page.getByRole("heading", { level: 1, name: "Memory" }).waitFor();
     await page.getByRole("group", { name: "Kind" }).getByText("Commands").click();
     await page.getByRole("searchbox").fill("NPM");
     await expect
-      .poll(() => page.getByRole("list", { name: "Things" }).innerText(), patience)
+      .poll(() => page.getByRole("list", { name: "Topics" }).innerText(), patience)
       .toMatch(/^npm test\s+Command$/);
     await page.getByRole("link", { name: "npm test" }).click();
     await page.getByText("exit code 0").last().waitFor();
@@ -174,24 +174,24 @@ describe("a memory with entries", () => {
     await page.getByRole("button", { name: "Memory" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("Nothing in memory for this session").waitFor();
-    expect(await dialog.getByRole("button", { name: "Delete all of it" }).isDisabled()).toBe(true);
+    expect(await dialog.getByRole("button", { name: "Delete from memory" }).isDisabled()).toBe(true);
     await dialog.getByRole("button", { name: "Save to memory" }).click();
-    await dialog.getByText("Remembered 2 turns.").waitFor();
-    await dialog.getByText("1 entry remembered.").waitFor();
+    await dialog.getByText("Saved 2 turns.").waitFor();
+    await dialog.getByText("1 entry in memory").waitFor();
     await lookAt(visit, "memory-session-desktop");
     await dialog.getByRole("button", { name: "Save to memory" }).click();
     await dialog.getByText("Everything is already saved.").waitFor();
     await dialog.getByRole("link", { name: "Show in memory" }).click();
     await page.getByRole("heading", { level: 1, name: "Memory" }).waitFor();
     const memory = page.getByRole("region", { name: "Memory of the session" });
-    await memory.getByText("1 entry remembered.").waitFor();
+    await memory.getByText("1 entry in memory").waitFor();
     await page.locator("a[data-log-link]").click();
     await page.getByRole("region", { name: "Decisions" }).getByText("rolldown").waitFor();
     await page.getByRole("button", { name: "Delete" }).click();
     await dialog.getByText(/The agent’s own transcript/).waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await page.goBack();
-    await memory.getByRole("button", { name: "Delete all of it" }).click();
+    await memory.getByRole("button", { name: "Delete from memory" }).click();
     await dialog.getByText("You cannot undo this.").waitFor();
     await expectFlawless(visit, "deleting a session's memory");
     await dialog.getByRole("button", { name: "Delete permanently" }).click();
@@ -237,8 +237,8 @@ describe("a memory with entries", () => {
     await page.getByRole("button", { name: "Delete" }).click();
     const dialog = page.getByRole("dialog");
     await dialog
-      .getByRole("region", { name: "Stays" })
-      .getByText(/things? that other entries speak of/)
+      .getByRole("region", { name: "Kept" })
+      .getByText(/topics? shared with other entries/)
       .waitFor();
     await lookAt(visit, "memory-delete-phone");
     const pending = "Erasing them from the database file is pending, because it is being read.";
@@ -258,7 +258,7 @@ describe("a memory with entries", () => {
     await page.goBack();
     // What the entry that is gone had said holds no more: what the earlier one says does again.
     await page.getByRole("heading", { level: 1, name: "An earlier door" }).waitFor();
-    await page.getByRole("region", { name: "Decisions" }).getByText("still so").waitFor();
+    await page.getByRole("region", { name: "Decisions" }).getByText("Current").waitFor();
     expect(visit.troubles()).toEqual([]);
     // The answer of a deletion is lost: the second try is told that it is gone, and then nothing of it is shown.
     await page.route(`**/api/v1/logs/${earlier}`, async (route) => {
@@ -267,7 +267,7 @@ describe("a memory with entries", () => {
     });
     await page.getByRole("button", { name: "Delete" }).click();
     await dialog.getByRole("button", { name: "Delete permanently" }).click();
-    await dialog.getByText("The gateway did not answer").waitFor();
+    await dialog.getByText("The gateway did not respond").waitFor();
     await page.unroute(`**/api/v1/logs/${earlier}`);
     await dialog.getByRole("button", { name: "Delete permanently" }).click();
     await page.getByText("Entry not found").waitFor();
@@ -294,7 +294,7 @@ describe("a memory with entries", () => {
     await page.goto(new URL("/memory?sessionId=first-session", used.gateway.app.baseUrl).href);
     // Who may not read sessions is not led to them.
     const memory = page.getByRole("region", { name: "Memory of the session" });
-    await memory.getByRole("button", { name: "Delete all of it" }).waitFor();
+    await memory.getByRole("button", { name: "Delete from memory" }).waitFor();
     await page.getByRole("link", { name: "Make the timeout of requests longer", exact: true }).waitFor();
     expect(await memory.getByRole("button", { name: "Save to memory" }).count()).toBe(0);
     expect(await page.getByRole("main").locator("a[href^='/sessions/']").count()).toBe(0);
@@ -302,7 +302,7 @@ describe("a memory with entries", () => {
     await page.getByRole("listitem").filter({ hasText: "Processing" }).waitFor();
     await page.getByRole("listitem").filter({ hasText: "The model did not answer." }).getByText("Failed").waitFor();
     await page.getByRole("searchbox").fill("timeout");
-    await page.getByText("only the newest of them were looked at").waitFor();
+    await page.getByText("only the newest were searched").waitFor();
     await expectFlawless({ page, ...visit }, "states of entries");
   });
 });

@@ -86,7 +86,7 @@ test("a request that is under way when the link goes ends at once, and says that
   await prompt.press("Enter");
   await asked;
   await visit.setOnline(false);
-  await page.getByText("The gateway did not answer, and the request is not sent again.").waitFor();
+  await page.getByText("The gateway did not respond.").waitFor();
   expect(await prompt.inputValue()).toBe("is anyone there");
   await api.post("/api/coding/coding_close_all", {});
 });

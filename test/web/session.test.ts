@@ -83,7 +83,7 @@ test("a session from its start in the page to its end: the agent paints, is type
   await expectSameScreens(page, phone.page);
   await lookAt(first, "session-desktop");
   await lookAt(phone, "session-phone");
-  await phone.page.getByRole("tab", { name: "Turns" }).click();
+  await phone.page.getByRole("tab", { name: "Conversation" }).click();
   await lookAt(phone, "session-turns-phone");
   await page.getByRole("tab", { name: "Changes" }).click();
   await page.getByText("made.txt").first().waitFor();

@@ -43,7 +43,7 @@ test("a prompt for a composer with unsent text asks whether to clear it or to se
 
   const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
   await openSession(phone.page, sessionId);
-  await phone.page.getByRole("tab", { name: "Turns" }).click();
+  await phone.page.getByRole("tab", { name: "Conversation" }).click();
   await phone.page.getByRole("textbox", { name: /^Prompt to/ }).fill("From the phone");
   await phone.page.getByRole("button", { name: "Send", exact: true }).tap();
   const cancel = phone.page.getByRole("alertdialog").getByRole("button", { name: "Cancel" });

@@ -4,8 +4,8 @@ import { previewWords } from "./deletion-words.ts";
 test("what goes and what stays is said in numbers; what is none is not said", () => {
   const removed = { episode: true, facts: 3, statements: 1, entities: 0 };
   expect(previewWords({ logId: "l", removed, shared: { statements: 2, entities: 1 } })).toEqual({
-    goes: ["The entry with its text and its search index", "3 facts", "1 statement that nothing else makes"],
-    stays: ["2 statements that other entries make too", "1 thing that other entries speak of"],
+    goes: ["The entry with its text and its search index", "3 facts", "1 statement from no other entry"],
+    stays: ["2 statements shared with other entries", "1 topic shared with other entries"],
   });
   const none = { episode: false, facts: 0, statements: 0, entities: 0 };
   expect(previewWords({ logId: "l", removed: none, shared: { statements: 0, entities: 0 } })).toEqual({

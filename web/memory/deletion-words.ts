@@ -23,8 +23,8 @@ export function previewWords({ removed, shared }: DeletionPreview): PreviewWords
       ...derivedWords(removed).map((line) => `${line.count} ${line.what}`),
     ],
     stays: [
-      ...(shared.statements === 0 ? [] : [`${counted(shared.statements, "statement")} that other entries make too`]),
-      ...(shared.entities === 0 ? [] : [`${counted(shared.entities, "thing")} that other entries speak of`]),
+      ...(shared.statements === 0 ? [] : [`${counted(shared.statements, "statement")} shared with other entries`]),
+      ...(shared.entities === 0 ? [] : [`${counted(shared.entities, "topic")} shared with other entries`]),
     ],
   };
 }
@@ -37,8 +37,8 @@ export function derivedWords({
 }: DerivedCounts): readonly { readonly count: number; readonly what: string }[] {
   const all = [
     { count: facts, what: facts === 1 ? "fact" : "facts" },
-    { count: statements, what: `${statements === 1 ? "statement" : "statements"} that nothing else makes` },
-    { count: entities, what: `${entities === 1 ? "thing" : "things"} that nothing else speaks of` },
+    { count: statements, what: `${statements === 1 ? "statement" : "statements"} from no other entry` },
+    { count: entities, what: `${entities === 1 ? "topic" : "topics"} from no other entry` },
   ];
   return all.filter(({ count }) => count > 0);
 }

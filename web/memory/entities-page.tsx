@@ -15,7 +15,7 @@ import { useChangeParams } from "./memory-asked.ts";
 import { SearchBox } from "./memory-search.tsx";
 import { AboutMemory, MemoryTabs } from "./memory-tabs.tsx";
 
-const entityListShortcuts = listShortcuts("a[data-entity-link]", "thing");
+const entityListShortcuts = listShortcuts("a[data-entity-link]", "topic");
 
 /** What the memory speaks of: files, commands, branches, decisions, by their kind and name. */
 export function EntitiesPage() {

@@ -83,7 +83,7 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
             {written ? "Discard" : "Cancel"}
           </Button>
           <Button variant="primary" type="submit" busy={submit.isPending} disabled={content.trim() === ""}>
-            Remember it
+            Save note
           </Button>
         </div>
       </Form>
