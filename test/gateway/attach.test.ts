@@ -113,7 +113,7 @@ test("typing and a new size reach the program, and the detach key leaves it alon
 
 const crash = 'process.on("SIGUSR2", () => { throw new Error("it broke"); });';
 const waysOut = [
-  { way: "the program's end", leave: (terminal: ShellTerminal) => terminal.write("q"), code: 7, says: "exit code 7" },
+  { way: "the program's end", leave: (terminal: ShellTerminal) => terminal.write("q"), code: 7, says: "exited with code 7" },
   { way: "SIGTERM", leave: (_: ShellTerminal, pid: number) => process.kill(pid, "SIGTERM"), code: 143, says: "" },
   { way: "SIGHUP", leave: (_: ShellTerminal, pid: number) => process.kill(pid, "SIGHUP"), code: 129, says: "" },
   {
@@ -161,7 +161,7 @@ test("goes on at its place when the gateway restarts, and says so meanwhile", as
   terminal.write("c");
   await expect.poll(() => terminal.screen(), { timeout }).toContain("tick 20");
   await gateway.close();
-  await expect.poll(() => terminal.screen(), { timeout }).toContain("The gateway went away.");
+  await expect.poll(() => terminal.screen(), { timeout }).toContain("Lost the gateway.");
   terminal.write("lost");
   gateway = await startGateway(world);
   await expect.poll(() => terminal.screen(), { timeout }).toContain("tick 250");
@@ -174,7 +174,7 @@ test("goes on at its place when the gateway restarts, and says so meanwhile", as
   terminal.write("a");
   await expect.poll(() => terminal.screen(), { timeout }).toContain("alternate");
   await gateway.close();
-  await expect.poll(() => terminal.screen(), { timeout }).toContain("The gateway went away.");
+  await expect.poll(() => terminal.screen(), { timeout }).toContain("Lost the gateway.");
   gateway = await startGateway(world);
   await expect.poll(() => terminal.screen(), { timeout }).toMatch(/^alternate\n/);
   expect(terminal.picture()).toMatchObject({
@@ -191,7 +191,7 @@ test("leaves by its key while the gateway is away", async () => {
   const terminal = await attached(await newSession(), { args: ["--detach-key", "^]"] });
   await expect.poll(() => terminal.screen(), { timeout }).toContain("size 80x24");
   await gateway.close();
-  await expect.poll(() => terminal.screen(), { timeout }).toContain("ctrl+] leaves");
+  await expect.poll(() => terminal.screen(), { timeout }).toContain("ctrl+] detaches");
   terminal.write("\x1d");
   expect(await terminal.ended()).toMatchObject({ code: 0 });
   expect(terminal.picture()).toMatchObject(untouched);

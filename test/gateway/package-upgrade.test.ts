@@ -62,7 +62,7 @@ test("npm replaces the package and `postern service install` the gateway, in mid
   expect(await run("--version")).toBe(`${later.version}\n`);
   expect(await status()).toMatchObject({ running: true, version, installedVersion: later.version });
   expect(await run("service", "status")).toContain(
-    `Version ${later.version} is installed, and ${version} runs: postern service install (agents live on).`,
+    `Version ${later.version} is installed, but ${version} is running. To switch: postern service install (agents keep running).`,
   );
 
   const prompt = "slow 5000\nsay the whole long answer\nlines 30";
@@ -70,7 +70,7 @@ test("npm replaces the package and `postern service install` the gateway, in mid
   const midTurn = { activity: "working", pid, turns: { length: 3 } };
   await expect.poll(() => api.read(sessionId), patience).toMatchObject(midTurn);
   expect(await run("service", "install")).toContain(
-    `Version ${version} ran, ${later.version} was started in its place`,
+    `Replaced version ${version} with ${later.version}`,
   );
   await expect.poll(status, patience).toMatchObject({ running: true, version: later.version });
   expect(existsSync(`/proc/${pid}`)).toBe(true);
