@@ -113,7 +113,12 @@ test("typing and a new size reach the program, and the detach key leaves it alon
 
 const crash = 'process.on("SIGUSR2", () => { throw new Error("it broke"); });';
 const waysOut = [
-  { way: "the program's end", leave: (terminal: ShellTerminal) => terminal.write("q"), code: 7, says: "exited with code 7" },
+  {
+    way: "the program's end",
+    leave: (terminal: ShellTerminal) => terminal.write("q"),
+    code: 7,
+    says: "exited with code 7",
+  },
   { way: "SIGTERM", leave: (_: ShellTerminal, pid: number) => process.kill(pid, "SIGTERM"), code: 143, says: "" },
   { way: "SIGHUP", leave: (_: ShellTerminal, pid: number) => process.kill(pid, "SIGHUP"), code: 129, says: "" },
   {

@@ -69,9 +69,7 @@ test("npm replaces the package and `postern service install` the gateway, in mid
   await api.ask({ dir: world.repository, sessionId, prompt });
   const midTurn = { activity: "working", pid, turns: { length: 3 } };
   await expect.poll(() => api.read(sessionId), patience).toMatchObject(midTurn);
-  expect(await run("service", "install")).toContain(
-    `Replaced version ${version} with ${later.version}`,
-  );
+  expect(await run("service", "install")).toContain(`Replaced version ${version} with ${later.version}`);
   await expect.poll(status, patience).toMatchObject({ running: true, version: later.version });
   expect(existsSync(`/proc/${pid}`)).toBe(true);
   expect(await hostFinding()).toMatchObject({
