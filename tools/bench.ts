@@ -1,4 +1,4 @@
-// `npm run bench [-- --small] [-- name ...]`: the benchmarks of bench/ one after another, each in a process of its own, and at the end a line for
+// `npm run bench [-- --small] [-- name ...]`: the benchmarks in bench/ one after another, each in its own process, and at the end a line for
 // each. `--small` runs them at small sizes, to see that they work. A benchmark that measured nothing fails.
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -9,17 +9,17 @@ import {
   spawnContained,
 } from "./contained.ts";
 
-/** A container that runs. */
+/** A running container. */
 export interface BootedContainer {
-  /** What it has printed so far. */
+  /** Its output so far. */
   output(): string;
-  /** The number that this machine gives to its PID 1; null when it has ended. */
+  /** The host's pid of its PID 1; null when it has ended. */
   init(): number | null;
   /** Runs a program in it, as `docker exec` does. */
   exec(...argv: readonly [string, ...string[]]): Promise<ContainedEnd>;
-  /** As `docker stop`: the image's signal, and an error when it does not end within the time. */
+  /** As `docker stop`: sends the image's signal, and fails if the container does not end in time. */
   stop(): Promise<ContainedEnd>;
-  /** Pulls the plug. */
+  /** Kills it. */
   kill(): Promise<void>;
 }
 
@@ -28,8 +28,8 @@ const bootTimeoutMs = 60_000;
 const stopTimeoutMs = 30_000;
 
 /**
- * Boots a container: resolves when the gateway in it listens, or when it has ended.
- * @throws Error with what was printed when neither is so in time
+ * Boots a container: resolves when its gateway listens, or when it has ended.
+ * @throws Error with its output when neither happens in time
  */
 export async function bootContained(root: ContainedRoot, program: ContainedProgram): Promise<BootedContainer> {
   const child = spawnContained(root, program);

@@ -9,10 +9,10 @@ const out = resolve(process.argv[2] ?? join(import.meta.dirname, "../dist/web"))
 /** The issue's limit for what is loaded before a terminal is opened. */
 const maxFirstLoadBytes = 250_000;
 
-// React, as it is for whoever develops with it, is larger by two thirds and slower; a caller's variable may ask for it (a test's does).
+// React's development build is two thirds larger and slower; a variable can select it (a test does).
 process.env["NODE_ENV"] = "production";
 
-// Beside its place and then moved there, so that no gateway ever reads half a build.
+// Built next to its place and then moved there, so that no gateway reads half a build.
 mkdirSync(dirname(out), { recursive: true });
 const fresh = mkdtempSync(join(dirname(out), `.${basename(out)}-`));
 try {
@@ -44,7 +44,7 @@ async function buildInto(outDir: string): Promise<void> {
   });
 }
 
-/** A `.br` and a `.gz` beside every file that gets smaller by it, so that the gateway compresses nothing. */
+/** A `.br` and a `.gz` for every file that gets smaller, so that the gateway compresses nothing. */
 function compressIn(dir: string): void {
   for (const file of filesIn(dir)) {
     if (file.endsWith(".png") || file === "index.html") continue;

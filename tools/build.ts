@@ -19,7 +19,7 @@ const checking = values["no-check"] ? ["--noCheck"] : [];
 execFileSync(
   join(root, "node_modules/.bin/tsc"),
   ["-p", join(root, "tsconfig.build.json"), "--outDir", out, ...checking],
-  { stdio: ["ignore", 2, 2] }, // whoever runs this reads errors on standard error
+  { stdio: ["ignore", 2, 2] }, // errors go to standard error
 );
 // Scripts that agents run are shipped as they are.
 for (const file of globSync("**/*.{mjs,sh}", { cwd: join(root, "src") })) {

@@ -37,7 +37,7 @@ export async function checkLayers(root: string): Promise<LayerReport> {
       ...(seen.length < onDisk.length ? [`too few modules: looked at ${seen.length} of ${onDisk.length} files`] : []),
       ...onDisk
         .filter((file) => !hasRoom(file))
-        .map((file) => `${file} lies in a folder that tools/layers.ts has no rule for`),
+        .map((file) => `${file} is in a folder without a rule in tools/layers.ts`),
       ...blind,
       ...violations,
       ...web.problems,

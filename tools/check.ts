@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "..");
 /** A step that hangs is a failed step. The slowest takes a few seconds. */
 const stepTimeoutMs = 300_000;
-/** Far more than anybody reads; what a step prints beyond it ends the step. */
+/** A step that prints more than this is stopped. */
 const maxOutputBytes = 4 * 1024 * 1024;
 
 interface Step {
@@ -13,7 +13,7 @@ interface Step {
   readonly argv: readonly [string, ...string[]];
 }
 
-/** The slowest first, so that the others fit beside them. */
+/** The slowest first, so that the others run in parallel with them. */
 const steps: readonly Step[] = [
   { name: "lint", argv: [bin("oxlint")] },
   // With what only the build asks for (tsconfig.build.json), so that it is not the first to find it.

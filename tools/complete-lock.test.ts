@@ -13,7 +13,7 @@ test.each(["package-lock.json", "test/agents/package-lock.json"])(
   },
 );
 
-test("a package that lies beside its parent or within it is not missing", () => {
+test("a package next to its parent or inside it is not missing", () => {
   const optionalDependencies = {
     "tool-linux": "1.2.3",
     "tool-darwin": "1.2.3",

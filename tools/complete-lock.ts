@@ -35,7 +35,7 @@ export function missingPackages(lock: Lock): readonly MissingPackage[] {
 const systems = ["aix", "android", "darwin", "freebsd", "linux", "netbsd", "openbsd", "openharmony", "sunos", "win32"];
 const processors = ["arm64", "x64", "arm", "ia32", "loong64", "mips64el", "ppc64", "riscv64", "s390x"];
 
-/** The entry that makes npm skip the package elsewhere than on its platform, which its name tells. */
+/** The entry that makes npm skip the package on other platforms than the one in its name. */
 function entryOf({ path, version, dev }: MissingPackage): z.infer<typeof entrySchema> {
   const words = path.split(/[^a-z0-9]+/);
   const os = words.includes("wasm32") ? [] : systems.filter((system) => words.includes(system));

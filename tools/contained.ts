@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const enterRoot = join(import.meta.dirname, "enter-root.sh");
 
-/** A folder of this machine that is seen in a root. */
+/** A folder of this machine that is mounted in a root. */
 export interface Bind {
   readonly from: string;
   readonly to: string;
@@ -20,13 +20,13 @@ export interface ContainedUser {
 /** What runs, and as whom. */
 export interface ContainedProgram {
   readonly argv: readonly [string, ...string[]];
-  /** All of it: nothing of this process's own goes along. */
+  /** The whole environment: nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
   readonly user: ContainedUser;
   readonly workdir: string;
 }
 
-/** A folder that becomes `/`, with what is seen in it; mount points are there already. */
+/** A folder that becomes `/`, with its mounts; the mount points must exist. */
 export interface ContainedRoot {
   readonly path: string;
   readonly binds: readonly Bind[];
@@ -35,8 +35,8 @@ export interface ContainedRoot {
 }
 
 /**
- * Runs a program as PID 1 of a root of its own, as a container's engine would: mounts and processes are its own, the network is the
- * caller's. When the program ends, the kernel ends all others of it. Needs root.
+ * Runs a program as PID 1 in a separate root, as a container engine would, with its own mounts and processes and the caller's network.
+ * When the program ends, the kernel ends its other processes. Needs root.
  */
 export function spawnContained(
   { path, binds, writable }: ContainedRoot,
@@ -60,7 +60,7 @@ export interface ContainedEnd {
   readonly stderr: string;
 }
 
-/** Runs a program beside PID 1, as `docker exec` does. @param init the number that this machine gives to PID 1 */
+/** Runs another program in the container, as `docker exec` does. @param init the host's pid of PID 1 */
 export function runBeside(init: number, { argv, env, user, workdir }: ContainedProgram): Promise<ContainedEnd> {
   const rights = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"];
   const who = ["setpriv", "--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups", ...rights, "--"];
@@ -68,7 +68,7 @@ export function runBeside(init: number, { argv, env, user, workdir }: ContainedP
   return ended(spawn("/usr/bin/nsenter", inside, { env, stdio: ["ignore", "pipe", "pipe"] }));
 }
 
-/** Waits for the end of what was spawned with pipes. */
+/** Waits for the end of a program that was spawned with pipes. */
 export function ended(child: ChildProcess): Promise<ContainedEnd> {
   let stdout = "";
   let stderr = "";
@@ -80,7 +80,7 @@ export function ended(child: ChildProcess): Promise<ContainedEnd> {
   });
 }
 
-/** The number that this machine gives to PID 1 of what was spawned; null while it is not there, and when it has gone. */
+/** The host's pid of PID 1 in the container; null before it starts and after it ends. */
 export function initOf({ pid = 0 }: ChildProcess): number | null {
   try {
     return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim()) || null;
@@ -89,12 +89,12 @@ export function initOf({ pid = 0 }: ChildProcess): number | null {
   }
 }
 
-/** Why no root of one's own can be had here; null when it can. */
+/** Why this machine cannot create a separate root; null if it can. */
 export function whyNotContained(): string | null {
-  if (process.platform !== "linux") return "this is no Linux";
-  if (process.getuid?.() !== 0) return "only root may make a root folder of its own here";
+  if (process.platform !== "linux") return "this is not Linux";
+  if (process.getuid?.() !== 0) return "only root can create a separate root folder";
   const probe = spawnSync("unshare", ["--mount", "--pid", "--fork", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], {
     encoding: "utf8",
   });
-  return probe.status === 0 ? null : `this system does not let us: ${(probe.stderr ?? "").trim()}`;
+  return probe.status === 0 ? null : `this system refuses: ${(probe.stderr ?? "").trim()}`;
 }

@@ -20,7 +20,7 @@ import { type ImageConfig, imageConfig, parseDockerfile, type Stage } from "./do
 
 // `node tools/container-root.ts <folder> [--boot]`, as root: makes the image's root folder without an engine, by the Dockerfile's own
 // steps on a Debian of debootstrap, from what HEAD holds. `--boot` then boots it twice, with a session of each agent and the scripted
-// model. `--resume` goes on after the last step that worked. Needs Debian's and npm's servers, about 4 GB and some minutes.
+// model. `--resume` continues after the last successful step. Needs Debian's and npm's servers, about 4 GB and some minutes.
 
 const repository = resolve(import.meta.dirname, "..");
 const { values, positionals } = parseArgs({
@@ -30,7 +30,7 @@ const { values, positionals } = parseArgs({
 const [given] = positionals;
 if (given === undefined) throw new Error("Which folder? node tools/container-root.ts <folder> [--boot]");
 const folder = resolve(given);
-/** Where a proxy stands between this machine and npm's servers, its certificate is needed by the steps too. It is in no stage afterwards. */
+/** The certificate of a proxy between this machine and npm's servers. The steps need it; no stage keeps it. */
 const ownAuthorities = process.env["NODE_EXTRA_CA_CERTS"] || undefined;
 const authoritiesInside = "/run/own-authorities.pem";
 const say = (words: string): void => console.log(`· ${words}`);
@@ -47,7 +47,7 @@ makeContext(context);
 for (const stage of stages) await build(stage);
 if (values.boot) await boot(rootOf(last), imageConfig(last, baseEnv));
 
-/** What Node's image on Debian has: the system, Node, npm, and a user. */
+/** The contents of Node's Debian image: the system, Node, npm, and a user. */
 function makeBase(root: string): void {
   const [, version, release = ""] = /^node:([\d.]+)-(\w+)-slim$/.exec(last?.base ?? "") ?? [];
   if (version !== process.versions.node) throw new Error(`The image has Node ${version}, this is ${process.version}.`);
@@ -66,7 +66,7 @@ function makeBase(root: string): void {
   symlinkSync("../lib/node_modules/npm/bin/npm-cli.js", join(root, "usr/local/bin/npm"));
 }
 
-/** What an engine would be sent: the files of HEAD that .dockerignore leaves in. */
+/** An engine's build context: the files of HEAD that .dockerignore includes. */
 function makeContext(root: string): void {
   rmSync(root, { recursive: true, force: true });
   mkdirSync(root, { recursive: true });
@@ -101,7 +101,7 @@ function stepsDone(stage: Stage): number {
   return values.resume && existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
 }
 
-/** `COPY [--from=<stage>] <source>… <target>`, with wildcards left to the shell of nobody. */
+/** `COPY [--from=<stage>] <source>… <target>`, with wildcards. */
 function copy(text: string, root: string, workdir: string): void {
   say(`COPY ${text}`);
   const words = text.split(/\s+/);

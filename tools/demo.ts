@@ -69,7 +69,7 @@ function createFollower(gateway: TestGateway, sessionId: string): Follower {
     const idle = activity === "idle" || status === "completed";
     for (const turn of turns) {
       const before = shown.get(turn.index) ?? 0;
-      // The last block of a turn that goes on may still grow: shown when another follows, or at the end.
+      // The last block of a running turn can still grow: it is shown when another follows, or at the end.
       const ended = idle || turn.index <= nextAfter;
       const complete = turn.role === "user" ? 1 : ended ? turn.blocks.length : completeBlocks(turn.blocks);
       if (turn.role === "assistant") turn.blocks.slice(before, complete).forEach(showBlock);

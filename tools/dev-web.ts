@@ -4,7 +4,7 @@ import { webConfig } from "./web-config.ts";
 
 const gateway = new URL(process.argv[2] ?? "http://localhost:7177").origin;
 
-/** To the gateway these are calls of its own page: it refuses names and origins that are not its own. */
+/** Requests appear to come from the gateway's own page, because it refuses other names and origins. */
 const proxy: ProxyOptions = {
   target: gateway,
   changeOrigin: true,

@@ -4,15 +4,15 @@ export interface Instruction {
   readonly text: string;
 }
 
-/** What stands between one `FROM` and the next. */
+/** The instructions between one `FROM` and the next. */
 export interface Stage {
   readonly base: string;
-  /** What `COPY --from` calls it; null for one without a name. */
+  /** Its name for `COPY --from`; null without one. */
   readonly name: string | null;
   readonly instructions: readonly Instruction[];
 }
 
-/** What an image says of the containers made from it. */
+/** An image's configuration of its containers. */
 export interface ImageConfig {
   readonly env: Readonly<Record<string, string>>;
   readonly user: string;
@@ -26,7 +26,7 @@ export interface ImageConfig {
 }
 
 /**
- * Reads the Dockerfile of this repository, and others that keep to what it uses: no ARG, no heredocs, no variables in instructions.
+ * Parses this repository's Dockerfile, and others with the same features: no ARG, no heredocs, no variables in instructions.
  * @throws Error for an instruction outside of a stage
  */
 export function parseDockerfile(text: string): readonly Stage[] {
@@ -40,13 +40,13 @@ export function parseDockerfile(text: string): readonly Stage[] {
       continue;
     }
     const stage = stages.at(-1);
-    if (stage === undefined) throw new Error(`This stands before the first FROM: ${line}`);
+    if (stage === undefined) throw new Error(`Before the first FROM: ${line}`);
     stage.instructions.push({ keyword: keyword.toUpperCase(), text: rest });
   }
   return stages;
 }
 
-/** What a stage's instructions say of containers, over what its base says. */
+/** The image configuration of a stage, on top of its base. */
 export function imageConfig({ instructions }: Stage, baseEnv: Readonly<Record<string, string>> = {}): ImageConfig {
   const last = (keyword: string): string | null =>
     instructions.findLast((instruction) => instruction.keyword === keyword)?.text ?? null;
@@ -71,7 +71,7 @@ function variablesOf({ text }: Instruction): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs.map(([, name = "", quoted, plain = ""]) => [name, quoted ?? plain]));
 }
 
-/** The exec form, a JSON array. @throws Error for the shell form, in which signals would end at a shell */
+/** The exec form, a JSON array. @throws Error for the shell form, because its shell does not pass on signals */
 export function wordsOf(text: string | null): readonly string[] {
   if (text === null) return [];
   const words: unknown = JSON.parse(text);

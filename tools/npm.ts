@@ -6,7 +6,7 @@ import { join } from "node:path";
 /** Several hundred MB may travel; a slow line takes minutes. */
 export const installDeadlineMs = 15 * 60_000;
 
-/** What a command of npm gets beside its words. */
+/** Options of an npm command. */
 export interface NpmOptions {
   readonly cwd: string;
   /** What runs npm; this process's own Node by default. */

@@ -16,10 +16,10 @@ const nodesDir = join(root, "test", "nodes");
 export const packageCache = join(root, ".cache", "package");
 const npmCache = join(packageCache, "npm");
 const stampFile = join(packageCache, "prepared");
-/** Where npm installed what the package depends on: thousands of files, which each install would have to unpack anew. */
+/** The package's dependencies as npm installed them, reused because each install would unpack thousands of files. */
 const installedModules = join(packageCache, "installed", "node_modules");
 
-/** What `package.json` tells of the package. */
+/** The package's `package.json`. */
 export const packageSchema = z.looseObject({
   name: z.string(),
   version: z.string(),
@@ -93,7 +93,7 @@ function newestNode(): string {
 
 /**
  * `npm install <tarball>`, without its development dependencies, from what was fetched before: nothing is asked of a registry. A folder
- * without packages begins with those that the tarball depends on, as npm installed them there.
+ * without packages starts with the tarball's dependencies, as npm installed them there.
  * @param options `folder` has a `package.json`; `node` runs npm, and `path` is all that scripts of packages find
  */
 export async function installTarball(

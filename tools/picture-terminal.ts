@@ -10,7 +10,7 @@ const size = { cols: 104, rows: 26 };
 const prompt = /(^|[\nh])\$ $/;
 const bin = resolve(import.meta.dirname, "../bin/postern.js");
 
-/** A shell in which somebody asks, sits down at the agent's own terminal, and leaves it again. */
+/** A shell session: a question, an attach to the agent's terminal, and a detach. */
 export async function terminalPicture(scene: PictureScene): Promise<string> {
   await scene.gateway.app.agents.setDefault("claude-code");
   const outputs: Output[] = [];

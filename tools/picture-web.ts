@@ -8,7 +8,7 @@ import { type PictureScene, prompts } from "./picture-scene.ts";
 const desktop = { width: 1180, height: 800 };
 const phone = { width: 390, height: 780 };
 
-/** What the web application looks like while a session is begun, asks for permission and goes on; the last on a telephone as well. */
+/** The web application while a session starts, asks for permission and continues; the last on a phone too. */
 export async function webPictures(
   scene: PictureScene,
   browser: Browser,
@@ -34,7 +34,7 @@ export async function webPictures(
   await untilOnTerminal(page, "Do you want to");
   await keep(2_500);
   const asking = frames.length - 1;
-  const telephone = await photographPhone(scene, browser, page.url());
+  const phone = await photographPhone(scene, browser, page.url());
   await allow.hover();
   await sleep(300);
   await keep(1_200);
@@ -54,7 +54,7 @@ export async function webPictures(
   await sleep(700);
   await keep(4_000);
   await page.context().close();
-  return { session: animatedPng(frames, asking), phone: telephone };
+  return { session: animatedPng(frames, asking), phone };
 }
 
 async function photographPhone(scene: PictureScene, browser: Browser, url: string): Promise<Buffer> {

@@ -1,4 +1,4 @@
-// `node tools/pictures.ts [folder]`: the pictures of the real thing in docs/pictures, made anew: a gateway, both real agents against a
+// `node tools/pictures.ts [folder]`: records the screenshots and animations in docs/pictures: a gateway, both real agents against a
 // scripted model, and the system's Chromium. Nothing leaves the machine. Claude Code draws signs that few fonts have: Debian's
 // fonts-symbola has them.
 import { mkdirSync, writeFileSync } from "node:fs";

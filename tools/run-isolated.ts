@@ -24,7 +24,7 @@ await once(child, "exit"); // rejects when it cannot be run
 process.exitCode = child.exitCode ?? 1;
 await endLeftovers();
 
-/** Nobody but the tests is in this namespace, so what is still here was started by them, whatever became of its parents. */
+/** Only the tests use this namespace, so they started every process that is still in it. */
 async function endLeftovers(): Promise<void> {
   if (leftovers().length === 0) return;
   await sleep(500); // some are just on their way out
@@ -33,7 +33,7 @@ async function endLeftovers(): Promise<void> {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // gone by itself
+      // already ended
     }
   }
 }

@@ -31,9 +31,9 @@ const margin = 14;
 const colours = { ground: "#0b0f0e", ink: "#e6e3da" };
 /** What comes within this time is one picture. */
 const frameMs = 80;
-/** Longer waits are no longer than this to whoever looks on. */
+/** Longer pauses are shortened to this. */
 const longestPauseMs = 1_600;
-/** The end stands a while before it begins anew. */
+/** The last picture stays this long before the animation repeats. */
 const restMs = 4_000;
 
 /** What a terminal showed, as an SVG that plays it again and again; who wants no motion sees where most stands. */

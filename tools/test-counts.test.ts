@@ -52,12 +52,12 @@ test("what passed the first time and not the second has passed once, as the othe
 });
 
 test("a failure in a file that starts no agent stays, whatever the second run says", () => {
-  const beside = { path: "src/b", passedNames: [], passed: 2, failed: 1, skipped: 0 };
+  const other = { path: "src/b", passedNames: [], passed: 2, failed: 1, skipped: 0 };
   const both: TestCounts = {
     ...first,
     failed: 4,
     failedNames: ["src/b > one", ...first.failedNames],
-    failedFiles: [beside, ...first.failedFiles],
+    failedFiles: [other, ...first.failedFiles],
   };
   const again: TestCounts = { ...none, passed: 7, skipped: 1, skippedNames: ["test/e2e/a > skipped"] };
   expect(withSecondRun(both, again)).toMatchObject({ passed: 102, failed: 2, failedNames: ["src/b > one"] });

@@ -27,7 +27,7 @@ export interface FailedFile {
   readonly skipped: number;
 }
 
-/** The variable that tells the reporter where to write. */
+/** The variable with the reporter's output file. */
 export const countsFileVariable = "POSTERN_TEST_COUNTS_FILE";
 
 const countsSchema = z.object({

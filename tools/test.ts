@@ -39,8 +39,8 @@ interface Requirement {
 
 const requirements: readonly Requirement[] = [
   { program: "git", debianPackage: "git", why: "tests use real repositories" },
-  { program: "curl", debianPackage: "curl", why: "what the documentation tells to type is typed" },
-  { program: "openssl", debianPackage: "openssl", why: "what the documentation tells to type is typed" },
+  { program: "curl", debianPackage: "curl", why: "the tests run the documented commands" },
+  { program: "openssl", debianPackage: "openssl", why: "the tests run the documented commands" },
   { program: "chromium", debianPackage: "chromium", why: "tests look at the pages in a real browser" },
   {
     program: "chromium-headless-shell",
@@ -149,7 +149,7 @@ function testEnvironment(countsFile: string): NodeJS.ProcessEnv {
   };
 }
 
-/** Sends everything but the loopback to a port where nobody listens. */
+/** Sends everything except loopback to a port without a listener. */
 const deadProxy = {
   HTTP_PROXY: "http://127.0.0.1:9",
   HTTPS_PROXY: "http://127.0.0.1:9",

@@ -2,7 +2,8 @@ import { exitCodeWords } from "../../src/cli/exit-code.ts";
 import { runCommand } from "../../test/support/run-cli.ts";
 import { generatedHead, table } from "./markdown.ts";
 
-const lead = "Every command with its options and examples, as `--help` prints it. All take `--json`.";
+const lead =
+  "Every command with its options and examples, as `--help` prints it. All commands take `--json`. See also [exit and error codes](../exit-codes.md).";
 
 const ends = `## Exit codes
 
@@ -11,7 +12,7 @@ ${table(
   exitCodeWords.map(({ code, long }) => [String(code), long]),
 )}
 
-\`postern attach\` ends with the agent's own exit code when the agent ends.
+\`postern attach\` exits with the agent's own exit code when the agent ends.
 `;
 
 /** `docs/reference/commands.md`. */

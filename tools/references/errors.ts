@@ -3,9 +3,9 @@ import { problemCodes } from "../../src/wire/problem.ts";
 import { problemHelp } from "../../src/wire/problem-help.ts";
 import { code, generatedHead, table } from "./markdown.ts";
 
-const lead = `Every error answer of the HTTP interface is a problem document (\`application/problem+json\`,
-[RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) whose \`code\` is of this closed list. A running gateway has the same at \`/docs/problems\`. MCP tools
-answer with the same codes; the command line prints \`postern: <code>: <detail>\` and ends with 1.`;
+const lead = `Every error response of the HTTP interface is a problem document (\`application/problem+json\`,
+[RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) with a \`code\` from this list. A running gateway has the same list at \`/docs/problems\`. MCP tools
+return the same codes. The command line prints \`postern: <code>: <detail>\` ([exit codes](../exit-codes.md)).`;
 
 const example = `{
   "type": "/docs/problems#session_not_found",
@@ -17,17 +17,20 @@ const example = `{
 
 const fields: readonly (readonly [name: string, words: string])[] = [
   ["type", "A page that explains the code, on this gateway."],
-  ["title", "The code in words. For people; it may change."],
-  ["status", "The HTTP status again, for who only keeps the body."],
-  ["code", "What a program decides by. Once given a meaning, a code keeps it."],
+  ["title", "The code in words, for people; it can change."],
+  ["status", "The HTTP status, repeated for clients that keep only the body."],
+  ["code", "For programs. The meaning of a code never changes."],
   [
     "detail",
-    "What went wrong, with which thing, and what to do. For people. Of a 5xx it says nothing about the inside; it names the request, whose line in the gateway's log does.",
+    "What happened, to what, and what to do, for people. For a 5xx it names the request, whose details are in the gateway's log.",
   ],
-  ["errors", "With `invalid_request`: each field that does not fit, as `{ path, message }`, with dots into objects."],
+  [
+    "errors",
+    "With `invalid_request`: each invalid field as `{ path, message }`; the path uses dots for nested fields.",
+  ],
   [
     "other fields",
-    "What belongs to the code: `sessionId` where there is one already, `files` of a conflict, `exitCode` and `lastScreen` of an agent that ended.",
+    "Depend on the code: `sessionId` if the session already exists, `files` of a conflict, `exitCode` and `lastScreen` of an agent that ended.",
   ],
 ];
 
@@ -49,15 +52,15 @@ ${table(
 
 | status | |
 |---|---|
-| 4xx | the request has to change, or something has to be done first; the same again fails again, but for 409 and 429 |
-| 429 | later: \`Retry-After\` says when, in seconds |
-| 5xx | the gateway or the machine; the same may work later |
+| 4xx | change the request, or do what the error says first; repeating it fails again, except for 409 and 429 |
+| 429 | try again after \`Retry-After\` seconds |
+| 5xx | a problem of the gateway or the machine; the same request can succeed later |
 
-The OAuth routes (\`/oauth/token\` and its relatives) answer as OAuth says, with \`error\` and \`error_description\`: [apps](../oauth.md), and \`/docs/oauth-errors\` of a
+The OAuth routes (\`/oauth/token\` and others) return OAuth errors, with \`error\` and \`error_description\`: [apps](../oauth.md), and \`/docs/oauth-errors\` of a
 running gateway.
 
 ## Codes
 
-${table(["code", "status", "means", "what to do"], rows)}
+${table(["code", "status", "meaning", "what to do"], rows)}
 `;
 }

@@ -4,7 +4,7 @@ function post(path: string, body: string, method = ""): string {
   return `curl -s ${method}${bearer} "$GATEWAY${path}" \\\n  -H 'Content-Type: application/json' -d '${body}'`;
 }
 
-/** Examples of routes that have to be told something, by operation. Each is run by a test as it stands here. */
+/** Examples for routes with required input, by operation. A test runs each one. */
 export const httpExamples: Readonly<Record<string, string | null>> = {
   coding_ask: post("/api/coding/coding_ask", `{ "dir": "'"$PWD"'", "prompt": "What is here?", "waitMs": 60000 }`),
   coding_read_session: post("/api/coding/coding_read_session", `{ "sessionId": "'"$ID"'", "last": 2 }`),

@@ -4,12 +4,12 @@ import { httpExamples } from "./http-examples.ts";
 import { type JsonSchema, jsonSchemaSchema, typeInWords } from "./json-schema.ts";
 import { code, generatedHead, table } from "./markdown.ts";
 
-const lead = `Every route, made from the OpenAPI document of a gateway: \`/openapi.json\`, and \`/docs\` to look at, of the one that runs have the same.
+const lead = `All routes, generated from a gateway's OpenAPI document. A running gateway serves it at \`/openapi.json\`, and as pages at \`/docs\`.
 
-Every route but the public ones takes \`Authorization: Bearer <token>\`. A body is JSON, and holds no field that is not listed. Answers may gain
-fields. What goes wrong is a problem document with a [code](errors.md). Live terminals and MCP are not in OpenAPI: [WebSocket](websocket.md), [MCP](../mcp.md).
+All routes except the public ones need \`Authorization: Bearer <token>\`. A body is JSON; unknown fields are refused. Later versions can add fields to
+responses. An error is a problem document with a [code](errors.md). Live terminals and MCP are not in OpenAPI: see [WebSocket](websocket.md) and [MCP](../mcp.md).
 
-In the examples \`$GATEWAY\` is the gateway's address, \`$TOKEN\` a token with the scopes of the route, and \`$ID\` a session.`;
+In the examples, \`$GATEWAY\` is the gateway's address, \`$TOKEN\` a token with the scopes of the route, and \`$ID\` a session.`;
 
 const contentSchema = z.record(z.string(), z.object({ schema: jsonSchemaSchema }));
 const operationSchema = z.object({
@@ -88,7 +88,7 @@ function routeSection({
   const example = httpExamples[operationId] ?? exampleOf({ path, method, operation });
   return [
     `### ${method} ${path}\n`,
-    operation.security.length === 0 ? `${words}\n\nPublic: takes no token.\n` : `${words}\n`,
+    operation.security.length === 0 ? `${words}\n\nPublic: needs no token.\n` : `${words}\n`,
     ...(parameters.length > 0 ? [`${parameterTable(parameters)}\n`] : []),
     ...(requestBody === undefined ? [] : [bodyOf(requestBody)]),
     answersOf(responses),
@@ -101,7 +101,7 @@ function parameterTable(parameters: Operation["parameters"]): string {
     code(name),
     place,
     typeInWords(schema, link),
-    required ? "needed" : defaultOf(schema),
+    required ? "required" : defaultOf(schema),
     schema.description ?? "",
   ]);
   return table(["parameter", "in", "type", "default", ""], rows);
@@ -112,7 +112,7 @@ function bodyOf({ content, required }: NonNullable<Operation["requestBody"]>): s
     .map(([type, { schema }]) => {
       const kind = type === "application/json" ? "" : `, \`${type}\``;
       const fields = fieldTable(schema, "input");
-      return `Body${required ? "" : " (may be left out)"}${kind}: ${typeInWords(schema, link)}\n${fields === "" ? "" : `\n${fields}\n`}`;
+      return `Body${required ? "" : " (optional)"}${kind}: ${typeInWords(schema, link)}\n${fields === "" ? "" : `\n${fields}\n`}`;
     })
     .join("\n");
 }
@@ -125,12 +125,12 @@ function answersOf(responses: Operation["responses"]): string {
         const fields = fieldTable(schema, "output");
         return `${type === "application/json" ? "" : `\`${type}\`, `}${typeInWords(schema, link)}${fields === "" ? "" : `\n\n${fields}`}`;
       });
-      return `Answer ${status} (${description})${what.length === 0 ? "" : `: ${what.join(" or ")}`}\n`;
+      return `Response ${status} (${description})${what.length === 0 ? "" : `: ${what.join(" or ")}`}\n`;
     })
     .join("\n");
 }
 
-/** A route that only reads, and needs to be told nothing, is shown by asking it. */
+/** A GET route without required parameters needs no example of its own. */
 function exampleOf({
   path,
   method,
@@ -161,8 +161,8 @@ function schemaSections(schemas: OpenApi["components"]["schemas"]): string {
 function fieldTable(schema: JsonSchema, io: "input" | "output"): string {
   const { properties = {}, required = [] } = schema;
   const rows = Object.entries(properties).map(([name, field]) => {
-    const missing = io === "input" ? defaultOf(field) : "may be missing";
-    const presence = required.includes(name) ? (io === "input" ? "needed" : "") : missing;
+    const missing = io === "input" ? defaultOf(field) : "optional";
+    const presence = required.includes(name) ? (io === "input" ? "required" : "") : missing;
     return [code(name), typeInWords(field, link), presence, field.description ?? ""];
   });
   return rows.length === 0 ? "" : table(["field", "type", io === "input" ? "default" : "", ""], rows);

@@ -78,11 +78,11 @@ function numberInWords({ minimum, maximum }: JsonSchema): string {
   const from = minimum === undefined || minimum <= -anyNumber ? null : minimum;
   const to = maximum === undefined || maximum >= anyNumber ? null : maximum;
   if (from !== null && to !== null) return `number, ${from} to ${to}`;
-  if (from !== null) return `number, ${from} at least`;
-  return to === null ? "number" : `number, ${to} at most`;
+  if (from !== null) return `number, at least ${from}`;
+  return to === null ? "number" : `number, up to ${to}`;
 }
 
 function textInWords({ format, maxLength }: JsonSchema): string {
   const kind = format === "uri" ? "address" : format === "date-time" ? "time" : "text";
-  return maxLength === undefined ? kind : `${kind}, ${maxLength} characters at most`;
+  return maxLength === undefined ? kind : `${kind}, up to ${maxLength} characters`;
 }

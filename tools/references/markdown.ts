@@ -1,9 +1,9 @@
-/** The first lines of a page that is made from the source. */
+/** The first lines of a generated page. */
 export function generatedHead(title: string, lead: string): string {
-  return `<!-- Made by \`node tools/reference.ts\` from the source; edits here are lost. -->\n\n# ${title}\n\n${lead}\n`;
+  return `<!-- Generated from the source by \`node tools/reference.ts\`. Do not edit. -->\n\n# ${title}\n\n${lead}\n`;
 }
 
-/** A table; what stands in its cells is on one line. */
+/** A table; each cell becomes one line. */
 export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.map(cell).join(" | ")} |`;
   return [line(columns), `|${columns.map(() => "---").join("|")}|`, ...rows.map(line)].join("\n");
@@ -16,7 +16,7 @@ function cell(text: string): string {
     .trim();
 }
 
-/** As code, unless there is nothing. */
+/** As code, unless it is empty. */
 export function code(text: string): string {
   return text === "" ? "" : `\`${text}\``;
 }

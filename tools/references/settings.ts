@@ -3,11 +3,11 @@ import { configFileSchema, otherVariables, type SettingSource, settingSources } 
 import { type JsonSchema, jsonSchemaSchema, typeInWords } from "./json-schema.ts";
 import { code, generatedHead, table } from "./markdown.ts";
 
-const lead = `Everything that can be set, made from the schema that the gateway reads its settings with. How they go together, with examples:
-[configuration](../configuration.md).
+const lead = `All settings, generated from the schema with which the gateway reads them. [Configuration](../configuration.md) explains them with examples.
 
-Later ones win: default, \`config.json\` in the state folder, environment variable, option of \`postern serve\`. An empty variable is as an unset
-one. An unknown key, and a value that does not fit, is an error that names it. In the tables a dot goes into an object, and \`[]\` into each entry of a list.`;
+Options of \`postern serve\` take precedence over environment variables, these over \`config.json\` in the state folder, and that over defaults. An empty
+variable counts as unset. An unknown key or an invalid value is an error that names it. In the tables, a dot separates nested keys, and \`[]\` stands for each
+entry of a list.`;
 
 /** `docs/reference/settings.md`. */
 export function settingsReference(): string {
@@ -23,7 +23,7 @@ ${table(["key", "variable, option", "type", "default", ""], settings.map(row))}
 
 ${table(["variable", ""], variables)}
 
-Vendors' variables (\`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\`, …) go from the gateway's environment to the agent that they are for, and to no other.
+Vendors' variables (\`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\`, …) in the gateway's environment are passed only to the agents that use them.
 `;
 }
 
@@ -34,7 +34,7 @@ interface Setting {
   readonly isGroup: boolean;
 }
 
-/** Of keys whose schema also takes a text in the place of a boolean. */
+/** For keys whose schema also accepts text instead of a boolean. */
 const defaults: ReadonlyMap<string, unknown> = new Map(Object.entries(configFileSchema.parse({})));
 const sources: ReadonlyMap<string, SettingSource> = new Map(Object.entries(settingSources));
 
@@ -42,27 +42,27 @@ function row({ key, schema, needed, isGroup }: Setting): readonly string[] {
   const source = sources.get(key);
   const from =
     source === undefined ? [] : [source.variable, source.option ?? ""].filter((name) => name !== "").map(code);
-  const inList = source?.form === "list" ? " (with commas)" : "";
+  const inList = source?.form === "list" ? " (comma-separated)" : "";
   const known = schema.default === undefined ? defaults.get(key) : schema.default;
   const fallback = known === undefined || isGroup ? "" : code(JSON.stringify(known));
   return [
     code(key),
     from.join(", ") + inList,
     isGroup ? "" : typeOf(schema),
-    needed ? "needed" : fallback,
+    needed ? "required" : fallback,
     schema.description ?? "",
   ];
 }
 
 function typeOf(schema: JsonSchema): string {
-  // A text in the place of a boolean is for environment variables.
+  // Text instead of a boolean is for environment variables.
   const words = typeInWords(schema).replace("text or true or false", "true or false");
   return words.startsWith("list of object")
     ? "list"
-    : words.replaceAll(/(list of text)[^o]*(characters at most) or \1.*?\2/g, "list of text, or of lists of text");
+    : words.replaceAll(/(list of text).*?(characters) or \1.*?\2/g, "list of text, or of lists of text");
 }
 
-/** Each key with those below it; of several forms of one thing the keys of all. */
+/** Each key with its nested keys; for a union, the keys of all its forms. */
 function flatten(
   schema: JsonSchema,
   { prefix, needed }: { readonly prefix: string; readonly needed: boolean },
@@ -84,7 +84,7 @@ function flatten(
   return [{ key: prefix, schema, needed, isGroup: below.length > 0 && schema.items === undefined }, ...found.values()];
 }
 
-/** A key of several forms is needed when all of them need it. */
+/** A key in several forms is required if all of them require it. */
 function merge(before: Setting | undefined, setting: Setting): Setting {
   if (before === undefined) return setting;
   if (before.schema.const === undefined) return { ...before, needed: before.needed && setting.needed };

@@ -14,21 +14,21 @@ import {
 import { type JsonSchema, jsonSchemaSchema, typeInWords } from "./json-schema.ts";
 import { code, generatedHead, table } from "./markdown.ts";
 
-const lead = `The frames of \`WS /api/coding/coding_xterm_session\`, a session's live terminal, made from the schemas that check them. Who may connect, how
-several viewers share a terminal, and what comes first: [the live terminal](../terminal.md).`;
+const lead = `The frames of \`WS /api/coding/coding_xterm_session\`, a session's live terminal, generated from their schemas. [Live terminal](../terminal.md)
+describes access, several viewers, and the order of frames.`;
 
 const advice: Readonly<Record<TerminalCloseCode, string>> = {
-  1000: "Nothing: the program has ended.",
-  1012: "Connect again, after a pause that grows; with `terminal` and `from` nothing is lost.",
-  1013: "Try later: there are too many viewers, or sessions.",
-  4400: "Mend the query, or the order of things.",
-  4401: "Sign in, or take another token; a ticket is good once.",
-  4403: "The caller lacks the scope, or its folders do not hold the session.",
-  4404: "There is no such session, or you do not see it.",
-  4409: "The session runs in a program outside of this gateway: end it there.",
+  1000: "Nothing: the program ended.",
+  1012: "Reconnect, with increasing pauses; with `terminal` and `from` nothing is lost.",
+  1013: "Try again later: there are too many viewers or sessions.",
+  4400: "Fix the query, or the order of the messages.",
+  4401: "Sign in, or use another token; a ticket works once.",
+  4403: "The caller lacks the scope, or its folders do not contain the session.",
+  4404: "The session does not exist, or you don't have access.",
+  4409: "The session runs outside Postern: end it there.",
 };
 
-/** Taken down by `test/gateway/terminal-socket.test.ts`, which fails when it goes otherwise. */
+/** Recorded by `test/gateway/terminal-socket.test.ts`, which fails if the exchange differs. */
 const exchangeFile = join(import.meta.dirname, "terminal-exchange.txt");
 
 /** `docs/reference/websocket.md`. */
@@ -36,31 +36,31 @@ export function websocketReference(): string {
   const codes = Object.values(terminalCloseCodes).map((each) => [String(each), advice[each]]);
   const binary = Object.entries(binaryFrameKinds).map(([kind, first]) => [String(first), kind]);
   return `${generatedHead("WebSocket", lead)}
-## The query
+## Query
 
 ${fieldsOf(schemaOf(terminalQuerySchema, "input"))}
 
-## From the client
+## Frames from the client
 
-Text that is no JSON object of these two forms, and every binary frame, is input as it stands.
+Any other text, and every binary frame, is input.
 
 ${framesOf(schemaOf(clientFrameSchema, "input"))}
 
-## From the gateway
+## Frames from the gateway
 
-Without a subprotocol: text frames of output, and \`exit\` as the last. With the subprotocol \`${terminalProtocol}\` text frames are always one of these:
+Without a subprotocol, output is sent as text frames, and \`exit\` comes last. With the subprotocol \`${terminalProtocol}\`, text frames are always one of these:
 
 ${framesOf(schemaOf(serverFrameSchema, "output"))}
 
-and output comes in binary frames, with ${outputFrameHeadBytes} bytes before it: the kind, then an offset in ${outputFrameHeadBytes - 1} bytes, big-endian. Of output it is that of the frame's
-first byte; of a screen, that of the output that comes next: empty the terminal, then write the rest.
+Output is then sent in binary frames with a header of ${outputFrameHeadBytes} bytes: the kind, then the offset in ${outputFrameHeadBytes - 1} bytes, big-endian. For output, the offset is that of the frame's
+first byte. For a screen, it is that of the output that follows: clear the terminal, then write the rest of the frame.
 
 ${table(["first byte", ""], binary)}
 
-## An exchange
+## Example
 
-As it went with a program that asks for a name, greets, and ends with 3: \`>\` is from the client, \`<\` from the gateway. A binary frame is shown by its
-${outputFrameHeadBytes} bytes, in hexadecimal, and its rest as JSON would write it; frames of output that follow each other are put together.
+A recorded exchange with a program that asks for a name, prints a greeting, and exits with 3: \`>\` is from the client, \`<\` from the gateway. A binary frame is shown as its header
+of ${outputFrameHeadBytes} bytes in hexadecimal, and the rest as a JSON string. Consecutive output frames are merged.
 
 \`\`\`text
 ${readFileSync(exchangeFile, "utf8").trimEnd()}
@@ -70,7 +70,7 @@ ${readFileSync(exchangeFile, "utf8").trimEnd()}
 
 ${table(["code", "what to do"], codes)}
 
-A connection that breaks without a code (1006) is as 1012.
+Treat a connection that breaks without a code (1006) as 1012.
 `;
 }
 
@@ -86,7 +86,7 @@ function fieldsOf({ properties = {}, required = [] }: JsonSchema): string {
   const rows = Object.entries(properties).map(([name, field]) => [
     code(name),
     typeInWords(field),
-    required.includes(name) ? "" : "may be left out",
+    required.includes(name) ? "" : "optional",
     field.description ?? "",
   ]);
   return table(["field", "type", "", ""], rows);
