@@ -2,7 +2,7 @@ import type { Kysely, Selectable } from "kysely";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
-import { compiledLookup } from "../storage/compiled-lookup.ts";
+import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { type Scope, scopes } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput } from "../wire/accounts.ts";

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
-import { compiledLookup } from "../storage/compiled-lookup.ts";
+import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { scopes as allScopes, type Scope, scopeSchema } from "../wire/access.ts";
 

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import { newSecret, newUuid, sameHash, sha256 } from "../core/ids.ts";
-import { compiledLookup } from "../storage/compiled-lookup.ts";
+import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createUseNotes } from "../storage/use-notes.ts";
 import { scopes as allScopes, type Scope, type Token } from "../wire/access.ts";

@@ -13,7 +13,7 @@ import { createHttpServer, type HttpServer, toProblem } from "../http/index.ts";
 import { createMemoryTools } from "../logs/index.ts";
 import { createMcp } from "../mcp/index.ts";
 import { writeFileAtomic } from "../platform/files.ts";
-import { keepCopiesYoung } from "../storage/kept-copies.ts";
+import { pruneCopiesDaily } from "../storage/kept-copies.ts";
 import type { Tool } from "../wire/tool.ts";
 import { type BegunStart, beginStart } from "./begin-start.ts";
 import { type Coding, createCoding } from "./coding.ts";
@@ -196,7 +196,7 @@ async function start(
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
   memory.start();
-  disposer.add(keepCopiesYoung(join(config.home, "backups"), { clock, log }));
+  disposer.add(pruneCopiesDaily(join(config.home, "backups"), { clock, log }));
   const chat = await openTelegramChat({
     config,
     db,

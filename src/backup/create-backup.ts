@@ -7,7 +7,7 @@ import { makeStateFolder } from "../platform/private-folders.ts";
 import { isRunning } from "../platform/processes.ts";
 import { type DatabasePlace, withRawDatabase } from "../storage/database.ts";
 import { refuseNewer } from "../storage/migrate.ts";
-import { copySqliteStore } from "../storage/store-copy.ts";
+import { copySqliteStore } from "../storage/sqlite.ts";
 import { type DumpLine, dumpPostgres } from "../storage/store-rows.ts";
 import { type Source, writeArchive } from "./archive.ts";
 import { formatVersion, type Manifest, manifestName, partNameSchema } from "./manifest.ts";

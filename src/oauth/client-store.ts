@@ -5,7 +5,7 @@ import { type Clock, isoTime } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { newSecret, newUuid } from "../core/ids.ts";
 import { type Log, silentLog } from "../core/log.ts";
-import { compiledLookup } from "../storage/compiled-lookup.ts";
+import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { AddClientInput, ClientOrigin, OAuthClient } from "../wire/oauth.ts";
 import { deviceGrant } from "./client-rules.ts";

@@ -3,7 +3,7 @@ import type { Kysely } from "kysely";
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
-import { compiledLookup } from "../storage/compiled-lookup.ts";
+import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createUseNotes } from "../storage/use-notes.ts";
 import type { IssuedToken, OAuth } from "./oauth.ts";

@@ -1,8 +1,8 @@
 import { StoreFailure } from "./store-failure.ts";
 
-/** Writes of requests that are under way at the same time, made durable together. */
+/** Commits writes of concurrent requests together. */
 export interface Commits<Writes, Result> {
-  /** Resolves when it is durable. Rejects when it cannot be written; the others are not touched by that. */
+  /** Resolves when durable. Rejects if this write fails; others are unaffected. */
   add(writes: Writes): Promise<Result>;
 }
 
@@ -12,17 +12,13 @@ interface Waiting<Writes, Result> {
   readonly failed: (reason: unknown) => void;
 }
 
-/** A transaction keeps other writers waiting. */
+/** A transaction blocks other writers. */
 const defaultMaxTogether = 64;
 
-/**
- * To make one transaction durable costs more than all the work in it, and with SQLite this process does nothing else meanwhile. So
- * whatever comes while one is under way waits and goes into the next one, together.
- */
+/** A commit costs more than the work in it, and SQLite blocks this process meanwhile. So writes that arrive during one share the next. */
 export function createCommits<Writes, Result, Within>(deps: {
   readonly begin: (task: (within: Within) => Promise<void>) => Promise<void>;
   readonly apply: (within: Within, writes: Writes) => Promise<Result>;
-  /** So many go into one transaction at most. */
   readonly maxTogether?: number;
 }): Commits<Writes, Result> {
   const { begin, apply, maxTogether = defaultMaxTogether } = deps;
@@ -42,7 +38,7 @@ export function createCommits<Writes, Result, Within>(deps: {
         for (const one of batch) one.failed(error);
         return;
       }
-      // One of them is at fault; which one shows when each is written alone.
+      // Written alone, the faulty one shows.
       for (const one of batch) await together([one]);
       return;
     }

@@ -1,16 +1,15 @@
 import { type Compilable, type CompiledQuery, type Kysely, type QueryResult, type RawBuilder, sql } from "kysely";
 import type { Tables } from "./schema.ts";
 
-/** What a column takes. */
 type Stored = string | number | null;
 
-/** Stands in a query for the value of that name. */
+/** A placeholder in a query for the value of that name. */
 export type Slot<Values> = <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>;
 
-/** Runs the query with these values, in a transaction or by itself. */
+/** Runs the query, in a transaction or not. */
 export type CompiledRun<Values, Row> = (db: Kysely<Tables>, values: Values) => Promise<QueryResult<Row>>;
 
-/** In the place of a value, until the query runs. */
+/** Replaced by a value when the query runs. */
 class Empty {
   readonly name: string;
 
@@ -20,9 +19,8 @@ class Empty {
 }
 
 /**
- * A query that is built and compiled once, for what runs with every request: building one takes longer than the store takes to run it.
- *
- * @param build makes it, with a slot for each value; called at the first run, with what that runs on
+ * A query compiled once, for every request: building one takes longer than running it.
+ * @param build called at the first run; makes the query with a slot for each value
  */
 export function compiledQuery<Values extends Readonly<Record<string, Stored>>, Row = unknown>(
   build: (db: Kysely<Tables>, slot: Slot<Values>) => Compilable<Row> | RawBuilder<Row>,
@@ -32,5 +30,22 @@ export function compiledQuery<Values extends Readonly<Record<string, Stored>>, R
     compiled ??= build(db, (name) => sql`${new Empty(name)}`).compile(db);
     const parameters = compiled.parameters.map((value) => (value instanceof Empty ? values[value.name] : value));
     return db.executeQuery<Row>({ ...compiled, parameters });
+  };
+}
+
+/**
+ * As {@link compiledQuery}, for a query with one parameter and at most one row.
+ * @param build makes the query for a value, its only parameter
+ */
+export function compiledLookup<Row>(
+  db: Kysely<Tables>,
+  build: (value: string) => Compilable<Row>,
+): (value: string) => Promise<Row | undefined> {
+  let compiled: CompiledQuery<Row> | undefined;
+  return async (value) => {
+    compiled ??= build("").compile();
+    if (compiled.parameters.length !== 1) throw new Error(`Expected exactly one parameter: ${compiled.sql}`);
+    const { rows } = await db.executeQuery<Row>({ ...compiled, parameters: [value] });
+    return rows[0];
   };
 }

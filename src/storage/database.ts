@@ -7,8 +7,7 @@ import type { Tables } from "./schema.ts";
 import { isDamaged, StoreFailure } from "./store-failure.ts";
 
 /**
- * Why the store cannot be used: `store_newer` was written by a newer Postern, `store_unavailable` cannot be reached, opened or
- * brought to this version.
+ * `store_newer`: written by a newer Postern. `store_unavailable`: cannot be reached, opened or upgraded.
  */
 export type StorageErrorCode = "store_newer" | "store_unavailable";
 
@@ -26,16 +25,14 @@ export interface DatabasePlace {
   readonly path: string;
 }
 
-/** What {@link openDatabase} needs. */
 export interface DatabaseOptions extends DatabasePlace {
   readonly log: Log;
-  /** Where copies of the SQLite file go, of before it is brought to this version. None are made when left out. */
+  /** Folder for copies of the SQLite file made before upgrades. None are made if missing. */
   readonly copies?: string;
 }
 
 /**
- * Opens the store and brings it to this version's tables. Gateway and commands may do so at the same time.
- *
+ * Opens the store and upgrades its tables. Several processes can do so at once.
  * @throws PosternError `store_newer` | `store_unavailable`
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
@@ -49,7 +46,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   } catch (error) {
     await db?.destroy();
     if (error instanceof PosternError && !(error instanceof StoreFailure)) throw error;
-    const remedy = isDamaged(error) ? `. ${waysBack(options)}` : "";
+    const remedy = isDamaged(error) ? `. ${remedyFor(options)}` : "";
     throw new PosternError("store_unavailable", `Cannot open the store at ${place}: ${messageOf(error)}${remedy}`, {
       cause: error,
     });
@@ -64,7 +61,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 /**
- * Runs `task` on a store as it is, whatever its version, and closes it.
+ * Runs `task` on a store of any version, without upgrading it.
  * @throws PosternError `store_unavailable`
  */
 export async function withRawDatabase<T>(
@@ -86,22 +83,19 @@ export async function withRawDatabase<T>(
 
 async function keepCopy({ url, path, copies, log }: DatabaseOptions, applied: readonly string[]): Promise<void> {
   if (url !== null) {
-    log.info(
-      { from: applied.at(-1) },
-      "bringing the store to this version; a backup of PostgreSQL is its administrator's",
-    );
+    log.info({ from: applied.at(-1) }, "upgrading the store; PostgreSQL backups are up to its administrator");
     return;
   }
   if (copies === undefined) return;
   const { keepStoreCopy } = await import("./kept-copies.ts");
   const file = await keepStoreCopy({ path, copies, applied });
-  if (file !== null) log.info({ file }, "the store as it was before it is brought to this version");
+  if (file !== null) log.info({ file }, "copied the store before upgrading it");
 }
 
-/** No SQLite file is shorter; SQLite itself takes a shorter one for a new one. */
+/** The minimum size of a SQLite file. SQLite treats a shorter one as new. */
 export const sqliteHeaderBytes = 100;
 
-/** A store is made where there is no file. One that lost its content is never taken for a new one. */
+/** Creates a missing store. A file that lost its content is never treated as new. */
 async function requireStoreFile(options: DatabaseOptions): Promise<void> {
   const { path } = options;
   const { makeSqliteFile } = await import("./sqlite.ts");
@@ -110,16 +104,16 @@ async function requireStoreFile(options: DatabaseOptions): Promise<void> {
   if (size >= sqliteHeaderBytes) return;
   throw new PosternError(
     "store_unavailable",
-    `The store at ${path} has lost its content: the file has ${size} bytes. ${waysBack(options)}`,
+    `The store at ${path} has lost its content: the file is ${size} bytes long. ${remedyFor(options)}`,
   );
 }
 
-function waysBack({ path, copies }: DatabaseOptions): string {
-  const kept = copies === undefined ? "" : ` Copies from before upgrades are in ${copies}.`;
+function remedyFor({ path, copies }: DatabaseOptions): string {
+  const kept = copies === undefined ? "" : ` Copies made before upgrades are in ${copies}.`;
   return `Restore a backup with \`postern restore <file> --replace\`.${kept} To start with a new store instead, move ${path} away.`;
 }
 
-// Each dialect is loaded when it is used: `pg` costs a start 30 ms that SQLite does not need.
+// Dialects are loaded on use: `pg` takes 30 ms.
 async function openSqlite(path: string): Promise<Kysely<Tables>> {
   const { openSqliteFile, openSqliteReader } = await import("./sqlite.ts");
   const { createSqliteDialect } = await import("./sqlite-driver.ts");

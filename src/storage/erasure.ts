@@ -6,41 +6,37 @@ import type { Log } from "../core/log.ts";
 import { createJournal, type Journal } from "./journal.ts";
 import type { Tables } from "./schema.ts";
 
-/** So long an answer waits for readers that hold on to old pages; they are statements of milliseconds, or a copy of the file. */
+/** How long a caller waits for readers of old pages: statements of milliseconds, or a copy of the file. */
 const patienceMs = 5_000;
 const pauseMs = 20;
-/** When the answer did not wait, it is tried so often until it is done. */
+/** Interval of retries after that. */
 const laterMs = 1_000;
-/** Another process that changes the same store is done within a moment; what is there after the last try is not of that kind. */
+/** Another process that changes the store is done soon; a later error has another cause. */
 const startPausesMs = [100, 300, 1_000] as const;
 
-/** Removes from the store's files what was removed from its tables. A store has one. */
+/** Erases deleted rows from the store's files. A store has one. */
 export interface Erasure {
   /**
-   * Before anything is deleted: from now on what goes is overwritten, and what an earlier process left is erased. Idempotent. A store that
-   * refuses is asked four times within two seconds; after that whoever called is told, and the next call tries again.
+   * To be called before deletions: turns on overwriting and erases what an earlier process left. Idempotent. Makes four attempts within
+   * two seconds, then rejects; the next call tries again.
    */
   start(): Promise<void>;
-  /**
-   * At the end of a transaction that deletes much, so that nothing else waits long for its end.
-   * @param within the transaction
-   */
+  /** To be called at the end of a large deleting transaction, so that its commit is short. @param within the transaction */
   prepare(within: Kysely<Tables>): Promise<void>;
-  /** Between the transactions of a deletion that has many: copies a large journal back, beside others' work. Never rejects. */
+  /** To be called between transactions of a long deletion: copies a large journal back. Never rejects. */
   relieve(): Promise<void>;
   /**
-   * Waits until nothing of what was deleted so far is in the files; for readers 5 seconds at most. Never rejects: what was deleted is deleted.
-   * @returns `pending` when a reader is in the way, or the files cannot be written; then it is done when they let it, or at the next start
+   * Waits until all deleted rows are erased, at most 5 seconds for readers. Never rejects.
+   * @returns `pending` if a reader or an error prevented it; it is retried until it succeeds, also after the next start
    */
   finish(): Promise<"done" | "pending">;
-  /** Whether something waits for a reader. */
+  /** Whether erasing is pending. */
   readonly isPending: boolean;
-  /** Idempotent. What is pending is done at the next start. */
+  /** Idempotent. Pending work is done at the next start. */
   close(): Promise<void>;
 }
 
-/** What {@link createErasure} needs. */
-export interface ErasureDeps {
+interface ErasureDeps {
   readonly db: Kysely<Tables>;
   readonly dialect: "sqlite" | "postgres";
   readonly clock: Clock;
@@ -48,8 +44,8 @@ export interface ErasureDeps {
 }
 
 /**
- * On SQLite pages are overwritten where rows are deleted (`secure_delete`), and the write-ahead log with their old copies is emptied.
- * PostgreSQL promises none of it: what it erases it erases when it vacuums, and its own log is kept as long as it is set to.
+ * On SQLite, deleted rows are overwritten (`secure_delete`) and the write-ahead log with old copies is emptied. PostgreSQL erases rows
+ * when it vacuums, and keeps its own log as configured.
  */
 export function createErasure(deps: ErasureDeps): Erasure {
   if (deps.dialect === "sqlite") return new SqliteErasure(deps);
@@ -100,25 +96,22 @@ class SqliteErasure implements Erasure {
         break;
       } catch (error) {
         if (restMs === null || this.#closed) throw error;
-        this.#deps.log.warn(
-          { reason: messageOf(error) },
-          "the store does not overwrite what is deleted yet; trying again",
-        );
+        this.#deps.log.warn({ reason: messageOf(error) }, "cannot turn on secure deletion in the store; retrying");
         await this.#deps.clock.sleep(restMs);
       }
     }
-    this.#finishLater(); // of an earlier process that ended too soon
+    this.#finishLater(); // left by an earlier process
   }
 
   async prepare(within: Kysely<Tables>): Promise<void> {
     if (!(await this.#journal.prepare(within)) || this.#closed) return;
-    // The transaction may come to nothing, and nobody finish.
+    // The transaction can roll back, and `finish` never be called.
     this.#cancelTimer ??= this.#deps.clock.after(laterMs, () => void this.#tryLater());
   }
 
   async relieve(): Promise<void> {
     if (this.#closed || !(await this.#journal.isFull())) return;
-    await this.#emptyJournal().catch(() => undefined); // `finish` tries again, and tells why it cannot
+    await this.#emptyJournal().catch(() => undefined); // `finish` retries and logs the error
   }
 
   async finish(): Promise<"done" | "pending"> {
@@ -131,13 +124,12 @@ class SqliteErasure implements Erasure {
         await clock.sleep(pauseMs);
       }
     } catch (error) {
-      log.warn({ reason: messageOf(error) }, "the store's journal could not be emptied yet");
+      log.warn({ reason: messageOf(error) }, "cannot empty the store's journal yet; retrying");
     }
     this.#finishLater();
     return "pending";
   }
 
-  /** Tries until it is done. */
   #finishLater(): void {
     if (this.#closed) return;
     this.#pending = true;
@@ -154,7 +146,7 @@ class SqliteErasure implements Erasure {
         return;
       }
     } catch (error) {
-      log.warn({ reason: messageOf(error) }, "the store's journal could not be emptied yet");
+      log.warn({ reason: messageOf(error) }, "cannot empty the store's journal yet; retrying");
     }
     if (!this.#closed) this.#cancelTimer = clock.after(laterMs, () => void this.#tryLater());
   }

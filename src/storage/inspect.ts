@@ -4,38 +4,32 @@ import { pathToFileURL } from "node:url";
 import { Kysely } from "kysely";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
-import { sqliteHeaderBytes } from "./database.ts";
+import { type DatabasePlace, sqliteHeaderBytes } from "./database.ts";
 import { appliedMigrations, describeUrl, migrate, migrationNames } from "./migrate.ts";
 import type { Tables } from "./schema.ts";
 
-/** The store as it lies there, opened so that nothing is written. */
+/** The store, opened read-only. */
 export interface InspectedStore {
   /**
-   * `missing`: none was made yet. `older`: the next start of a gateway brings it forward. `newer`: of a newer Postern. `damaged`: it
-   * cannot be opened or read; `reason` says why.
+   * `missing`: not created yet. `older`: upgraded at the next start of a gateway. `newer`: of a newer Postern. `damaged`: cannot be
+   * opened or read, see `reason`.
    */
   readonly state: "missing" | "current" | "older" | "newer" | "damaged";
   /** The SQLite file, or host and database of PostgreSQL. */
   readonly place: string;
   readonly reason: string | null;
-  /** For questions; an empty store when the state is not `current`. */
+  /** An empty store unless the state is `current`. */
   readonly db: Kysely<Tables>;
-  /** When the newest thing was written into it, epoch milliseconds; null when nothing was, or when it cannot be asked. */
+  /** Epoch milliseconds of the newest record; null if none or unknown. */
   readonly newestAt: number | null;
   close(): Promise<void>;
 }
 
-/** A larger file takes seconds to be read through. */
+/** A larger file takes seconds to check. */
 const maxCheckedBytes = 64 * 1024 * 1024;
 
-/** Looks at the store of this configuration. Never throws for what the store is. */
-export async function inspectStore({
-  url,
-  path,
-}: {
-  readonly url: string | null;
-  readonly path: string;
-}): Promise<InspectedStore> {
+/** Inspects the configured store. Never throws because of its state. */
+export async function inspectStore({ url, path }: DatabasePlace): Promise<InspectedStore> {
   const place = url === null ? path : describeUrl(url);
   const missing = url === null && !existsSync(path);
   if (missing) return { state: "missing", place, reason: null, newestAt: null, ...(await emptyStore()) };
@@ -58,30 +52,24 @@ export async function inspectStore({
   }
 }
 
-/** Without a write-ahead log nobody has the file open, and SQLite need not make one to read it. */
+/** Without a write-ahead log no process has the file open; `immutable` keeps SQLite from creating one. */
 async function openFile(path: string): Promise<Kysely<Tables>> {
   const { createSqliteDialect } = await import("./sqlite-driver.ts");
   const { size } = statSync(path);
   if (size < sqliteHeaderBytes)
-    throw new PosternError("store_unavailable", `it has lost its content, the file has ${size} bytes`);
+    throw new PosternError("store_unavailable", `it has lost its content: the file is ${size} bytes long`);
   const address = pathToFileURL(path);
   if (!existsSync(`${path}-wal`)) address.searchParams.set("immutable", "1");
   const database = new DatabaseSync(address, { readOnly: true, timeout: 1_000 });
-  const { pages, pageBytes } = sizesOf(database);
-  const [row] = pages * pageBytes > maxCheckedBytes ? [] : database.prepare("PRAGMA quick_check(1)").all();
-  const said = row?.["quick_check"];
-  if (row !== undefined && said !== "ok") {
+  const sizes = "SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size";
+  const isLarge = Number(database.prepare(sizes).get()?.["bytes"]) > maxCheckedBytes;
+  const [row] = isLarge ? [] : database.prepare("PRAGMA quick_check(1)").all();
+  const result = row?.["quick_check"];
+  if (row !== undefined && result !== "ok") {
     database.close();
-    throw new PosternError("store_unavailable", `SQLite says: ${String(said)}`);
+    throw new PosternError("store_unavailable", `SQLite reports: ${String(result)}`);
   }
   return new Kysely<Tables>({ dialect: createSqliteDialect(database) });
-}
-
-function sizesOf(database: DatabaseSync): { readonly pages: number; readonly pageBytes: number } {
-  return {
-    pages: Number(database.prepare("PRAGMA page_count").get()?.["page_count"]),
-    pageBytes: Number(database.prepare("PRAGMA page_size").get()?.["page_size"]),
-  };
 }
 
 async function openServer(url: string): Promise<Kysely<Tables>> {
@@ -97,7 +85,7 @@ async function emptyStore(): Promise<Pick<InspectedStore, "db" | "close">> {
 }
 
 async function newestOf(db: Kysely<Tables>): Promise<number | null> {
-  const told = await Promise.all([
+  const newest = await Promise.all([
     db
       .selectFrom("audit_entries")
       .select((of) => of.fn.max("at").as("at"))
@@ -111,6 +99,6 @@ async function newestOf(db: Kysely<Tables>): Promise<number | null> {
       .select((of) => of.fn.max("configured_at").as("at"))
       .executeTakeFirst(),
   ]);
-  const times = told.flatMap((row) => (typeof row?.at === "number" ? [row.at] : []));
+  const times = newest.flatMap((row) => (typeof row?.at === "number" ? [row.at] : []));
   return times.length === 0 ? null : Math.max(...times);
 }

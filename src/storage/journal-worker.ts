@@ -2,13 +2,13 @@ import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { z } from "zod";
 
-// Empties the journal of a store when it is asked to, on a connection of its own, and answers whether it is empty now. Nobody waits for a
-// lock here: who asked asks again.
+// Empties a store's journal on request, over its own connection, and answers whether it is empty now. Does not wait for locks: the caller
+// retries.
 const { path } = z.object({ path: z.string() }).parse(workerData);
 const store = new DatabaseSync(path, { timeout: 0 });
 
 parentPort?.on("message", () => {
-  // All of it is copied while others read and write; then little is left to do with the store to itself.
+  // Copies everything while others read and write, so that the exclusive part is short.
   store.exec("PRAGMA wal_checkpoint(PASSIVE)");
   const busy = store.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.["busy"];
   parentPort?.postMessage({ isEmpty: busy === 0 });

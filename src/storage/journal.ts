@@ -6,40 +6,36 @@ import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import type { Tables } from "./schema.ts";
 
-/** Pages of 4 KiB are copied back when there are so many, 16 MB: what many transactions wrote into the same page is copied once. */
+/** 16 MB of 4 KiB pages: pages that many transactions wrote are copied back once. */
 export const pagesBetweenCheckpoints = 4_096;
-/** SQLite's own, of a new store. */
+/** SQLite's default. */
 const pageBytes = 4_096;
-/** After a large transaction, until it was emptied: enough that its end does not copy, and still a bound. */
+/** After a large transaction, until the journal was emptied: its commit need not copy pages, and the journal stays bounded. */
 const pagesOfLargeTransaction = 16 * pagesBetweenCheckpoints;
-/** Copying so much back takes some milliseconds; a thread of its own takes fifty to start. */
+/** Copying so much back takes a few milliseconds; starting a thread takes fifty. */
 const smallBytes = 1024 * 1024;
-/** Far longer than it takes to copy the largest. */
+/** Far longer than copying the largest journal takes. */
 const threadTimeoutMs = 60_000;
 
-/**
- * Asked of a connection that is kept for more than a statement, this holds for that connection alone: transactions are not brought to the disk
- * when they end, but with the next one of others. For work that is done again when it is lost.
- */
+/** On a held connection, makes its transactions durable only with the next durable one. For work that is repeated if lost. */
 export const durableLater = "pragma synchronous = normal";
 
-/** SQLite's write-ahead log: what was changed, until it is copied into the store's file. */
+/** SQLite's write-ahead log. */
 export interface Journal {
   /**
-   * At the end of a transaction that wrote much: what it wrote so far goes to the disk beside others' work, so that its end has little left
-   * to wait for, and it is not copied back by its end but by {@link empty}, which is to be called also when it came to nothing.
-   * @returns false when it did not write much: there is nothing to prepare
+   * To be called at the end of a large transaction: syncs its pages to disk so that the commit is short, and leaves copying them back to
+   * {@link empty}, which must be called even after a rollback.
+   * @returns false if the transaction is small and needs no preparation
    */
   prepare(within: Kysely<Tables>): Promise<boolean>;
-  /** Whether it is as large as it is to become between two times that it is copied back. */
+  /** Whether it has reached the size at which it is copied back. */
   isFull(): Promise<boolean>;
-  /** Copies it back and cuts it to nothing; what is large in a thread. @returns false when a reader or writer is in the way */
+  /** Copies it back and truncates it, in a thread if large. @returns false if a reader or writer prevents it */
   empty(): Promise<boolean>;
-  /** Idempotent. What is being emptied is given up, and nothing is emptied any more. */
+  /** Idempotent. Cancels emptying. */
   close(): Promise<void>;
 }
 
-/** @see Journal */
 export function createJournal(db: Kysely<Tables>): Journal {
   let path: string | null = null;
   let thread: Worker | null = null;
@@ -53,8 +49,8 @@ export function createJournal(db: Kysely<Tables>): Journal {
 
   async function isAbove(bytes: number, on: Kysely<Tables>): Promise<boolean> {
     const file = await pathOf(on);
-    if (file === "") return false; // it is in memory
-    // Not there before the first write.
+    if (file === "") return false; // in memory
+    // Missing before the first write.
     const size = await stat(`${file}-wal`).then(
       (found) => found.size,
       () => 0,
@@ -69,7 +65,7 @@ export function createJournal(db: Kysely<Tables>): Journal {
     thread ??= startThread(file);
     const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(threadTimeoutMs)]);
     const answered = once(thread, "message", { signal });
-    thread.ref(); // a command does not end while it waits for this
+    thread.ref(); // keeps a command alive while it waits
     thread.postMessage("empty");
     try {
       const [answer] = z.tuple([z.object({ isEmpty: z.boolean() })]).parse(await answered);
@@ -77,7 +73,7 @@ export function createJournal(db: Kysely<Tables>): Journal {
       else thread.unref();
       return answer.isEmpty;
     } catch (error) {
-      await endThread(); // the next call begins with another
+      await endThread(); // the next call starts another
       if (closing.signal.aborted) return false;
       throw error;
     }
@@ -99,7 +95,7 @@ export function createJournal(db: Kysely<Tables>): Journal {
       if (!(await isLarge(within))) return false;
       isPrepared = true;
       await sql`pragma wal_autocheckpoint = ${sql.lit(pagesOfLargeTransaction)}`.execute(within);
-      await bringToDisk(`${await pathOf(within)}-wal`).catch(() => undefined); // its end does it, or tells why it cannot
+      await bringToDisk(`${await pathOf(within)}-wal`).catch(() => undefined); // the commit syncs too, and reports errors
       return true;
     },
 
@@ -122,7 +118,7 @@ export function createJournal(db: Kysely<Tables>): Journal {
   };
 }
 
-/** SQLite holds no lock on this file that closing it could drop. */
+/** SQLite has no lock on this file that closing it could release. */
 async function bringToDisk(path: string): Promise<void> {
   const file = await open(path, "r");
   try {

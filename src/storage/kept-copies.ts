@@ -4,27 +4,26 @@ import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import { copySqliteStore } from "./store-copy.ts";
+import { copySqliteStore } from "./sqlite.ts";
 
-/** Newer ones take the place of older ones. */
 const maxCopies = 3;
 
-/** What was deleted meanwhile lives on in a copy for so long, and no longer. */
+/** Bounds how long deleted data survives in a copy. */
 const copyLifetimeMs = 30 * 24 * 3_600_000;
 
 const dayMs = 24 * 3_600_000;
 const copyPattern = /^postern\.db\.before-\d{4}-[a-z0-9-]+$/;
 const draftPattern = /^postern\.db\.before-.*\.tmp(-journal)?$/;
-/** A copy takes seconds for each gigabyte; what is older was left by a process that ended. */
+/** A copy takes seconds per gigabyte; older drafts were abandoned. */
 const draftLifetimeMs = dayMs;
 
 /**
- * Copies the store into the folder `copies`, before it is changed: named by the newest migration that it has, and the next. The newest
- * {@link maxCopies} are kept, {@link copyLifetimeMs} at most.
+ * Copies the store into the folder `copies` before an upgrade, named by its newest migration. Keeps the newest {@link maxCopies}, at
+ * most for {@link copyLifetimeMs}.
  *
  * @param applied the migrations that the store has
- * @returns the copy; null when another process has brought the store forward meanwhile
- * @throws PosternError `store_unavailable` when it cannot be made; then nothing was changed
+ * @returns the copy; null if another process upgraded the store meanwhile
+ * @throws PosternError `store_unavailable`
  */
 export async function keepStoreCopy(options: {
   readonly path: string;
@@ -45,24 +44,24 @@ export async function keepStoreCopy(options: {
     await removeOldCopies(copies, Date.now());
     return file;
   } catch (error) {
-    await rm(draft, { force: true }).catch(() => undefined); // where it cannot be removed it could not be made
+    await rm(draft, { force: true }).catch(() => undefined); // it was not created then
     throw new PosternError(
       "store_unavailable",
-      `The store at ${path} has to be brought to this version, and no copy of it could be made in ${copies} before: ${messageOf(error)}. Nothing was changed.`,
+      `Cannot upgrade the store at ${path}, because a copy of it cannot be made in ${copies}: ${messageOf(error)}. Nothing was changed.`,
       { cause: error },
     );
   }
 }
 
-/** Removes what is too old now and every day. @returns ends it */
-export function keepCopiesYoung(
+/** Removes old copies now and every day. @returns stops it */
+export function pruneCopiesDaily(
   copies: string,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): () => Promise<void> {
   let cancel = (): void => undefined;
   const look = (): void => {
     removeOldCopies(copies, clock.now()).catch((error: unknown) =>
-      log.warn({ reason: messageOf(error) }, "old copies of the store could not be removed"),
+      log.warn({ reason: messageOf(error) }, "cannot remove old copies of the store"),
     );
     cancel = clock.after(dayMs, look);
   };
@@ -70,7 +69,7 @@ export function keepCopiesYoung(
   return async () => cancel();
 }
 
-/** Removes copies that are too many or too old, and drafts that nobody finishes. */
+/** Removes surplus and old copies, and abandoned drafts. */
 export async function removeOldCopies(copies: string, now: number): Promise<void> {
   const names = await readdir(copies).catch((error: unknown) => {
     if (isErrno(error, "ENOENT")) return [];

@@ -15,7 +15,7 @@ import { chatMigration } from "./migrations/0010-chat.ts";
 import { deletionsMigration } from "./migrations/0011-deletions.ts";
 import type { Tables } from "./schema.ts";
 
-/** Every migration, in the order of its name. One that was released never changes. */
+/** All migrations in order. Released ones never change. */
 const migrations: Readonly<Record<string, Migration>> = {
   "0001-first": firstMigration,
   "0002-worktrees": worktreesMigration,
@@ -33,15 +33,14 @@ const migrations: Readonly<Record<string, Migration>> = {
 /** The name of every migration of this version. */
 export const migrationNames: readonly string[] = Object.keys(migrations);
 
-/** What Kysely's migrator writes down. */
+/** The log of Kysely's migrator. */
 type MigrationLog = { kysely_migration: { name: string; timestamp: string } };
 
 /**
- * Brings the store forward to this version's tables; a store that is there already costs one query. Processes that start
- * together take turns, so that each migration runs once.
+ * Upgrades the store to this version's tables; a current store costs one query. Each migration runs once even if processes start together.
  *
- * @param place where the store is, for messages
- * @param beforeChange called before a store that is there already is changed, with the migrations that it has
+ * @param place for messages
+ * @param beforeChange called with the applied migrations before an existing store is upgraded
  * @throws PosternError `store_newer` | `store_unavailable`
  */
 export async function migrate(
@@ -57,17 +56,17 @@ export async function migrate(
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } });
   const { error } = await migrator.migrateToLatest();
   if (error === undefined) return;
-  refuseNewer(await appliedMigrations(db), place); // a newer Postern may have come first
+  refuseNewer(await appliedMigrations(db), place); // a newer Postern may have upgraded it first
   throw new PosternError(
     "store_unavailable",
-    `Cannot bring the store at ${place} to this version: ${messageOf(error)}. Nothing was changed.`,
+    `Cannot upgrade the store at ${place}: ${messageOf(error)}. Nothing was changed.`,
     { cause: error },
   );
 }
 
 /**
- * Makes tables inside of a transaction on PostgreSQL: those of the migrations `names`, which the store does not have yet. Kysely's own
- * migrator looks at the tables of all schemas, and would take those that were moved aside for the store's.
+ * Runs the migrations `names` in a transaction on PostgreSQL. Kysely's own migrator looks at the tables of all schemas, and would find
+ * those that were moved aside.
  */
 export async function applyMigrations(trx: Transaction<Tables>, names: readonly string[]): Promise<void> {
   await sql`create table if not exists kysely_migration (name varchar(255) primary key, timestamp varchar(255) not null)`.execute(
@@ -83,7 +82,7 @@ export async function applyMigrations(trx: Transaction<Tables>, names: readonly 
   }
 }
 
-/** The migrations that a store has, in order; none for a place without one. */
+/** A store's migrations in order; empty without a store. */
 export async function appliedMigrations(db: Kysely<Tables>): Promise<readonly string[]> {
   try {
     const rows = await db
@@ -104,7 +103,7 @@ function isMissingTable(error: unknown): boolean {
   return ("code" in error && error.code === "42P01") || error.message.startsWith("no such table");
 }
 
-/** @throws PosternError `store_newer` for migrations that this version does not know */
+/** @throws PosternError `store_newer` for unknown migrations */
 export function refuseNewer(applied: readonly string[], place: string): void {
   const unknown = applied.filter((name) => !(name in migrations));
   if (unknown.length === 0) return;

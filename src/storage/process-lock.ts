@@ -4,17 +4,15 @@ import { DatabaseSync } from "node:sqlite";
 import { PosternError } from "../core/errors.ts";
 import { isBusy, makePrivate } from "./sqlite.ts";
 
-/** A lock that this process holds until it is closed or ends, by whatever death. */
+/** A lock held until closed or until this process ends, in whatever way. */
 export interface ProcessLock {
   /** Idempotent. */
   close(): void;
 }
 
 /**
- * Makes sure that one gateway runs for a state folder. The lock is the operating system's, on an empty file, so that nothing is
- * stale after a crash.
- *
- * @throws PosternError `gateway_running` when another process holds it
+ * Ensures that only one gateway uses a state folder. The operating system's lock on an empty file cannot become stale in a crash.
+ * @throws PosternError `gateway_running` if another process holds it
  */
 export function acquireProcessLock(path: string): ProcessLock {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -25,7 +23,10 @@ export function acquireProcessLock(path: string): ProcessLock {
   } catch (error) {
     file.close();
     if (!isBusy(error)) throw error;
-    throw new PosternError("gateway_running", `Another gateway of this home is running; it holds ${path}.`);
+    throw new PosternError(
+      "gateway_running",
+      `Another gateway is already running with this state folder: it holds ${path}.`,
+    );
   }
   return {
     close: () => {

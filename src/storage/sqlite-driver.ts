@@ -14,12 +14,12 @@ import { createKeyedLock, type KeyedLock } from "../core/single-flight.ts";
 import { durableLater } from "./journal.ts";
 import { whenFree } from "./sqlite.ts";
 
-/** Prepared statements kept by their text. The code has a few hundred different ones; the oldest goes first. */
+/** Cached prepared statements. The code has a few hundred; the oldest is dropped first. */
 const maxStatements = 500;
 
 /**
- * Kysely over `node:sqlite`. Transactions, and what writes outside of them, take turns on `writer`. What only reads, outside of a
- * transaction, waits for none of them when there is a `reader`. Closing the Kysely instance closes both.
+ * Kysely over `node:sqlite`. Transactions and other writes take turns on `writer`. Reads outside transactions use `reader`, if given, and
+ * do not wait. Closing the Kysely instance closes both.
  */
 export function createSqliteDialect(writer: DatabaseSync, reader: DatabaseSync | null = null): Dialect {
   return {
@@ -30,7 +30,7 @@ export function createSqliteDialect(writer: DatabaseSync, reader: DatabaseSync |
   };
 }
 
-/** Waits for other processes, and keeps transactions of this one apart. */
+/** Waits for other processes and serializes transactions of this one. */
 class PatientDriver extends SqliteDriver {
   readonly #writer: DatabaseSync;
   readonly #reader: SqliteDriver | null;
@@ -53,13 +53,13 @@ class PatientDriver extends SqliteDriver {
     return new SharedConnection({ writer, reader, turns: this.#turns });
   }
 
-  /** Takes the write lock: a transaction that read first and wrote later would fail at once when another process wrote in between. */
+  /** Takes the write lock first: a read transaction could not write after another process did. */
   override async beginTransaction(connection: SharedConnection): Promise<void> {
     await connection.hold();
     await connection.executeQuery(CompiledQuery.raw("begin immediate"));
   }
 
-  /** A full disk ends the transaction by itself; what is told is why, and not that there is none to roll back. */
+  /** A full disk already ended the transaction; a failing rollback would hide the cause. */
   override async rollbackTransaction(connection: SharedConnection): Promise<void> {
     if (this.#writer.isTransaction) await super.rollbackTransaction(connection);
   }
@@ -68,17 +68,17 @@ class PatientDriver extends SqliteDriver {
     if (connection instanceof SharedConnection) await connection.release();
   }
 
-  /** The writer is the last to close the file, and leaves no journal behind. */
+  /** The writer closes last, which removes the journal. */
   override async destroy(): Promise<void> {
     await this.#reader?.destroy();
     await super.destroy();
   }
 }
 
-/** As `openSqliteFile` sets it. */
+/** The setting of `openSqliteFile`. */
 const durableAtOnce = "pragma synchronous = full";
 
-/** SQL that can only read. The writer runs the rest, which may be a query too. */
+/** SQL that only reads. The writer runs everything else. */
 const readForm = /^\s*(?:select|with)\b(?![^]*\b(?:insert|update|delete|replace)\b)/i;
 
 interface SharedFiles {
@@ -87,10 +87,10 @@ interface SharedFiles {
   readonly turns: KeyedLock;
 }
 
-/** The two open files, as one caller of Kysely uses them. */
+/** Both open files, for one caller of Kysely. */
 class SharedConnection implements DatabaseConnection {
   readonly #on: SharedFiles;
-  /** Ends its turn on the writer, while it has that for more than a statement. */
+  /** Releases the writer while it is held. */
   #endTurn: (() => void) | null = null;
   #isDurableLater = false;
 
@@ -98,7 +98,7 @@ class SharedConnection implements DatabaseConnection {
     this.#on = on;
   }
 
-  /** Waits for the writer, and keeps it until {@link release}. */
+  /** Holds the writer until {@link release}. */
   async hold(): Promise<void> {
     if (this.#endTurn !== null) return;
     const begun = Promise.withResolvers<void>();
@@ -133,18 +133,17 @@ class SharedConnection implements DatabaseConnection {
   }
 
   streamQuery(): never {
-    throw new Error("A store gives the rows of a query together.");
+    throw new Error("The store does not stream rows.");
   }
 }
 
-/** What Kysely cannot know of one connection: a transaction may hold statements that make tables, and callers need not take turns. */
 class TransactionalAdapter extends SqliteAdapter {
-  /** Lets migrations run in one transaction, whose write lock makes processes that start together take turns. */
+  /** Runs migrations in one transaction, whose write lock serializes processes that start together. */
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 
-  /** {@link PatientDriver} has callers wait for each other where they must. */
+  /** {@link PatientDriver} serializes callers where necessary. */
   override get supportsMultipleConnections(): boolean {
     return true;
   }
@@ -183,11 +182,11 @@ function asKyselyDatabase(database: DatabaseSync): SqliteDatabase {
   };
 }
 
-/** Only what PostgreSQL would store alike: no booleans (the schema has 0 and 1), no dates, no objects. */
+/** Only types that PostgreSQL stores alike: no booleans (the schema has 0 and 1), dates or objects. */
 function toValue(value: unknown): SQLInputValue {
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint") {
     return value;
   }
   if (value instanceof Uint8Array) return value;
-  throw new TypeError(`A ${typeof value} cannot be stored; the schema knows text, numbers, bytes and null.`);
+  throw new TypeError(`A ${typeof value} cannot be stored. The schema has text, numbers, bytes and null.`);
 }

@@ -1,7 +1,7 @@
 import { messageOf, PosternError } from "../core/errors.ts";
 
 /**
- * The database or its disk failed, not the statement: the same call can succeed later. Callers get `store_unavailable`.
+ * The database or its disk failed, not the statement: the call can succeed later.
  * @see https://sqlite.org/rescode.html
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
@@ -17,20 +17,20 @@ const sqliteFailures: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 11, 13, 14,
 /** Connection lost, out of resources (a full disk among them), stopped or cancelled, system error; and `25006`, read-only. */
 const postgresFailures = /^(?:08|53|57|58)|^25006$/;
 
-/** Whether SQLite says that the file is damaged (SQLITE_CORRUPT) or is no database (SQLITE_NOTADB). */
+/** Whether SQLite reports a damaged file (SQLITE_CORRUPT) or no database (SQLITE_NOTADB). */
 export function isDamaged(failure: unknown): boolean {
   const error = failure instanceof StoreFailure ? failure.cause : failure;
   if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return false;
   return [11, 26].includes(error.errcode & 0xff);
 }
 
-/** A {@link StoreFailure} for an error of `node:sqlite` that says so, any other error as it is. */
+/** Turns `node:sqlite` errors about the file into a {@link StoreFailure}. */
 export function sqliteFailure(error: unknown): unknown {
   if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return error;
   return sqliteFailures.has(error.errcode & 0xff) ? new StoreFailure(error) : error; // extended codes keep it in the low byte
 }
 
-/** A {@link StoreFailure} for an error of `pg` that says so, any other error as it is. What the server did not report, the connection did. */
+/** Turns `pg` errors about the server into a {@link StoreFailure}. Errors without a severity come from the connection. */
 export function postgresFailure(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof TypeError || error instanceof StoreFailure) return error;
   if (!("severity" in error)) return new StoreFailure(error);

@@ -1,24 +1,22 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { appliedMigrations, applyMigrations, migrationNames, refuseNewer } from "./migrate.ts";
 import type { Tables } from "./schema.ts";
-import { tableNames } from "./table-names.ts";
 
-/** A line of a dump: a table with its columns, then its rows, parents before those who refer to them. */
+/** A line of a dump: a table with its columns, then its rows. Referenced tables come first. */
 export type DumpLine =
   | { readonly table: string; readonly columns: readonly string[] }
   | readonly (string | number | null)[];
 
-/** Rows are fetched and written in pieces of about so many characters: one row has a mebibyte at most. */
+/** Target size of a batch of rows. A row has at most a mebibyte. */
 const pieceChars = 1024 * 1024;
 const maxPieceRows = 1_000;
 const firstPieceRows = 20;
 
-/** Beside the store's own. */
 const migratorTables = ["kysely_migration", "kysely_migration_lock"];
 
 /**
- * All rows of a store on PostgreSQL, as they are at one moment, while others read and write.
- * @param begin told first, of the migrations that the store has
+ * Dumps a consistent snapshot of a PostgreSQL store while others use it.
+ * @param begin called first, with the store's migrations
  */
 export async function dumpPostgres(
   db: Kysely<Tables>,
@@ -59,7 +57,7 @@ async function dumpTable(
   await sql`close dump`.execute(trx);
 }
 
-/** The tables that are the store's in the schema of this connection, parents first. Others may use the database too. */
+/** The store's tables in this connection's schema, referenced ones first. The database can have others. */
 export async function ownTables(trx: Kysely<Tables>): Promise<readonly string[]> {
   const { rows: found } = await sql<{ name: string }>`select relname as name from pg_class
     where relnamespace = to_regnamespace(current_schema()) and relkind in ('r', 'p') order by relname`.execute(trx);
@@ -75,13 +73,13 @@ export async function ownTables(trx: Kysely<Tables>): Promise<readonly string[]>
         !ordered.includes(name) &&
         references.every(({ child, parent }) => child !== name || parent === name || ordered.includes(parent)),
     );
-    if (ready.length === 0) throw new Error("Tables of the store refer to each other in a circle.");
+    if (ready.length === 0) throw new Error("The store's tables refer to each other in a cycle.");
     ordered.push(...ready);
   }
   return ordered;
 }
 
-/** Takes the store's tables out of the way, into a new schema of that name, where they stay as they are. */
+/** Moves the store's tables to a new schema. */
 export async function moveTablesAside(trx: Transaction<Tables>, aside: string): Promise<void> {
   const names = await ownTables(trx);
   await sql`create schema ${sql.id(aside)}`.execute(trx);
@@ -89,8 +87,8 @@ export async function moveTablesAside(trx: Transaction<Tables>, aside: string): 
 }
 
 /**
- * Makes the tables of a dump, fills them, and brings them to this version, all in this transaction.
- * @param schema the migrations that the store had which was dumped
+ * Creates and fills the tables of a dump and upgrades them, in this transaction.
+ * @param schema the migrations of the dumped store
  * @throws PosternError `store_newer`
  */
 export async function loadPostgres(
@@ -111,7 +109,7 @@ export async function loadPostgres(
   for await (const line of lines) {
     if ("table" in line) {
       await flush();
-      if (!tableNames.includes(line.table)) throw new Error(`The backup has rows of ${line.table}, which is no table.`);
+      if (!tableNames.includes(line.table)) throw new Error(`The backup has rows for an unknown table, ${line.table}.`);
       into = line;
       continue;
     }
@@ -138,7 +136,7 @@ async function insertRows(
     select ${names} from json_populate_recordset(null::${sql.table(table)}, ${json}::json)`.execute(trx);
 }
 
-/** The numbers that the store hands out go on behind those that are taken. */
+/** Continues sequences after the loaded ids. */
 async function setSerials(trx: Transaction<Tables>): Promise<void> {
   const { rows } = await sql<{ table: string; column: string }>`
     select table_name as "table", column_name as "column" from information_schema.columns
@@ -149,3 +147,51 @@ async function setSerials(trx: Transaction<Tables>): Promise<void> {
       (select coalesce(max(${sql.ref(column)}), 0) + 1 from ${sql.table(table)}), false)`.execute(trx);
   }
 }
+
+const tables: Readonly<Record<keyof Tables, true>> = {
+  accounts: true,
+  passkeys: true,
+  audit_entries: true,
+  oauth_clients: true,
+  oauth_records: true,
+  oauth_keys: true,
+  personal_tokens: true,
+  sign_in_links: true,
+  browser_sessions: true,
+  folders: true,
+  configured_agents: true,
+  sessions: true,
+  recordings: true,
+  session_aliases: true,
+  forgotten_sessions: true,
+  worktrees: true,
+  queued_prompts: true,
+  idempotency_keys: true,
+  session_events: true,
+  session_event_memos: true,
+  event_marks: true,
+  webhooks: true,
+  webhook_deliveries: true,
+  log_entries: true,
+  log_turns: true,
+  episodes: true,
+  log_chunks: true,
+  log_words: true,
+  log_postings: true,
+  entities: true,
+  statements: true,
+  facts: true,
+  log_marks: true,
+  log_suppressions: true,
+  log_tombstones: true,
+  log_deletions: true,
+  log_deletion_entries: true,
+  chats: true,
+  chat_sessions: true,
+  chat_marks: true,
+  chat_updates: true,
+  chat_messages: true,
+};
+
+/** All tables of the store. */
+export const tableNames: readonly string[] = Object.keys(tables);

@@ -10,7 +10,7 @@ import { silentLog } from "../core/log.ts";
 import { type DatabasePlace, openDatabase, withRawDatabase } from "./database.ts";
 import { removeOldCopies } from "./kept-copies.ts";
 import { appliedMigrations, applyMigrations, migrationNames } from "./migrate.ts";
-import { tableNames } from "./table-names.ts";
+import { tableNames } from "./store-rows.ts";
 
 async function newFolder(): Promise<string> {
   const folder = makeTestFolder("upgrade");

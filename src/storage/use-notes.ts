@@ -1,20 +1,10 @@
 import type { Clock } from "../core/clock.ts";
 
-/** The use of a credential is written down at most this often: a write for every request would cost more than the request. */
+/** At most one write per credential in this time: a write costs more than a request. */
 const stepMs = 60_000;
 
-/** A credential that is used. */
-interface Used {
-  readonly id: string;
-  /** Null when it never was. */
-  readonly lastUsedAt: number | null;
-}
-
-/**
- * Writes down, beside the request, that a credential was used: who calls does not wait for others that write. Not knowing when it was last
- * used is no reason to refuse it, for example when the disk is full: its next use tries again.
- */
-export function createUseNotes<One extends Used>(
+/** Records the use of credentials in the background. A failure, such as a full disk, is ignored: the next use tries again. */
+export function createUseNotes<One extends { readonly id: string; readonly lastUsedAt: number | null }>(
   clock: Clock,
   write: (used: One, now: number) => Promise<unknown>,
 ): (used: One) => void {

@@ -37,7 +37,7 @@ export const furtherTests: readonly string[] = [
   "test/gateway/oauth-killed.test.ts",
   "src/app/store-outage.test.ts",
   "src/backup/killed-restore.test.ts",
-  "src/storage/postgres-pool.test.ts",
+  "src/storage/postgres.test.ts",
   "src/worktrees/crash.test.ts",
   "src/worktrees/kill.test.ts",
   "src/worktrees/rescue.property.test.ts",

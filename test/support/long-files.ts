@@ -23,7 +23,7 @@ export const longFiles: Readonly<Record<string, number>> = {
   "test/web/consent.test.ts": 30,
   "test/e2e/moving-on.test.ts": 30,
   "test/web/pages.test.ts": 28,
-  "src/storage/postgres-pool.test.ts": 28,
+  "src/storage/postgres.test.ts": 28,
   "test/web/unsent-text.test.ts": 27,
   "test/e2e/conversation.test.ts": 27,
   "test/web/offline.test.ts": 26,
