@@ -10,11 +10,11 @@ export interface WaitingDelivery {
   readonly attempts: number;
 }
 
-/** What came of an attempt. */
+/** The result of an attempt. */
 export interface AttemptOutcome {
   readonly state: "delivered" | "waiting" | "dead";
   readonly at: number;
-  /** When it is tried again, if it is. */
+  /** When to retry, if at all. */
   readonly nextAttemptAt: number;
   readonly status: number | null;
   readonly error: string | null;
@@ -22,41 +22,40 @@ export interface AttemptOutcome {
 
 /** SQL of deliveries: durable, in order for each webhook, and bounded. */
 export interface DeliveryQueue {
-  /** Puts events in, in the transaction that writes them. Every so often prunes with it: a receiver may be away for long. */
+  /** Adds events in the transaction that writes them. Prunes regularly, because a receiver can be down for long. */
   add(
     transaction: Kysely<Tables>,
     entries: readonly { readonly webhookId: string; readonly event: SessionEvent }[],
     at: number,
   ): Promise<void>;
   /**
-   * What to send now, or when there will be something: an event that failed a few times holds the later ones back, one that failed often
-   * is tried beside them. Null when nothing waits.
+   * The delivery to send now, or when the next is due; null if none is waiting. An event that failed a few times holds back later ones;
+   * one that failed often is retried alongside them.
    */
   next(webhookId: string, now: number): Promise<WaitingDelivery | { readonly dueAt: number } | null>;
   settle(webhookId: string, delivery: WaitingDelivery, outcome: AttemptOutcome): Promise<void>;
-  /** Takes out an event that may not be sent any more. */
+  /** Removes an event that must no longer be sent. */
   drop(webhookId: string, eventId: string): Promise<void>;
-  /** All that wait become due: the receiver is back. */
+  /** Makes all waiting deliveries due: the receiver is back. */
   wake(webhookId: string, now: number): Promise<void>;
   giveUpAll(webhookId: string, reason: string): Promise<void>;
-  /** Dead ones wait again, from their first attempt on. @returns how many */
+  /** Queues dead deliveries again. @returns how many */
   revive(webhookId: string, eventIds: readonly string[] | null, now: number): Promise<number>;
-  /** Keeps the newest of what is over, and of what waits as much as is allowed; what is too much is given up. */
+  /** Applies {@link deliveryLimits}: deletes old finished deliveries and gives up surplus waiting ones. */
   prune(webhookId: string): Promise<void>;
 }
 
-/** Deliveries kept of each webhook, by state. Ours. */
+/** Deliveries kept for each webhook, by state. */
 export const deliveryLimits = { waiting: 10_000, dead: 1_000, delivered: 200 } as const;
 
-// What is too much is looked for after so many events of a webhook, and not at each.
+/** Events of a webhook between two prunings. */
 const pruneEvery = 100;
 
-/** A {@link DeliveryQueue} over `webhook_deliveries`. */
 export function createDeliveryQueue(
   db: Kysely<Tables>,
   limits: Readonly<Record<keyof typeof deliveryLimits, number>> = deliveryLimits,
 ): DeliveryQueue {
-  /** Events of each webhook since it was pruned. */
+  /** Events of each webhook since its last pruning. */
   const added = new Map<string, number>();
   const waiting = (webhookId: string) =>
     db.selectFrom("webhook_deliveries").where("webhook_id", "=", webhookId).where("state", "=", "waiting");
@@ -85,7 +84,7 @@ export function createDeliveryQueue(
     const tooMany = await surplus(on, webhookId, "waiting");
     if (tooMany !== null) {
       await change(webhookId, on)
-        .set({ state: "dead", last_error: `More than ${limits.waiting} events waited.` })
+        .set({ state: "dead", last_error: `More than ${limits.waiting} events were waiting.` })
         .where("state", "=", "waiting")
         .where("event_id", "<=", tooMany)
         .execute();
@@ -200,28 +199,24 @@ function toWaiting(row: Selectable<Tables["webhook_deliveries"]>): WaitingDelive
   return { eventId: row.event_id, dir: row.dir, body: row.body, attempts: row.attempts };
 }
 
-/** Attempts before an event is given up: with the pauses below, over about twenty hours. */
+/** Attempts before an event is given up: about twenty hours, with the pauses below. */
 export const maxAttempts = 13;
 
 /**
- * Attempts during which an event holds back the later ones of its webhook, about ten minutes: a receiver that is restarted gets
- * everything in order. After that it is tried beside them, so that one that is always refused does not hold up the rest for a day.
+ * Attempts during which an event holds back later ones, about ten minutes: a receiver that restarts gets everything in order. After
+ * that, an event that is always rejected does not hold up the rest.
  */
 export const attemptsInOrder = 6;
 
 const firstPauseMs = 5_000;
 const factor = 3;
 const longestPauseMs = 4 * 3_600_000;
-// Receivers that fail together shall not be called again together.
+/** Keeps webhooks that fail together from retrying together. */
 const jitter = 0.2;
-/** A receiver may ask for a pause, but not for days of them. */
+/** The longest pause a receiver can ask for. */
 const longestAskedPauseMs = 3_600_000;
 
-/**
- * How long to wait after this many failed attempts.
- *
- * @param options `random` from 0 to 1; `askedMs` what the receiver's `Retry-After` says, null when it does not
- */
+/** The pause after failed attempts. @param options `random` from 0 to 1; `askedMs` from `Retry-After`, null if absent */
 export function pauseAfter(
   attempts: number,
   options: { readonly random: number; readonly askedMs: number | null },
@@ -231,7 +226,7 @@ export function pauseAfter(
   return Math.max(ownMs, Math.min(options.askedMs ?? 0, longestAskedPauseMs));
 }
 
-/** The milliseconds of a `Retry-After` header; null when there is none that can be read. @see RFC 9110 section 10.2.3 */
+/** The pause of a `Retry-After` header; null if missing or invalid. @see RFC 9110 section 10.2.3 */
 export function retryAfterMs(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;

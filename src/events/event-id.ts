@@ -1,32 +1,31 @@
 import { randomBytes } from "node:crypto";
 
-/** Crockford's base 32: its characters sort as their values do. */
+/** Crockford's base 32, which sorts by value. */
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const timeLength = 10;
 const randomLength = 16;
 
-/** Sorts before every id: where a reader stands who has seen nothing. */
+/** Sorts before every id. */
 export const originId = "0".repeat(timeLength + randomLength);
 
-/** Whether `text` has the form of an event id. */
 export function isEventId(text: string): boolean {
   return /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text);
 }
 
-/** The smallest id of this time: every event published before it sorts before it. */
+/** The smallest id of this time. */
 export function firstIdAt(epochMs: number): string {
   return encodeTime(epochMs) + "0".repeat(randomLength);
 }
 
 /**
- * Makes ids (of ULID's form) that are each larger than the one before and than `newest`, whatever the machine's clock does; 80 random bits
- * keep those of a store that was thrown away from coming again.
+ * Makes ULIDs, each larger than the last and than `newest`, whatever the clock does. With 80 random bits, ids of a discarded store do
+ * not recur.
  */
 export function createEventIds(newest: string): (epochMs: number) => string {
   let last = newest;
   return (epochMs) => {
     const fresh = encodeTime(epochMs) + encodeRandom();
-    // In the same millisecond, and when the clock was set back, the next number after the last.
+    // Within a millisecond, and after the clock was set back, ids count up.
     last = fresh > last && fresh.slice(0, timeLength) !== last.slice(0, timeLength) ? fresh : increment(last);
     return last;
   };

@@ -8,30 +8,30 @@ import type { NewSessionEvent, SessionEvent } from "../wire/events.ts";
 import { createEventIds, firstIdAt, isEventId } from "./event-id.ts";
 import type { EventStore } from "./event-store.ts";
 
-/** What changed in one session: its events, and what to remember of it beside them; null forgets. */
+/** Events, and memos to keep for their sessions; null deletes a memo. */
 export interface Publication {
   readonly events: readonly NewSessionEvent[];
   readonly memos: ReadonlyMap<string, string | null>;
 }
 
-/** The one way in for events, and where they are kept, in order. */
+/** Keeps events in order. All events pass through here. */
 export interface EventLog {
-  /** Takes events to be written soon, all in the order of the calls, each with its memo or not at all. Never waits. */
+  /** Queues events for writing, in order, each together with its memo. Never blocks. */
   publish(publication: Publication): void;
-  /** Writes now what waits; resolves when that is done, or could not be (the log says so, and it is tried again). */
+  /** Writes queued events now. Also resolves after a failure, which is logged and retried. */
   flush(): Promise<void>;
-  /** What was last remembered of a session, written or not. */
+  /** A session's newest memo, written or not. */
   memoOf(sessionId: string): Promise<string | null>;
   memos(): Promise<ReadonlyMap<string, string>>;
-  /** Events that are written and come after this id, oldest first. */
+  /** Written events after this id, oldest first. */
   after(eventId: string, limit: number): Promise<readonly SessionEvent[]>;
-  /** Whether every event after this id is still kept: it is one of ours, and not too old. */
+  /** Whether the id is known and every event after it is still kept. */
   covers(eventId: string): Promise<boolean>;
-  /** The newest id that is written. */
+  /** The newest written id. */
   readonly newest: string;
-  /** Tells after each writing. */
+  /** Notifies after each write. */
   readonly changes: ChangeSignal;
-  /** Writes what waits. Idempotent. */
+  /** Writes queued events. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -39,30 +39,29 @@ export interface EventLogDeps {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** Says what is to be written beside these events, in the same transaction. */
+  /** Returns what else to write in the transaction of these events. */
   readonly beside: (events: readonly SessionEvent[]) => Promise<(transaction: Kysely<Tables>) => Promise<void>>;
-  /** Called after each writing, before readers are told. */
+  /** Called after each write, before readers are notified. */
   readonly onWritten?: () => void;
   readonly limits?: EventLimits;
 }
 
-/** How much is kept. */
 export interface EventLimits {
   readonly maxEvents: number;
   readonly maxAgeMs: number;
 }
 
-// Ours: a reader that was away for a weekend finds what it missed, and the table stays at some megabytes.
+/** A reader can catch up after a weekend, and the table stays at a few megabytes. */
 const defaultLimits: EventLimits = { maxEvents: 10_000, maxAgeMs: 7 * 86_400_000 };
-// A write waits for the disk, and on SQLite the whole process with it: not while the answer of the call that caused it is being made.
+/** A write blocks the process on SQLite, so it waits until the call that caused it was answered. */
 const writeDelayMs = 50;
 const retryDelayMs = 1_000;
-// While the store cannot be written. Past it the oldest are lost, and the log says so.
+/** While the store cannot be written. Beyond this the oldest are dropped and a log line says so. */
 const maxWaiting = 10_000;
 const maxRecent = 1_000;
 const pruneEvery = 500;
 
-/** Opens the log of this store. Only one may be open. */
+/** Opens the store's event log. Only one can be open. */
 export async function createEventLog(deps: EventLogDeps): Promise<EventLog> {
   const { store, clock, log, limits = defaultLimits } = deps;
   const changes = createChangeSignal(clock);
@@ -70,8 +69,8 @@ export async function createEventLog(deps: EventLogDeps): Promise<EventLog> {
   const nextId = createEventIds(newest);
   let waiting: SessionEvent[] = [];
   let memos = new Map<string, string | null>();
-  /** The memos of a writing that is under way. */
-  let underWay: ReadonlyMap<string, string | null> = new Map();
+  /** Memos being written. */
+  let writingMemos: ReadonlyMap<string, string | null> = new Map();
   /** The newest events, all those after `recentFrom`. */
   let recent: readonly SessionEvent[] = [];
   let recentFrom = newest;
@@ -99,16 +98,16 @@ export async function createEventLog(deps: EventLogDeps): Promise<EventLog> {
       const batch = { events, memos, at: clock.now() };
       waiting = [];
       memos = new Map();
-      underWay = batch.memos;
+      writingMemos = batch.memos;
       try {
         await store.write(batch, await deps.beside(events));
       } catch (error) {
         waiting = bounded([...events, ...waiting]);
         memos = new Map([...batch.memos, ...memos]);
-        log.error({ events: events.length, reason: messageOf(error) }, "cannot write events; trying again");
+        log.error({ events: events.length, reason: messageOf(error) }, "cannot write events; retrying");
         return;
       } finally {
-        underWay = new Map();
+        writingMemos = new Map();
       }
       announce(events);
       await pruneSometimes(events.length);
@@ -131,13 +130,13 @@ export async function createEventLog(deps: EventLogDeps): Promise<EventLog> {
     sincePrune = 0;
     await store
       .prune({ oldest: firstIdAt(clock.now() - limits.maxAgeMs), keep: limits.maxEvents })
-      .catch((error: unknown) => log.warn({ reason: messageOf(error) }, "cannot remove old events"));
+      .catch((error: unknown) => log.warn({ reason: messageOf(error) }, "cannot delete old events"));
   }
 
   function bounded(events: SessionEvent[]): SessionEvent[] {
     const surplus = events.length - maxWaiting;
     if (surplus <= 0) return events;
-    log.error({ lost: surplus }, "the store cannot be written; the oldest events that waited for it are lost");
+    log.error({ lost: surplus }, "cannot write to the store; dropped the oldest waiting events");
     return events.slice(surplus);
   }
 
@@ -151,7 +150,7 @@ export async function createEventLog(deps: EventLogDeps): Promise<EventLog> {
     },
     flush,
     async memoOf(sessionId) {
-      for (const held of [memos, underWay]) {
+      for (const held of [memos, writingMemos]) {
         const memo = held.get(sessionId);
         if (memo !== undefined) return memo;
       }

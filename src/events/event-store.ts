@@ -3,35 +3,33 @@ import type { Tables } from "../storage/schema.ts";
 import { type SessionEvent, sessionEventSchema } from "../wire/events.ts";
 import { originId } from "./event-id.ts";
 
-/** What is written in one transaction. */
 export interface EventBatch {
   readonly events: readonly SessionEvent[];
-  /** By session; null forgets. */
+  /** By session; null deletes. */
   readonly memos: ReadonlyMap<string, string | null>;
   readonly at: number;
 }
 
 /** SQL of events and memos. */
 export interface EventStore {
-  /** @param beside is done in the same transaction, for what must not be without its events */
+  /** @param beside runs in the same transaction */
   write(batch: EventBatch, beside: (transaction: Kysely<Tables>) => Promise<void>): Promise<void>;
-  /** In order, those with larger ids. */
+  /** Events with larger ids, in order. */
   after(eventId: string, limit: number): Promise<readonly SessionEvent[]>;
   has(eventId: string): Promise<boolean>;
-  /** The newest id that there ever was; {@link originId} when there was none. */
+  /** The newest id ever; {@link originId} if none. */
   newest(): Promise<string>;
-  /** The newest that is no longer kept; {@link originId} while all are. */
+  /** The newest deleted id; {@link originId} if none. */
   pruned(): Promise<string>;
-  /** Keeps the newest `keep` of those from `oldest` on. */
+  /** Keeps the newest `keep` events from `oldest` on. */
   prune(limits: { readonly oldest: string; readonly keep: number }): Promise<void>;
   memo(sessionId: string): Promise<string | null>;
   memos(): Promise<ReadonlyMap<string, string>>;
 }
 
-// SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535; a batch is far smaller.
+/** SQLite allows 32,766 parameters in a statement, PostgreSQL 65,535. */
 const rowsAtOnce = 500;
 
-/** An {@link EventStore} over `session_events`, `session_event_memos` and `event_marks`. */
 export function createEventStore(db: Kysely<Tables>): EventStore {
   async function putMemos(on: Kysely<Tables>, { memos, at }: EventBatch): Promise<void> {
     for (const [session_id, memo] of memos) {

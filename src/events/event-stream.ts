@@ -1,32 +1,33 @@
 import { type Clock, isoTime } from "../core/clock.ts";
 import type { SessionEvent, StreamReset } from "../wire/events.ts";
 import type { EventLog } from "./event-log.ts";
-import type { IsVisibleDir } from "./ports.ts";
 
-/** Which events a reader gets, and from where on. */
+/** Whether a caller limited to `within` (real paths; null: no limit) can see events of a session in this directory. */
+export type IsVisibleDir = (dir: string, within: readonly string[] | null) => Promise<boolean>;
+
 export interface StreamOptions {
-  /** The last event that the reader saw, as it says; null is none: it begins with what comes now. */
+  /** The last event the reader saw; null for new events only. */
   readonly after: string | null;
-  /** Only events of these sessions, and of those that go on from them; null is all. */
+  /** Only events of these sessions and those that continue them; null for all. */
   readonly sessionIds: readonly string[] | null;
-  /** Real paths of folders that the reader is limited to; null is no limit. */
+  /** Real paths of folders the reader is limited to; null for no limit. */
   readonly within: readonly string[] | null;
   readonly signal: AbortSignal;
 }
 
-/** What a reader is told. `position` comes first, and after every silence: go on from there when the connection breaks. */
+/** A message to a reader. `position` comes first and after each silence: resume there when the connection breaks. */
 export type StreamMessage =
   | { readonly kind: "position"; readonly id: string }
   | { readonly kind: "event"; readonly event: SessionEvent }
   | { readonly kind: "reset"; readonly reset: StreamReset };
 
-// Far less than proxies wait before they end a silent connection.
+/** Well below the idle timeouts of proxies. */
 const heartbeatMs = 15_000;
 const pageSize = 200;
 
 /**
- * The events that a reader may see, as they are written. Nothing waits in memory for a slow reader: it is where it is, and reads on from
- * there; when what it would read is no longer kept, it is told so with `reset`. Ends when the signal is aborted.
+ * Streams the events a reader can see, as they are written. Slow readers do not use memory: each reads on from its position, and gets
+ * `reset` if events there are no longer kept. Ends when the signal is aborted.
  */
 export async function* streamEvents(
   deps: { readonly log: EventLog; readonly isVisible: IsVisibleDir; readonly clock: Clock },
@@ -52,12 +53,12 @@ export async function* streamEvents(
   }
 
   if (options.after === null) yield { kind: "position", id: position };
-  else if (!(await log.covers(options.after))) yield reset("The last event that you saw is too old, or unknown.");
+  else if (!(await log.covers(options.after))) yield reset("The last event you saw is unknown or no longer kept.");
   while (!signal.aborted) {
     const page = await log.after(position, pageSize);
-    // Pruning goes on while a slow reader reads: what lies between its place and the page may be gone.
+    // Pruning can delete events between a slow reader's position and this page.
     if (page.length > 0 && !(await log.covers(position))) {
-      yield reset("You were too slow: events that you did not see are no longer kept.");
+      yield reset("You fell too far behind: some events you have not seen are no longer kept.");
       continue;
     }
     for (const event of page) {
@@ -71,7 +72,7 @@ export async function* streamEvents(
     const timeoutMs = Math.min(heartbeatMs, heartbeatMs - (clock.now() - sentAt));
     const news = page.length > 0 || (await log.changes.until(() => log.newest > position, { timeoutMs, signal }));
     if (signal.aborted) return;
-    // Events that it may not see are silence too.
+    // Invisible events count as silence.
     if (news && clock.now() - sentAt < heartbeatMs) continue;
     sentAt = clock.now();
     yield { kind: "position", id: position };

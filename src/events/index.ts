@@ -10,20 +10,19 @@ export type { WebhookOwner, Webhooks } from "./webhooks.ts";
 /** Codes that events throw. */
 export type EventsErrorCode = "invalid_request" | "webhook_not_found";
 
-/** What happens to sessions, kept for a while and told to whoever asked. */
+/** Session events: kept for a while, streamed to readers and sent to webhooks. */
 export interface Events {
-  /** The one way in. */
   readonly publisher: Pick<EventLog, "publish" | "flush" | "memoOf" | "memos">;
   readonly webhooks: Webhooks;
-  /** The events that a reader may see, from the one after its last on, as they come. */
+  /** Events the reader can see, from its last one on. */
   stream(options: StreamOptions): AsyncGenerator<StreamMessage, void>;
-  /** Writes what waits, and lets go of webhooks: what they did not get they get after the next start. Idempotent. */
+  /** Writes queued events and stops deliveries, which continue after the next start. Idempotent. */
   close(): Promise<void>;
 }
 
 export type EventsDeps = Omit<WebhooksDeps, "random">;
 
-/** Opens the events of this store, and goes on with what webhooks did not get yet. */
+/** Opens the store's events and resumes webhook deliveries. */
 export async function createEvents(deps: EventsDeps): Promise<Events> {
   const webhooks = createWebhooks(deps);
   const events = await createEventLog({
@@ -34,7 +33,7 @@ export async function createEvents(deps: EventsDeps): Promise<Events> {
   });
   const begun = webhooks
     .begin()
-    .catch((error: unknown) => deps.log.warn({ reason: messageOf(error) }, "cannot go on with webhooks"));
+    .catch((error: unknown) => deps.log.warn({ reason: messageOf(error) }, "cannot resume webhooks"));
   return {
     publisher: events,
     webhooks,

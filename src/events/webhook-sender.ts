@@ -3,19 +3,25 @@ import { isPosternError, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { FetchedAnswer, GuardedFetch } from "../platform/guarded-fetch.ts";
 import type { AttemptResult } from "../wire/events.ts";
-import type { AttemptOutcome, DeliveryQueue, WaitingDelivery } from "./delivery-queue.ts";
-import { attemptsInOrder, maxAttempts, pauseAfter, retryAfterMs } from "./delivery-queue.ts";
-import type { IsVisibleDir } from "./ports.ts";
-import type { StoredWebhook, WebhookStore } from "./webhook-store.ts";
-import { signedHeaders } from "./webhook-store.ts";
+import {
+  type AttemptOutcome,
+  attemptsInOrder,
+  type DeliveryQueue,
+  maxAttempts,
+  pauseAfter,
+  retryAfterMs,
+  type WaitingDelivery,
+} from "./delivery-queue.ts";
+import type { IsVisibleDir } from "./event-stream.ts";
+import { type StoredWebhook, signedHeaders, type WebhookStore } from "./webhook-store.ts";
 
-/** Takes events to webhooks, each webhook by itself: one at a time, so that none waits for another's receiver. */
+/** Delivers events one at a time for each webhook, independently of the others. */
 export interface WebhookSender {
-  /** There may be something to send to this webhook. */
+  /** Sends due deliveries of this webhook. */
   wake(webhookId: string): void;
-  /** One request, now, whatever waits. */
+  /** Sends one request now, outside the queue. */
   attempt(webhook: StoredWebhook, message: { readonly id: string; readonly body: string }): Promise<AttemptResult>;
-  /** Ends attempts under way; what they were about waits for the next start. Idempotent. */
+  /** Aborts attempts, which are repeated after the next start. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -30,7 +36,7 @@ export interface WebhookSenderDeps {
   readonly random: () => number;
 }
 
-// While the store does not answer.
+/** After a failure of the store. */
 const retryStoreMs = 5_000;
 const pruneEvery = 100;
 
@@ -42,7 +48,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   const { webhooks, queue, clock, log } = deps;
   const stopping = new AbortController();
   const running = new Map<string, Promise<void>>();
-  /** Webhooks that were woken while they were being served. */
+  /** Webhooks woken while being served. */
   const again = new Set<string>();
   const timers = new Map<string, () => void>();
   const settled = new Map<string, number>();
@@ -58,7 +64,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
     const serving = serve(webhookId)
       .catch((error: unknown) => {
         if (stopping.signal.aborted) return;
-        log.warn({ webhookId, reason: messageOf(error) }, "cannot serve a webhook; trying again");
+        log.warn({ webhookId, reason: messageOf(error) }, "cannot deliver to a webhook; retrying");
         wakeAt(webhookId, clock.now() + retryStoreMs);
       })
       .finally(() => {
@@ -91,15 +97,16 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
 
   async function deliver(webhook: StoredWebhook, delivery: WaitingDelivery): Promise<void> {
     const { webhookId } = webhook;
-    // Asked at each attempt: a folder may have been taken off the list since.
+    // Checked at each attempt: the folder may have been removed since.
     if (!(await deps.isVisible(delivery.dir, webhook.folders))) return queue.drop(webhookId, delivery.eventId);
     const result = await attempt(webhook, { id: delivery.eventId, body: delivery.body });
-    if (stopping.signal.aborted) return; // nobody knows what became of it: it is sent again
+    if (stopping.signal.aborted) return; // the outcome is unknown: it is sent again
     const outcome = outcomeOf(delivery, result);
     await queue.settle(webhookId, delivery, outcome);
     const fields = { webhookId, eventId: delivery.eventId, status: result.status, attempts: delivery.attempts + 1 };
-    if (outcome.state === "dead") log.warn({ ...fields, reason: result.error }, "gave up an event for a webhook");
-    // So many failures in a row were the receiver's: what stepped aside meanwhile need not wait for its own time.
+    if (outcome.state === "dead")
+      log.warn({ ...fields, reason: result.error }, "gave up on delivering an event to a webhook");
+    // After so many failures in a row the receiver was down: events set aside meanwhile are due now.
     if (result.ok && webhook.failures >= attemptsInOrder) await queue.wake(webhookId, clock.now());
     if (result.status === 410) await disable(webhookId);
     await pruneSometimes(webhookId);
@@ -121,11 +128,11 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   }
 
   async function disable(webhookId: string): Promise<void> {
-    const reason = "The receiver answered 410: it wants no more.";
+    const reason = "The receiver answered 410 Gone, so the webhook was disabled.";
     await webhooks.disable(webhookId, reason, clock.now());
     await queue.giveUpAll(webhookId, reason);
     await queue.prune(webhookId);
-    log.warn({ webhookId }, "a webhook's receiver wants no more; it is disabled");
+    log.warn({ webhookId }, "disabled a webhook because its receiver answered 410 Gone");
   }
 
   async function pruneSometimes(webhookId: string): Promise<void> {
@@ -175,7 +182,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   };
 }
 
-/** Only 2xx is a receipt. */
+/** Only 2xx counts as received. */
 function judge(answer: FetchedAnswer, now: number): Omit<Attempt, "durationMs"> {
   const { status, headers } = answer;
   const ok = status >= 200 && status < 300;

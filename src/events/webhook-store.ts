@@ -17,12 +17,12 @@ import {
 export interface StoredWebhook {
   readonly webhookId: string;
   readonly url: string;
-  /** What its requests are signed with. @throws PosternError `store_unavailable` when the key that sealed it is lost */
+  /** The signing secret. @throws PosternError `store_unavailable` if the key that sealed it is lost */
   openSecret(): string;
   readonly kinds: readonly EventKind[] | null;
   readonly folders: readonly string[] | null;
   readonly disabled: boolean;
-  /** Failed attempts since the last that succeeded. */
+  /** Failed attempts since the last success. */
   readonly failures: number;
 }
 
@@ -39,11 +39,10 @@ export interface WebhookStore {
   }): Promise<void>;
   list(accountId: string): Promise<readonly Webhook[]>;
   count(): Promise<number>;
-  /** Of any account when `accountId` is null. */
+  /** Any account's if `accountId` is null. */
   find(webhookId: string, accountId: string | null): Promise<StoredWebhook | null>;
-  /** Those that events go to. */
   enabled(): Promise<readonly StoredWebhook[]>;
-  /** With its deliveries. */
+  /** Also removes its deliveries. */
   remove(webhookId: string): Promise<void>;
   disable(webhookId: string, reason: string, at: number): Promise<void>;
   enable(webhookId: string): Promise<void>;
@@ -58,15 +57,14 @@ type Row = Selectable<Tables["webhooks"]>;
 const kindsSchema = z.array(eventKindSchema);
 const foldersSchema = z.array(z.string());
 
-/** A {@link WebhookStore} over `webhooks` and its deliveries. */
 export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly secrets: SecretBox }): WebhookStore {
   const { db, secrets } = deps;
 
-  /** Stores of before held secrets as they are: such a one is sealed when it is first read. */
+  /** Older stores have unsealed secrets, which are sealed when first read. */
   async function toStored(row: Row): Promise<StoredWebhook> {
     const { webhook_id: webhookId, secret } = row;
     const isPlain = secret.startsWith(secretPrefix);
-    if (isPlain) await sealInPlace(webhookId, secret).catch(() => undefined); // without a key it stays as it is, and in use
+    if (isPlain) await sealInPlace(webhookId, secret).catch(() => undefined); // without a key it stays unsealed but works
     return {
       webhookId,
       url: row.url,
@@ -176,12 +174,11 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
   };
 }
 
-/** Whether events of this kind go to a webhook. */
 export function takes({ kinds }: StoredWebhook, { kind }: SessionEvent): boolean {
   return kinds === null || kinds.includes(kind);
 }
 
-/** Bound to its row: a sealed secret that is put into another webhook's row does not open there. */
+/** Binds a sealed secret to its row. */
 function purposeOf(webhookId: string): string {
   return `secret of the webhook ${webhookId}`;
 }
@@ -219,18 +216,17 @@ function toDelivery(row: Selectable<Tables["webhook_deliveries"]>): Delivery {
   };
 }
 
-/** How a secret begins that is not sealed. */
+/** Prefix of unsealed secrets. */
 const secretPrefix = "whsec_";
 
-/** A new secret: 256 random bits, in the form that verifying libraries take. @see https://www.standardwebhooks.com */
+/** 256 random bits in the Standard Webhooks format. @see https://www.standardwebhooks.com */
 export function newWebhookSecret(): string {
   return secretPrefix + randomBytes(32).toString("base64");
 }
 
 /**
- * The headers that say from whom a request is, what it is about and when it was sent. The signature is over `id.timestamp.body`; the
- * timestamp, in seconds, is that of this attempt, so that a receiver can refuse what was recorded long ago.
- *
+ * Signs a request. The signature covers `id.timestamp.body`; the timestamp, in seconds, is that of this attempt, so that receivers can
+ * reject replays.
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export function signedHeaders(

@@ -18,49 +18,49 @@ import type {
 } from "../wire/events.ts";
 import { createDeliveryQueue } from "./delivery-queue.ts";
 import { createEventIds, originId } from "./event-id.ts";
-import type { IsVisibleDir } from "./ports.ts";
+import type { IsVisibleDir } from "./event-stream.ts";
 import { createWebhookSender } from "./webhook-sender.ts";
 import { createWebhookStore, newWebhookSecret, type StoredWebhook, takes } from "./webhook-store.ts";
 
-/** Who sees to webhooks: as much of the caller as webhooks need to know. */
+/** The parts of a caller that webhooks need. */
 export interface WebhookOwner {
   readonly accountId: string;
-  /** Real paths of folders that the caller is limited to, and the caller's webhooks with it; null is no limit. */
+  /** Real paths of folders the caller and its webhooks are limited to; null for no limit. */
   readonly folders: readonly string[] | null;
 }
 
-/** Addresses that are told of events: each event at least once, in order as far as their receivers allow. */
+/** Webhooks receive each event at least once, in order unless a receiver keeps failing. */
 export interface Webhooks {
   /**
-   * @returns also the secret, which nobody can read again
+   * @returns also the secret, which is shown only once
    * @throws PosternError `invalid_request`
    */
   add(owner: WebhookOwner, wanted: AddWebhookInput): Promise<AddedWebhook>;
   list(owner: WebhookOwner): Promise<readonly Webhook[]>;
-  /** What waits for it is not sent any more. @throws PosternError `webhook_not_found` */
+  /** Drops its waiting deliveries. @throws PosternError `webhook_not_found` */
   remove(owner: WebhookOwner, webhookId: string): Promise<void>;
-  /** The newest first. @throws PosternError `webhook_not_found` */
+  /** Newest first. @throws PosternError `webhook_not_found` */
   deliveries(
     owner: WebhookOwner,
     webhookId: string,
     options: { readonly state?: DeliveryState | undefined; readonly limit?: number | undefined },
   ): Promise<readonly Delivery[]>;
   /**
-   * Sends dead events again, all or those named; a webhook that was disabled is enabled with it.
+   * Sends dead events again, all or the named ones, and enables the webhook if it was disabled.
    * @returns how many
    * @throws PosternError `webhook_not_found`
    */
   retry(owner: WebhookOwner, webhookId: string, eventIds: readonly string[] | null): Promise<number>;
-  /** Sends a request that is no event, once. @throws PosternError `webhook_not_found` */
+  /** Sends a test request once. @throws PosternError `webhook_not_found` */
   test(owner: WebhookOwner, webhookId: string): Promise<AttemptResult>;
 }
 
-/** What goes on inside: events come in with the transaction that writes them. */
-export interface WebhookRoom extends Webhooks {
+export interface WebhookDeliveries extends Webhooks {
+  /** Returns what to write in the transaction of these events. */
   beside(events: readonly SessionEvent[]): Promise<(transaction: Kysely<Tables>) => Promise<void>>;
-  /** Sends what waits from earlier. */
+  /** Resumes earlier deliveries. */
   begin(): Promise<void>;
-  /** Events were written: sends them. */
+  /** Sends events that were just written. */
   onWritten(): void;
   close(): Promise<void>;
 }
@@ -73,26 +73,26 @@ export interface WebhooksDeps {
   /** Seals the secrets of webhooks. */
   readonly secrets: SecretBox;
   readonly isVisible: IsVisibleDir;
-  /** From 0 to 1, for pauses that differ. */
+  /** From 0 to 1, for jitter. */
   readonly random?: () => number;
 }
 
-// Ours. Each has at most one request under way, so this bounds those too.
+/** Also bounds concurrent requests: each webhook has at most one. */
 const maxWebhooks = 32;
 const defaultDeliveries = 100;
 
-export function createWebhooks(deps: WebhooksDeps): WebhookRoom {
+export function createWebhooks(deps: WebhooksDeps): WebhookDeliveries {
   const { db, clock } = deps;
   const store = createWebhookStore(deps);
   const queue = createDeliveryQueue(db);
   const sender = createWebhookSender({ random: Math.random, ...deps, webhooks: store, queue });
-  /** Webhooks with new events that are not announced yet. */
+  /** Webhooks with new events. */
   const woken = new Set<string>();
 
   async function require(owner: WebhookOwner, webhookId: string): Promise<StoredWebhook> {
     const webhook = await store.find(webhookId, owner.accountId);
     if (webhook !== null) return webhook;
-    throw new PosternError("webhook_not_found", `There is no webhook ${webhookId}.`);
+    throw new PosternError("webhook_not_found", `Webhook ${webhookId} not found.`);
   }
 
   return {
@@ -101,7 +101,7 @@ export function createWebhooks(deps: WebhooksDeps): WebhookRoom {
       if ((await store.count()) >= maxWebhooks) {
         throw new PosternError(
           "invalid_request",
-          `There are ${maxWebhooks} webhooks already. Remove what is not used.`,
+          `The limit of ${maxWebhooks} webhooks is reached. Remove one that is no longer used.`,
         );
       }
       const webhook = {
@@ -171,12 +171,12 @@ export function createWebhooks(deps: WebhooksDeps): WebhookRoom {
   };
 }
 
-/** What no configuration would allow; whether the address is one of the internet is asked at each request. */
+/** Whether the address is public is checked at each request. */
 function checkUrl(text: string): void {
   const url = new URL(text);
   if (url.username === "" && url.password === "" && url.hash === "") return;
   throw new PosternError(
     "invalid_request",
-    "A webhook's URL holds neither credentials nor a fragment. Check signatures instead.",
+    "A webhook URL must not contain credentials or a fragment. To authenticate requests, verify their signatures.",
   );
 }
