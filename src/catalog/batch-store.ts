@@ -4,9 +4,9 @@ import type { CatalogTables, TranscriptRow } from "./catalog-tables.ts";
 import type { Checkpoint } from "./transcript-scan.ts";
 import type { TextIndex } from "./turn-collector.ts";
 
-/** Writes to the catalog, each call in short transactions of its own. Calls must not overlap. */
+/** Writes to the catalog in short transactions. Calls must not overlap. */
 export interface BatchStore {
-  /** Rows, and what was said in them since their last checkpoint. */
+  /** Stores rows and the text since their last checkpoint. */
   put(batch: readonly Checkpoint[]): Promise<void>;
   /** Forgets transcripts by their paths. */
   remove(paths: readonly string[]): Promise<void>;
@@ -14,7 +14,7 @@ export interface BatchStore {
 
 const removedAtOnce = 500;
 
-/** Over a connection of its own, or one that nothing else writes to meanwhile. */
+/** Nothing else must write to `database` meanwhile. */
 export function createBatchStore(deps: {
   readonly database: Pick<CatalogDatabase, "db">;
   readonly createTextIndex: (tx: Kysely<CatalogTables>) => TextIndex;
@@ -37,7 +37,7 @@ async function store(
   tx: Transaction<CatalogTables>,
   { batch, texts }: { readonly batch: readonly Checkpoint[]; readonly texts: TextIndex },
 ): Promise<void> {
-  // Of two checkpoints of one file the later one counts; both have texts.
+  // The later checkpoint of a file wins, but the texts of both count.
   const rows = new Map(batch.map(({ row }) => [row.path, { ...row, listed: 0 }]));
   await upsert(tx, [...rows.values()]);
   await relist(tx, [...new Set([...rows.values()].map((row) => row.session_id))]);
@@ -83,7 +83,7 @@ async function upsert(tx: Transaction<CatalogTables>, rows: readonly TranscriptR
     .execute();
 }
 
-/** Of the transcripts of one session (a copied folder, an archive) the one written last is the one that counts. */
+/** Of several transcripts of a session (a copied folder, an archive), lists the one written last. */
 async function relist(tx: Transaction<CatalogTables>, sessionIds: readonly string[]): Promise<void> {
   if (sessionIds.length === 0) return;
   await sql`
@@ -94,4 +94,71 @@ async function relist(tx: Transaction<CatalogTables>, sessionIds: readonly strin
       order by other.updated_at desc, other.path desc limit 1
     ) then 1 else 0 end
     where session_id in (${sql.join(sessionIds)})`.execute(tx);
+}
+
+/** Stores the checkpoints of scans, many per transaction. */
+export interface CatalogWriter {
+  /** Queues a checkpoint. Waits if the queue is full. */
+  put(checkpoint: Checkpoint): Promise<void>;
+  /** Stores queued checkpoints. @throws the error of a failed transaction */
+  flush(): Promise<void>;
+  /** Forgets transcripts by their paths. */
+  remove(paths: readonly string[]): Promise<void>;
+}
+
+/** Bounds memory, and the delay until readers see new rows. */
+const maxCheckpoints = 200;
+const maxCharacters = 2_000_000;
+/** Makes a first page of sessions visible early. */
+const firstCheckpoints = 24;
+
+/** One writer per catalog. Calls can overlap. @param deps `onStored` is called after each transaction */
+export function createCatalogWriter(deps: { readonly store: BatchStore; onStored(): void }): CatalogWriter {
+  const { store, onStored } = deps;
+  let waiting: Checkpoint[] = [];
+  let characters = 0;
+  let stored = 0;
+  /** The last of the chained transactions. The next waiter gets its error. */
+  let newest: Promise<void> = Promise.resolve();
+
+  function write(task: () => Promise<void>): Promise<void> {
+    newest = newest.then(task).then(onStored);
+    newest.catch(() => undefined); // until the next waiter
+    return newest;
+  }
+
+  function writeWaiting(): Promise<void> {
+    const batch = waiting;
+    waiting = [];
+    characters = 0;
+    if (batch.length === 0) return newest;
+    stored += batch.length;
+    return write(() => store.put(batch));
+  }
+
+  async function flush(): Promise<void> {
+    try {
+      await writeWaiting();
+    } finally {
+      newest = newest.catch(() => undefined); // reported; the next one starts fresh
+    }
+  }
+
+  return {
+    async put(checkpoint) {
+      waiting.push(checkpoint);
+      for (const { text } of checkpoint.texts) characters += text.length;
+      const most = stored === 0 ? firstCheckpoints : maxCheckpoints;
+      if (waiting.length < most && characters < maxCharacters) return;
+      // Writes one batch while the next is read, to bound memory.
+      const before = newest;
+      void writeWaiting();
+      await before;
+    },
+    flush,
+    async remove(paths) {
+      await flush();
+      if (paths.length > 0) await write(() => store.remove(paths));
+    },
+  };
 }

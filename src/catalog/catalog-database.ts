@@ -6,7 +6,7 @@ import { isDamaged } from "../storage/store-failure.ts";
 import { type CatalogTables, catalogVersion, createCatalogTables } from "./catalog-tables.ts";
 import { createTextStore } from "./text-index.ts";
 
-/** Where the catalog lies: beside the tables of the store at `url`, or, with null, in the file `path` beside the store's file. */
+/** The catalog's location: in the database of the store at `url`, or, if null, in the file `path`. */
 export interface CatalogPlace {
   /** PostgreSQL address of the store; null for the embedded store. */
   readonly url: string | null;
@@ -16,25 +16,25 @@ export interface CatalogPlace {
   readonly storePath: string;
 }
 
-/** A connection to the catalog. The indexing process writes over one, the gateway reads over another ({@link openCatalogReader}). */
+/** A connection to the catalog. The indexing process writes, the gateway reads ({@link openCatalogReader}). */
 export interface CatalogDatabase {
   readonly db: Kysely<CatalogTables>;
   readonly dialect: "sqlite" | "postgres";
-  /** Drops everything and makes empty tables, in one transaction. */
+  /** Recreates all tables in one transaction. */
   reset(): Promise<void>;
   /** Idempotent. */
   close(): Promise<void>;
 }
 
-/** In PostgreSQL the catalog has a schema of its own: dropped with it, and never in the way of the store's tables. */
+/** The catalog's own schema in PostgreSQL. */
 const schemaName = "catalog";
 const connections = 3;
-/** Processes that open an empty catalog together take turns. */
+/** Serializes processes that open an empty catalog. */
 const lockKey = 7_177_001;
 
 /**
- * Opens the catalog, and makes its tables when there are none or those of another version. What is in it can always be built
- * again from the transcripts, so a damaged file is removed without a question.
+ * Opens the catalog, and creates its tables if they are missing or of another version. A damaged file is removed: the catalog can always
+ * be rebuilt from the transcripts.
  *
  * @throws PosternError `store_unavailable`
  */
@@ -43,19 +43,19 @@ export async function openCatalogDatabase(place: CatalogPlace, log: Log): Promis
     return await open(place, log);
   } catch (error) {
     if (place.url === null && isDamaged(error)) {
-      log.warn({ reason: messageOf(error) }, "the catalog's file is damaged and is built anew");
+      log.warn({ reason: messageOf(error) }, "the catalog file is damaged; rebuilding it");
       for (const ending of ["", "-wal", "-shm"]) await rm(`${place.path}${ending}`, { force: true });
       return open(place, log);
     }
-    throw new PosternError("store_unavailable", `Cannot open the catalog of transcripts: ${messageOf(error)}`, {
+    throw new PosternError("store_unavailable", `Cannot open the transcript catalog: ${messageOf(error)}`, {
       cause: error,
     });
   }
 }
 
 /**
- * The same for reading only, with the store's tables beside the catalog's. Never begin a transaction here: with the embedded store
- * it would hold the write lock of both files.
+ * Opens the catalog for reading, together with the store's tables. Never begin a transaction: with the embedded store it would hold the
+ * write locks of both files.
  */
 export async function openCatalogReader(place: CatalogPlace, log: Log): Promise<Omit<CatalogDatabase, "reset">> {
   const { db, dialect, close } = await openCatalogDatabase(place, log);
@@ -89,7 +89,7 @@ async function openSqlite(place: CatalogPlace): Promise<Kysely<CatalogTables>> {
   const { openSqliteFile } = await import("../storage/sqlite.ts");
   const { createSqliteDialect } = await import("../storage/sqlite-driver.ts");
   const file = await openSqliteFile(place.path);
-  // A commit need not survive a loss of power: what is missing then is read again.
+  // A commit need not survive a power loss: what is missing is read again.
   file.exec("PRAGMA synchronous = NORMAL");
   return new Kysely<CatalogTables>({ dialect: createSqliteDialect(file) });
 }
@@ -113,7 +113,7 @@ async function isOfThisVersion({ db, dialect }: Pick<CatalogDatabase, "db" | "di
   return row?.version === catalogVersion;
 }
 
-/** @param isWanted asked once more when it is this connection's turn */
+/** @param isWanted checked again once this connection has the lock */
 async function makeTables(
   { db, dialect }: CatalogDatabase,
   isWanted: (tx: Kysely<CatalogTables>) => boolean | Promise<boolean>,
@@ -132,7 +132,7 @@ async function makeTables(
   });
 }
 
-/** Virtual tables first: theirs go with them. */
+/** Virtual tables first, because they drop their own tables. */
 async function dropSqliteTables(tx: Kysely<CatalogTables>): Promise<void> {
   const { rows } = await sql<{ name: string }>`
     select name from main.sqlite_master where type = 'table' and name not like 'sqlite_%'
@@ -141,8 +141,8 @@ async function dropSqliteTables(tx: Kysely<CatalogTables>): Promise<void> {
 }
 
 /**
- * For the connection that writes much: the pages of the text index stay in its memory, and are written to the file 8,000 at a time
- * (measured on a gigabyte of transcripts: a sixth less CPU, on a busy machine). PostgreSQL is left as it is.
+ * Tunes the writing connection: keeps pages of the text index in memory and writes 8,000 at a time (a sixth less CPU on a gigabyte of
+ * transcripts, measured on a busy machine).
  */
 export async function prepareForWriting({ db, dialect }: CatalogDatabase): Promise<void> {
   if (dialect !== "sqlite") return;
@@ -151,16 +151,15 @@ export async function prepareForWriting({ db, dialect }: CatalogDatabase): Promi
 }
 
 /**
- * Writes the catalog anew without what was deleted. Words stay in the blocks of the text index until those are merged, and old pages in
- * the file until it is vacuumed: both together take less than a second for 10,000 sessions, where a rebuild takes a minute.
- * PostgreSQL overwrites deleted rows when it vacuums by itself.
+ * Erases deleted content: merges the blocks of the text index, which keep deleted words, and vacuums the file. Takes less than a second
+ * for 10,000 sessions; a rebuild takes a minute. PostgreSQL vacuums automatically.
  */
 export async function rewriteCatalog({ db, dialect }: CatalogDatabase): Promise<void> {
   await createTextStore(db, dialect).mergeAll();
   if (dialect === "sqlite") await sql`vacuum`.execute(db);
 }
 
-/** Empties the write-ahead log. @returns whether it is empty; not while a reader holds on to what was there before */
+/** Empties the write-ahead log. @returns false while a reader uses it */
 export async function emptyCatalogJournal({ db, dialect }: CatalogDatabase): Promise<boolean> {
   if (dialect === "postgres") return true;
   const { rows } = await sql<{ busy: number }>`pragma wal_checkpoint(truncate)`.execute(db);

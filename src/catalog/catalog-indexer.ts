@@ -1,9 +1,8 @@
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { BatchStore } from "./batch-store.ts";
+import { type BatchStore, createCatalogWriter } from "./batch-store.ts";
 import type { CatalogDatabase } from "./catalog-database.ts";
-import { createCatalogWriter } from "./catalog-writer.ts";
 import { type ForgottenSession, forgottenKey } from "./forgotten-sessions.ts";
 import { createStoredStates, isUnchanged, transcriptOf } from "./stored-states.ts";
 import { type CreateCollector, rowOf, scanTranscript } from "./transcript-scan.ts";
@@ -17,63 +16,56 @@ import {
   walkTranscripts,
 } from "./transcript-walk.ts";
 
-/** How far the catalog is. */
+/** Progress of indexing. */
 export interface CatalogProgress {
-  /** Transcripts that are stored as they are on disk. */
+  /** Transcripts stored in their current state. */
   readonly done: number;
   /** Transcripts found. */
   readonly total: number;
-  /** Files that may not or cannot be read. */
+  /** Files that cannot be read. */
   readonly unreadable: number;
-  /** Bytes read since the indexer was made. */
+  /** Bytes read since the indexer was created. */
   readonly readBytes: number;
 }
 
-/** Brings the catalog up to what is on disk. Calls must not overlap. */
+/** Updates the catalog from disk. Calls must not overlap. */
 export interface CatalogIndexer {
-  /** Looks at every file, and reads those that are new or have changed, the newest first. */
+  /** Checks every file and reads new or changed ones, newest first. */
   sweep(): Promise<void>;
-  /** Looks at these files and folders only. */
+  /** Checks these files and folders. */
   look(paths: readonly string[]): Promise<void>;
-  /** Forgets what was said in these sessions, now and in all that it does later: their transcripts are read without it. */
+  /** Forgets these sessions' content so far, now and when their transcripts are read again. */
   forget(sessions: readonly ForgottenSession[]): Promise<void>;
-  /** Forgets everything, then sweeps. */
+  /** Empties the catalog, then sweeps. */
   rebuild(): Promise<void>;
   progress(): CatalogProgress;
 }
 
-/** What {@link createCatalogIndexer} needs. */
 export interface CatalogIndexerDeps {
-  /** Read from, and emptied. */
   readonly database: CatalogDatabase;
-  /** Written to. */
   readonly store: BatchStore;
   readonly sources: readonly CatalogSource[];
   readonly createCollector: CreateCollector;
-  /** What was forgotten before. */
   readonly forgotten: readonly ForgottenSession[];
   readonly clock: Clock;
   readonly log: Log;
-  /** Called when more is stored, or more is known of what there is. */
   onProgress(): void;
-  /** Called with each folder in which transcripts may appear. */
+  /** Called with each folder in which transcripts can appear. */
   onFolder(path: string): void;
 }
 
-/** Reading files holds the process; while one waits for the store another is read. */
+/** Reading blocks the process; while one scan waits for the store, another reads. */
 const scansAtOnce = 2;
-/** So many files of each agent are looked at for the first page of an empty catalog, before all are. */
+/** Files per agent to check for the first page of an empty catalog. */
 const quickLookFiles = 200;
 const quickPage = 24;
 
 interface Wanted {
   readonly file: TranscriptFile;
   readonly state: FileState;
-  /** Nothing of this path is stored. */
   readonly isNew: boolean;
 }
 
-/** An indexer without a timer or a process of its own. */
 export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   const { database, sources, clock, log } = deps;
   const writer = createCatalogWriter({ store: deps.store, onStored: deps.onProgress });
@@ -100,7 +92,7 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
         await writer.put(checkpoint);
       },
     }).catch((error: unknown) => {
-      log.warn({ reason: messageOf(error), path: file.path }, "a transcript cannot be read");
+      log.warn({ reason: messageOf(error), path: file.path }, "cannot read a transcript");
       return "unreadable" as const;
     });
     if (end === "gone") await writer.remove([file.path]);
@@ -110,7 +102,6 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
     await writer.put({ row, texts: [], from: "again" });
   }
 
-  /** Reads the files, newest first. */
   async function indexAll(wanted: readonly Wanted[]): Promise<void> {
     const queue = wanted.toSorted((one, other) => one.state.modifiedAt - other.state.modifiedAt);
     const lane = async (): Promise<void> => {
@@ -123,7 +114,7 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
     await writer.flush();
   }
 
-  /** The newest page, read before all files are even found. */
+  /** Reads the newest page before all files are found. */
   async function indexNewest(): Promise<void> {
     const found: Wanted[] = [];
     for (const source of sources) {
@@ -143,11 +134,11 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
     let known = await stored.all();
     if (known.size === 0) {
       await indexNewest();
-      known = await stored.all(); // one that has grown since is read on
+      known = await stored.all(); // a file that has grown since is read on
     }
     const closed: string[] = [];
     const wanted: Wanted[] = [];
-    Object.assign(counts, { done: 0, unreadable: 0 }); // those of the first page are met again
+    Object.assign(counts, { done: 0, unreadable: 0 }); // files of the first page are counted again
     for (const source of sources) {
       walkTranscripts(source, {
         file(found) {
@@ -166,37 +157,37 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
     }
     deps.onProgress();
     await indexAll(wanted);
-    // What lies in a folder that cannot be looked into now is not gone.
+    // Files in a folder that cannot be read now still exist.
     await writer.remove([...known.keys()].filter((path) => !closed.some((folder) => path.startsWith(folder))));
     deps.onProgress();
   }
 
-  /** What there is at a path that changed, files of a folder included; false when a folder is gone. */
+  /** Visits the files at a changed path; false if it is gone. */
   function find(path: string, found: (file: FoundFile) => void): boolean {
-    let there = true;
+    let exists = true;
     for (const source of sources) {
       const kind = pathKind(source, path);
       if (kind?.kind === "file") {
         const state = fileState(path, source.format);
         if (state !== null) found({ source, path, state });
-        there = state !== null;
+        exists = state !== null;
       } else if (kind?.kind === "folder") {
-        there = false;
+        exists = false;
         const folder = (one: string): void => {
-          there = true;
+          exists = true;
           deps.onFolder(one);
         };
         walkTranscripts(source, { file: found, folder, closed: folder }, { from: path });
       }
     }
-    return there;
+    return exists;
   }
 
   async function look(paths: readonly string[]): Promise<void> {
     const found = new Map<string, FoundFile>();
     const gone = paths.filter((path) => !find(path, (file) => void found.set(file.path, file)));
     const isFile = (path: string): boolean => sources.some((source) => pathKind(source, path)?.kind === "file");
-    if (!gone.every(isFile)) return sweep(); // a whole folder went
+    if (!gone.every(isFile)) return sweep(); // a whole folder is gone
     const known = await stored.of([...found.keys(), ...gone]);
     const wanted: Wanted[] = [];
     for (const one of found.values()) {

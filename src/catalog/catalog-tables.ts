@@ -1,34 +1,33 @@
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../storage/schema.ts";
 
-/** A transcript as the catalog knows it. Times are milliseconds since the epoch, booleans are 0 or 1. */
+/** A transcript in the catalog. Times are milliseconds since the epoch, booleans 0 or 1. */
 export interface TranscriptRow {
-  /** Given by the catalog; never used again, as long as it is not rebuilt. */
+  /** Not reused until the catalog is rebuilt. */
   transcript_id: number;
   path: string;
   agent: string;
   format: string;
-  /** The id in the file's name: what finds the session. */
+  /** The id in the file's name. */
   session_id: string;
-  /** `session` is one of its own, `part` a sub-agent's transcript. */
+  /** `part`: a sub-agent's transcript. */
   kind: "session" | "part";
-  /** 1: the newest transcript of a session, with a directory. Only these are listed and found. */
+  /** 1: the newest transcript of a session, with a directory. Only these are listed and searched. */
   listed: number;
 
   /** Device and inode. */
   file_key: string;
   size_bytes: number;
   modified_at: number;
-  /** Everything before this offset was read. */
   parsed_offset: number;
   inside_too_long: number;
-  /** Of the first bytes and of those before `parsed_offset`, to know the file again. */
+  /** Hash of the first bytes and of those before `parsed_offset`, to recognize the file. */
   fingerprint: string;
-  /** Where the reader stands, as JSON; null: a file that grew is read anew. */
+  /** The reader's state as JSON; null: a file that grew is read from its beginning. */
   reader_state: string | null;
-  /** 1: read to its end, as the file was when it was last looked at. */
+  /** 1: read to its end. */
   complete: number;
-  /** 1: this user may not read it, or it cannot be read. */
+  /** 1: cannot be read. */
   unreadable: number;
   skipped_lines: number;
 
@@ -36,23 +35,22 @@ export interface TranscriptRow {
   branch: string | null;
   model: string | null;
   title: string | null;
-  /** The beginning of the first prompt. */
+  /** The start of the first prompt. */
   first_prompt: string | null;
   created_at: number | null;
   updated_at: number;
   turn_count: number;
 }
 
-/** The catalog's tables. Beside them those of the store are there to be read by who opened the catalog for reading. */
+/** The catalog's tables. A reader also sees those of the store. */
 export interface CatalogTables extends Tables {
   transcripts: TranscriptRow;
   catalog_format: { version: string };
 }
 
-/** Goes up whenever tables or what is read out of transcripts change: a catalog of another version is built anew. */
+/** Increase when tables or the extracted data change: a catalog of another version is rebuilt. */
 export const catalogVersion = "2";
 
-/** Makes the tables of an empty catalog. */
 export async function createCatalogTables(db: Kysely<CatalogTables>): Promise<void> {
   await db.schema
     .createTable("transcripts")

@@ -1,12 +1,11 @@
-// The indexing process: neither its reading and writing nor its memory is the gateway's. The first message is its order, all others
-// are tasks. It ends when it is told to, and when the gateway is gone.
+// The indexing process. The first message is its configuration, all others are tasks. It exits on request, and when the gateway is gone.
 import type { IndexingNews, IndexingOrder, IndexingTask } from "./indexing-process.ts";
 import { type Indexing, runIndexing } from "./run-indexing.ts";
 
 let indexing: Promise<Indexing> | undefined;
 
-function tell(news: IndexingNews): void {
-  // It fails when the gateway was killed: "disconnect" follows, and ends this process.
+function send(news: IndexingNews): void {
+  // Fails if the gateway was killed: "disconnect" follows and ends this process.
   if (process.connected) process.send?.(news, undefined, undefined, () => undefined);
 }
 
@@ -16,10 +15,10 @@ async function work(task: IndexingTask): Promise<void> {
 }
 
 process.on("message", (message: IndexingOrder | IndexingTask) => {
-  if ("place" in message) indexing = runIndexing(message, tell);
+  if ("place" in message) indexing = runIndexing(message, send);
   else void work(message);
 });
-// In the middle of something nobody waits for the rest: what is stored is whole.
+// Stored data is consistent, so the current task need not finish.
 process.on("disconnect", () => {
   process.kill(process.pid, "SIGKILL");
 });

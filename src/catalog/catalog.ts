@@ -5,44 +5,42 @@ import type { Log } from "../core/log.ts";
 import { createFolderWatch } from "../platform/folder-watch.ts";
 import { type CatalogDatabase, type CatalogPlace, openCatalogReader } from "./catalog-database.ts";
 import type { CatalogProgress } from "./catalog-indexer.ts";
-import { createForgetting } from "./forgetting.ts";
-import type { ForgottenSession, ForgottenSessions } from "./forgotten-sessions.ts";
+import { createForgetting, type ForgottenSession, type ForgottenSessions } from "./forgotten-sessions.ts";
 import { createIndexingProcess, type IndexingReport } from "./indexing-process.ts";
 import { type CatalogSource, pathKind } from "./transcript-walk.ts";
 
 /**
- * All transcripts of all agents, indexed in the background. It belongs to what is on disk: dropped, it is built again. Questions are
- * answered from what is there, and {@link Catalog.indexing} says whether that is all.
+ * All transcripts of all agents, indexed in the background. If dropped, it is rebuilt from disk. Queries return what is indexed so far;
+ * {@link Catalog.indexing} shows whether that is everything.
  */
 export interface Catalog {
-  /** For reading; opened at the first call. @throws PosternError `store_unavailable` */
+  /** Opened for reading at the first call. @throws PosternError `store_unavailable` */
   database(): Promise<Omit<CatalogDatabase, "reset">>;
-  /** Begins to index, and goes on while it is open. Idempotent; the first question does the same. */
+  /** Starts indexing, as the first query does. Idempotent. */
   start(): void;
-  /** Transcripts indexed of those found, until all are; then null. */
+  /** Indexed and found transcripts; null once all are indexed. */
   indexing(): { readonly done: number; readonly total: number } | null;
-  /** A moment of patience for a catalog that has nothing yet: until the first page of it, or this long. */
+  /** Waits for the first page of an empty catalog, at most this long. */
   firstPage(timeoutMs: number): Promise<void>;
-  /** The file of a session's transcript, if it is indexed. Never throws: without a catalog nothing is. */
+  /** A session's transcript file, if indexed. Never throws. */
   find(sessionId: string, agent: string): Promise<string | null>;
   /**
-   * Forgets what was said in this session until now, for good: a transcript that is still there is read without it. In the file of the
-   * embedded store no trace is left.
-   * @returns when it is noted in the store: from then on it is done by itself, also by the next gateway
+   * Permanently forgets this session's content so far; a remaining transcript is indexed without it. The embedded catalog's file keeps
+   * no trace.
+   * @returns once recorded in the store: it is then carried out even after a restart
    */
-  forget(session: Omit<ForgottenSession, "at">): Promise<UnderWay>;
-  /** Forgets everything and indexes again. Resolves when all is there. */
+  forget(session: Omit<ForgottenSession, "at">): Promise<ForgetProgress>;
+  /** Indexes everything again. Resolves when done. */
   rebuild(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A session that is being forgotten. */
-export interface UnderWay {
-  /** Never rejects. `pending` after five seconds, while a reader is in the way, or when there is no room: it is tried again. */
+/** A session being forgotten. */
+export interface ForgetProgress {
+  /** Never rejects. `pending` after five seconds or a failure; it is retried. */
   readonly finished: Promise<"done" | "pending">;
 }
 
-/** What {@link createCatalog} needs. */
 export interface CatalogDeps {
   readonly place: CatalogPlace;
   readonly sources: readonly CatalogSource[];
@@ -51,25 +49,24 @@ export interface CatalogDeps {
   readonly log: Log;
 }
 
-/** Lines that are written together are read together. */
+/** Reads lines that are written together at once. */
 const settleMs = 200;
-/** More changes than this at once, and everything is looked at instead. */
+/** With more changes at once, everything is checked instead. */
 const maxChanges = 2_000;
-/** So often every file is looked at, for what the kernel did not tell; 10,000 take a tenth of a second of another processor. */
+/** Interval of checks for changes the kernel did not report; 10,000 files take 100 ms in the indexing process. */
 const sweepMs = 5 * 60_000;
-/** The same where the kernel does not tell everything. */
+/** The interval where the kernel does not report everything. */
 const frequentSweepMs = 60_000;
-/** An agent that writes goes on writing: until it is quiet for this long, no new process for each line. */
+/** Keeps the process while an agent is writing, instead of starting one for each line. */
 const keepBusyMs = 20_000;
 const keepIdleMs = 200;
 const retryMinMs = 1_000;
 const retryMaxMs = 60_000;
 
-/** A catalog at rest: nothing is opened, started or watched yet. */
 export function createCatalog(deps: CatalogDeps): Catalog {
   const { place, sources, clock, log } = deps;
   const changes = new Set<string>();
-  /** For each source in a database, whether its journal was written. */
+  /** For each source in a database, detects writes to its journal. */
   const journals = new Map(
     sources.flatMap((source) => {
       const { database: stored } = transcriptFormat(source.format);
@@ -81,7 +78,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   let working = false;
   let started = false;
   let closed = false;
-  /** Whether everything was looked at since the start, or since a rebuild began. */
+  /** Whether everything was checked since the start or a rebuild. */
   let complete = false;
   let progress: CatalogProgress = { done: 0, total: 0, unreadable: 0, readBytes: 0 };
   let retryMs = retryMinMs;
@@ -102,7 +99,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       if (news.done > 0) wake();
     },
     onFolders: (paths) => {
-      // What was written after a folder was looked at and before it is watched shows in another look.
+      // Checks again for changes made between the walk and the start of the watch.
       for (const path of paths) if (watch.add(path)) onChange(path);
     },
   });
@@ -132,14 +129,14 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     });
   }
 
-  /** Does what is due, one thing after another. */
+  /** Carries out due tasks in sequence. */
   function work(): void {
     if (working || closed) return;
     working = true;
-    void workOff();
+    void runDueTasks();
   }
 
-  async function workOff(): Promise<void> {
+  async function runDueTasks(): Promise<void> {
     for (;;) {
       const kind = due;
       const paths = [...changes];
@@ -148,7 +145,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       due = null;
       changes.clear();
       try {
-        // Another connection must not find the catalog half made, and the process must know what was forgotten.
+        // The tables must exist before the process opens them, and it must know what was forgotten.
         await database();
         await forgetting.load();
         if (forgetting.isDue) await forgetDue();
@@ -156,7 +153,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
         retryMs = retryMinMs;
       } catch (error) {
         if (closed) break;
-        log.error({ reason: messageOf(error) }, "indexing transcripts failed and begins again later");
+        log.error({ reason: messageOf(error) }, "indexing transcripts failed; retrying later");
         due = kind ?? "sweep";
         cancelSettle?.();
         cancelSettle = clock.after(retryMs, () => {
@@ -168,10 +165,10 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       }
       worker.rest({ keepMs: kind === null ? keepBusyMs : keepIdleMs });
     }
-    working = false; // at once, so that nothing that comes due now is overlooked
+    working = false; // synchronously, so that no task that becomes due now is missed
   }
 
-  /** Never throws, and tries again by itself: where there is no room for it, transcripts are still looked at. */
+  /** Never throws, and retries later, so that transcripts are still indexed. */
   async function forgetDue(): Promise<void> {
     const gone = forgetting.take();
     try {
@@ -185,10 +182,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       else await forgetting.emptied();
     } catch (error) {
       if (closed) return;
-      log.error(
-        { reason: messageOf(error) },
-        "what was forgotten could not be erased from the catalog and is tried again later",
-      );
+      log.error({ reason: messageOf(error) }, "cannot erase forgotten sessions from the catalog; retrying later");
       forgetting.failed(gone);
     }
   }
@@ -202,8 +196,8 @@ export function createCatalog(deps: CatalogDeps): Catalog {
 
   function onIndexed(kind: "sweep" | "rebuild", report: IndexingReport, durationMs: number): void {
     const fields = { ...report, durationMs: Math.round(durationMs) };
-    if (complete && kind === "sweep") log.debug(fields, "looked at all transcripts");
-    else log.info(fields, "all transcripts are indexed");
+    if (complete && kind === "sweep") log.debug(fields, "checked all transcripts");
+    else log.info(fields, "indexed all transcripts");
     complete = true;
     if (kind === "rebuild") for (const { resolve } of rebuilds.splice(0)) resolve();
     wake();
@@ -212,7 +206,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
 
   function database(): ReturnType<typeof openCatalogReader> {
     opened ??= openCatalogReader(place, log).catch((error: unknown) => {
-      opened = null; // the next question tries again
+      opened = null; // the next query tries again
       throw error;
     });
     return opened;
@@ -259,7 +253,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
           .executeTakeFirst();
         return row?.path ?? null;
       } catch (error) {
-        log.warn({ reason: messageOf(error) }, "the catalog of transcripts cannot be asked");
+        log.warn({ reason: messageOf(error) }, "cannot query the transcript catalog");
         return null;
       }
     },
@@ -286,7 +280,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       wake();
       await worker.close();
       for (const { reject } of rebuilds.splice(0)) reject(new Error("The catalog was closed."));
-      const reader = await opened?.catch(() => null); // who asked for it was told
+      const reader = await opened?.catch(() => null); // the caller got the error
       await reader?.close();
     },
   };

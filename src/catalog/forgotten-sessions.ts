@@ -1,9 +1,11 @@
 import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
 
-/** A session of which the catalog keeps no word that was said until `at`. Can be sent to a process. */
+/** A session whose content until `at` is forgotten. Serializable. */
 export interface ForgottenSession {
-  /** Primary name of the agent. */
   readonly agent: string;
   /** The agent's own id, as in the name of the transcript. */
   readonly sessionId: string;
@@ -12,20 +14,18 @@ export interface ForgottenSession {
 }
 
 /**
- * What was forgotten, in the store: the catalog itself may be dropped at any time, and a transcript that is still there must not bring
- * the words back.
+ * Forgotten sessions in the store: the catalog can be dropped at any time, and a remaining transcript must not restore the content.
  */
 export interface ForgottenSessions {
-  /** Until when what was said in a session is forgotten; null when it is not. */
+  /** Until when a session's content is forgotten; null if it is not. */
   at(sessionId: string): Promise<number | null>;
   all(): Promise<readonly (ForgottenSession & { readonly erased: boolean })[]>;
-  /** Once more, at a later time, for one that went on. */
+  /** Overwrites an earlier time. */
   put(session: ForgottenSession): Promise<void>;
-  /** Nothing of these is in the catalog's files. One that was forgotten anew meanwhile is left as it is. */
+  /** Marks sessions as erased from the catalog's files, unless forgotten again meanwhile. */
   erased(sessions: readonly ForgottenSession[], at: number): Promise<void>;
 }
 
-/** SQL over `forgotten_sessions`. */
 export function createForgottenSessions(db: Kysely<Tables>): ForgottenSessions {
   return {
     async at(sessionId) {
@@ -67,7 +67,164 @@ export function createForgottenSessions(db: Kysely<Tables>): ForgottenSessions {
   };
 }
 
-/** A session's name among those of all agents. */
+/** Identifies a session among all agents. */
 export function forgottenKey({ agent, sessionId }: Pick<ForgottenSession, "agent" | "sessionId">): string {
   return `${agent} ${sessionId}`;
+}
+
+/** Tracks forgotten sessions: to be removed from the catalog, then from its journal, then done. */
+export interface Forgetting {
+  /** Loads sessions forgotten earlier; unfinished ones are due. Reads once. */
+  load(): Promise<void>;
+  /** All loaded sessions. */
+  all(): readonly ForgottenSession[];
+  /** Records a session in the store; erasing it is then due. */
+  add(session: Omit<ForgottenSession, "at">): Promise<ForgottenSession>;
+  /** Resolves with `done` when it is erased from the catalog's files, with `pending` after five seconds or a failure. */
+  finished(session: ForgottenSession): Promise<"done" | "pending">;
+
+  /** Takes the sessions to remove now. */
+  take(): readonly ForgottenSession[];
+  /** Reports a failure: everything is due again later. */
+  failed(taken: readonly ForgottenSession[]): void;
+  /** Reports that sessions are removed, except from the journal. */
+  rewritten(sessions: readonly ForgottenSession[]): void;
+  /** Whether to empty the journal now. */
+  readonly isJournalDue: boolean;
+  /** Whether anything is due. */
+  readonly isDue: boolean;
+  /** Reports that the journal is empty, so rewritten sessions are done. */
+  emptied(): Promise<void>;
+  /** Reports that a reader prevented it: it is due again soon. */
+  heldUp(): void;
+  /** Resolves all waiters with `pending`. */
+  close(): void;
+}
+
+/** How long a caller waits, as for the store's journal. */
+const patienceMs = 5_000;
+const heldUpMinMs = 100;
+const heldUpMaxMs = 2_000;
+/** After a failure such as a full disk: each attempt rewrites the catalog. */
+const failedMinMs = 1_000;
+const failedMaxMs = 10 * 60_000;
+
+export function createForgetting(deps: {
+  readonly store: ForgottenSessions;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called when something is due. */
+  wake(): void;
+}): Forgetting {
+  const { store, clock, log, wake } = deps;
+  const known = new Map<string, ForgottenSession>();
+  const due = new Map<string, ForgottenSession>();
+  let inJournal: readonly ForgottenSession[] = [];
+  let isJournalDue = false;
+  let waitMs = heldUpMinMs;
+  let retryMs = failedMinMs;
+  /** After a failure nothing is due for a while, unless another session is forgotten. */
+  let isResting = false;
+  let cancelTimer: (() => void) | null = null;
+  let waiters: { readonly session: ForgottenSession; end(how: "done" | "pending"): void }[] = [];
+  let loading: Promise<void> | null = null;
+
+  async function load(): Promise<void> {
+    for (const { erased, ...session } of await store.all()) {
+      const key = forgottenKey(session);
+      if ((known.get(key)?.at ?? 0) >= session.at) continue; // forgotten again meanwhile
+      known.set(key, session);
+      if (!erased) due.set(key, session);
+    }
+  }
+
+  function tryAgainIn(ms: number): void {
+    cancelTimer?.();
+    cancelTimer = clock.after(ms, () => {
+      isResting = false;
+      isJournalDue = inJournal.length > 0;
+      wake();
+    });
+  }
+
+  return {
+    load() {
+      loading ??= load().catch((error: unknown) => {
+        loading = null; // the next task tries again
+        throw error;
+      });
+      return loading;
+    },
+    all: () => [...known.values()],
+    async add({ agent, sessionId }) {
+      const session = { agent, sessionId, at: clock.now() };
+      await store.put(session);
+      known.set(forgottenKey(session), session);
+      due.set(forgottenKey(session), session);
+      isResting = false; // a caller waits
+      return session;
+    },
+    finished(session) {
+      return new Promise((resolve) => {
+        const mine = {
+          session,
+          end(how: "done" | "pending") {
+            cancel();
+            waiters = waiters.filter((waiter) => waiter !== mine);
+            resolve(how);
+          },
+        };
+        const cancel = clock.after(patienceMs, () => mine.end("pending"));
+        waiters.push(mine);
+      });
+    },
+
+    take() {
+      const taken = [...due.values()];
+      due.clear();
+      return taken;
+    },
+    failed(taken) {
+      for (const session of taken) {
+        const key = forgottenKey(session);
+        if (!due.has(key)) due.set(key, session);
+      }
+      isJournalDue = false;
+      isResting = true;
+      tryAgainIn(retryMs);
+      retryMs = Math.min(failedMaxMs, retryMs * 2);
+      for (const waiter of waiters) waiter.end("pending");
+    },
+    rewritten(sessions) {
+      retryMs = failedMinMs;
+      inJournal = [...inJournal, ...sessions];
+      isJournalDue = inJournal.length > 0;
+    },
+    get isJournalDue() {
+      return isJournalDue;
+    },
+    get isDue() {
+      return isJournalDue || (due.size > 0 && !isResting);
+    },
+    async emptied() {
+      const finished = inJournal;
+      inJournal = [];
+      isJournalDue = false;
+      waitMs = heldUpMinMs;
+      // A session not marked is erased again at the next start.
+      await store
+        .erased(finished, clock.now())
+        .catch((error: unknown) => log.warn({ reason: messageOf(error) }, "cannot record which sessions were erased"));
+      for (const waiter of waiters) if (finished.includes(waiter.session)) waiter.end("done");
+    },
+    heldUp() {
+      isJournalDue = false;
+      tryAgainIn(waitMs);
+      waitMs = Math.min(heldUpMaxMs, waitMs * 2);
+    },
+    close() {
+      cancelTimer?.();
+      for (const waiter of waiters) waiter.end("pending");
+    },
+  };
 }

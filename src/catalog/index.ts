@@ -2,7 +2,7 @@ export { type Catalog, createCatalog } from "./catalog.ts";
 export type { CatalogPlace } from "./catalog-database.ts";
 export type { TranscriptRow } from "./catalog-tables.ts";
 export { createForgottenSessions } from "./forgotten-sessions.ts";
-export { findTerms, parseQuery, type QueryTerm } from "./query.ts";
+export { findTerms, parseQuery, type QueryTerm, searchText } from "./query.ts";
 export { type FoundFilter, type RecordedTitle, recordedTitles, sessionsOf, wantedAmong } from "./query-rows.ts";
 export { findTranscripts, type HeadText, type Hit, matchesOf } from "./query-search.ts";
 export {
@@ -14,6 +14,5 @@ export {
   sessionDirs,
   transcriptRows,
 } from "./session-rows.ts";
-export { searchText } from "./snippet.ts";
 export { createTextStore } from "./text-index.ts";
 export type { CatalogSource } from "./transcript-walk.ts";

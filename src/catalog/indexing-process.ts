@@ -11,34 +11,33 @@ import type { ForgottenSession } from "./forgotten-sessions.ts";
 import type { CatalogSource } from "./transcript-walk.ts";
 
 /**
- * A process for indexing that is there while there is something to do. A thread would leave its memory behind: after a gigabyte of
- * transcripts 130 MB stayed with the gateway (measured).
+ * A process that indexes while there is work. A thread would leave its memory to the gateway: 130 MB after a gigabyte of transcripts
+ * (measured).
  */
 export interface IndexingProcess {
   /**
-   * Does one task, which must not begin before the last one has ended.
-   * @throws when it failed, or the process died
+   * Runs one task at a time.
+   * @throws if it fails or the process dies
    */
   run(task: Exclude<IndexingTask, { kind: "stop" }>): Promise<IndexingReport>;
-  /** Ends the process after `keepMs`, if no task comes before; the next one starts another. */
+  /** Ends the process after `keepMs` without a task; the next task starts another. */
   rest(options: { readonly keepMs: number }): void;
   /** Idempotent. */
   close(): Promise<void>;
 }
 
-/** What a task came to. */
+/** The result of a task. */
 export interface IndexingReport extends CatalogProgress {
-  /** Of memory, at most, since the process began. */
+  /** Since the process started. */
   readonly peakRssBytes: number;
-  /** Of a processor, since the process began. */
+  /** Since the process started. */
   readonly cpuMs: number;
   /** A reader kept the journal from being emptied. */
   readonly isHeldUp: boolean;
 }
 
-/** What {@link createIndexingProcess} needs. */
 export interface IndexingProcessDeps {
-  /** Asked for each process that is started. */
+  /** Called for each process. */
   readonly order: () => IndexingOrder;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,9 +45,9 @@ export interface IndexingProcessDeps {
   onFolders(paths: readonly string[]): void;
 }
 
-/** A process that was told to stop and does not is killed. */
+/** A process that takes longer to stop is killed. */
 const stopMs = 2_000;
-/** A leak ends this process and not the gateway. */
+/** A leak ends this process, not the gateway. */
 const maxHeapMb = 512;
 
 interface Running {
@@ -56,13 +55,12 @@ interface Running {
   task: { resolve(report: IndexingReport): void; reject(error: Error): void } | null;
 }
 
-/** How this process was told to load modules, its child loads them too. */
+/** Module loaders of this process, for its child. */
 function ownImports(): readonly string[] {
   const given = process.execArgv;
   return given.flatMap((argument, at) => (argument === "--import" ? [argument, given[at + 1] ?? ""] : []));
 }
 
-/** Starts nothing before the first task. */
 export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProcess {
   const { clock, log } = deps;
   let running: Running | null = null;
@@ -74,10 +72,10 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
     const here = import.meta.url;
     const cache = getCompileCacheDir();
     const child = fork(fileURLToPath(new URL(`./catalog-worker${extname(here)}`, here)), [], {
-      // Nothing of the gateway's environment: the address of the store comes by message.
+      // Nothing of the gateway's environment: the store's URL comes by message.
       env: { MALLOC_ARENA_MAX: "2", ...(cache !== undefined && { NODE_COMPILE_CACHE: cache }) },
       execArgv: [...ownImports(), `--max-old-space-size=${maxHeapMb}`, "--max-semi-space-size=8"],
-      serialization: "advanced", // patterns travel as they are
+      serialization: "advanced", // keeps regular expressions
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     const started: Running = { child, task: null };
@@ -88,7 +86,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
     };
     child.on("message", (news: IndexingNews) => onNews(started, news));
     child.on("error", fail);
-    child.on("exit", () => fail(new Error("The indexing process ended.")));
+    child.on("exit", () => fail(new Error("The indexing process exited.")));
     send(child, deps.order());
     child.unref();
     child.channel?.unref();
@@ -132,8 +130,8 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
         resolve();
       };
       child.on("exit", gone);
-      child.on("error", gone); // one that never began has no exit
-      // In the middle of something: what is stored is whole.
+      child.on("error", gone); // without a start there is no exit event
+      // Stored data is consistent, so a running task can be killed.
       if (task === null || task === undefined) send(child, { kind: "stop" });
       else signalChild(child, "SIGKILL");
     });
@@ -143,7 +141,7 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
     async run(task) {
       cancelRest?.();
       cancelRest = null;
-      await ending; // two of them would write side by side
+      await ending; // two processes must not write at once
       if (closed) throw new Error("The catalog is closed.");
       running ??= start();
       const mine = running;
@@ -164,28 +162,27 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
   };
 }
 
-/** What cannot be sent any more is missed by the end of the process, which is told. */
+/** A message to a process that is gone is dropped: its exit is reported. */
 function send(child: ChildProcess, message: IndexingOrder | IndexingTask): void {
   if (child.connected) child.send(message, () => undefined);
 }
 
-/** What the indexing process is given at its start. */
+/** The indexing process's configuration. */
 export interface IndexingOrder {
   readonly place: CatalogPlace;
   readonly sources: readonly CatalogSource[];
-  /** What was forgotten until now. */
   readonly forgotten: readonly ForgottenSession[];
 }
 
-/** One thing for the process to do; it says `done` before it gets the next. */
+/** A task for the process, answered with `done` or `failed`. */
 export type IndexingTask =
   | { readonly kind: "sweep" | "rebuild" | "stop" }
   | { readonly kind: "look"; readonly paths: readonly string[] }
   | { readonly kind: "forget"; readonly sessions: readonly ForgottenSession[] }
-  /** Empties the journal of what was forgotten. */
+  /** Empties the journal. */
   | { readonly kind: "empty" };
 
-/** What the process says. */
+/** A message from the process. */
 export type IndexingNews =
   | { readonly kind: "progress"; readonly progress: CatalogProgress }
   | { readonly kind: "folders"; readonly paths: readonly string[] }
@@ -200,7 +197,6 @@ export type IndexingNews =
       readonly progress: CatalogProgress;
       readonly peakRssBytes: number;
       readonly cpuMs: number;
-      /** A reader kept the journal from being emptied. */
       readonly isHeldUp: boolean;
     }
   | { readonly kind: "failed"; readonly reason: string };

@@ -2,29 +2,26 @@ import { type RawBuilder, type SqlBool, sql } from "kysely";
 import type { CatalogDatabase } from "./catalog-database.ts";
 import type { HeadText } from "./query-search.ts";
 
-/** Which of the sessions that were found the caller wants, and may see. */
+/** Which found sessions the caller wants and can see. */
 export interface FoundFilter {
   readonly agents: readonly string[];
-  /** Only those of these directories; null for any. */
+  /** Null for any directory. */
   readonly dirs: ReadonlySet<string> | null;
 }
 
 type Reader = Pick<CatalogDatabase, "db" | "dialect">;
 
-/** So many sessions without a title in a transcript are looked through, the newest. */
+/** The newest sessions without a transcript title that are searched. */
 const maxRecorded = 5_000;
 
-/**
- * Those of the transcripts that the caller wants and may see, with the time of their last change. A transcript that is none of a session
- * (a copy, a sub-agent's) is left out.
- */
+/** The transcripts that the caller wants and can see, with the time of their last change. Leaves out copies and those of sub-agents. */
 export async function wantedAmong(
   reader: Reader,
   transcriptIds: readonly number[],
   { agents, dirs }: FoundFilter,
 ): Promise<ReadonlyMap<number, number>> {
   if (transcriptIds.length === 0) return new Map();
-  // The record knows better: an agent may have been told to work elsewhere than where it was started.
+  // The record takes precedence: an agent can work elsewhere than where it was started.
   const dir = sql<string>`coalesce((select s.dir from sessions s where s.session_id = t.session_id and s.agent = t.agent), t.dir)`;
   const postgres = reader.dialect === "postgres";
   const lists = sql.raw(postgres ? "json_agg" : "json_group_array");
@@ -38,7 +35,6 @@ export async function wantedAmong(
   return new Map(numbersIn(row?.ids).map((id, at) => [id, times[at] ?? 0]));
 }
 
-/** The sessions of transcripts. */
 export async function sessionsOf(
   { db }: Reader,
   transcriptIds: readonly number[],
@@ -61,7 +57,7 @@ export async function sessionsOf(
   );
 }
 
-/** A session whose title only the record tells. */
+/** A session whose title is only on record. */
 export interface RecordedTitle {
   readonly sessionId: string;
   readonly agent: string;
@@ -70,7 +66,7 @@ export interface RecordedTitle {
   readonly title: string;
 }
 
-/** Sessions whose title only the record tells: they have no transcript, or one without a title. */
+/** Sessions without a transcript, or with one without a title, whose title is on record. */
 export async function recordedTitles({ db }: Reader, filter: FoundFilter): Promise<readonly RecordedTitle[]> {
   const rows = await db
     .selectFrom("sessions as s")
@@ -107,13 +103,13 @@ function isWanted(dir: string | null, { dirs }: FoundFilter): boolean {
   return dir !== null && (dirs === null || dirs.has(dir));
 }
 
-/** SQLite gives a list as JSON, PostgreSQL as a list, or nothing when it is empty. */
+/** SQLite returns a list as JSON, PostgreSQL as an array, or null if empty. */
 function numbersIn(list: unknown): readonly number[] {
   const values: unknown = typeof list === "string" ? JSON.parse(list) : list;
   return Array.isArray(values) ? values.filter((value) => typeof value === "number") : [];
 }
 
-/** One parameter, however many there are. */
+/** Takes one parameter for any number of ids. */
 function isAmong({ dialect }: Reader, ids: readonly number[]): RawBuilder<SqlBool> {
   if (dialect === "postgres") return sql`t.transcript_id = any(${`{${ids.join(",")}}`}::bigint[])`;
   return sql`t.transcript_id in (select value from json_each(${JSON.stringify(ids)}))`;

@@ -1,30 +1,28 @@
 import { setImmediate } from "node:timers/promises";
 import type { SearchMatch } from "../wire/session-lists.ts";
-import { findTerms, type QueryTerm } from "./query.ts";
-import { snippetOf } from "./snippet.ts";
+import { findTerms, type QueryTerm, snippetOf } from "./query.ts";
 import { type Piece, piecesOf } from "./text-index.ts";
-import { type PartId, type SearchField, type TextStore, transcriptOfPart } from "./text-index-store.ts";
+import { type PartId, type SearchField, type TextStore, transcriptOfPart } from "./text-store.ts";
 
-/** A transcript in which all terms occur. */
+/** A transcript that contains all terms. */
 export interface Hit {
   readonly transcriptId: number;
-  /** Whether they all occur in its title. */
+  /** Whether its title contains all terms. */
   readonly inTitle: boolean;
-  /** How well it fits: larger is better. */
+  /** Larger is better. */
   readonly score: number;
-  /** Where most of the terms are together; null when that is title and first message. */
+  /** The part with most of the terms; null for title and first message. */
   readonly partId: PartId | null;
 }
 
 /**
- * Ranks come from terms in no more rows than this: how often a word occurs that is everywhere says nothing, and costs the most time.
- * When all terms are so common, the newest sessions come first.
+ * Terms in more rows do not affect ranks: the counts of common words say little and cost most. If all terms are that common, the newest
+ * sessions come first.
  */
 const maxRanked = 2_000;
 
 /**
- * Finds the transcripts in which every term occurs, in no order. The store is asked for one term after the other, and the event loop
- * is free in between.
+ * Finds transcripts that contain every term, unordered. Queries the store for one term at a time and yields to the event loop in between.
  */
 export async function findTranscripts(
   store: TextStore,
@@ -55,21 +53,21 @@ async function inAllHeads(
   for (const term of longestFirst(terms)) {
     const having = await store.having("head", [term]);
     if (having.length <= maxRanked) rare.push(term);
-    ids = inBoth(ids, new Set(having));
+    ids = intersectionOf(ids, new Set(having));
     if (ids.size === 0) break;
     await setImmediate();
   }
   return { ids: ids ?? new Set(), rare };
 }
 
-/** Long words are rare: the sooner there is little left to look at. */
+/** Long words are rare, and narrow the result early. */
 function longestFirst(terms: readonly QueryTerm[]): readonly QueryTerm[] {
   const length = ({ words }: QueryTerm): number => words.join("").length;
   return terms.toSorted((one, other) => length(other) - length(one));
 }
 
-/** What is in both; null is everything. */
-function inBoth(one: ReadonlySet<number> | null, other: ReadonlySet<number>): ReadonlySet<number> {
+/** The intersection; null is everything. */
+function intersectionOf(one: ReadonlySet<number> | null, other: ReadonlySet<number>): ReadonlySet<number> {
   return one === null ? other : new Set([...one].filter((id) => other.has(id)));
 }
 
@@ -96,7 +94,7 @@ async function everywhere(store: TextStore, terms: readonly QueryTerm[]): Promis
       counts.set(partId, (counts.get(partId) ?? 0) + 1);
       here.add(transcriptId);
     }
-    found = inBoth(found, here);
+    found = intersectionOf(found, here);
     if (found.size === 0) return [];
     await setImmediate();
   }
@@ -105,7 +103,7 @@ async function everywhere(store: TextStore, terms: readonly QueryTerm[]): Promis
   return bestParts({ found: found ?? new Set(), counts, ranks }).map((hit) => ({
     transcriptId: hit.transcriptId,
     inTitle: inTitle.has(hit.transcriptId),
-    // All terms close together are worth more than any rank of some of them.
+    // All terms in one part outrank any part with only some of them.
     score: hit.count === terms.length ? 1 + Math.max(0, hit.rank) : hit.count / (terms.length + 1),
     partId: hit.partId,
   }));
@@ -114,12 +112,12 @@ async function everywhere(store: TextStore, terms: readonly QueryTerm[]): Promis
 interface BestPart {
   readonly transcriptId: number;
   readonly partId: PartId | null;
-  /** How many of the terms are there. */
+  /** Number of terms it contains. */
   readonly count: number;
   readonly rank: number;
 }
 
-/** Of each transcript the part with the most terms, and of those the one that ranks best. */
+/** The part of each transcript with the most terms, then the best rank. */
 function bestParts(all: {
   readonly found: ReadonlySet<number>;
   readonly counts: ReadonlyMap<PartId, number>;
@@ -140,13 +138,13 @@ function bestParts(all: {
   );
 }
 
-/** The texts of a session that a match may be shown from. */
+/** Texts of a session from which matches can be shown. */
 export interface HeadText {
   readonly title: string | null;
   readonly firstMessage: string | null;
 }
 
-/** What to show of each hit: the place where most of the terms are together. */
+/** The match to show for each hit: where most of the terms are. */
 export async function matchesOf(
   store: TextStore,
   hits: readonly (Pick<Hit, "inTitle" | "partId"> & HeadText)[],
@@ -161,7 +159,7 @@ export async function matchesOf(
   });
 }
 
-/** The match in a title or first message: where more terms occur, and with as many in the title. */
+/** The match in the title or the first message, whichever has more terms; the title on a tie. */
 function matchInHead({ title, firstMessage }: HeadText, terms: readonly QueryTerm[]): SearchMatch {
   const inTitle = look(title ?? "", terms);
   const inFirst = look(firstMessage ?? "", terms);

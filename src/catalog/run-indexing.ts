@@ -15,27 +15,27 @@ import { createThreadedStore } from "./store-thread.ts";
 import { createTextIndex } from "./text-index.ts";
 import { createTextCollector, type TextIndex } from "./turn-collector.ts";
 
-/** The indexing process's work, without the process. */
+/** The work of the indexing process. */
 export interface Indexing {
-  /** Never rejects: `done` or `failed` is told. */
+  /** Never rejects: reports `done` or `failed`. */
   run(task: IndexingTask): Promise<void>;
 }
 
-/** More often than this nobody looks. */
+/** Minimum interval of progress reports. */
 const progressMs = 50;
 
 /** Opens the catalog for writing and waits for tasks. */
-export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNews) => void): Promise<Indexing> {
-  const log = toldLog(tell);
+export async function runIndexing(order: IndexingOrder, report: (news: IndexingNews) => void): Promise<Indexing> {
+  const log = remoteLog(report);
   const database = await openCatalogDatabase(order.place, log);
   await prepareForWriting(database);
   const createIndex = (tx: CatalogDatabase["db"]): TextIndex => createTextIndex(tx, database.dialect);
   const store = createThreadedStore(order.place, createBatchStore({ database, createTextIndex: createIndex }));
   let folders: string[] = [];
-  let toldAt = Number.NEGATIVE_INFINITY;
+  let reportedAt = Number.NEGATIVE_INFINITY;
 
-  function tellFolders(): void {
-    if (folders.length > 0) tell({ kind: "folders", paths: folders });
+  function reportFolders(): void {
+    if (folders.length > 0) report({ kind: "folders", paths: folders });
     folders = [];
   }
 
@@ -48,15 +48,15 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
     clock: systemClock,
     log,
     onProgress() {
-      tellFolders();
-      if (performance.now() - toldAt < progressMs) return;
-      toldAt = performance.now();
-      tell({ kind: "progress", progress: indexer.progress() });
+      reportFolders();
+      if (performance.now() - reportedAt < progressMs) return;
+      reportedAt = performance.now();
+      report({ kind: "progress", progress: indexer.progress() });
     },
     onFolder: (path) => void folders.push(path),
   });
 
-  /** @returns whether a reader was in the way */
+  /** @returns whether a reader prevented it */
   async function perform(task: IndexingTask): Promise<boolean> {
     if (task.kind === "empty") return !(await emptyCatalogJournal(database));
     await index(task);
@@ -74,7 +74,7 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
       case "forget":
         await indexer.forget(task.sessions);
         return rewriteCatalog(database).catch(async (error: unknown) => {
-          // What it wrote to the journal takes the room that others need.
+          // Frees the space its journal took.
           await emptyCatalogJournal(database).catch(() => false);
           throw error;
         });
@@ -87,23 +87,23 @@ export async function runIndexing(order: IndexingOrder, tell: (news: IndexingNew
   return {
     async run(task) {
       try {
-        toldAt = Number.NEGATIVE_INFINITY;
+        reportedAt = Number.NEGATIVE_INFINITY;
         const isHeldUp = await perform(task);
-        tellFolders();
+        reportFolders();
         const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
         const cpuMs = Math.round((userCPUTime + systemCPUTime) / 1000);
-        tell({ kind: "done", progress: indexer.progress(), peakRssBytes: maxRSS * 1024, cpuMs, isHeldUp });
+        report({ kind: "done", progress: indexer.progress(), peakRssBytes: maxRSS * 1024, cpuMs, isHeldUp });
       } catch (error) {
-        tell({ kind: "failed", reason: messageOf(error) });
+        report({ kind: "failed", reason: messageOf(error) });
       }
     },
   };
 }
 
-function toldLog(tell: (news: IndexingNews) => void): Log {
+function remoteLog(report: (news: IndexingNews) => void): Log {
   const at =
     (level: keyof Log) =>
     (fields: Readonly<Record<string, unknown>>, message: string): void =>
-      tell({ kind: "log", level, fields, message });
+      report({ kind: "log", level, fields, message });
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }

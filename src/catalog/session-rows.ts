@@ -2,46 +2,43 @@ import { type Expression, type SqlBool, sql } from "kysely";
 import type { CatalogDatabase } from "./catalog-database.ts";
 import type { TranscriptRow } from "./catalog-tables.ts";
 
-/** A session among all of them: one that has a transcript, one that the store has on record, or one with both. */
+/** A session with a transcript, a record in the store, or both. */
 export interface SessionRow {
   readonly sessionId: string;
   readonly agent: string;
   readonly transcriptId: number | null;
 }
 
-/** Sessions with live processes: their status cannot be told by what is stored. */
+/** Sessions with live processes, whose status is not stored. */
 export interface AliveSessions {
-  /** Sure to be running. */
   readonly running: readonly string[];
   /** Running once they have a transcript, until then initializing. */
   readonly starting: readonly string[];
 }
 
-/** Which sessions are wanted. */
 export interface SessionFilter {
-  /** Only those of these agents. */
   readonly agents: readonly string[];
-  /** These are all that the catalog has transcripts of. */
+  /** Whether `agents` are all agents in the catalog. */
   readonly anyAgent: boolean;
-  /** Only those of these directories; null for any. */
+  /** Null for any directory. */
   readonly dirs: readonly string[] | null;
   /** Updated at or after, epoch milliseconds. */
   readonly since: number | null;
   readonly status: "initializing" | "running" | "completed" | "failed" | null;
   readonly alive: AliveSessions;
-  /** Transcripts may be there that are not indexed yet: a session that names one has not failed. */
+  /** Whether indexing is incomplete: a session that names a transcript has not failed. */
   readonly partial: boolean;
 }
 
-/** A connection for reading, with the store's tables beside the catalog's. */
+/** A reading connection with the catalog's and the store's tables. */
 export type CatalogReader = Pick<CatalogDatabase, "db" | "dialect">;
 
-/** Of so few directories all sessions are sorted; of more, the newest sessions are looked through for theirs. */
+/** For up to so many directories all their sessions are sorted; for more, the newest sessions are filtered. */
 const fewDirs = 20;
 
 const countAll = sql<number>`count(*)`.as("count");
 
-/** Every directory of a session. There are far fewer than sessions: the index is asked for the next one after each. */
+/** Distinct directories of sessions, by skipping along the index: there are far fewer than sessions. */
 export async function sessionDirs({ db }: CatalogReader): Promise<readonly string[]> {
   const { rows } = await sql<{ dir: string }>`
     with recursive dirs (dir) as (
@@ -53,7 +50,7 @@ export async function sessionDirs({ db }: CatalogReader): Promise<readonly strin
   return rows.map(({ dir }) => dir);
 }
 
-/** A page of the sessions that are wanted, the most recently updated first, and how many there are in all. */
+/** A page of matching sessions, most recently updated first, and their total. */
 export async function findSessions(
   reader: CatalogReader,
   filter: SessionFilter,
@@ -64,7 +61,7 @@ export async function findSessions(
   const withTranscript = catalogued(reader, filter, { moved, byTime: false });
   const newest = catalogued(reader, filter, { moved, byTime: many });
   const onRecord = recorded(reader, filter);
-  // Each is read along an index, so that a page ends where it is full; counted together they would not be.
+  // Each part is read along an index and stops when the page is full. Counting in the same query would prevent that.
   const rows = await newest
     .unionAll(onRecord)
     .orderBy("updated_at", "desc")
@@ -81,7 +78,6 @@ export async function findSessions(
   };
 }
 
-/** Catalog rows by their ids. */
 export async function transcriptRows({ db }: CatalogReader, ids: readonly number[]): Promise<readonly TranscriptRow[]> {
   if (ids.length === 0) return [];
   return db
@@ -96,9 +92,9 @@ interface MovedSession {
   readonly dir: string;
 }
 
-/** Sessions whose record names another directory than their transcript: the record knows better. */
+/** Sessions whose record, which takes precedence, names another directory than their transcript. */
 async function movedSessions({ db }: CatalogReader): Promise<readonly MovedSession[]> {
-  // A cross join keeps SQLite from going through all transcripts in search of few sessions.
+  // The cross join keeps SQLite from scanning all transcripts.
   const { rows } = await sql<{ transcript_id: number; dir: string }>`
     select t.transcript_id, s.dir from sessions s cross join transcripts t
     where t.session_id = s.session_id and t.agent = s.agent and t.listed = 1 and t.dir <> s.dir`.execute(db);
@@ -118,7 +114,7 @@ function catalogued(
     .where(sql<SqlBool>`t.listed = 1`);
   if (!anyAgent) query = query.where("t.agent", "in", [...agents]);
   if (dirs !== null) {
-    // No column, so no index: then the newest are looked at one after the other until the page is full.
+    // An expression prevents use of the index, so that the newest are scanned until the page is full.
     const dir = byTime ? sql<string>`(t.dir || '')` : sql<string>`t.dir`;
     const here = isAmong(reader, dir, dirs);
     const allowed = new Set(dirs);
@@ -139,7 +135,7 @@ function catalogued(
   return query;
 }
 
-/** Sessions that are only on record. */
+/** Sessions without a transcript. */
 function recorded(reader: CatalogReader, filter: SessionFilter) {
   const { dirs, since, status, agents, alive, partial } = filter;
   const id = sql<string>`s.session_id`;
@@ -166,13 +162,12 @@ function recorded(reader: CatalogReader, filter: SessionFilter) {
   return query;
 }
 
-/** One parameter, however many there are. */
+/** Takes one parameter for any number of values. */
 function isAmong({ dialect }: CatalogReader, value: Expression<string>, list: readonly string[]): Expression<SqlBool> {
   if (dialect === "postgres") return sql<SqlBool>`(${value} = any(${[...list]}::text[]))`;
   return sql<SqlBool>`(${value} in (select value from json_each(${JSON.stringify(list)})))`;
 }
 
-/** A directory, and how much was done there. */
 export interface DirRow {
   readonly dir: string;
   readonly sessions: number;
@@ -180,7 +175,7 @@ export interface DirRow {
   readonly lastUsedAt: number;
 }
 
-/** Every directory of a session, with its sessions counted. */
+/** Every directory with the number of its sessions. */
 export async function dirRows({ db }: CatalogReader): Promise<readonly DirRow[]> {
   const { rows } = await sql<{ dir: string; sessions: number; last: number }>`
     select dir, count(*) as sessions, max(updated_at) as last from (

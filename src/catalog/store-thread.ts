@@ -4,19 +4,18 @@ import type { BatchStore } from "./batch-store.ts";
 import type { CatalogPlace } from "./catalog-database.ts";
 import type { Checkpoint } from "./transcript-scan.ts";
 
-/** A batch store that has something to let go of. */
 export interface ClosableStore extends BatchStore {
   /** Idempotent. */
   close(): Promise<void>;
 }
 
-/** The first page, and a transcript that grew, are written sooner than a thread is there. */
+/** Small batches are written sooner than a thread starts. */
 const smallBatch = 24;
 const smallCharacters = 200_000;
 
 /**
- * Writes small batches by `direct`, and large ones by a thread of its own while this one reads on: the words of a gigabyte of transcripts
- * take as long to store as to find. The thread starts with the first large batch.
+ * Writes small batches with `direct`, and large ones in a thread while this one reads on: storing the words of transcripts takes as long
+ * as reading them. The thread starts with the first large batch.
  */
 export function createThreadedStore(place: CatalogPlace, direct: BatchStore): ClosableStore {
   let thread: ReturnType<typeof startStoreThread> | null = null;
@@ -32,7 +31,6 @@ export function createThreadedStore(place: CatalogPlace, direct: BatchStore): Cl
   };
 }
 
-/** Opens a connection of its own. */
 function startStoreThread(place: CatalogPlace): Omit<ClosableStore, "remove"> {
   const here = import.meta.url;
   const worker = new Worker(new URL(`./store-worker${extname(here)}`, here));
@@ -47,7 +45,7 @@ function startStoreThread(place: CatalogPlace): Omit<ClosableStore, "remove"> {
     pending = null;
   });
   worker.on("error", end);
-  worker.on("exit", () => end(new Error("The thread that writes the catalog ended.")));
+  worker.on("exit", () => end(new Error("The catalog writer thread exited.")));
 
   function end(error: Error): void {
     ended ??= error;
@@ -73,13 +71,13 @@ function startStoreThread(place: CatalogPlace): Omit<ClosableStore, "remove"> {
   };
 }
 
-/** What the writing thread is told: where to write, first of all; then one thing at a time, each of which it answers. */
+/** A message to the writer thread. All but `open`, the first, are answered. */
 export type StoreTask =
   | { readonly kind: "open"; readonly place: CatalogPlace }
   | { readonly kind: "put"; readonly batch: readonly Checkpoint[] }
   | { readonly kind: "close" };
 
-/** What became of a task; null is well. */
+/** The result of a task; null for success. */
 export interface StoreAnswer {
   readonly failed: string | null;
 }

@@ -1,4 +1,4 @@
-// The writing thread of the indexing process. Each task but the first is answered.
+// The writer thread of the indexing process. Each task but the first is answered.
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
@@ -15,7 +15,7 @@ interface Opened {
 let opening: Promise<Opened> | undefined;
 
 async function open(place: CatalogPlace): Promise<Opened> {
-  // The process has opened the catalog before, and told what there was to tell.
+  // The process opened the catalog before and logged any problem.
   const database = await openCatalogDatabase(place, silentLog);
   await prepareForWriting(database);
   const store = createBatchStore({ database, createTextIndex: (tx) => createTextIndex(tx, database.dialect) });
@@ -31,7 +31,7 @@ async function perform(task: Exclude<StoreTask, { kind: "open" }>): Promise<void
 parentPort?.on("message", (task: StoreTask) => {
   if (task.kind === "open") {
     opening = open(task.place);
-    opening.catch(() => undefined); // told with the next task
+    opening.catch(() => undefined); // reported with the next task
     return;
   }
   const answer = (failed: string | null): void => parentPort?.postMessage({ failed } satisfies StoreAnswer);

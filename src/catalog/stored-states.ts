@@ -13,25 +13,24 @@ const columns = [
   "agent",
 ] as const satisfies readonly (keyof TranscriptRow)[];
 
-/** Of a stored transcript what tells whether its file has changed: held for all of them while a sweep runs. */
+/** The columns that show whether a transcript's file changed. A sweep holds them for all transcripts. */
 export type StoredState = Pick<TranscriptRow, (typeof columns)[number]>;
 
-/** What the catalog knows already, by path. */
+/** Stored transcripts by path. */
 export interface StoredStates {
   all(): Promise<Map<string, StoredState>>;
   of(paths: readonly string[]): Promise<ReadonlyMap<string, StoredState>>;
   row(path: string): Promise<TranscriptRow | null>;
   /** Every transcript of these sessions. */
   pathsOf(sessions: readonly Pick<TranscriptRow, "agent" | "session_id">[]): Promise<readonly string[]>;
-  /** For a transcript that has no row yet. One process writes a catalog, so it alone counts. */
+  /** An id for a new transcript. Only one process writes a catalog. */
   newId(): Promise<number>;
-  /** The catalog was emptied. */
+  /** To be called when the catalog was emptied. */
   forget(): void;
 }
 
 const pathsAtOnce = 500;
 
-/** Reads through the writer's connection. */
 export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
   let newest: Promise<number> | null = null;
 
@@ -83,13 +82,13 @@ export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
   };
 }
 
-/** The transcript that a walk found, unless its file does not tell whose it is. One that is as it was stored is not opened. */
+/** The transcript in a found file; null if its session is unknown. An unchanged file is not opened. */
 export function transcriptOf({ source, path, state }: FoundFile, row: StoredState | undefined): TranscriptFile | null {
   const isSame = row !== undefined && row.agent === source.agent && isSameFile(row, state);
   return transcriptAt(source, path, isSame ? row.session_id : null);
 }
 
-/** A file that could not be read is tried again: what forbade it leaves no trace in what is compared. */
+/** An unreadable file counts as changed, because a change of its permissions does not show in its state. */
 export function isUnchanged(row: StoredState, file: TranscriptFile, state: FileState): boolean {
   return (
     row.complete === 1 &&

@@ -1,21 +1,21 @@
 /**
- * What a word is, the same for the index and for queries, for SQLite and for PostgreSQL, in any script. Folded text is text in which
- * the words are the runs of `a-z`, `0-9` and non-ASCII characters; everything else stands between words.
+ * Splits text into words, alike for the index and for queries, on both stores and in any script. In folded text, words are runs of `a-z`,
+ * `0-9` and non-ASCII characters.
  */
 
-/** A longer word is cut: nobody looks for more, and PostgreSQL takes 2 KB. */
+/** Longer words are cut. PostgreSQL allows 2 KB. */
 const maxWordCharacters = 128;
 
-/** Stands between pieces of text, so that no phrase reaches over it. No query and no text can hold it as a word. */
+/** Separates pieces of text, so that no phrase spans them. Never a word of a text or query. */
 export const wordBoundary = "¶";
 
-/** A run that has to be looked at character by character: it holds something that is not ASCII. */
+/** A run with non-ASCII characters, which is folded character by character. */
 const foreignRun = /[A-Za-z0-9]*[^\u0000-\u007f](?:[A-Za-z0-9]|[^\u0000-\u007f])*/g;
 const longAsciiWord = new RegExp(`[A-Za-z0-9]{${maxWordCharacters + 1},}`, "g");
 const nonAscii = /[^\u0000-\u007f]/;
 const foldedWord = /(?:[a-z0-9]|[^\u0000-\u007f])+/g;
 
-/** Scripts that put no spaces between words: each character is a word of its own, so that a part of a run is found as a phrase. */
+/** Scripts without spaces: each character is a word, so that part of a run is found as a phrase. */
 const unspaced = [
   ...["Han", "Hiragana", "Katakana", "Hangul", "Bopomofo", "Yi"],
   ...["Thai", "Lao", "Khmer", "Myanmar", "Tibetan"],
@@ -29,15 +29,15 @@ const wordAlone = new RegExp(
 const mark = /^\p{M}$/u;
 const partOfWord = /^[\p{L}\p{N}\p{Co}]$/u;
 
-/** Soft hyphens, joiners, direction marks and variation selectors: seen by nobody, and in the way of a match. */
+/** Invisible characters that prevent a match: soft hyphens, joiners, direction marks, variation selectors. */
 const invisible = anyOf("\\u00ad\\u200b-\\u200f\\u2060\\ufe00-\\ufe0f\\ufeff");
 
-/** Accents of Latin, Greek and Cyrillic, and the vowel signs of Hebrew and Arabic; in other scripts marks make another letter. */
+/** Accents of Latin, Greek and Cyrillic, and vowel signs of Hebrew and Arabic. In other scripts marks are significant. */
 const accents = anyOf(
   "\\u0300-\\u036f\\u0483-\\u0487\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7\\u0610-\\u061a\\u0640\\u064b-\\u065f\\u0670",
 );
 
-/** Letters with a stroke and ligatures, which Unicode does not take apart. */
+/** Letters with strokes and ligatures, which Unicode does not decompose. */
 const alike: Readonly<Record<string, string>> = { ø: "o", ł: "l", đ: "d", ħ: "h", æ: "ae", œ: "oe", ı: "i", ς: "σ" };
 const alikeLetters = anyOf(Object.keys(alike).join(""));
 
@@ -45,14 +45,14 @@ function anyOf(characters: string): RegExp {
   return new RegExp(`[${characters}]`, "g");
 }
 
-/** Text with its words folded: case, accents, width and composition do not matter any more. */
+/** Folds case, accents, width and composition. */
 export function foldText(text: string): string {
   const { foreign, long } = looked(text);
   const cut = long ? text.replace(longAsciiWord, (word) => word.slice(0, maxWordCharacters)) : text;
   return (foreign ? cut.replace(foreignRun, foldRun) : cut).toLowerCase();
 }
 
-/** Whether a text holds anything but ASCII, and whether it may hold a word that is too long. */
+/** Whether a text has non-ASCII characters, and whether it can have a word that is too long. */
 function looked(text: string): { readonly foreign: boolean; readonly long: boolean } {
   let foreign = false;
   let long = false;
@@ -60,7 +60,7 @@ function looked(text: string): { readonly foreign: boolean; readonly long: boole
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code > 0x7f) foreign = true;
-    // Everything between `0` and `z` counts, punctuation too: this only has to be quick, and never miss a long word.
+    // Counts everything from `0` to `z`, punctuation too: fast, and never misses a long word.
     length = code >= 0x30 && code <= 0x7a ? length + 1 : 0;
     if (length > maxWordCharacters) long = true;
   }
@@ -72,7 +72,7 @@ export function wordsOf(folded: string): readonly string[] {
   return folded.match(foldedWord) ?? [];
 }
 
-/** A word and where it stands in the text, as exactly as composition allows. */
+/** A word and its place in the text, as exact as composition allows. */
 export interface PlacedWord {
   readonly word: string;
   readonly start: number;
@@ -81,7 +81,6 @@ export interface PlacedWord {
 
 const run = /(?:[A-Za-z0-9]|[^\u0000-\u007f])+/g;
 
-/** The words of a text with their places, in order. */
 export function placedWords(text: string): readonly PlacedWord[] {
   const words: PlacedWord[] = [];
   for (const { 0: found, index } of text.matchAll(run)) {
@@ -111,7 +110,7 @@ function visible(found: string): string {
   return found.replace(invisible, "").normalize("NFKC");
 }
 
-/** How a character counts: between words, within one, a mark on what stands before it, or a word by itself. */
+/** How a character counts: between words, within a word, a mark on the previous one, or a whole word. */
 type Place = "between" | "within" | "mark" | "alone";
 
 interface Character {
@@ -119,9 +118,9 @@ interface Character {
   readonly folded: string;
 }
 
-/** What was found out about characters: a text uses few. */
+/** Cached characters; a text uses few. */
 const known = new Map<number, Character>();
-/** More than a text in all scripts of the world uses; then the finding out begins anew. */
+/** More than any text uses; the cache is cleared then. */
 const maxKnown = 20_000;
 
 function characterOf(code: number, text: string): Character {

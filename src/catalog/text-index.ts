@@ -1,23 +1,28 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Kysely } from "kysely";
 import type { CatalogTables } from "./catalog-tables.ts";
-import { createPostgresTextStore } from "./text-index-postgres.ts";
-import { createSqliteTextStore } from "./text-index-sqlite.ts";
-import { maxParts, type PartId, partIdOf, type TextStore } from "./text-index-store.ts";
 import { foldText, wordBoundary } from "./text-index-words.ts";
+import {
+  createPostgresTextStore,
+  createSqliteTextStore,
+  maxParts,
+  type PartId,
+  partIdOf,
+  type TextStore,
+} from "./text-store.ts";
 import type { TextIndex } from "./turn-collector.ts";
 
 /**
- * What was said is kept in parts of this size, over turns: few enough rows that the most common word is found quickly, and small
- * enough that a growing transcript's last part is quickly written again. PostgreSQL keeps 255 places of a word in each.
+ * Text is stored in parts of this size, across turns: few enough that common words are found quickly, and small enough that the last part
+ * of a growing transcript is rewritten quickly. PostgreSQL keeps 255 positions of a word in each.
  */
 const maxPartBytes = 12_000;
-/** A cut moves back so far to fall between words. */
+/** How far a cut moves back to fall between words. */
 const nudgeCharacters = 200;
-/** A first message is looked at so far when titles are searched; the rest is found by `in: "all"`. */
+/** Searchable start of a first message; the rest is found with `in: "all"`. */
 const maxHeadCharacters = 1_000;
 
-/** A piece of a part: a turn's text, or some of it. */
+/** A turn's text, or some of it, in a part. */
 export interface Piece {
   readonly turnIndex: number;
   readonly text: string;
@@ -25,15 +30,14 @@ export interface Piece {
 
 const afterIndex = "\u001f";
 const afterPiece = "\u001e";
-/** Those two among them, so that no text can hold them; PostgreSQL takes no NUL. */
+/** Includes both separators, so that no text contains them. PostgreSQL rejects NUL. */
 const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
-/** The words of the dialect's own tables. */
 export function createTextStore(db: Kysely<CatalogTables>, dialect: "sqlite" | "postgres"): TextStore {
   return dialect === "sqlite" ? createSqliteTextStore(db) : createPostgresTextStore(db);
 }
 
-/** The index for writing, over `db`: a transaction of who has something to add. */
+/** The index for writing, in the caller's transaction. */
 export function createTextIndex(db: Kysely<CatalogTables>, dialect: "sqlite" | "postgres"): TextIndex {
   const store = createTextStore(db, dialect);
 
@@ -51,7 +55,7 @@ export function createTextIndex(db: Kysely<CatalogTables>, dialect: "sqlite" | "
           const bytes = Buffer.byteLength(slice);
           if (part.bytes > 0 && part.bytes + bytes > maxPartBytes) {
             await writePart(store, part);
-            if (part.partId + 1 >= partIdOf(transcriptId + 1, 0)) return; // 12 GB of text: the rest is not found
+            if (part.partId + 1 >= partIdOf(transcriptId + 1, 0)) return; // 12 GB of text: the rest is not indexed
             part = emptyPart(part.partId + 1);
           }
           part.pieces.push({ turnIndex, text: slice });
@@ -99,7 +103,7 @@ async function writePart(store: TextStore, { partId, pieces, isNew, changed }: O
   await store.putPart(partId, { content, folded, isNew });
 }
 
-/** Takes out what was said from a turn on. */
+/** Removes text from a turn on. */
 async function cutBack(store: TextStore, transcriptId: number, turnIndex: number): Promise<void> {
   for (let round = 0; round < maxParts; round++) {
     const part = await openLastPart(store, transcriptId);
@@ -125,9 +129,9 @@ function clean(text: string): string {
   return plain.toWellFormed().replace(control, " ");
 }
 
-/** A text in slices that fit a part, cut between words where there are any. */
+/** Splits a text into slices that fit a part, between words where possible. */
 function* slices(text: string): Generator<string> {
-  // A character of UTF-16 is at most three bytes.
+  // A UTF-16 unit is at most three bytes.
   const size = Buffer.byteLength(text) === text.length ? maxPartBytes : maxPartBytes / 3;
   for (let at = 0; at < text.length; ) {
     const end = at + size >= text.length ? text.length : cutNear(text, at + size);

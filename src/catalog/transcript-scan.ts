@@ -18,63 +18,56 @@ import type { TranscriptRow } from "./catalog-tables.ts";
 import type { FileState, TranscriptFile } from "./transcript-walk.ts";
 import type { CollectorState, TextCollector, TurnText } from "./turn-collector.ts";
 
-/** A row as a scan makes it; whether it is listed depends on the other transcripts of its session. */
+/** A scanned row. `listed` depends on other transcripts of its session. */
 export type ScannedRow = Omit<TranscriptRow, "listed">;
 
-/** How far a scan came: a row and the texts since the last one, to be stored together. */
+/** A row and the texts since the last checkpoint, to be stored together. */
 export interface Checkpoint {
   readonly row: ScannedRow;
   readonly texts: readonly TurnText[];
-  /**
-   * `new`: the first of a transcript of which nothing is stored. `again`: the file was read from its beginning, what was stored of it
-   * before is void. `on`: what comes after the last checkpoint.
-   */
+  /** `new`: nothing is stored yet. `again`: read from the beginning, replacing what is stored. `on`: continues the last checkpoint. */
   readonly from: "new" | "again" | "on";
 }
 
-/** Makes the collector of one scan, which goes on where an earlier one stood. */
+/** Creates a scan's collector, which can continue from an earlier state. */
 export type CreateCollector = (read: ReadText, from?: CollectorState) => TextCollector;
 
-/** What a scan works with. */
 export interface ScanOptions {
   readonly transcriptId: number;
-  /** What is stored of this path and can be gone on with. */
+  /** The stored row to continue from. */
   readonly known: TranscriptRow | null;
-  /** Nothing at all is stored of it. */
+  /** Whether nothing is stored yet. */
   readonly isNew: boolean;
   readonly createCollector: CreateCollector;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Nothing that was said until then is taken, neither text nor title (epoch milliseconds); null takes all. */
+  /** Content until then (epoch milliseconds) is left out, including the title; null keeps everything. */
   readonly forgottenAt: number | null;
-  /** Takes each checkpoint; the scan goes on when it is done. */
+  /** Stores a checkpoint; the scan waits for it. */
   put(checkpoint: Checkpoint): Promise<void>;
 }
 
-/** How a scan ended; `gone` is a file that is not there any more. */
+/** How a scan ended; `gone`: the file no longer exists. */
 export type ScanEnd = "done" | "unreadable" | "gone";
 
-/** So much is read between two checkpoints: some thousand of them lose little, and their texts stay small. */
+/** Read between two checkpoints, so that an interruption loses little and texts stay small. */
 const windowBytes = 8 * 1024 * 1024;
-/** An archive is unpacked from its beginning for each window; most fit into one. */
+/** An archive is unpacked from its beginning for each window; most fit in one. */
 const archiveWindowBytes = 4 * maxLineBytes;
 const fingerprintBytes = 256;
-/** A smaller file that nobody wrote to for a week is read anew when it grows after all: most files never do. */
+/** Smaller files unchanged for a week are read again if they grow, which is rare. */
 const savedFromBytes = 256 * 1024;
 const recentMs = 7 * 86_400_000;
 const start: ScanPosition = { offset: 0, insideTooLong: false };
 
-/** Reads a transcript from where it was read before, or from its beginning when it is another file, or none that can be gone on with. */
+/** Reads a transcript from where the last scan ended, or from the beginning if it cannot be continued. */
 export async function scanTranscript(file: TranscriptFile, options: ScanOptions): Promise<ScanEnd> {
   let forbidden = false;
   const open = transcriptFormat(file.format).database?.open ?? openBlockingSource;
   const source = await open(file.path, () => {
     forbidden = true;
   });
-  if (source === null) {
-    if (!forbidden) return "gone";
-    return "unreadable";
-  }
+  if (source === null) return forbidden ? "unreadable" : "gone";
   try {
     await scan(file, source, options);
     return "done";
@@ -90,8 +83,8 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
   const indexer = format.createIndexer(resumed?.saved.indexer);
   const collector = options.createCollector(format.readText, resumed?.saved.collector);
   const { forgottenAt } = options;
-  // Turns are counted over the whole file, as they are read; what may be known of them is that of the lines that came later.
-  const told = forgottenAt === null ? indexer : format.createIndexer();
+  // Turns are counted over the whole file, but only lines after `forgottenAt` contribute content.
+  const remembered = forgottenAt === null ? indexer : format.createIndexer();
   let { position, skippedLines, kind } = resumed ?? { position: start, skippedLines: 0, kind: "session" as const };
   let from: Checkpoint["from"] = resumed !== null ? "on" : options.isNew ? "new" : "again";
   let window = source.seekable ? windowBytes : archiveWindowBytes;
@@ -100,7 +93,7 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
     const to = position.offset + window;
     const reached = await source.lines(position, to, {
       line(bytes, offset) {
-        if (bytes.length <= 1) return; // an empty line hides nothing
+        if (bytes.length <= 1) return; // empty
         if (offset === 0 && format.isPart?.(bytes) === true) kind = "part";
         if (!looksLikeObject(bytes) || !indexer.line(bytes, offset)) {
           skippedLines += 1;
@@ -108,7 +101,7 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
         }
         if (forgottenAt !== null) {
           if (!isLater(bytes, forgottenAt)) return;
-          told.line(bytes, offset);
+          remembered.line(bytes, offset);
         }
         collector.line(bytes, turnOf(indexer));
       },
@@ -117,7 +110,7 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
       },
       pause() {
         indexer.pause();
-        if (told !== indexer) told.pause();
+        if (remembered !== indexer) remembered.pause();
         for (const text of collector.take()) texts.push(text);
       },
     });
@@ -129,12 +122,12 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
       const row = {
         ...rowOf(file, { transcriptId: options.transcriptId, state: stateOf(source) }),
         ...factsOf(indexer, source),
-        ...(kind === "part" ? noHead : forgottenAt === null ? headOf(indexer) : headSince(told)),
+        ...(kind === "part" ? noHead : forgottenAt === null ? headOf(indexer) : headSince(remembered)),
         kind,
         parsed_offset: position.offset,
         inside_too_long: position.insideTooLong ? 1 : 0,
         fingerprint: await fingerprint(source, position.offset),
-        // The reader's state holds the first prompt.
+        // The reader's state contains the first prompt.
         reader_state:
           forgottenAt === null && isWorthSaving(source, position, options.now) ? savedScan(indexer, collector) : null,
         complete: complete ? 1 : 0,
@@ -144,7 +137,7 @@ async function scan(file: TranscriptFile, source: LineSource, options: ScanOptio
       from = "on";
     }
     if (complete) return;
-    // A line that is longer than the window.
+    // A line is longer than the window.
     window = stuck ? window * 2 : window;
   }
 }
@@ -164,7 +157,7 @@ interface Resumed {
   readonly kind: TranscriptRow["kind"];
 }
 
-/** Where to go on: only in the same file, grown, whose read part looks as it did. */
+/** Where to continue: only in the same file, grown, with an unchanged fingerprint. */
 async function resume(source: LineSource, known: TranscriptRow | null): Promise<Resumed | null> {
   if (known === null || known.reader_state === null || !source.seekable || known.unreadable === 1) return null;
   const { stamp } = source;
@@ -203,7 +196,7 @@ function stateOf({ stamp }: LineSource): FileState {
   };
 }
 
-/** The row of a file of which nothing is known but that it is there. */
+/** The row of a file that was not read. */
 export function rowOf(
   file: TranscriptFile,
   { transcriptId, state }: { readonly transcriptId: number; readonly state: FileState },
@@ -249,7 +242,7 @@ function factsOf({ facts, marks, turnsBefore }: TurnIndexer, source: LineSource)
 
 type Head = Pick<ScannedRow, "title" | "first_prompt">;
 
-/** A part is neither listed nor found. */
+/** Parts are neither listed nor searched. */
 const noHead: Head = { title: null, first_prompt: null };
 
 function headOf({ facts }: TurnIndexer): Head {
@@ -259,18 +252,18 @@ function headOf({ facts }: TurnIndexer): Head {
   };
 }
 
-/** A title that the agent gave may tell of what came before. */
+/** The agent's own title can reveal forgotten content. */
 function headSince({ facts }: TurnIndexer): Head {
   return { title: storable(titleFrom(facts.firstPrompt ?? "")), first_prompt: storable(facts.firstPrompt) };
 }
 
-/** Whether a line says that it was written later; one that says nothing was not. */
+/** Whether a line has a later timestamp. */
 function isLater(bytes: Buffer, at: number): boolean {
   const line = parseLine(bytes);
   return line !== null && (epochMs(stringAt(line, "timestamp")) ?? 0) > at;
 }
 
-/** PostgreSQL takes no NUL. */
+/** PostgreSQL rejects NUL. */
 function storable(text: string | null): string | null {
   return text === null ? null : text.replaceAll("\0", "");
 }
@@ -291,14 +284,14 @@ const collectorSchema: z.ZodType<CollectorState> = z.object({
 
 const savedScanSchema = z.object({ indexer: savedIndexerSchema, collector: collectorSchema });
 
-/** Where the readers of a file stand, to go on when it has grown. */
+/** The readers' state, to continue when the file has grown. */
 type SavedScan = z.infer<typeof savedScanSchema>;
 
-/** Reads what was put by as JSON; null for what is not of this version. */
+/** Parses a saved scan; null if from another version. */
 function parseSavedScan(json: string): SavedScan | null {
   try {
     return savedScanSchema.safeParse(JSON.parse(json)).data ?? null;
   } catch {
-    return null; // no JSON: the file is read anew
+    return null; // not JSON: the file is read from its beginning
   }
 }

@@ -2,24 +2,22 @@ import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { transcriptFormat } from "../agents/transcript-formats.ts";
 import { isErrno } from "../core/errors.ts";
-import type { FileStamp, TranscriptDatabase } from "../transcripts/index.ts";
-import { headId } from "../transcripts/index.ts";
+import { type FileStamp, headId, type TranscriptDatabase } from "../transcripts/index.ts";
 
-/** Where one agent's transcripts lie. Can be sent to a process. */
+/** The location of an agent's transcripts. Serializable. */
 export interface CatalogSource {
   readonly agent: string;
   readonly format: string;
   /** Absolute. */
   readonly root: string;
-  /** Names of the folders from the root down and, last, of the file; one has the session's id in the group `id`. */
+  /** Patterns of the folders below the root and, last, of the file. One has the session id in the group `id`. */
   readonly names: readonly RegExp[];
-  /** The id is not in a name but in the field `sessionId` of the file's first line; it begins with the group `beginning`. */
+  /** The id is in the field `sessionId` of the first line, and begins with the group `beginning`. */
   readonly idInFirstLine?: boolean;
-  /** What is named last lies in a database, which the last but one names; its journal has that name with `-wal`. */
+  /** The last name is in a database, whose file is the one before; its journal has the suffix `-wal`. */
   readonly inDatabase?: boolean;
 }
 
-/** A file that is a session's transcript. */
 export interface TranscriptFile {
   readonly path: string;
   readonly agent: string;
@@ -27,7 +25,7 @@ export interface TranscriptFile {
   readonly sessionId: string;
 }
 
-/** How a file was when it was looked at. */
+/** A file's state when checked. */
 export interface FileState {
   readonly fileKey: string;
   readonly sizeBytes: number;
@@ -35,36 +33,33 @@ export interface FileState {
   readonly modifiedAt: number;
 }
 
-/** A file that is a session's transcript by its name; whose it is, {@link transcriptAt} says. */
+/** A file with a transcript's name; {@link transcriptAt} finds its session. */
 export interface FoundFile {
   readonly source: CatalogSource;
   readonly path: string;
   readonly state: FileState;
 }
 
-/** What a walk meets. */
 export interface WalkVisitor {
   file(found: FoundFile): void;
-  /** A folder that transcripts or folders of them may appear in. */
+  /** A folder in which transcripts can appear. */
   folder(path: string): void;
-  /** A folder that could not be looked into: what is in it is not gone. */
+  /** A folder that cannot be read; its files still exist. */
   closed(path: string): void;
 }
 
-/** How a walk goes. */
 export interface WalkOptions {
   /** A folder below the source's root; the root by default. */
   readonly from?: string;
-  /** Folders that changed last come first, of dates the latest. */
+  /** Visits recently changed folders, or the latest dates, first. */
   readonly newestFirst?: boolean;
-  /** A million by default: a folder that was filled on purpose ends there. */
+  /** A million by default, as a safeguard. */
   readonly maxFiles?: number;
 }
 
-/** What a path may be for a source. */
 export type PathKind = { readonly kind: "file" } | { readonly kind: "folder"; readonly depth: number };
 
-/** What `path` is by its name, there or not; null when it has nothing to do with this source. */
+/** What `path` is by its name, existing or not; null if it is not of this source. */
 export function pathKind(source: CatalogSource, path: string): PathKind | null {
   const parts = partsOf(source, path);
   if (parts[0] === ".." || parts.length > source.names.length) return null;
@@ -73,10 +68,7 @@ export function pathKind(source: CatalogSource, path: string): PathKind | null {
   return source.idInFirstLine === true || groupIn(source, parts, "id") !== null ? { kind: "file" } : null;
 }
 
-/**
- * The session's transcript at a path of the kind `file`; null when the file does not tell whose it is, or not yet. @param knownId whose it
- * was when it was as it is now: such a file is not opened for it
- */
+/** The transcript at a path; null if its session is unknown (yet). @param knownId the id of an unchanged file, which is then not opened */
 export function transcriptAt(
   source: CatalogSource,
   path: string,
@@ -91,7 +83,7 @@ export function transcriptAt(
   return sessionId === null ? null : { path, agent, format, sessionId };
 }
 
-/** The journal of a database stands for the database: it tells that something changed. */
+/** A database's journal stands for the database. */
 function partsOf({ root, names, inDatabase }: CatalogSource, path: string): readonly string[] {
   const inside = relative(root, path);
   const parts = inside === "" ? [] : inside.split("/");
@@ -111,8 +103,8 @@ function groupIn({ names }: CatalogSource, parts: readonly string[], group: stri
 }
 
 /**
- * Visits every transcript below the source's root, or below a folder in it. Synchronous, for a process of its own: a look at 10,000
- * files takes 50 ms this way and 300 ms of CPU the other.
+ * Visits every transcript below the source's root or `from`. Synchronous, for the indexing process: 10,000 files take 50 ms, against
+ * 300 ms of CPU asynchronously.
  */
 export function walkTranscripts(source: CatalogSource, visitor: WalkVisitor, options: WalkOptions = {}): void {
   const { from = source.root, newestFirst = false, maxFiles = 1_000_000 } = options;
@@ -177,7 +169,7 @@ function modifiedAt(path: string): number {
   try {
     return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   } catch {
-    return 0; // not to be seen: last
+    return 0; // unreadable: last
   }
 }
 
@@ -185,13 +177,13 @@ function entriesOf(folder: string, visitor: WalkVisitor): readonly Dirent[] | nu
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
-    // A link to a file, say, is no folder; what is not there has no transcripts.
+    // Missing, or not a folder.
     if (!isErrno(error, "ENOENT", "ENOTDIR")) visitor.closed(folder);
     return null;
   }
 }
 
-/** How the regular file at `path`, or the session of a database, is now; null when there is none. */
+/** The state of the regular file, or the database's session, at `path`; null if there is none. */
 export function fileState(path: string, format: string): FileState | null {
   const { database } = transcriptFormat(format);
   if (database !== undefined) return sessionState(path, database);

@@ -8,7 +8,7 @@ import {
 } from "../transcripts/index.ts";
 import type { Turn } from "../wire/turn.ts";
 
-/** Of a turn's text so much can be found: a hundred pages. What comes after is cut. */
+/** Searchable text of a turn: a hundred pages. */
 export const maxTurnTextCharacters = 250_000;
 
 const atTheStart: CollectorState = {
@@ -21,17 +21,15 @@ const atTheStart: CollectorState = {
 };
 
 /**
- * Collects what was said: each turn's pieces, joined by an empty line, are the `text` of the turn as it is read, up to
- * {@link maxTurnTextCharacters}.
- *
- * @param from where the collector of an earlier scan of the file stood
+ * Collects the text of turns. A turn's pieces, joined by an empty line, are its `text`, up to {@link maxTurnTextCharacters}.
+ * @param from the state of an earlier scan's collector
  */
 export function createTextCollector(read: ReadText, from: CollectorState = atTheStart): TextCollector {
   const memory: CollectorMemory = { command: from.command, form: from.form, seenLines: new Set() };
   let { turnIndex, turnStart, characters, handedOver } = from;
   let collected: TurnText[] = [];
 
-  function say(piece: TurnText): void {
+  function collect(piece: TurnText): void {
     const left = maxTurnTextCharacters - characters;
     const text = cut(piece.text, Math.max(0, left));
     characters += text.length;
@@ -46,7 +44,7 @@ export function createTextCollector(read: ReadText, from: CollectorState = atThe
     collected.push({ turnIndex: index, role: "user", text: "", restarts: true });
   }
 
-  /** @returns how many turns begin with this line */
+  /** @returns the number of turns that begin with this line */
   function stepInto({ index, mark }: TurnOfLine): number {
     if (index === turnIndex && mark.start === turnStart) return 0;
     if (index <= turnIndex) restartFrom(index);
@@ -67,9 +65,9 @@ export function createTextCollector(read: ReadText, from: CollectorState = atThe
       mark,
       began,
       begins: began > 0,
-      say: (text) => say({ turnIndex: index, role: mark.role, text }),
+      say: (text) => collect({ turnIndex: index, role: mark.role, text }),
       sayBefore(text) {
-        say({ turnIndex: index - 1, role: "user", text });
+        collect({ turnIndex: index - 1, role: "user", text });
         characters = 0;
       },
       restart: () => restartFrom(index),
@@ -88,53 +86,51 @@ export function createTextCollector(read: ReadText, from: CollectorState = atThe
   };
 }
 
-/** A piece of what was said in one turn: a turn's text may come in several pieces, in their order. */
+/** A piece of a turn's text. A turn can have several, in order. */
 export interface TurnText {
   readonly turnIndex: number;
   readonly role: Turn["role"];
-  /** What the user or the assistant said; no tool calls, results or thinking. */
+  /** Text of the user or the assistant, without tool calls, results or thinking. */
   readonly text: string;
-  /** What was told before of this turn, and of later ones, is void. Rare: an older Codex tells a prompt in two forms. */
+  /** Discards earlier text of this and later turns. Rare: an older Codex writes a prompt in two forms. */
   readonly restarts?: true;
 }
 
-/** Where a collector stands, to go on with the same file later. JSON can hold it. */
+/** A collector's state, to continue with the same file later. JSON. */
 export interface CollectorState {
-  /** The last turn that was seen; -1 before the first. */
+  /** The last turn; -1 before the first. */
   readonly turnIndex: number;
   readonly turnStart: number;
-  /** How much of its text was taken. */
+  /** Characters collected of it. */
   readonly characters: number;
-  /** A command of the user that becomes a turn if the model answers it. */
+  /** A user's command, which becomes a turn if the model answers it. */
   readonly command: string | null;
   readonly form: MessageForm;
-  /** The last turn of which text was handed over. */
+  /** The last turn with text handed over. */
   readonly handedOver: number;
 }
 
-/** Takes the said text out of a transcript's lines while they are scanned. One for each scan. */
+/** Extracts text from a transcript's lines while they are scanned. One per scan. */
 export interface TextCollector {
   /**
-   * One complete line that the indexer has just taken (`indexer.line` was true), and the turn that is the last one now; null while there
-   * is none. To be called for every line, in order. Cheap for lines that say nothing. Never throws for what a line holds.
+   * Takes each complete line that the indexer accepted, in order, with the current turn, if any. Cheap for lines without text. Never throws
+   * because of a line's content.
    */
   line(bytes: Buffer, turn: TurnOfLine | null): void;
-  /** What was collected since the last call; to be called at each pause of the scan, so that it stays bounded. */
+  /** Text since the last call. Call it at each pause of the scan, to bound memory. */
   take(): readonly TurnText[];
-  /** For the collector that goes on when the file has grown. */
   state(): CollectorState;
 }
 
-/** Where titles and the text of turns are kept to be found. Writes happen in the caller's transaction. */
+/** The search index of titles and text, written in the caller's transaction. */
 export interface TextIndex {
-  /** Adds pieces of a transcript's turns, in order; a turn that grew is added to. Of a new transcript nothing is looked for. */
+  /** Adds pieces of turns, in order. `isNew` skips looking for existing parts. */
   add(transcriptId: number, texts: readonly TurnText[], options?: { readonly isNew: boolean }): Promise<void>;
-  /** Sets what a search in titles looks at, when it is new or has changed. */
+  /** Sets the title and first message to search. */
   setHead(
     transcriptId: number,
     head: { readonly title: string | null; readonly firstMessage: string | null },
     options?: { readonly isNew: boolean },
   ): Promise<void>;
-  /** Forgets all of a transcript. */
   remove(transcriptId: number): Promise<void>;
 }
