@@ -1,29 +1,26 @@
 import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
 import { sha256 } from "../core/ids.ts";
-import { isOf, itemsIn, type LogsDatabase, numbersIn, type RemovedRows, textsIn } from "./logs-database.ts";
-import { logsQuery } from "./logs-query.ts";
+import { isOf, itemsIn, type LogsDatabase, logsQuery, numbersIn, type RemovedRows, textsIn } from "./logs-database.ts";
 import { suppressTurns } from "./recorded-turns.ts";
 
 /**
- * What one statement removes: rows, chunks (of some hundred words each) and entries (with a text of up to a megabyte each). On SQLite nothing
- * else goes on meanwhile, which is to be some milliseconds; on PostgreSQL each statement is a journey to the server.
+ * How much one statement deletes. Chunks hold some hundred words, entries up to a megabyte of text. SQLite blocks everything else
+ * meanwhile, which should take milliseconds; on PostgreSQL each statement is a round trip.
  */
 const pieces = {
   sqlite: { rows: 500, chunks: 2, entries: 4 },
   postgres: { rows: 5_000, chunks: 50, entries: 50 },
 } as const;
-/** Small ones are many to a piece. */
 const entriesOfAccountAtOnce = 50;
 
-/** Which entries, and when. */
 export interface Removal {
   readonly accountId: string;
   readonly logIds: readonly string[];
   readonly at: number;
 }
 
-/** Lists are JSON. */
+/** `ids` is a JSON list. */
 type Some = { readonly accountId: string; readonly ids: string };
 
 const deleteEpisodes = logsQuery<Some, { log_id: string }>(
@@ -65,8 +62,8 @@ const deleteOrphanStatements = logsQuery<Some, { subject_id: string; object_id: 
       and not exists (select 1 from facts where facts.statement_id = statements.statement_id)
     returning subject_id, object_id`,
 );
-/** The statements of a subject are those of its facts. */
-const deleteUnnamed = logsQuery<Some, { entity_id: string }>(
+/** A subject's statements are those of its facts. */
+const deleteOrphanEntities = logsQuery<Some, { entity_id: string }>(
   (dialect, slot) => sql`delete from entities
     where account_id = ${slot("accountId")} and entity_id in ${textsIn(dialect, slot("ids"))}
       and not exists (select 1 from facts where facts.subject_id = entities.entity_id)
@@ -81,16 +78,13 @@ const deletePostings = logsQuery<{ readonly ids: string }, { word_id: number }>(
   (dialect, slot) =>
     sql`delete from log_postings where chunk_id in ${numbersIn(dialect, slot("ids"))} returning word_id`,
 );
-const deleteUnused = logsQuery<Some>(
+const deleteOrphanWords = logsQuery<Some>(
   (dialect, slot) => sql`delete from log_words
     where ${isOf(slot("accountId"))} and word_id in ${numbersIn(dialect, slot("ids"))}
       and not exists (select 1 from log_postings where log_postings.word_id = log_words.word_id)`,
 );
 
-/**
- * Removes entries with everything that only they said, inside of a transaction. What another entry says too stays: nothing is counted in
- * advance, each row is looked at when it is its turn. However much it is, it goes in pieces, between which others have their turns.
- */
+/** Deletes entries, and what only they refer to, within a transaction. Works in small steps and yields to other tasks in between. */
 export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<RemovedRows> {
   const derived = await removeFacts(on, removal);
   await removeWords(on, removal);
@@ -106,7 +100,7 @@ export async function removeLogs(on: LogsDatabase, removal: Removal): Promise<Re
   return { logs, episodes, ...derived };
 }
 
-/** All of an account's memory, inside of a transaction, in pieces too. */
+/** Deletes an account's whole memory within a transaction, also in steps. */
 export async function removeAllLogs(on: LogsDatabase, { accountId, at }: Omit<Removal, "logIds">): Promise<void> {
   const { db } = on;
   for (;;) {
@@ -121,7 +115,7 @@ export async function removeAllLogs(on: LogsDatabase, { accountId, at }: Omit<Re
   }
 }
 
-/** One piece after the other; who has something else to do does it in between. */
+/** Runs a task on slices, yielding to other tasks in between. */
 async function inPieces<T>(
   all: readonly T[],
   atOnce: number,
@@ -133,7 +127,7 @@ async function inPieces<T>(
   }
 }
 
-/** Notes that they are deleted, for a store that is restored from a time when they were not. */
+/** Records deleted entries, so that restoring an older backup deletes them again. */
 async function writeTombstones(on: LogsDatabase, { logIds, at }: Pick<Removal, "logIds" | "at">): Promise<void> {
   await insertTombstones(on, { rows: JSON.stringify(logIds.map((logId) => [sha256(logId), at])) });
 }
@@ -151,7 +145,7 @@ async function removeFacts(
       const facts = await deleteFacts(on, { accountId, ids, first, end: first + step });
       for (const { statement_id } of facts) said.add(statement_id);
       removed.facts += facts.length;
-      if (facts.length < step) break; // positions follow each other: no entry of them goes on
+      if (facts.length < step) break; // positions are consecutive: no entry has more
       await nextTask();
     }
   });
@@ -165,7 +159,7 @@ async function removeFacts(
     removed.statements += statements.length;
   });
   await inPieces([...named], pieces[on.dialect].rows, async (some) => {
-    removed.entities += (await deleteUnnamed(on, { accountId, ids: JSON.stringify(some) })).length;
+    removed.entities += (await deleteOrphanEntities(on, { accountId, ids: JSON.stringify(some) })).length;
   });
   return removed;
 }
@@ -180,11 +174,11 @@ async function removeWords(on: LogsDatabase, { accountId, logIds }: Removal): Pr
     });
   });
   await inPieces([...words], pieces[on.dialect].rows, async (some) => {
-    await deleteUnused(on, { accountId, ids: JSON.stringify(some) });
+    await deleteOrphanWords(on, { accountId, ids: JSON.stringify(some) });
   });
 }
 
-/** What was recorded from a session would be recorded again by itself. */
+/** Keeps the recorder from recording these turns again. */
 async function suppressRecorded(on: LogsDatabase, { accountId, logIds, at }: Removal): Promise<void> {
   const rows = await deleteTurns(on, { accountId, ids: JSON.stringify(logIds) });
   const bySession = Map.groupBy(rows, ({ session_id }) => session_id);

@@ -29,7 +29,7 @@ describeOnBothStores("deleting", (openStore) => {
     expect(await logs.delete(whole(me), first.logId, tester)).toEqual({
       success: true,
       message:
-        "Deleted the log entry and its episode, with 4 facts, 3 statements and 2 entities that nothing else refers to.",
+        "Deleted the memory entry and its episode, with 4 facts, 3 statements and 2 entities that no other entry refers to.",
       deleted: { episode: true, statements: 3, entities: 2, facts: 4 },
     });
     expect(await errorCode(logs.delete(whole(me), first.logId, tester))).toBe("log_not_found");
@@ -88,7 +88,7 @@ describeOnBothStores("deleting", (openStore) => {
       entities: before.entities - after.entities,
       facts: before.facts - after.facts,
     });
-    expect(message).toMatch(/^Deleted 3 log entries of the session and 3 episodes, with 12 facts/);
+    expect(message).toMatch(/^Deleted 3 memory entries of the session and 3 episodes, with 12 facts/);
     expect(await errorCode(logs.deleteSession(whole(me), "s1", tester))).toBe("log_not_found");
     expect((await logs.list(whole(me), {})).logs).toHaveLength(3);
     await logs.deleteSession(whole(me), "s2", tester);

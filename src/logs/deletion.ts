@@ -2,26 +2,24 @@ import { sql } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
 import type { Erasure } from "../storage/erasure.ts";
-import type { LogDeletion, SessionLogDeletion } from "../wire/logs.ts";
+import type { DeletionPreview, LogDeletion, SessionLogDeletion } from "../wire/logs.ts";
 import { removeAllLogs, removeLogs } from "./delete-logs.ts";
+import { findRow } from "./entries.ts";
 import { logNotFound } from "./errors.ts";
 import type { Extraction } from "./extraction.ts";
 import { createLargeDeletions, type EntryParts } from "./large-deletion.ts";
-import type { RemovedRows } from "./logs-database.ts";
-import { type LogsDatabase, writeFor } from "./logs-database.ts";
-import { logsQuery } from "./logs-query.ts";
+import { isOf, type LogsDatabase, logsQuery, type RemovedRows, textsOf, writeFor } from "./logs-database.ts";
 import type { DeletionNote, DeletionOrigin, NamesOf, NoteDeletion } from "./ports.ts";
-import { type Share, shareOf } from "./preview.ts";
-import { isVisible, seesAll, type VisibilityFilter } from "./visibility-filter.ts";
+import { isOfVisible, isVisible, seesAll, type VisibilityFilter } from "./visibility-filter.ts";
 
-/** So many entries go in one transaction; more are a {@link LargeDeletions}. */
+/** More entries are deleted by {@link LargeDeletions}. */
 const fewEntries = 4;
 
-/** Deletes for good, and says what went. */
+/** Deletes permanently and reports what was removed. */
 export interface Deletion {
   one(visibility: VisibilityFilter, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
   session(visibility: VisibilityFilter, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
-  /** Removes what an earlier process was about to. */
+  /** Finishes deletions of an earlier process. */
   resume(): Promise<void>;
   /** Idempotent. */
   close(): Promise<void>;
@@ -32,7 +30,7 @@ type Removed = RemovedRows & { readonly isErased: boolean };
 interface Asked extends Pick<DeletionNote, "action"> {
   readonly visibility: VisibilityFilter;
   readonly by: DeletionOrigin;
-  /** The id of what is deleted. */
+  /** Id of the entry or session. */
   readonly subject: string;
 }
 
@@ -41,7 +39,6 @@ const findOne = logsQuery<{ readonly logId: string; readonly accountId: string }
     sql`select log_id from log_entries where log_id = ${slot("logId")} and account_id = ${slot("accountId")}`,
 );
 
-/** @see Deletion */
 export function createDeletion(
   deps: LogsDatabase & {
     readonly clock: Clock;
@@ -114,7 +111,8 @@ export function createDeletion(
         return row === undefined ? [] : [row.log_id];
       });
       const { episodes, statements, entities, facts } = removed;
-      const what = episodes > 0 ? "the log entry and its episode" : "the log entry, from which nothing was derived yet";
+      const what =
+        episodes > 0 ? "the memory entry and its episode" : "the memory entry, which had not been processed yet";
       return {
         success: true,
         message: deletedText(what, removed),
@@ -143,7 +141,7 @@ export function createDeletion(
             )
           : await remove(asked, async (tx) => (await ofSession(tx).execute()).map(({ log_id }) => log_id));
       const { logs, episodes, statements, entities, facts } = removed;
-      const what = `${counted(logs, "log entry", "log entries")} of the session and ${counted(episodes, "episode", "episodes")}`;
+      const what = `${counted(logs, "memory entry", "memory entries")} of the session and ${counted(episodes, "episode", "episodes")}`;
       return {
         success: true,
         message: deletedText(what, removed),
@@ -155,7 +153,7 @@ export function createDeletion(
   };
 }
 
-/** What is seen of a deletion where something is hidden; null where all of it is seen. */
+/** The visible part of a deletion; null if nothing is hidden. */
 async function seenShareOf(
   on: LogsDatabase,
   visibility: VisibilityFilter,
@@ -165,18 +163,70 @@ async function seenShareOf(
 }
 
 function deletedText(what: string, removed: RemovedRows & { readonly isErased: boolean }): string {
-  const { facts, statements, entities, isErased } = removed;
-  const derived = [
-    counted(facts, "fact", "facts"),
-    counted(statements, "statement", "statements"),
-    counted(entities, "entity", "entities"),
-  ];
-  const gone = `Deleted ${what}, with ${derived[0] ?? ""}, ${derived[1] ?? ""} and ${derived[2] ?? ""} that nothing else refers to.`;
-  return isErased
+  const facts = counted(removed.facts, "fact", "facts");
+  const statements = counted(removed.statements, "statement", "statements");
+  const entities = counted(removed.entities, "entity", "entities");
+  const gone = `Deleted ${what}, with ${facts}, ${statements} and ${entities} that no other entry refers to.`;
+  return removed.isErased
     ? gone
-    : `${gone} Erasing them from the store's file is pending: a reader is in the way. It is done when the reader leaves, and at the next start.`;
+    : `${gone} Erasing them from the store's file is pending because another process is reading it. It is retried until that process finishes, and at the next start.`;
 }
 
 function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
+}
+
+/** The visible rows derived from entries. */
+export interface Share {
+  readonly episodes: number;
+  readonly facts: number;
+  /** Only in these entries, of all that are visible. */
+  readonly statements: number;
+  readonly entities: number;
+  /** All in these entries. */
+  readonly said: number;
+  readonly named: number;
+}
+
+/** What a deletion would remove and keep. @throws PosternError `log_not_found` */
+export async function previewDeletion(
+  on: LogsDatabase,
+  visibility: VisibilityFilter,
+  logId: string,
+): Promise<DeletionPreview> {
+  if ((await findRow(on, visibility, logId)) === null) throw logNotFound();
+  const { episodes, facts, statements, entities, said, named } = await shareOf(on, visibility, [logId]);
+  return {
+    logId,
+    removed: { episode: episodes > 0, statements, entities, facts },
+    shared: { statements: said - statements, entities: named - entities },
+  };
+}
+
+/** Counts what entries refer to, and what no other visible entry refers to. */
+export async function shareOf(
+  on: LogsDatabase,
+  visibility: VisibilityFilter,
+  logIds: readonly string[],
+): Promise<Share> {
+  const { accountId } = visibility;
+  const ids = textsOf(on.dialect, logIds);
+  const others = sql`f.log_id not in (select log_id from ids) and ${isOfVisible(on, visibility, "f.log_id")}`;
+  const { rows } = await sql<Share>`
+    with ids(log_id) as ${ids},
+    said as (select distinct statement_id from facts where log_id in (select log_id from ids) and ${isOf(accountId)}),
+    named as (select s.subject_id as entity_id from statements as s join said on said.statement_id = s.statement_id
+      union select s.object_id from statements as s join said on said.statement_id = s.statement_id where s.object_id is not null)
+    select
+      (select count(*) from episodes where log_id in (select log_id from ids) and ${isOf(accountId)}) as episodes,
+      (select count(*) from facts where log_id in (select log_id from ids) and ${isOf(accountId)}) as facts,
+      (select count(*) from said) as said,
+      (select count(*) from said where not exists
+        (select 1 from facts as f where f.statement_id = said.statement_id and ${others})) as statements,
+      (select count(*) from named) as named,
+      (select count(*) from named
+        where not exists (select 1 from facts as f where f.subject_id = named.entity_id and ${others})
+        and not exists (select 1 from statements as s join facts as f on f.statement_id = s.statement_id
+          where s.object_id = named.entity_id and ${others})) as entities`.execute(on.db);
+  return rows[0] ?? { episodes: 0, facts: 0, statements: 0, entities: 0, said: 0, named: 0 };
 }

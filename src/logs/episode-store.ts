@@ -1,15 +1,14 @@
 import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
 import { type EntityRef, entityIdOf, statementIdOf, type TaggedAssertion } from "./assertion.ts";
-import { chunksOf } from "./episode-text.ts";
-import { itemsIn, type LogsDatabase, textsIn } from "./logs-database.ts";
-import { logsQuery } from "./logs-query.ts";
+import { insertEntry, type LogRow } from "./entries.ts";
+import { chunksOf, type Derivable, episodeOf } from "./episode.ts";
+import { itemsIn, type LogsDatabase, logsQuery, textsIn } from "./logs-database.ts";
 import type { SearchText } from "./ports.ts";
 
-/** A word in the title says more than one below it. */
+/** Words in the title count more. */
 const titleWeight = 3;
 
-/** What is stored of an episode. */
 export interface Episode {
   readonly accountId: string;
   readonly logId: string;
@@ -19,13 +18,13 @@ export interface Episode {
   readonly assertions: readonly TaggedAssertion[];
 }
 
-/** A piece of text, and how often which word occurs in it. */
+/** A piece of text with its word counts. */
 export interface CountedChunk {
   readonly content: string;
   readonly words: ReadonlyMap<string, number>;
 }
 
-/** The pieces of an episode's text; the title is found with the first of them. */
+/** Splits an episode's text into chunks. The title counts for the first one. */
 export function countChunks(text: string, title: string | null, searchText: SearchText): readonly CountedChunk[] {
   const chunks = chunksOf(text);
   return (chunks.length === 0 ? [""] : chunks).map((content, position) => {
@@ -64,7 +63,7 @@ const addWords = logsQuery<{ accountId: string; words: string }, { word_id: numb
   (dialect, slot) => sql`insert into log_words (account_id, word)
     select ${slot("accountId")}, item.value from ${textsIn(dialect, slot("words"))} as item returning word_id, word`,
 );
-/** Lists are JSON. */
+/** `rows` is a JSON list. */
 type Derived = { accountId: string; rows: string };
 const addEntities = logsQuery<Derived>(
   (dialect, slot) => sql`insert into entities (entity_id, account_id, type, key)
@@ -84,12 +83,12 @@ const addFacts = logsQuery<Derived & { logId: string; recordedAt: number }>(
     from ${itemsIn(dialect, slot("rows"))}`,
 );
 
-/** Writes an episode with all that is derived from it. What others said before is shared. */
+/** Writes an episode and its facts. Existing statements and entities are shared. */
 export async function insertEpisode(on: LogsDatabase, episode: Episode): Promise<void> {
   const { accountId, logId, characters, recordedAt } = episode;
   await addEpisode(on, { logId, accountId, characters, recordedAt });
   for (const [position, chunk] of episode.chunks.entries()) {
-    // SQLite answers at once: without this, nobody had a turn until a long episode is written.
+    // SQLite is synchronous: without this, a long episode would block the process.
     if (position > 0) await nextTask();
     await insertChunk(on, { ...episode, position, chunk });
   }
@@ -104,12 +103,12 @@ async function insertChunk(
   if (row === undefined || chunk.words.size === 0) return;
   const ids = await wordIdsOf(on, accountId, [...chunk.words.keys()]);
   const postings = Array.from(chunk.words, ([word, occurrences]) => [ids.get(word) ?? 0, occurrences] as const);
-  // In the order of the table: neighbours are found at once.
+  // In table order, which keeps inserts local.
   const ordered = postings.toSorted(([one], [other]) => one - other);
   await addPostings(on, { chunkId: row.chunk_id, rows: JSON.stringify(ordered) });
 }
 
-/** The ids of words; those that are new get one. */
+/** Finds or creates the ids of words. */
 async function wordIdsOf(
   on: LogsDatabase,
   accountId: string,
@@ -149,4 +148,37 @@ async function insertAssertions(
   await addEntities(on, { accountId, rows: JSON.stringify([...entities.values()]) });
   await addStatements(on, { accountId, rows: JSON.stringify([...statements.values()]) });
   await addFacts(on, { accountId, logId, recordedAt, rows: JSON.stringify(facts) });
+}
+
+/** Entries per account that wait for the extractor. Bounds what a caller can spend on the owner's model. */
+export const maxPending = 100;
+
+const tooManyWait = `${maxPending} entries are already waiting for the extractor, so this one only has the facts that the rules found.`;
+
+const findPending = logsQuery<{ accountId: string }>(
+  (_dialect, slot) => sql`select log_id from log_entries where account_id = ${slot("accountId")} and status = 'pending'
+    limit ${sql.lit(maxPending)}`,
+);
+
+export interface NewEntry {
+  readonly of: Derivable;
+  readonly row: LogRow;
+  /** Null while it waits for the extractor. */
+  readonly episode: Episode | null;
+  /** The session turns it holds. */
+  readonly indexes: readonly number[];
+}
+
+/** Writes an entry with its episode. If too many entries are pending, it skips the extractor. @returns the row as written */
+export async function keepEntry(
+  tx: LogsDatabase,
+  { of, row, episode, indexes }: NewEntry,
+  searchText: SearchText,
+): Promise<LogRow> {
+  const isTooMany = episode === null && (await findPending(tx, of)).length >= maxPending;
+  const kept = isTooMany ? { ...row, status: "failed" as const, failure: tooManyWait } : row;
+  await insertEntry(tx, kept, indexes);
+  const derived = isTooMany ? episodeOf(of, searchText) : episode;
+  if (derived !== null) await insertEpisode(tx, derived);
+  return kept;
 }

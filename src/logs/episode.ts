@@ -1,10 +1,10 @@
 import { distinct, isSingleValued, type TaggedAssertion } from "./assertion.ts";
 import { countChunks, type Episode } from "./episode-store.ts";
-import { episodeText } from "./episode-text.ts";
+import { cut } from "./plain-text.ts";
 import type { SearchText } from "./ports.ts";
 import { type LogBody, type LogContext, rules } from "./rules.ts";
 
-/** What is derived from an entry at once, or later: what follows from its body alone, without a store. */
+/** What an episode is derived from. */
 export interface Derivable {
   readonly accountId: string;
   readonly logId: string;
@@ -16,7 +16,7 @@ export interface Derivable {
   readonly body: LogBody;
 }
 
-/** An episode with what the rules find, and what others found. */
+/** An episode with the assertions of the rules and, as `more`, of an extractor. */
 export function episodeOf(of: Derivable, searchText: SearchText, more: readonly TaggedAssertion[] = []): Episode {
   const { accountId, logId, recordedAt, title } = of;
   const text = episodeText(of.body);
@@ -31,10 +31,65 @@ export function episodeOf(of: Derivable, searchText: SearchText, more: readonly 
   };
 }
 
-/** Whether the rules say already what holds: what was read in the text is not superseded by a guess at the same moment. */
+/** Whether the rules already found a value: an extractor's guess must not supersede it at the same time. */
 function isKnown({ subject, predicate }: TaggedAssertion, own: readonly TaggedAssertion[]): boolean {
   if (!isSingleValued(predicate)) return false;
   return own.some(
     (one) => one.predicate === predicate && one.subject.type === subject.type && one.subject.key === subject.key,
   );
+}
+
+/** About a page, in which a snippet is found quickly. */
+const chunkCharacters = 4_000;
+/** How far a cut moves back to fall between words. */
+const nudgeCharacters = 200;
+/** Text beyond this is not searchable. */
+export const maxEpisodeCharacters = 250_000;
+/** Enough of a tool's input for a command or a path. */
+const maxCallCharacters = 400;
+
+/** What was said and done, as text for search and for the extractor's model. */
+export function episodeText(body: LogBody): string {
+  if (body.form === "text") return cut(body.text, maxEpisodeCharacters);
+  const lines: string[] = [];
+  let characters = 0;
+  for (const { blocks } of body.turns) {
+    for (const block of blocks) {
+      if (characters > maxEpisodeCharacters) break;
+      if (block.type === "thinking") continue;
+      const line = block.type === "text" ? block.text : `${block.name}: ${stringsOf(block.input)}`;
+      lines.push(line);
+      characters += line.length + 1;
+    }
+  }
+  return cut(lines.join("\n"), maxEpisodeCharacters);
+}
+
+function stringsOf(input: unknown): string {
+  const found: string[] = [];
+  const look = (value: unknown): void => {
+    if (found.length > 20) return;
+    if (typeof value === "string") found.push(cut(value, maxCallCharacters));
+    else if (typeof value === "object" && value !== null) Object.values(value).forEach(look);
+  };
+  look(input);
+  return cut(found.join(" "), maxCallCharacters);
+}
+
+/** Splits a text, between words where possible. */
+export function chunksOf(text: string): readonly string[] {
+  const chunks: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const end = at + chunkCharacters >= text.length ? text.length : cutNear(text, at + chunkCharacters);
+    chunks.push(text.slice(at, end));
+    at = end;
+  }
+  return chunks;
+}
+
+function cutNear(text: string, wanted: number): number {
+  const space = text.slice(wanted - nudgeCharacters, wanted).search(/\s\S*$/);
+  if (space >= 0) return wanted - nudgeCharacters + space + 1;
+  const last = text.charCodeAt(wanted - 1);
+  return last >= 0xd800 && last <= 0xdbff ? wanted - 1 : wanted;
 }

@@ -1,17 +1,17 @@
 import { PosternError } from "../core/errors.ts";
 
-/** Why the memory refuses. An entry of another account is not found, as one that never was. */
+/** Errors of the memory. */
 export type LogsErrorCode = "log_not_found" | "idempotency_conflict" | "invalid_request" | "dir_not_allowed";
 
-/** The one answer for what is not there and what is another's. */
+/** The same error for missing entries and those of other accounts. */
 export function logNotFound(): PosternError<LogsErrorCode> {
-  return new PosternError("log_not_found", "There is no log entry with this id. `GET /api/v1/logs` lists them.");
+  return new PosternError("log_not_found", "Memory entry not found. `GET /api/v1/logs` lists all entries.");
 }
 
-/** Of a path in UTF-8: what PostgreSQL's indexes take, with room for the account. */
+/** Fits PostgreSQL's index entries, together with the account. */
 const maxDirBytes = 2_048;
 
-/** Whether the store can keep the path of a directory. */
+/** Whether the path fits the store. */
 export function canKeepDir(dir: string): boolean {
   return Buffer.byteLength(dir) <= maxDirBytes;
 }
@@ -19,6 +19,6 @@ export function canKeepDir(dir: string): boolean {
 export function dirTooLong(): PosternError<LogsErrorCode> {
   return new PosternError(
     "invalid_request",
-    `The path of this directory is too long to be remembered: at most ${maxDirBytes} bytes. Use one nearer to the root.`,
+    `The path of this directory is too long: memory keeps at most ${maxDirBytes} bytes. Use a shorter path.`,
   );
 }

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { addAccount, openTestLogs, tester, turnOf, whole } from "../../test/support/logs.ts";
 import { systemClock } from "../core/clock.ts";
+import { maxPending } from "./episode-store.ts";
 import type { Extractor } from "./index.ts";
-import { maxPending } from "./keep-entry.ts";
 
 describeOnBothStores("with an extractor that takes its time", (openStore) => {
   async function setUp(options: Parameters<typeof openTestLogs>[1] = {}) {
@@ -125,7 +125,10 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
     const waiting = await Promise.all(Array.from({ length: maxPending }, () => submit(me)));
     expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(["pending"]));
     const more = await submit(me);
-    expect(more).toMatchObject({ status: "failed", failure: expect.stringContaining("100 entries wait") });
+    expect(more).toMatchObject({
+      status: "failed",
+      failure: expect.stringContaining("100 entries are already waiting"),
+    });
     const { facts, episode } = await logs.get(whole(me), more.logId);
     expect([episode === null, facts.length]).toEqual([false, 2]);
     const context = { agent: null, repository: null, branch: null };

@@ -12,32 +12,30 @@ import {
   maxValueCharacters,
   type TaggedAssertion,
 } from "./assertion.ts";
-import { type Derivable, episodeOf } from "./episode.ts";
+import { bodyOfRow, contextOfRow, findRow } from "./entries.ts";
+import { type Derivable, episodeOf, episodeText } from "./episode.ts";
 import { type Episode, insertEpisode } from "./episode-store.ts";
-import { episodeText } from "./episode-text.ts";
 import { maskedText } from "./log-body.ts";
-import { bodyOfRow, contextOfRow, findRow } from "./log-rows.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import type { Extractor, SearchText } from "./ports.ts";
 import { everythingOf, isOfVisible, isVisible } from "./visibility-filter.ts";
 
-/** For all of an entry. A model that takes longer keeps the others waiting. */
+/** For a whole entry; other entries wait meanwhile. */
 const extractionTimeoutMs = 600_000;
 const maxFailureCharacters = 300;
 
 interface Asked {
   readonly found: readonly TaggedAssertion[];
-  /** Null when there was none. */
   readonly failure: string | null;
 }
 
-/** Derives from entries that are pending, one after another: of each account in turn its oldest. */
+/** Processes pending entries one at a time, taking accounts in turn, oldest entry first. */
 export interface Extraction {
-  /** There may be something to do. Resolves when nothing is left. */
+  /** Processes pending entries. Resolves when none is left. */
   wake(): Promise<void>;
-  /** These entries went. */
+  /** Stops processing deleted entries. */
   cancel(logIds: readonly string[]): void;
-  /** Idempotent. What is under way is given up; it is pending still. */
+  /** Idempotent. The entry being processed stays pending. */
   close(): Promise<void>;
 }
 
@@ -77,7 +75,7 @@ export function createExtraction(
         if (next === undefined) continue;
         done.set(account_id, next.log_id);
         some = true;
-        // One that cannot be read, or not be written, is no reason for the others to wait behind it.
+        // A failing entry must not hold up the others.
         await derive(account_id, next.log_id).catch((error: unknown) => failures.push(error));
       }
     }
@@ -86,10 +84,10 @@ export function createExtraction(
 
   async function derive(accountId: string, logId: string): Promise<void> {
     const controller = new AbortController();
-    running = { logId, controller }; // before it is read: whatever goes from here on is told to `cancel`
+    running = { logId, controller }; // set before reading, so that `cancel` sees every deletion from here on
     try {
       const row = await findRow(deps, everythingOf(accountId), logId);
-      // It may have been deleted, or the memory closed, while it was read.
+      // It may have been deleted, or the memory closed, meanwhile.
       if (row === null || controller.signal.aborted) return;
       const of: Derivable = {
         accountId,
@@ -120,25 +118,25 @@ export function createExtraction(
         .where("status", "=", "pending")
         .where(isVisible(tx, everythingOf(accountId)))
         .executeTakeFirstOrThrow();
-      if (numUpdatedRows === 0n) return; // it went, or another process was first
+      if (numUpdatedRows === 0n) return; // deleted, or processed elsewhere
       const ruled = await subjectsWithRules(tx, episode);
       const assertions = episode.assertions.filter((one) => !ruled.has(statusOf(accountId, one) ?? ""));
       await insertEpisode(tx, { ...episode, assertions });
     });
   }
 
-  /** Outside of any transaction. Its failure is the entry's, and final: the rules' facts are there, and what is submitted anew is asked for anew. */
+  /** Runs outside any transaction. A failure is stored with the entry and final: it keeps the facts of the rules. */
   async function ask({ logId, sessionId, observedAt, body }: Derivable, cancelled: AbortSignal): Promise<Asked> {
     if (extractor === null) return { found: [], failure: null };
     const late = new AbortController();
-    const stop = clock.after(extractionTimeoutMs, () => late.abort(new Error("The model took too long.")));
+    const stop = clock.after(extractionTimeoutMs, () => late.abort(new Error("The model did not answer in time.")));
     try {
       const signal = AbortSignal.any([cancelled, late.signal]);
       const given = await extractor.extract(episodeText(body), { sessionId, observedAt, signal });
       return { found: allowedAssertions(given, extractor.name), failure: null };
     } catch (error) {
       const failure = maskedText(messageOf(error), maxFailureCharacters);
-      if (!cancelled.aborted) log.warn({ logId, reason: failure }, "an extractor failed");
+      if (!cancelled.aborted) log.warn({ logId, reason: failure }, "the extractor failed");
       return { found: [], failure };
     } finally {
       stop();
@@ -148,22 +146,23 @@ export function createExtraction(
   return {
     wake: () => work(),
     cancel(logIds) {
-      if (running !== null && logIds.includes(running.logId)) running.controller.abort(new Error("The entry is gone."));
+      if (running !== null && logIds.includes(running.logId))
+        running.controller.abort(new Error("The entry was deleted."));
     },
     async close() {
       closed = true;
       running?.controller.abort(new Error("The memory is closing."));
-      await work().catch(() => undefined); // whoever woke it was told
+      await work().catch(() => undefined); // the caller of `wake` got the error
     },
   };
 }
 
-/** Whose `status` a model says, as an id; null for whatever else is said. */
+/** The entity whose `status` a model asserts; null for other assertions. */
 function statusOf(accountId: string, { subject, predicate, extractor }: TaggedAssertion): string | null {
   return predicate === "status" && !extractor.startsWith("rules@") ? entityIdOf(accountId, subject) : null;
 }
 
-/** Those whose `status` the rules found in some entry: a model, led astray by a page perhaps, must not end it. */
+/** Entities whose `status` the rules found: a model, possibly misled by a page, must not supersede it. */
 async function subjectsWithRules(on: LogsDatabase, { accountId, assertions }: Episode): Promise<ReadonlySet<string>> {
   const asked = [...new Set(assertions.flatMap((one) => statusOf(accountId, one) ?? []))];
   if (asked.length === 0) return new Set();
@@ -180,7 +179,7 @@ async function subjectsWithRules(on: LogsDatabase, { accountId, assertions }: Ep
   return new Set(rows.map(({ subject_id }) => subject_id));
 }
 
-/** What came from outside of these rules, as far as it has the form of assertions. */
+/** Validates and masks an extractor's assertions. */
 function allowedAssertions(given: readonly Assertion[], extractor: string): readonly TaggedAssertion[] {
   return given.slice(0, maxAssertions).flatMap(({ subject, predicate, object, at }) => {
     if (!predicateSchema.safeParse(predicate).success || !Number.isSafeInteger(at)) return [];

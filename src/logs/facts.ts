@@ -10,16 +10,16 @@ import {
   singleValuedPredicates,
 } from "../wire/logs.ts";
 import { entityIdOf, isSingleValued } from "./assertion.ts";
-import { cursorOf, cursorText, readCursor } from "./cursor.ts";
+import { cursorText, pageOf, readCursor } from "./cursor.ts";
 import { toEntity } from "./entities.ts";
 import type { LogsErrorCode } from "./errors.ts";
 import { isOf, type LogsDatabase } from "./logs-database.ts";
 import { isOfVisible, type VisibilityFilter } from "./visibility-filter.ts";
 
 const defaultLimit = 100;
-/** An extractor may bring its own; of so many the rest is not shown. */
+/** Extractors can add predicates; further ones are not shown. */
 const maxPredicates = 100;
-/** When the last fact began, its entry and its position there. */
+/** The last fact's start, entry and position. */
 const placeSchema = z.tuple([z.int(), cursorText, z.int().min(0).max(2_147_483_647)]);
 
 interface FactRow {
@@ -40,7 +40,7 @@ interface FactRow {
   readonly object_key: string | null;
 }
 
-/** Which facts: of a subject, of an object, of either, of one entry, or all. Ids of entities. */
+/** Selects facts by subject, object, either of them (`about`) or entry. Entities are given by id. */
 export interface FactFilter {
   readonly subject?: string | undefined;
   readonly object?: string | undefined;
@@ -55,23 +55,22 @@ export interface FactFilter {
 }
 
 const single = sql.join(singleValuedPredicates.map((one) => sql.lit(one)));
-/** Of facts at the same time the one that was recorded last holds: ids of entries sort as they were made. */
+/** Among facts of the same time, the one recorded last holds: entry ids sort by creation. */
 const newestFirst = sql`valid_from desc, log_id desc, position desc`;
 
-/** What is asked of every fact that is looked at. */
 interface Question {
   readonly on: LogsDatabase;
   readonly visibility: VisibilityFilter;
   readonly filter: FactFilter;
   readonly before: z.infer<typeof placeSchema> | null;
-  /** One more than a page has. */
+  /** One more than fits a page. */
   readonly limit: number;
 }
 
 /**
- * Facts with the time that they hold, the newest first. When a fact ends is computed here: where the next one about its subject
- * begins, for what has one value at a time. First the page is found, along an index for each predicate, then what it shows.
- * @throws PosternError `invalid_request` for a cursor that is none
+ * Finds facts with their validity, newest first. A fact of a single-valued predicate ends where the next one of its subject begins.
+ * The page is found first, along an index for each predicate, and then its contents.
+ * @throws PosternError `invalid_request` for a bad cursor
  */
 export async function findFacts(on: LogsDatabase, visibility: VisibilityFilter, filter: FactFilter): Promise<FactPage> {
   const { limit = defaultLimit, cursor } = filter;
@@ -92,16 +91,11 @@ export async function findFacts(on: LogsDatabase, visibility: VisibilityFilter, 
     left join entities as object on object.account_id = f.account_id and object.entity_id = s.object_id
     where f.log_id = page.log_id and f.position = page.position
     order by f.valid_from desc, f.log_id desc, f.position desc`.execute(on.db);
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  return {
-    facts: page.map(toFact),
-    nextCursor: more ? cursorOf([last.valid_from, last.log_id, last.position]) : null,
-  };
+  const { page, nextCursor } = pageOf(rows, limit, (last) => [last.valid_from, last.log_id, last.position]);
+  return { facts: page.map(toFact), nextCursor };
 }
 
-/** Queries that each find the first of what is asked for in their part of the facts. */
+/** Queries that each return the first matches in one part of the facts. */
 async function partsOf(question: Question): Promise<readonly RawBuilder<unknown>[]> {
   const { subject, object, about, logId } = question.filter;
   if (logId !== undefined) return [firstOf(question, sql`facts as f`, sql`f.log_id = ${logId}`)];
@@ -124,7 +118,7 @@ function ofObject(question: Question, object: string): RawBuilder<unknown> {
   );
 }
 
-/** Of a subject, or of the account: each predicate has its facts in the order of time. */
+/** One query per predicate of a subject or account, each along an index by time. */
 async function ofPredicates(question: Question, subject: string | undefined): Promise<readonly RawBuilder<unknown>[]> {
   const { visibility, filter } = question;
   const owner = subject === undefined ? sql`f.account_id = ${visibility.accountId}` : sql`f.subject_id = ${subject}`;
@@ -136,7 +130,7 @@ async function ofPredicates(question: Question, subject: string | undefined): Pr
   });
 }
 
-/** Each predicate once: from one to the next along the index, however many facts it has. */
+/** Lists distinct predicates by skipping along the index. */
 async function predicatesOf({ on }: Question, owner: RawBuilder<unknown>): Promise<readonly string[]> {
   const { rows } = await sql<{ predicate: string }>`with recursive p(predicate) as (
       select min(f.predicate) from facts as f where ${owner}
@@ -146,7 +140,7 @@ async function predicatesOf({ on }: Question, owner: RawBuilder<unknown>): Promi
   return rows.map(({ predicate }) => predicate);
 }
 
-/** The newest facts of one part, as far as they are seen, were known and hold. */
+/** The newest facts of one part that are visible, were known and hold. */
 function firstOf(
   question: Question,
   from: RawBuilder<unknown>,
@@ -155,7 +149,7 @@ function firstOf(
 ): RawBuilder<unknown> {
   const { filter, limit } = question;
   const ends = when(filter.asOf, (time) => sql`coalesce(${nextOf(question)} > ${time}, true)`);
-  // Of what has many values at a time nothing ends.
+  // Facts of multi-valued predicates never end.
   const holds = predicate === undefined ? ends && sql`(f.predicate not in (${single}) or ${ends})` : ends;
   return sql`select * from (select f.log_id, f.position, f.valid_from from ${from} where ${all([
     where,
@@ -165,7 +159,7 @@ function firstOf(
   ])} order by f.valid_from desc, f.log_id desc, f.position desc limit ${sql.lit(limit)}) as part`;
 }
 
-/** The one fact that held: the last that had begun. */
+/** The fact that held: the last to begin. */
 function latestOf(question: Question, where: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`select * from (select f.log_id, f.position, f.valid_from from facts as f where ${all([
     where,
@@ -183,7 +177,7 @@ function isAsked({ on, visibility, filter }: Question): RawBuilder<SqlBool> {
   ]);
 }
 
-/** Behind the page before. */
+/** Restricts to facts after the previous page. */
 function isBefore({ before }: Question, table: "f" | "part"): RawBuilder<unknown> | undefined {
   if (before === null) return undefined;
   const [time, logId, position] = before;
@@ -191,7 +185,7 @@ function isBefore({ before }: Question, table: "f" | "part"): RawBuilder<unknown
   return sql`(${place}) < (cast(${time} as bigint), ${logId}, cast(${position} as integer))`;
 }
 
-/** When the next fact of the same subject and predicate begins that is seen and was known; an entity is one account's. */
+/** When the next visible, known fact of the same subject and predicate begins. Entities belong to one account. */
 function nextOf({ on, visibility, filter }: Question): RawBuilder<unknown> {
   return sql`(select n.valid_from from facts as n where ${all([
     sql`n.subject_id = f.subject_id and n.predicate = f.predicate`,
@@ -232,14 +226,14 @@ function toFact(row: FactRow): LogFact {
   };
 }
 
-/** The question of a caller as a filter. @throws PosternError `invalid_request` for what names no entity */
+/** A caller's input as a filter. @throws PosternError `invalid_request` for an unknown entity */
 export function factFilter(accountId: string, { subject, object, asOf, knownAt, ...rest }: FactsInput): FactFilter {
   const idOf = (ref: string | undefined) => (ref === undefined ? undefined : entityIdOfRef(accountId, ref));
   const timeOf = (iso: string | undefined) => (iso === undefined ? undefined : Date.parse(iso));
   return { ...rest, subject: idOf(subject), object: idOf(object), asOf: timeOf(asOf), knownAt: timeOf(knownAt) };
 }
 
-/** An entity by its id, or by `Type:key`. */
+/** Accepts an id or `Type:key`. */
 function entityIdOfRef(accountId: string, ref: string): string {
   if (/^[0-9a-f]{32}$/.test(ref)) return ref;
   const colon = ref.indexOf(":");
@@ -247,6 +241,6 @@ function entityIdOfRef(accountId: string, ref: string): string {
   if (type.success) return entityIdOf(accountId, { type: type.data, key: ref.slice(colon + 1) });
   throw new PosternError<LogsErrorCode>(
     "invalid_request",
-    `No entity is called like this: give its id, or \`Type:key\`, such as \`File:/code/a.ts\`. Types: ${entityTypeSchema.options.join(", ")}.`,
+    `Unknown entity. Use its id or \`Type:key\`, such as \`File:/code/a.ts\`. Types: ${entityTypeSchema.options.join(", ")}.`,
   );
 }

@@ -19,13 +19,13 @@ import type {
   SubmitLogInput,
   TimelineInput,
 } from "../wire/logs.ts";
-import { createDeletion } from "./deletion.ts";
+import { createDeletion, previewDeletion } from "./deletion.ts";
 import { findEntities } from "./entities.ts";
+import { createLogIds, listLogs, readLog } from "./entries.ts";
 import { createExtraction } from "./extraction.ts";
 import { factFilter, findFacts } from "./facts.ts";
 import { type Recorded, recordSession, type SessionRecording, type Submitted, submitLog } from "./ingest.ts";
-import { listLogs, readLog } from "./log-list.ts";
-import { createLogIds } from "./log-rows.ts";
+import { createSharedWrites } from "./logs-database.ts";
 import type {
   DeletionOrigin,
   Extractor,
@@ -36,17 +36,15 @@ import type {
   SearchText,
   VisibleAmong,
 } from "./ports.ts";
-import { previewDeletion } from "./preview.ts";
 import { searchLogs } from "./search.ts";
-import { createSharedWrites } from "./shared-writes.ts";
 import { visibilityFilterOf } from "./visibility-filter.ts";
 
 export type { Assertion, EntityRef } from "./assertion.ts";
 export { removeAllLogs, removeLogs } from "./delete-logs.ts";
 export type { LogsErrorCode } from "./errors.ts";
 export { createModelExtractor } from "./extractor/model-extractor.ts";
-export { type AccountForgetting, createAccountForgetting } from "./forget-account.ts";
 export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
+export { type AccountForgetting, createAccountForgetting } from "./large-deletion.ts";
 export type { RemovedRows } from "./logs-database.ts";
 export type {
   DeletionNote,
@@ -67,13 +65,13 @@ export type { LogContext } from "./rules.ts";
 export { createMemoryTools } from "./tools.ts";
 
 /**
- * The memory of sessions: what was asked, decided, changed and run. Everything is one account's; an entry of another, or of a directory
- * that the caller may not see, is not found, as one that never was. All that comes out of it is untrusted: it comes from transcripts and callers.
+ * The memory of sessions: what was asked, decided, changed and run. Entries of other accounts, or of directories that the caller cannot
+ * see, are not found. All content is untrusted: it comes from transcripts and callers.
  */
 export interface Logs {
   /**
-   * Remembers what a caller submits: `pending` when an extractor takes its time, else at once.
-   * @param options `idempotencyKey`: the same with the same key is remembered once
+   * Stores what a caller submits. With an extractor the entry is `pending` first.
+   * @param options `idempotencyKey`: repeated submissions with the same key are stored once
    * @throws PosternError `idempotency_conflict`, and those of {@link ResolveDir} for its `dir`
    */
   submit(
@@ -81,46 +79,42 @@ export interface Logs {
     input: SubmitLogInput,
     options?: { readonly idempotencyKey?: string | undefined },
   ): Promise<Submitted>;
-  /** Remembers turns of a session, each once; what was deleted only when it is on purpose. */
+  /** Records turns of a session, each once. Deleted turns are recorded again only on explicit request. */
   record(accountId: string, recording: SessionRecording): Promise<Recorded>;
 
-  /**
-   * The newest first; of a session by any name that it ever had.
-   * @throws PosternError `invalid_request` for a cursor that is none
-   */
+  /** Newest first. `sessionId` can be any name the session ever had. @throws PosternError `invalid_request` for a bad cursor */
   list(caller: LogsCaller, input: ListLogsInput): Promise<LogPage>;
-  /** With what was derived from it. @throws PosternError `log_not_found` */
+  /** With its facts and entities. @throws PosternError `log_not_found` */
   get(caller: LogsCaller, logId: string): Promise<LogDetail>;
-  /** Entries in which all words occur, the best first; of a session by any name that it ever had. */
+  /** Entries that contain all words, best match first. `sessionId` can be any name the session ever had. */
   search(caller: LogsCaller, input: SearchLogsInput): Promise<LogSearch>;
-  /** Facts with the time that they hold. @throws PosternError `invalid_request` */
+  /** Facts with their validity. @throws PosternError `invalid_request` */
   facts(caller: LogsCaller, input: FactsInput): Promise<FactPage>;
-  /** @throws PosternError `invalid_request` for a cursor that is none */
+  /** @throws PosternError `invalid_request` for a bad cursor */
   entities(caller: LogsCaller, input: EntitiesInput): Promise<EntityPage>;
-  /** Every fact about an entity, as subject or object, the newest first. @throws PosternError `invalid_request` */
+  /** Every fact with the entity as subject or object, newest first. @throws PosternError `invalid_request` */
   timeline(caller: LogsCaller, entityId: string, input?: TimelineInput): Promise<FactPage>;
 
   /** What {@link Logs.delete} would remove now. @throws PosternError `log_not_found` */
   preview(caller: LogsCaller, logId: string): Promise<DeletionPreview>;
   /**
-   * Deletes an entry with everything that only it said, for good.
-   * @see the seed, `DELETE /api/v1/logs/{logId}`
-   * @param by who, for the line of the audit that is kept of it
+   * Permanently deletes an entry and everything only it refers to.
+   * @param by the caller, for the audit log
    * @throws PosternError `log_not_found`
    */
   delete(caller: LogsCaller, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
-  /** All entries of a session, by whatever name of it: all are gone at the same moment. @throws PosternError `log_not_found` when there is none */
+  /** Deletes all entries of a session at once. @throws PosternError `log_not_found` if there are none */
   deleteSession(caller: LogsCaller, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
 
-  /** Whether something that was deleted waits for a reader to leave the store's file. */
+  /** Whether erasing deleted entries waits for a reader of the store's file. */
   readonly isErasurePending: boolean;
-  /** Resolves when no entry is pending that can be done now. */
+  /** Resolves when no processable entry is pending. */
   settled(): Promise<void>;
   /** Idempotent. */
   close(): Promise<void>;
 }
 
-/** Opens the memory in a store, and finishes what an earlier process began: erasures and extractions. */
+/** Opens the memory of a store, and continues erasures and extractions of an earlier process. */
 export async function openLogs(deps: {
   readonly db: Kysely<Tables>;
   readonly dialect: "sqlite" | "postgres";
@@ -130,10 +124,10 @@ export async function openLogs(deps: {
   readonly resolveDir: ResolveDir;
   readonly namesOf: NamesOf;
   readonly noteDeletion: NoteDeletion;
-  /** The store's, closed by who made it. */
+  /** Closed by its creator. */
   readonly erasure: Erasure;
   readonly log?: Log;
-  /** Finds more than the rules do; null for the rules alone. */
+  /** Finds more than the rules do. */
   readonly extractor?: Extractor | null;
 }): Promise<Logs> {
   const { extractor = null, log = silentLog, erasure } = deps;
@@ -142,17 +136,15 @@ export async function openLogs(deps: {
   const extraction = createExtraction({ ...all, extractor });
   const deletion = createDeletion({ ...all, extraction });
   const see = (caller: LogsCaller) => visibilityFilterOf(all, caller);
-  /** Its failures are the entries' own, or the store's, which the next call meets too. */
+  // Failures are stored with the entries, or are the store's, which the next call reports.
   const wake = (): void => {
-    extraction
-      .wake()
-      .catch((error: unknown) => log.warn({ reason: String(error) }, "entries could not be derived from"));
+    extraction.wake().catch((error: unknown) => log.warn({ reason: String(error) }, "cannot process memory entries"));
   };
   wake();
   deletion
     .resume()
     .catch((error: unknown) =>
-      log.warn({ reason: String(error) }, "a deletion is not finished: it continues at the next start"),
+      log.warn({ reason: String(error) }, "a deletion is unfinished; it continues at the next start"),
     );
   return {
     async submit(caller, input, options = {}) {
@@ -180,7 +172,7 @@ export async function openLogs(deps: {
     },
     settled: () => extraction.wake(),
     async close() {
-      // A deletion ends after its current transaction; the next start does the rest.
+      // A deletion stops after its current transaction and continues at the next start.
       await Promise.all([deletion.close(), extraction.close()]);
     },
   };

@@ -3,27 +3,24 @@ import { PosternError } from "../core/errors.ts";
 import { sha256 } from "../core/ids.ts";
 import type { LogEntry, SubmitLogInput } from "../wire/logs.ts";
 import type { Turn } from "../wire/turn.ts";
+import { contentOf, toEntry } from "./entries.ts";
 import { type Derivable, episodeOf } from "./episode.ts";
-import type { LogsErrorCode } from "./errors.ts";
-import { canKeepDir, dirTooLong } from "./errors.ts";
-import { keepEntry, type NewEntry } from "./keep-entry.ts";
+import { keepEntry, type NewEntry } from "./episode-store.ts";
+import { canKeepDir, dirTooLong, type LogsErrorCode } from "./errors.ts";
 import { removeMarkedNow } from "./large-deletion.ts";
 import { bodyOf, maskedText } from "./log-body.ts";
-import { contentOf, toEntry } from "./log-rows.ts";
-import type { LogsDatabase } from "./logs-database.ts";
+import type { LogsDatabase, SharedWrite } from "./logs-database.ts";
 import { maskSecrets } from "./mask-secrets.ts";
 import type { LogsCaller, NamesOf, ResolveDir, SearchText } from "./ports.ts";
 import { allowTurns, knownTurns, type TurnRange } from "./recorded-turns.ts";
 import type { LogContext } from "./rules.ts";
-import type { SharedWrite } from "./shared-writes.ts";
 
 const maxTitleCharacters = 500;
-/** A longer recording becomes several entries. */
+/** Longer recordings are split into several entries. */
 const turnsOfEntry = 50;
 const charactersOfEntry = 1_000_000;
 const nothingKnown: LogContext = { agent: null, repository: null, branch: null };
 
-/** What entries are made with. */
 export interface IngestDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly searchText: SearchText;
@@ -31,21 +28,20 @@ export interface IngestDeps extends LogsDatabase {
   readonly namesOf: NamesOf;
   readonly write: SharedWrite;
   readonly newId: (epochMs: number) => string;
-  /** Whether entries wait for an extractor that takes its time. */
+  /** Whether entries wait for an extractor. */
   readonly later: boolean;
 }
 
-/** What {@link submitLog} answers. */
 export interface Submitted {
   readonly log: LogEntry;
-  /** Whether it was made now; not when the same was submitted with this key before. */
+  /** False if the same was submitted with this key before. */
   readonly created: boolean;
 }
 
 /**
- * Remembers what a caller submits. The same with the same key is remembered once.
- * @throws PosternError `invalid_request` for a session's id that looks like a secret, `idempotency_conflict` for something else with a key
- *   that was used, `dir_not_allowed` without a directory by who is limited to some, and those of {@link ResolveDir}
+ * Stores what a caller submits, once per idempotency key.
+ * @throws PosternError `invalid_request` for a session id that looks like a secret, `idempotency_conflict` for a reused key,
+ *   `dir_not_allowed` if a caller limited to folders names none, and those of {@link ResolveDir}
  */
 export async function submitLog(
   deps: IngestDeps,
@@ -83,17 +79,17 @@ export async function submitLog(
   if (submitted !== null) return submitted;
   throw new PosternError<LogsErrorCode>(
     "idempotency_conflict",
-    "This idempotency key came with another entry before. Use a new key for a new entry.",
+    "This idempotency key was already used for a different entry. Use a new key.",
   );
 }
 
-/** A session's id names a thing, and is looked for as it is written: it cannot be masked. */
+/** Session ids name entities and are searched literally, so they cannot be masked. */
 function refuseSecret(sessionId: string): void {
   if (maskSecrets(sessionId) === sessionId) return;
-  throw new PosternError<LogsErrorCode>("invalid_request", "`sessionId` looks like a key or a token. Use another id.");
+  throw new PosternError<LogsErrorCode>("invalid_request", "`sessionId` looks like a secret. Use another id.");
 }
 
-/** Where an entry is of: what is of no place could not be seen by who is limited to some. */
+/** An entry's directory. Callers limited to folders must name one, or could not see the entry. */
 async function dirOf(
   { resolveDir }: IngestDeps,
   { folders }: LogsCaller,
@@ -107,11 +103,11 @@ async function dirOf(
   if (folders === null) return null;
   throw new PosternError<LogsErrorCode>(
     "dir_not_allowed",
-    "This token is limited to some folders: give the `dir` in one of them that the entry is about.",
+    "This token is limited to some folders. Set `dir` to a directory in one of them.",
   );
 }
 
-/** Who is limited to folders does not learn which keys are used elsewhere. */
+/** Keeps callers limited to folders from learning which keys are used elsewhere. */
 function hashOfKey(idempotencyKey: string, { folders }: LogsCaller, dir: string | null): string {
   return sha256(folders === null ? idempotencyKey : JSON.stringify([idempotencyKey, dir]));
 }
@@ -145,32 +141,29 @@ function rowOf({ later }: IngestDeps, of: Derivable, dir: string | null) {
   };
 }
 
-/** Turns of a session, to be remembered. */
 export interface SessionRecording {
   readonly sessionId: string;
   readonly title: string | null;
-  /** Where it runs, a real path; of a gateway-made worktree its repository. */
+  /** Real path where it runs, or the repository of its worktree. */
   readonly dir: string | null;
   readonly context: LogContext;
-  /** In order; those that are remembered already are left out. */
+  /** In order; turns already recorded are skipped. */
   readonly turns: readonly Turn[];
-  /** Somebody asked for it: then also what was deleted is recorded again. */
+  /** On explicit request, deleted turns are recorded again. */
   readonly onPurpose: boolean;
 }
 
-/** What came of it. */
 export interface Recorded {
-  /** `known`: all was there already. `suppressed`: what was not there was deleted before. */
+  /** `known`: all turns were already recorded. `suppressed`: the missing ones were deleted before. */
   readonly outcome: "recorded" | "known" | "suppressed";
-  /** Entries that were made now. */
+  /** New entries. */
   readonly logIds: readonly string[];
   readonly turns: number;
 }
 
 /**
- * Remembers turns of a session. Each turn is remembered once, however often it comes, by whatever name of the session. What cannot be kept,
- * for the path of its directory is too long, is left out.
- * @throws PosternError `invalid_request` for that, when it is on purpose
+ * Records turns of a session, each once, under whatever name of the session. Skips a session whose directory path is too long.
+ * @throws PosternError `invalid_request` for such a path on explicit request
  */
 export async function recordSession(
   deps: IngestDeps,
@@ -194,7 +187,7 @@ export async function recordSession(
   if (wanted.turns.length === 0) return { outcome: wanted.outcome, logIds: [], turns: 0 };
   const entries = groupsOf(wanted.turns).map((group) => entryOf(deps, accountId, { ...recording, turns: group }));
   const made = await deps.write(accountId, async (tx) => {
-    // What came in between was recorded or deleted by somebody else, who had the last word.
+    // Turns recorded or deleted in between win.
     const now = await select(tx);
     if (now.turns.length !== wanted.turns.length) return null;
     if (onPurpose) {
@@ -220,7 +213,7 @@ function selectTurns(
   return { turns: left, outcome: missing.length === 0 ? "known" : "suppressed" };
 }
 
-/** As many turns as fit an entry. */
+/** Splits turns into entries. */
 function groupsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   const groups: Turn[][] = [];
   let characters = 0;

@@ -1,10 +1,12 @@
 import { performance } from "node:perf_hooks";
 import { setImmediate as nextTask } from "node:timers/promises";
-import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import type { Erasure } from "../storage/erasure.ts";
-import { removeLogs } from "./delete-logs.ts";
+import type { Tables } from "../storage/schema.ts";
+import { removeAllLogs, removeLogs } from "./delete-logs.ts";
 import { type LogsDatabase, type RemovedRows, writeFor, writeLaterFor } from "./logs-database.ts";
 import {
   countRemoved,
@@ -21,41 +23,36 @@ import {
   planDeletion,
 } from "./marked-entries.ts";
 
-/** Entries that are marked by one statement: some milliseconds. */
+/** Marking so many takes milliseconds. */
 const marksAtOnce = 1_000;
-/**
- * Entries that one transaction removes: as many as it can in about so long. On SQLite all that writes waits for it, on PostgreSQL only what
- * is remembered for the same account, and each statement is a journey to the server.
- */
+/** Target duration of a transaction. SQLite blocks all other writes meanwhile, PostgreSQL only those to the same account's memory. */
 const batches = { sqlite: { ms: 20, least: 1 }, postgres: { ms: 100, least: 4 } } as const;
 const firstBatch = 4;
 const maxBatch = 256;
 
-/** What {@link createLargeDeletions} needs. */
 export interface LargeDeletionDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly erasure: Pick<Erasure, "prepare" | "relieve">;
-  /** Called within the transaction that ends a deletion. */
+  /** Called in a deletion's last transaction. */
   readonly atEnd: (tx: LogsDatabase, ended: EndedDeletion) => Promise<void>;
 }
 
-/** Which entries of an account: those of which one of these is true, of a query of `log_entries`. */
+/** Conditions on `log_entries`; an entry matches if one is true. */
 export type EntryParts = readonly RawBuilder<SqlBool>[];
 
-/** Deletions of many entries: one moment decides, then they are removed in short transactions, between which others write. */
+/** Deletes many entries: they disappear at once, and are then removed in short transactions. */
 export interface LargeDeletions {
-  /** @param beforeDecided called with the entries while they still stand */
+  /** @param beforeDecided called with the entries before they disappear */
   run(
     asked: { readonly accountId: string; readonly plan: DeletionPlan; readonly parts: EntryParts },
     beforeDecided?: (logIds: readonly string[]) => Promise<void>,
   ): Promise<RemovedRows>;
-  /** Resumes those that an earlier process decided. */
+  /** Resumes deletions of an earlier process. */
   resume(): Promise<void>;
-  /** Idempotent. What is not removed yet is removed at the next start. */
+  /** Idempotent. The rest is removed at the next start. */
   close(): Promise<void>;
 }
 
-/** @see LargeDeletions */
 export function createLargeDeletions(deps: LargeDeletionDeps): LargeDeletions {
   const { clock, erasure, atEnd } = deps;
   const underWay = new Set<Promise<unknown>>();
@@ -76,7 +73,7 @@ export function createLargeDeletions(deps: LargeDeletionDeps): LargeDeletions {
     return logIds;
   }
 
-  /** @returns null when none is left; else how long the others' writes waited for it */
+  /** @returns how long other writes waited, or null if none is left */
   async function removeSome(deletion: MarkedDeletion, limit: number): Promise<number | null> {
     const { accountId } = deletion;
     return writeLaterFor(deps, accountId, async (tx) => {
@@ -90,13 +87,16 @@ export function createLargeDeletions(deps: LargeDeletionDeps): LargeDeletions {
     });
   }
 
-  /** @returns what it took; zeros for one that another process ended */
+  /** @returns the removed rows; zeros if another process finished it */
   async function removeAll(deletion: MarkedDeletion): Promise<RemovedRows> {
     const { ms, least } = batches[deps.dialect];
     let limit: number = firstBatch;
     for (;;) {
       if (closed) {
-        throw new PosternError("store_unavailable", "The gateway is stopping. The rest is deleted when it starts.");
+        throw new PosternError(
+          "store_unavailable",
+          "The gateway is stopping. The deletion continues at the next start.",
+        );
       }
       const tookMs = await removeSome(deletion, limit);
       if (tookMs === null) break;
@@ -128,7 +128,7 @@ export function createLargeDeletions(deps: LargeDeletionDeps): LargeDeletions {
         await beforeDecided?.(logIds);
         await decideDeletion(deps, deletion);
       } catch (error) {
-        // A store that does not answer keeps the marks, which mean nothing, until a later start.
+        // If the store fails, a later start drops the marks, which have no effect yet.
         await dropUndecided(deps, deletion).catch(() => undefined);
         throw error;
       }
@@ -144,7 +144,6 @@ export function createLargeDeletions(deps: LargeDeletionDeps): LargeDeletions {
   };
 }
 
-/** Where an entry is in the order of a list. */
 interface EntryPlace {
   readonly log_id: string;
   readonly observed_at: number;
@@ -172,7 +171,7 @@ async function entriesBehind(
     .execute();
 }
 
-/** Removes those of these entries that wait for it now, within a transaction in which something takes their place. */
+/** Removes marked entries at once, within a transaction that replaces them. */
 export async function removeMarkedNow(
   tx: LogsDatabase,
   { accountId, logIds, at }: { readonly accountId: string; readonly logIds: readonly string[]; readonly at: number },
@@ -184,4 +183,40 @@ export async function removeMarkedNow(
     await countRemoved(tx, { deletionId, accountId }, { logIds: ids, removed });
   }
   return marked.map(({ log_id }) => log_id);
+}
+
+/** Removes accounts with their memory. */
+export interface AccountForgetting {
+  /**
+   * Deletes an account's memory, then the account. An interrupted removal continues at the next start. While another process reads the
+   * store's file, erasing is retried, at the latest at the next start.
+   * @param removeAccount called in the last transaction
+   */
+  forget(accountId: string, removeAccount: (within: Kysely<Tables>) => Promise<void>): Promise<void>;
+}
+
+export function createAccountForgetting(
+  deps: LogsDatabase & { readonly clock: Clock; readonly log: Log; readonly erasure: Erasure },
+): AccountForgetting {
+  const { erasure } = deps;
+  return {
+    async forget(accountId, removeAccount) {
+      await erasure.start();
+      const large = createLargeDeletions({
+        ...deps,
+        async atEnd(tx) {
+          await removeAllLogs(tx, { accountId, at: deps.clock.now() }); // entries added meanwhile, and words
+          await removeAccount(tx.db);
+          await erasure.prepare(tx.db);
+        },
+      });
+      await large.run({ accountId, plan: { action: "account_removed" }, parts: [sql`true`] });
+      if ((await erasure.finish()) === "pending") {
+        deps.log.warn(
+          { accountId },
+          "erasing a removed account's memory is pending: another process is reading the store",
+        );
+      }
+    },
+  };
 }

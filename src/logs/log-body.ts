@@ -3,26 +3,25 @@ import { mask, maskSecrets, namesSecret } from "./mask-secrets.ts";
 import { cut, plainText, withoutInjected } from "./plain-text.ts";
 import type { LogBody } from "./rules.ts";
 
-/** Of a tool's result so much is kept: how it ended and what it was about. */
+/** Enough of a tool's result to see how it ended. */
 const maxResultCharacters = 2_000;
-/** Of each string in a tool's input: a command, a path, the beginning of a file. */
+/** Enough of each string in a tool's input for a command, a path or the start of a file. */
 const maxInputCharacters = 4_000;
-/** What lies behind is cut off, so nothing needs to be masked there. */
+/** Text beyond this is cut off, so it need not be masked. */
 const maskedAhead = 2_000;
 const maxInputDepth = 16;
 const maxInputMembers = 200;
 const maxModelCharacters = 200;
 const maxTimeCharacters = 40;
-/** Of one text of a turn. */
 const maxTextCharacters = 250_000;
 
-/** What a text or turns become before anything of them is stored: secrets masked, nothing injected, long results and inputs cut. */
+/** Prepares text or turns for storage: masks secrets, removes injected context, cuts long results and inputs. */
 export function bodyOf(given: { readonly content: string } | { readonly turns: readonly Turn[] }): LogBody {
   if ("content" in given) return { form: "text", text: maskSecrets(plainText(given.content)) };
   return { form: "turns", turns: given.turns.map(keptTurn) };
 }
 
-/** A title, or another short text from outside. */
+/** Masks and cuts a short text. */
 export function maskedText(text: string, limit: number): string {
   return cut(maskSecrets(plainText(cut(text, limit + maskedAhead))), limit);
 }
@@ -43,13 +42,13 @@ function keptTurn(turn: Turn): Turn {
   };
 }
 
-/** A time as we write it: of what is no time nothing is kept. */
+/** A time in ISO format; null if invalid. */
 function keptTime(given: string | null): string | null {
   const time = given === null || given.length > maxTimeCharacters ? Number.NaN : Date.parse(given);
   return Number.isNaN(time) ? null : new Date(time).toISOString();
 }
 
-/** What an agent thought is not what was said or done. */
+/** Thinking is not kept. */
 function keptBlock(block: Block): readonly Block[] {
   if (block.type === "thinking") return [];
   if (block.type === "text") {

@@ -1,4 +1,6 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
+import { type Commits, createCommits } from "../storage/commits.ts";
+import { compiledQuery, type Slot } from "../storage/compiled-query.ts";
 import { durableLater } from "../storage/journal.ts";
 import type { Tables } from "../storage/schema.ts";
 
@@ -8,7 +10,7 @@ export interface LogsDatabase {
   readonly dialect: "sqlite" | "postgres";
 }
 
-/** Rows that were removed. */
+/** Counts of removed rows. */
 export interface RemovedRows {
   readonly logs: number;
   readonly episodes: number;
@@ -18,8 +20,8 @@ export interface RemovedRows {
 }
 
 /**
- * Rows as one parameter, named `item`, each a JSON array in `item.value`: any number of them is the same statement.
- * @param json a JSON list of lists; no text in it holds a NUL
+ * Rows in one parameter, named `item`, each a JSON array in `item.value`, so that the statement does not depend on their number.
+ * @param json a JSON list of lists without NUL
  */
 export function itemsIn(dialect: LogsDatabase["dialect"], json: RawBuilder<unknown>): RawBuilder<unknown> {
   return dialect === "sqlite"
@@ -27,7 +29,7 @@ export function itemsIn(dialect: LogsDatabase["dialect"], json: RawBuilder<unkno
     : sql`json_array_elements(${json}::json) as item(value)`;
 }
 
-/** A list of texts, as a query that `in` takes. */
+/** A list of texts for `in`. */
 export function textsOf(dialect: LogsDatabase["dialect"], texts: Iterable<string>): RawBuilder<string> {
   return textsIn(dialect, sql`${JSON.stringify([...texts])}`);
 }
@@ -39,7 +41,7 @@ export function textsIn(dialect: LogsDatabase["dialect"], json: RawBuilder<unkno
     : sql`(select value from json_array_elements_text(${json}::json))`;
 }
 
-/** A list of whole numbers, as a query that `in` takes. */
+/** A list of integers for `in`. */
 export function numbersOf(dialect: LogsDatabase["dialect"], numbers: Iterable<number>): RawBuilder<number> {
   return numbersIn(dialect, sql`${JSON.stringify([...numbers])}`);
 }
@@ -51,24 +53,24 @@ export function numbersIn(dialect: LogsDatabase["dialect"], json: RawBuilder<unk
     : sql`(select cast(value as bigint) as value from json_array_elements_text(${json}::json))`;
 }
 
-/** That a row is the account's, for rows that are found by their ids: SQLite would rather go through all rows of the account. */
+/** Checks a row's account without its index: SQLite would scan all rows of the account instead of using ids. */
 export function isOf(accountId: string | RawBuilder<string>, column = "account_id"): RawBuilder<SqlBool> {
   return sql`${sql.ref(column)} || '' = ${accountId}`;
 }
 
-/** Told from other uses of advisory locks. */
+/** Separates these advisory locks from others. */
 const lockSpace = 7_177;
 
 /**
- * A transaction that writes for an account. Those of one account take turns: what one counts as shared, another may be about to
- * remove. SQLite lets one write at a time anyway.
+ * Runs a write transaction of an account. Those of one account run in sequence, because one could remove what another counts as shared.
+ * SQLite allows one writer anyway.
  */
 export function writeFor<T>(
   { db, dialect }: LogsDatabase,
   accountId: string,
   task: (tx: LogsDatabase) => Promise<T>,
 ): Promise<T> {
-  // By default PostgreSQL may be set to show what was there before the wait for others: the lock would be for nothing.
+  // Under a stricter default, PostgreSQL would show the state from before the wait for the lock.
   const transaction = dialect === "postgres" ? db.transaction().setIsolationLevel("read committed") : db.transaction();
   return transaction.execute(async (tx) => {
     if (dialect === "postgres") {
@@ -79,8 +81,7 @@ export function writeFor<T>(
 }
 
 /**
- * As {@link writeFor}, for what is done again when it is lost: it is brought to the disk with the next transaction of others that is, not
- * for itself.
+ * Like {@link writeFor}, but becomes durable with the next durable transaction. For work that is repeated if lost.
  */
 export function writeLaterFor<T>(
   { db, dialect }: LogsDatabase,
@@ -97,4 +98,53 @@ export function writeLaterFor<T>(
     await sql.raw(durableLater).execute(connection);
     return writeFor({ db: connection, dialect }, accountId, task);
   });
+}
+
+export type LogsQuery<Values, Row> = (on: LogsDatabase, values: Values) => Promise<readonly Row[]>;
+
+/** A statement built once per dialect: an entry takes a dozen, and building one takes longer than running it. */
+export function logsQuery<Values extends Readonly<Record<string, string | number | null>>, Row = unknown>(
+  build: (dialect: LogsDatabase["dialect"], slot: Slot<Values>) => RawBuilder<Row>,
+): LogsQuery<Values, Row> {
+  const of = (dialect: LogsDatabase["dialect"]) => compiledQuery<Values, Row>((_db, slot) => build(dialect, slot));
+  const runs = { sqlite: of("sqlite"), postgres: of("postgres") };
+  return async (on, values) => (await runs[on.dialect](on.db, values)).rows;
+}
+
+/** Entries per transaction. Each takes milliseconds, and SQLite blocks everything else meanwhile. */
+const maxTogether = 16;
+
+/** Runs a task in a write transaction of an account, shared with other tasks. May run a task twice, discarding the first run. */
+export type SharedWrite = <T>(accountId: string, task: (tx: LogsDatabase) => Promise<T>) => Promise<T>;
+
+/**
+ * Making an entry durable costs most, and entries share most pages they write, so simultaneous ones share a transaction. On PostgreSQL
+ * each account has its own, since accounts write in parallel; there are at most 1,000 accounts.
+ */
+export function createSharedWrites(on: LogsDatabase): SharedWrite {
+  type Task = (tx: LogsDatabase) => Promise<() => void>;
+  const all = new Map<string, Commits<Task, () => void>>();
+
+  function commitsOf(accountId: string): Commits<Task, () => void> {
+    const key = on.dialect === "sqlite" ? "" : accountId;
+    const known = all.get(key);
+    if (known !== undefined) return known;
+    const commits = createCommits<Task, () => void, LogsDatabase>({
+      begin: (task) => writeFor(on, accountId, task),
+      apply: (tx, task) => task(tx),
+      maxTogether,
+    });
+    all.set(key, commits);
+    return commits;
+  }
+
+  return async (accountId, task) => {
+    const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof task>>>();
+    const settle = await commitsOf(accountId).add(async (tx) => {
+      const result = await task(tx);
+      return () => resolve(result);
+    });
+    settle();
+    return promise;
+  };
 }

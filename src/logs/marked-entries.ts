@@ -1,11 +1,10 @@
 import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { z } from "zod";
 import { newUuid } from "../core/ids.ts";
-import { type LogsDatabase, type RemovedRows, textsIn, textsOf } from "./logs-database.ts";
-import { logsQuery } from "./logs-query.ts";
+import { type LogsDatabase, logsQuery, type RemovedRows, textsIn, textsOf } from "./logs-database.ts";
 import type { DeletionNote } from "./ports.ts";
 
-/** What a deletion is to note when its last entry is gone, beside the rows that it took; or that the account goes then. */
+/** The audit entry to write at the end of a deletion, or that the account is to be removed. */
 const planSchema = z.union([
   z.object({
     action: z.enum(["log_deleted", "session_logs_deleted"]),
@@ -17,19 +16,18 @@ const planSchema = z.union([
   z.object({ action: z.literal("account_removed") }),
 ]);
 
-/** @see planSchema */
 export type DeletionPlan = z.infer<typeof planSchema>;
 
-/** A deletion of more entries than one transaction removes. */
+/** A deletion that takes several transactions. */
 export interface MarkedDeletion {
   readonly deletionId: string;
   readonly accountId: string;
 }
 
-/** One that was not decided within this time was given up by the process that began it. */
+/** An older undecided deletion was abandoned. */
 const undecidedLifetimeMs = 3_600_000;
 
-/** That an entry waits to be removed, by where a row has its id: from the moment when that was decided, it is as one that never was. */
+/** Whether an entry is being deleted; it is then invisible. @param logId the column with its id */
 export function isMarked(logId: string): RawBuilder<SqlBool> {
   return sql`exists (select 1 from log_deletion_entries as mark
     join log_deletions as deletion on deletion.deletion_id = mark.deletion_id
@@ -41,12 +39,12 @@ const findDecided = logsQuery<{ readonly accountId: string }, { n: number }>(
     sql`select 1 as n from log_deletions where account_id = ${slot("accountId")} and is_decided = 1 limit 1`,
 );
 
-/** Whether entries of an account wait to be removed. */
+/** Whether entries of an account are being deleted. */
 export async function hasMarked(on: LogsDatabase, accountId: string): Promise<boolean> {
   return (await findDecided(on, { accountId })).length > 0;
 }
 
-/** Which of these entries wait to be removed, by which deletion. */
+/** Which of these entries are being deleted, and by which deletion. */
 export async function markedAmong(
   { db, dialect }: LogsDatabase,
   logIds: readonly string[],
@@ -58,7 +56,7 @@ export async function markedAmong(
   return rows;
 }
 
-/** Begins a deletion, which takes nothing away until it is decided. */
+/** Begins a deletion. It has no effect until decided. */
 export async function planDeletion(
   { db }: LogsDatabase,
   { accountId, plan, at }: { readonly accountId: string; readonly plan: DeletionPlan; readonly at: number },
@@ -78,7 +76,7 @@ const mark = logsQuery<{ readonly deletionId: string; readonly ids: string }>(
       where log_deletion_entries.deletion_id not in (select deletion_id from log_deletions where is_decided = 1)`,
 );
 
-/** Adds entries to a deletion that is not decided yet; those of another such one go over to it. */
+/** Adds entries to an undecided deletion, taking them from other undecided ones. */
 export async function markEntries(
   on: LogsDatabase,
   { deletionId }: MarkedDeletion,
@@ -87,17 +85,17 @@ export async function markEntries(
   await mark(on, { deletionId, ids: JSON.stringify(logIds) });
 }
 
-/** From now on its entries are gone for all that asks. */
+/** Makes its entries invisible. */
 export async function decideDeletion({ db }: LogsDatabase, { deletionId }: MarkedDeletion): Promise<void> {
   await db.updateTable("log_deletions").set({ is_decided: 1 }).where("deletion_id", "=", deletionId).execute();
 }
 
-/** Removes the marks of a deletion that failed; one that was decided all the same stays. */
+/** Drops a failed deletion unless it was decided after all. */
 export async function dropUndecided({ db }: LogsDatabase, { deletionId }: MarkedDeletion): Promise<void> {
   await db.deleteFrom("log_deletions").where("deletion_id", "=", deletionId).where("is_decided", "=", 0).execute();
 }
 
-/** Those that an earlier process decided. What it did not decide is given up. */
+/** Decided deletions of earlier processes. Abandoned ones are dropped. */
 export async function decidedDeletions({ db }: LogsDatabase, at: number): Promise<readonly MarkedDeletion[]> {
   await db
     .deleteFrom("log_deletions")
@@ -113,7 +111,7 @@ export async function decidedDeletions({ db }: LogsDatabase, at: number): Promis
   return rows.map(({ deletion_id, account_id }) => ({ deletionId: deletion_id, accountId: account_id }));
 }
 
-/** Some of the entries that are left. */
+/** Some of the remaining entries. */
 export async function markedEntries(
   { db }: LogsDatabase,
   { deletionId }: MarkedDeletion,
@@ -129,7 +127,7 @@ export async function markedEntries(
   return rows.map(({ log_id }) => log_id);
 }
 
-/** These entries of a deletion were removed, with so many rows. */
+/** Counts removed rows and drops the marks of removed entries. */
 export async function countRemoved(
   { db, dialect }: LogsDatabase,
   { deletionId }: MarkedDeletion,
@@ -143,15 +141,14 @@ export async function countRemoved(
     where log_id in ${textsOf(dialect, logIds)}`.execute(db);
 }
 
-/** A deletion of which no entry is left. */
 export interface EndedDeletion {
   readonly accountId: string;
   readonly removed: RemovedRows;
-  /** Null when the account is to be removed. */
+  /** Null if the account is to be removed. */
   readonly note: DeletionNote | null;
 }
 
-/** Forgets a deletion of which no entry is left. @returns null when another process was first */
+/** Ends a deletion without remaining entries. @returns null if another process did */
 export async function endDeletion(
   { db }: LogsDatabase,
   { deletionId, accountId }: MarkedDeletion,

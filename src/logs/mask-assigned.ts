@@ -1,10 +1,82 @@
-import { callsItselfSecret, isEnvironmentName, isSecretName } from "./secret-names.ts";
+/** The last word of a name, or the end of a compound such as `pgpassword`. */
+const endsSecret = /(?:password|passwd|passphrase|secret|token|apikey|accesskey|secretkey|privatekey|sshpass)$/;
+const secretWords = new Set(["credential", "credentials", "pat", "dsn"]);
+/** `key` alone names a map's member; after these words it is a secret. */
+const keysOf = wordSet(
+  "api access secret private account master encryption signing auth shared storage stripe deploy root admin " +
+    "webhook subscription license app service ssh symmetric",
+);
+/** An environment's `…_KEY` is a secret, except after these words. */
+const harmlessKeys = wordSet(
+  "public primary foreign cache sort partition unique idempotency host registry hot index group object row " +
+    "lock storage_object map route s3 redis",
+);
+const passesOf = wordSet("db database user smtp mail admin root ssh ftp mysql pg redis");
+/** After a secret's name these words mean something else, as in `TOKEN_COUNT`. */
+const aboutSecrets = wordSet(
+  "count name file path length size limit type ttl expiry id hash regex field policy rule rules required min " +
+    "max usage used label env key url uri budget",
+);
+/** Every secret's name contains one of these. */
+const anySecret = /key|token|secret|pass|pwd|credential|dsn|pat|auth|database|connection/i;
+const environmentName = /^[A-Z0-9]+(?:_[A-Z0-9]+)*$/;
 
-/** A longer name is looked at from its end. */
+/** Whether a name is that of a secret, judging by its last 80 characters. */
+export function isSecretName(given: string): boolean {
+  const name = given.slice(-80);
+  if (!anySecret.test(name)) return false;
+  if (name === "_auth") return true;
+  const words = wordsOfName(name);
+  if (isSecret(words, name)) return true;
+  // `GITHUB_TOKEN_2`, `API_KEY_PROD`
+  for (const dropped of [1, 2]) {
+    const behind = words.slice(-dropped);
+    if (words.length <= dropped || !name.includes("_") || behind.some((word) => aboutSecrets.has(word))) return false;
+    if (isSecret(words.slice(0, -dropped), name)) return true;
+  }
+  return false;
+}
+
+/** Whether a name looks like an environment variable of several words. */
+export function isEnvironmentName(name: string): boolean {
+  return name.includes("_") && environmentName.test(name);
+}
+
+/** Whether a word names a secret: a variable that holds one, rather than its value. */
+export function callsItselfSecret(name: string): boolean {
+  return /^(?:password|passwd|passphrase|secret|token|apikey|key|credentials?)$/.test(wordsOfName(name).at(-1) ?? "");
+}
+
+function wordSet(words: string): ReadonlySet<string> {
+  return new Set(words.split(" "));
+}
+
+function isSecret(words: readonly string[], name: string): boolean {
+  const last = words.at(-1) ?? "";
+  const before = words.at(-2) ?? "";
+  if (endsSecret.test(last) || secretWords.has(last)) return true;
+  const isEnvironment = environmentName.test(name);
+  if (last === "key") return isEnvironment ? before !== "" && !harmlessKeys.has(before) : keysOf.has(before);
+  if (last === "accountkey" || last === "masterkey") return true;
+  if (last === "pass") return isEnvironment || passesOf.has(before);
+  if (last === "pwd") return before !== "" || name !== "PWD";
+  if (last === "url") return before === "database";
+  return last === "string" && before === "connection";
+}
+
+function wordsOfName(name: string): readonly string[] {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== "");
+}
+
+/** Only the end of a longer name is checked. */
 const maxNameCharacters = 80;
 const maxSpaces = 4;
 const maxBackslashes = 8;
-/** By so much of a value it is decided whether it is one. */
+/** Enough of a value to recognize it. */
 const maxHeadCharacters = 200;
 
 const separators = /[=:]/g;
@@ -17,19 +89,19 @@ const programWord =
   /^(?:string|number|boolean|null|undefined|unknown|any|never|void|true|false|object|bigint|none|nil|str|int|bool|bytes|buffer|secretstr|required|optional|await|new|function|async|typeof|this|&'?\w*|\*\w*)[?!]?$/i;
 /** `map.get(`, `list[`, `Option<`. */
 const expression = /^[A-Za-z_$][\w$.?!]*[([<]/;
-/** Behind the value nothing more is said. */
+/** What can follow a value at the end of a statement. */
 const lineEnds = /^[ \t]*(?:$|[\r\n"'`,;)}\]#|&]|\\["'nr]|\/\/|--|-[A-Za-z])/;
-/** What nobody would say in a sentence. */
+/** Not a word of prose. */
 const random = /^(?=.*\d)(?=.*[A-Za-z]).{6,}$/;
 
-/** Where a name ends in front of `=` or `:`. */
+/** A name before `=` or `:`. */
 interface Name {
   readonly text: string;
   readonly isQuoted: boolean;
   readonly isSpaced: boolean;
 }
 
-/** Where the value of a secret begins and ends; what is there but not masked is not told. */
+/** The range of a secret's value. */
 interface Place {
   readonly start: number;
   readonly end: number;

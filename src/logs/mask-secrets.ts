@@ -1,25 +1,24 @@
-import { maskAssigned } from "./mask-assigned.ts";
-import { isSecretName } from "./secret-names.ts";
+import { isSecretName, maskAssigned } from "./mask-assigned.ts";
 
-/** What stands in the place of a secret. */
+/** Replaces secrets. */
 export const mask = "[masked]";
 
-/** Tokens that say what they are by how they begin. Where one fails to match, few characters were looked at. */
+/** Tokens with a telling prefix. A failed match reads few characters. */
 const knownTokens =
   /(?<![A-Za-z0-9])(?:sk|rk|pk)[-_](?:[a-z0-9]{1,20}[-_]){0,3}[A-Za-z0-9_-]{16,}|(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])|AIza[\w-]{30,}|npm_[A-Za-z0-9]{30,}|pst_[\w-]{20,}|hf_[A-Za-z0-9]{20,}|ya29\.[\w-]{20,})/g;
 
-/** Those of services, with less of a form. */
+/** Service tokens with less structure. */
 const serviceTokens =
   /(?<![A-Za-z0-9])(?:xapp-[A-Za-z0-9-]{10,}|SG\.[\w-]{16,}(?:\.[\w-]{1,200})?|(?:gsk|r8|lin_api|shp(?:at|ca|pa|ss)|do[por]_v1)_[A-Za-z0-9]{16,}|xai-[A-Za-z0-9]{16,}|hv[sbr]\.[\w-]{16,}|pypi-\w{16,}[\w-]*|GOCSPX-[\w-]{16,}|whsec_[A-Za-z0-9+/=]{16,}|tskey-[\w-]{10,}|AGE-SECRET-KEY-[A-Z0-9]{16,}|ATATT[\w=-]{16,})/g;
 
-/** The first of its three parts is a JSON object in base64url, so it begins like this. */
+/** The first of three parts is a JSON object in base64url, which begins with `eyJ`. */
 const jsonWebTokens = /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}/g;
 
 const bearers = /(\b(?:bearer|basic)[ \t]{1,4})[\w.~+/=-]{16,}/gi;
 
-/** `user:password@` of an address, to the last `@` in front of its path. */
+/** `user:password@` of a URL, up to the last `@` before the path. */
 const addressPasswords = /(:\/\/[^\s/:@"']{0,200}:)[^\s/"']{1,500}(?=@)/g;
-/** `token@` of a web address. */
+/** `token@` of a web URL. */
 const addressTokens = /(\bhttps?:\/\/)(?!git@|\[masked\])[^\s/:@"']{1,500}(?=@)/gi;
 
 const keyBegins = "-----BEGIN ";
@@ -27,8 +26,7 @@ const keyHead = /^-----BEGIN [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----/;
 const keyEnds = "-----END ";
 
 /**
- * The text without what looks like a key, a token or a password. A guess by form: it takes no meaning, and no text longer than its
- * own length to look at.
+ * Masks whatever looks like a key, token or password, judging by form alone, in linear time.
  */
 export function maskSecrets(text: string): string {
   const withoutTokens = maskKeyBlocks(text)
@@ -41,12 +39,12 @@ export function maskSecrets(text: string): string {
   return maskAssigned(maskArguments(withoutTokens), mask);
 }
 
-/** Whether a member of this name holds a secret, whatever its form. */
+/** Whether a member with this name holds a secret. */
 export function namesSecret(name: string): boolean {
   return name.length <= 200 && (isSecretName(name) || /^(?:(?:proxy-)?authorization|(?:set-)?cookie)$/i.test(name));
 }
 
-/** Private keys, from their first line to their last one, or to the end where that is missing. */
+/** Masks private keys, up to the end of the text if the last line is missing. */
 function maskKeyBlocks(text: string): string {
   let shown = "";
   let from = 0;
@@ -67,12 +65,12 @@ function maskKeyBlocks(text: string): string {
   }
 }
 
-/** `--token x`; words that a sentence about the argument goes on with are none. */
+/** `--token x`, except for words that continue a sentence about the option. */
 const named =
   /(?<![\w-])(--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|pass|passphrase|token|secret|api-?key|access-?key|secret-?key|private-?key)[ \t]{1,4})(?!-|(?:flags?|options?|arguments?|parameters?|values?|is|are|was|to|and|or|as|for|in|with|from|on|of|the|a|an|that|which|when|if|must|may|can|has)\b(?![\w-]))("(?:[^"\\\n]|\\.){1,2000}"?|'[^'\n]{1,2000}'?|[^\s"'`]{1,2000})/gi;
 
 const programs = /\b(?:curl|wget|mysql\w{0,10}|mariadb\w{0,10}|sshpass|redis-cli)\b/g;
-/** What each program takes a secret by; behind it the secret, quoted or a word. */
+/** Each program's option for a secret, followed by the secret, quoted or bare. */
 const secretsOf: ReadonlyMap<string, RegExp> = new Map([
   ["curl", /([ \t](?:-[A-Za-z]{0,6}[uU]|--user|--proxy-user)[ \t=]{0,4}["']?[^\s:"']{0,200}:)[^\s"']{1,500}/g],
   ["mysql", /([ \t]-p)("[^"\n]{1,500}"?|'[^'\n]{1,500}'?|[^\s"']{1,500})/g],
@@ -80,7 +78,7 @@ const secretsOf: ReadonlyMap<string, RegExp> = new Map([
   ["redis-cli", /([ \t]-a[ \t]{1,4})("[^"\n]{1,500}"?|'[^'\n]{1,500}'?|[^\s"']{1,500})/g],
 ]);
 
-/** Masks what commands take as a secret among their arguments. */
+/** Masks secrets in command arguments. */
 function maskArguments(text: string): string {
   const all = text.replace(named, `$1${mask}`);
   if (all.search(programs) < 0) return all;
@@ -88,21 +86,21 @@ function maskArguments(text: string): string {
   const lines: string[] = [];
   for (const line of all.split("\n")) {
     const found = line.match(programs) ?? [];
-    // A command goes on behind a backslash at the end of a line.
+    // A backslash at the end of a line continues a command.
     const continued = lines.at(-1)?.endsWith("\\") === true ? before : [];
     const here = new Set(found.map(familyOf));
     before = [...new Set([...continued, ...here])];
     let masked = line;
-    for (const program of continued) masked = maskedBehind(masked, 0, program);
+    for (const program of continued) masked = maskedAfter(masked, 0, program);
     for (const program of here) {
-      masked = maskedBehind(masked, Math.max(masked.indexOf(program), 0), program);
+      masked = maskedAfter(masked, Math.max(masked.indexOf(program), 0), program);
     }
     lines.push(masked);
   }
   return lines.join("\n");
 }
 
-function maskedBehind(line: string, from: number, program: string): string {
+function maskedAfter(line: string, from: number, program: string): string {
   const pattern = secretsOf.get(program === "mariadb" ? "mysql" : program === "wget" ? "curl" : program);
   return pattern === undefined ? line : line.slice(0, from) + line.slice(from).replace(pattern, `$1${mask}`);
 }

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 
-/** All but tab and line feed; PostgreSQL takes no NUL. */
+/** Control characters except tab and line feed. PostgreSQL rejects NUL. */
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Text that every store holds and every terminal shows: well-formed, without escape sequences and control characters. */
+/** Makes text well-formed and removes escape sequences and control characters. */
 export function plainText(text: string): string {
   const lines = text.includes("\r") ? text.replaceAll("\r\n", "\n") : text;
   const plain = lines.includes("\u001b") || lines.includes("\u009b") ? stripVTControlCharacters(lines) : lines;
@@ -17,10 +17,7 @@ export function cut(text: string, limit: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit);
 }
 
-/**
- * What programs put into a conversation beside what people and agents say: reminders, what hooks printed, the environment. Nothing of it
- * is remembered.
- */
+/** Text that programs inject into a conversation: reminders, hook output, the environment. Not remembered. */
 const injectedTags = [
   ...[
     "system-reminder",
@@ -35,11 +32,11 @@ const injectedTags = [
 ] as const;
 
 const opening = new RegExp(`<(${injectedTags.join("|")})(?:\\s[^<>\\n]{0,500})?>`, "g");
-/** What an agent says in place of a hook: one line for each. */
+/** A line in which an agent reports a hook's output. */
 const hookLine =
   /^(?:[A-Za-z]{1,40} hook (?:additional context|feedback|success|error|blocking error)|.{0,80} hook (?:additional context|feedback|success|error|blocking error)):.*$/gm;
 
-/** The text without injected context. An element that is not closed goes to the end of the text. */
+/** Removes injected context. An unclosed element extends to the end of the text. */
 export function withoutInjected(text: string): string {
   if (!text.includes("<") && !text.includes(" hook ")) return text;
   let kept = "";

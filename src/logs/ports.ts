@@ -5,27 +5,27 @@ import type { Turn } from "../wire/turn.ts";
 import type { Assertion } from "./assertion.ts";
 import type { LogContext } from "./rules.ts";
 
-/** Who asks: as much of a caller as the memory needs to know. */
+/** The parts of a caller that the memory needs. */
 export interface LogsCaller {
   readonly accountId: string;
-  /** Folders (real paths) that the caller's token is limited to; null is no limit. */
+  /** Real paths of the folders the token is limited to; null for no limit. */
   readonly folders: readonly string[] | null;
 }
 
-/** Those of many directories (which may be gone) whose sessions may be seen by the folder rule, by who is limited to `within`. */
+/** Which directories (existing or not) the folder rule makes visible to a caller limited to `within`. */
 export type VisibleAmong = (dirs: readonly string[], within: readonly string[] | null) => Promise<ReadonlySet<string>>;
 
 /**
- * The real path of a directory that the folder rule lets a caller use who is limited to `within`.
- * @throws PosternError `dir_not_allowed` | `dir_not_found` | `invalid_request` (no absolute path)
+ * The real path of a directory, if the folder rule allows it to a caller limited to `within`.
+ * @throws PosternError `dir_not_allowed` | `dir_not_found` | `invalid_request` (not an absolute path)
  */
 export type ResolveDir = (dir: string, within: readonly string[] | null) => Promise<string>;
 
-/** What has to occur: one word, or several right after each other. */
+/** A word, or several consecutive ones, to find. */
 export interface SearchTerm {
   /** Folded; at least one. */
   readonly words: readonly string[];
-  /** Whether the last word may go on. */
+  /** Whether the last word is a prefix. */
   readonly prefix: boolean;
 }
 
@@ -36,72 +36,72 @@ export interface TermPlace {
   readonly end: number;
 }
 
-/** What a word is, and what a query asks for: the same as for transcripts. */
+/** Words and queries, as in the search of transcripts. */
 export interface SearchText {
   /** The words of a text, folded, in order. */
   words(text: string): readonly string[];
-  /** What a query asks for; empty when it is nothing. */
+  /** The terms of a query. */
   terms(query: string): readonly SearchTerm[];
   places(text: string, terms: readonly SearchTerm[]): readonly TermPlace[];
   /** One line around the places, without control characters. */
   snippet(text: string, places: readonly TermPlace[]): string;
 }
 
-/** Finds more than rules can, in its own time: a model. */
+/** Finds more than the rules can, more slowly: a model. */
 export interface Extractor {
-  /** Tells its facts from others: `llm:<model>@<prompt hash>`. */
+  /** Identifies its facts: `llm:<model>@<prompt hash>`. */
   readonly name: string;
-  /** @param text secrets are masked in it; whatever it says is untrusted */
+  /** @param text untrusted, with secrets masked */
   extract(
     text: string,
     options: { readonly sessionId: string | null; readonly observedAt: number; readonly signal: AbortSignal },
   ): Promise<readonly Assertion[]>;
 }
 
-/** Who deletes, for the audit. */
+/** Who deletes, for the audit log. */
 export interface DeletionOrigin {
-  /** What they showed: `token 3f0c…`, say; never a secret. */
+  /** The credential, such as `token 3f0c…`; never a secret. */
   readonly actor: string;
   /** An IP address, or `local` for the owner's Unix socket; null for the command line. */
   readonly address: string | null;
   readonly userAgent: string | null;
 }
 
-/** Every name that a session ever had, the one that it goes by first; of one that is not known, this name alone. */
+/** Every name a session ever had, the current one first; for an unknown session the given name. */
 export type NamesOf = (sessionId: string) => Promise<readonly string[]>;
 
-/** That something was deleted: when, by whom and how much, never what it said. */
+/** A deletion for the audit log, without the deleted content. */
 export interface DeletionNote {
   readonly action: "log_deleted" | "session_logs_deleted";
   readonly accountId: string;
-  /** SHA-256 of the id of the entry or session, hex: who knows the id can tell that it was deleted. */
+  /** SHA-256 of the id of the entry or session, hex. */
   readonly subject: string;
   readonly details: Readonly<Record<string, string | number>>;
   readonly from: { readonly address: string | null; readonly userAgent: string | null };
 }
 
-/** Writes it down within the transaction that deletes: neither is without the other. */
+/** Writes the audit entry in the transaction of the deletion. */
 export type NoteDeletion = (note: DeletionNote, within: Kysely<Tables>) => Promise<void>;
 
-/** Some turns of a session, and what is known of it. */
+/** Some turns of a session, with its context. */
 export interface SessionPart {
-  /** Its own, by whatever name it was asked for. */
+  /** Its current id. */
   readonly sessionId: string;
   readonly title: string | null;
-  /** Where it runs, a real path; of a gateway-made worktree its repository. */
+  /** Real path where it runs, or the repository of its worktree. */
   readonly dir: string;
   readonly context: LogContext;
   readonly turns: readonly Turn[];
   /** Of the whole session. */
   readonly turnCount: number;
-  /** Of the last of `turns`. `unwritten`: the agent rests, but its transcript does not say yet that the turn has ended. */
+  /** State of the last turn. `unwritten`: the agent is idle, but its transcript does not show the end of the turn yet. */
   readonly unfinished: "running" | "unwritten" | null;
   /** Whether no process runs it. */
   readonly isOver: boolean;
 }
 
 /**
- * Reads at most `limit` turns behind `after`, in order, of a session that the caller may see.
+ * Reads up to `limit` turns after `after`, in order, of a session visible to the caller.
  * @throws PosternError `session_not_found`
  */
 export type ReadSession = (
@@ -110,7 +110,7 @@ export type ReadSession = (
   by: { readonly caller: LogsCaller; readonly signal: AbortSignal },
 ) => Promise<SessionPart>;
 
-/** What happened to sessions, behind this event on (null: from now on), until the signal is aborted. `reset`: some of it is lost. */
+/** Session events after `after` (null: new ones only), until aborted. `reset`: some events were lost. */
 export type FollowSessions = (options: {
   readonly after: string | null;
   readonly signal: AbortSignal;

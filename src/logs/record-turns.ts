@@ -11,36 +11,32 @@ export interface RecordTurnsDeps extends LogsDatabase {
   readonly read: ReadSession;
   readonly record: (accountId: string, recording: SessionRecording) => Promise<Recorded>;
   readonly namesOf: NamesOf;
-  /** Until when what was said in a session, by its own id, is forgotten (epoch milliseconds); null when it is not. */
+  /** Epoch milliseconds until which a session's content is forgotten, by its own id; null if it is not. */
   readonly forgottenAt: (sessionId: string) => Promise<number | null>;
 }
 
-/** Which turns. */
 export interface TurnsWanted {
-  /** Or another name that it ever had. */
+  /** Any name the session ever had. */
   readonly sessionId: string;
-  /** Into whose memory, by what it may see. */
+  /** Whose memory to record into. */
   readonly caller: LogsCaller;
-  /**
-   * Somebody asked for it: all turns, also those that were deleted or forgotten; else those behind the last one that was recorded or
-   * deleted which nobody wanted forgotten.
-   */
+  /** On explicit request: all turns, even deleted or forgotten ones. Otherwise only those after the last recorded or deleted turn. */
   readonly onPurpose: boolean;
-  /** Nothing while a process runs it. */
+  /** Skips a session that is running. */
   readonly onlyIfOver?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Turns that are read and recorded at once: an entry. So long others wait for the store: about 40 ms of work for turns with eight tool calls each. */
+/** Turns per entry. The store is busy for about 40 ms with turns of eight tool calls each. */
 const turnsAtOnce = 10;
-/** What nobody waits for rests as long as it worked, at most this long. */
+/** Background recording pauses as long as it worked, at most this long. */
 const maxRestMs = 500;
-/** Agents write the last line of a turn a moment after they told of its end. */
+/** Agents write a turn's last line shortly after reporting its end. */
 const lookAgainMs = 100;
 const maxLooks = 30;
 
 /**
- * Remembers the turns of a session that have ended, and of one that is over all.
+ * Records the ended turns of a session, or all turns if the session is over.
  * @throws PosternError `session_not_found`; the signal's reason
  */
 export async function recordTurns(deps: RecordTurnsDeps, wanted: TurnsWanted): Promise<Recorded> {
@@ -57,7 +53,7 @@ export async function recordTurns(deps: RecordTurnsDeps, wanted: TurnsWanted): P
     const { sessionId, dir } = part;
     const forgottenAt = onPurpose ? null : await deps.forgottenAt(sessionId);
     const kept = forgottenAt === null ? ended : ended.filter((turn) => beganAfter(turn, forgottenAt));
-    // A title is what was said first.
+    // A title comes from the first prompt.
     const title = forgottenAt === null ? part.title : null;
     const context = { ...part.context, branch: kept[0]?.index === 0 ? part.context.branch : null };
     const begunAt = performance.now();
@@ -75,12 +71,12 @@ export async function recordTurns(deps: RecordTurnsDeps, wanted: TurnsWanted): P
   return { outcome, logIds, turns };
 }
 
-/** One that does not say when it began did not. */
+/** A turn without a time counts as earlier. */
 function beganAfter({ at }: Turn, epochMs: number): boolean {
   return at !== null && Date.parse(at) > epochMs;
 }
 
-/** Its own id is known when it was read, and all its names by that id. */
+/** Reads the first part. Only then the session's own id is known, and with it all its names. */
 async function firstPart(
   deps: RecordTurnsDeps,
   wanted: TurnsWanted,
@@ -105,17 +101,17 @@ async function readWritten(deps: RecordTurnsDeps, wanted: TurnsWanted, after: nu
   }
 }
 
-/** How far the recorder came. */
+/** The recorder's position. */
 interface RecordingMark {
-  /** The last event that it is done with. */
+  /** The last event handled. */
   readonly eventId: string;
-  /** When that was written down, milliseconds since the epoch. */
+  /** When it was saved, milliseconds since the epoch. */
   readonly at: number;
 }
 
 const name = "recorder";
 
-/** Null when nothing was ever recorded by itself, or that was switched off since. */
+/** Null if automatic recording was never on, or was turned off since. */
 export async function recordingMark({ db }: LogsDatabase): Promise<RecordingMark | null> {
   const row = await db.selectFrom("log_marks").selectAll().where("name", "=", name).executeTakeFirst();
   return row === undefined ? null : { eventId: row.event_id, at: row.at };
@@ -134,7 +130,7 @@ export async function saveRecordingMark({ db }: LogsDatabase, mark: RecordingMar
     .execute();
 }
 
-/** The turn behind the last one that was recorded, or deleted and shall not come back. */
+/** The turn after the last recorded or suppressed one. */
 async function nextTurn({ db }: LogsDatabase, { accountId, names }: TurnOwner): Promise<number> {
   const recorded = await db
     .selectFrom("log_turns")

@@ -1,28 +1,26 @@
 import { sql } from "kysely";
-import { type LogsDatabase, textsIn } from "./logs-database.ts";
-import { logsQuery } from "./logs-query.ts";
+import { type LogsDatabase, logsQuery, textsIn } from "./logs-database.ts";
 import { isMarked } from "./marked-entries.ts";
 
-/** Turns from one to another, both included. */
+/** A range of turns, inclusive. */
 export interface TurnRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** Whose turns. */
 export interface TurnOwner {
   readonly accountId: string;
-  /** All that the session ever had: they may lie under any of them. */
+  /** All names the session ever had. */
   readonly names: readonly string[];
 }
 
-/** Turns that were deleted and shall not come back. */
+/** Deleted turns that are not to be recorded again. */
 interface Suppressed extends TurnRange {
-  /** The name that they were recorded under. */
+  /** The name they were recorded under. */
   readonly sessionId: string;
 }
 
-/** Runs of numbers that follow each other. */
+/** Ranges of consecutive numbers. */
 export function rangesOf(indexes: readonly number[]): readonly TurnRange[] {
   const ranges: { first: number; last: number }[] = [];
   for (const index of [...new Set(indexes)].toSorted((one, other) => one - other)) {
@@ -33,7 +31,7 @@ export function rangesOf(indexes: readonly number[]): readonly TurnRange[] {
   return ranges;
 }
 
-/** Names are a JSON list. */
+/** `names` is a JSON list. */
 type Within = { accountId: string; names: string; first: number; last: number };
 
 const findRecorded = logsQuery<Within, { session_id: string; turn_index: number; log_id: string; marked: number }>(
@@ -48,10 +46,7 @@ const findSuppressed = logsQuery<Within, { session_id: string; first_turn: numbe
       and first_turn <= ${slot("last")} and last_turn >= ${slot("first")}`,
 );
 
-/**
- * Of these turns the ones that an entry holds already, and the ones that were deleted and shall not come back; among these are the turns of
- * `marked`, entries that wait to be removed.
- */
+/** Which turns of a range are recorded, and which suppressed, including those of `marked` entries, which are being deleted. */
 export async function knownTurns(
   on: LogsDatabase,
   { accountId, names }: TurnOwner,
@@ -75,7 +70,7 @@ export async function knownTurns(
   };
 }
 
-/** From now on these turns are recorded only when somebody asks for it. */
+/** Suppresses turns: they are recorded only on explicit request. */
 export async function suppressTurns(
   { db }: LogsDatabase,
   { accountId, sessionId }: { readonly accountId: string; readonly sessionId: string },
@@ -91,7 +86,7 @@ export async function suppressTurns(
   }
 }
 
-/** Somebody asked for these turns; what is suppressed beside them stays so. */
+/** Lifts the suppression of these turns alone. */
 export async function allowTurns(
   on: LogsDatabase,
   owner: TurnOwner,

@@ -6,21 +6,20 @@ import type { Recorded } from "./ingest.ts";
 import type { FollowSessions, LogsCaller } from "./ports.ts";
 import { type RecordTurnsDeps, recordingMark, recordTurns, saveRecordingMark } from "./record-turns.ts";
 
-/** Takes sessions into the memory: by itself into the owner's, and for whoever asks into theirs. */
+/** Records sessions: automatically into the owner's memory, and on request into the caller's. */
 export interface Recorder {
   /**
-   * Somebody asked for it: remembers all turns of a session that have ended, also those that were deleted before.
-   * @param sessionId or another name that it ever had
+   * Records all ended turns of a session, including deleted ones.
+   * @param sessionId any name the session ever had
    * @throws PosternError `session_not_found` | `rate_limited`
    */
   record(sessionId: string, caller: LogsCaller, signal: AbortSignal): Promise<Recorded>;
-  /** Begins to record by itself, with what happened since it was last done. */
+  /** Starts automatic recording, beginning with what was missed. */
   start(): void;
-  /** Ends what is under way after the entry that is being written; it goes on from there at the next start. Idempotent. */
+  /** Stops after the current entry; the next start continues from there. Idempotent. */
   close(): Promise<void>;
 }
 
-/** That a session changed, in milliseconds since the epoch. */
 interface ChangedSession {
   readonly sessionId: string;
   readonly updatedAt: number;
@@ -28,32 +27,31 @@ interface ChangedSession {
 
 export interface RecorderDeps extends RecordTurnsDeps {
   readonly log: Log;
-  /** When a session is remembered by itself. */
+  /** When sessions are recorded automatically. */
   readonly mode: "off" | "close" | "turn";
-  /** The sessions that this gateway runs or ran, and how they fare. */
   readonly follow: FollowSessions;
-  /** Those of these sessions that changed since, or run now, the earliest first, page by page; an empty one is the end: for when events are lost. */
+  /** Sessions that changed since a time or are running, earliest first, in pages up to an empty one. Used when events were lost. */
   readonly changedSince: (epochMs: number, after: ChangedSession | null) => Promise<readonly ChangedSession[]>;
-  /** Whose memory it is that is recorded into by itself. */
+  /** The account for automatic recording. */
   readonly owner: () => Promise<string>;
 }
 
-/** Each reads a whole session; more callers wait, and yet more are told to come again. */
+/** Each reads a whole session. Up to 16 callers wait; further ones get `rate_limited`. */
 const onPurposeAtOnce = { atOnce: 1, waiting: 16 };
 const firstRetryMs = 1_000;
 const maxRetryMs = 60_000;
-/** About three minutes: then a session is left out that cannot be recorded, unless the store is what fails. */
+/** After about three minutes a failing session is skipped. */
 const maxAttempts = 8;
-/** Sessions that failed and are remembered as such; the one that failed longest ago is the first to be tried anew. */
+/** Failing sessions to track. Beyond this the oldest failure is dropped. */
 const maxFailing = 1_000;
-/** Events that say nothing to the recorder are read again when it is killed, rather than each written down. */
+/** Irrelevant events do not each save the position; after a crash they are read again. */
 const passedAtOnce = 500;
-/** Of clocks, and of events that waited to be written. */
+/** Allows for clock changes and delayed events. */
 const marginMs = 60_000;
 
 /**
- * A recorder over the sessions' events. They are its queue: kept by the store, read in order, one session at a time, and what it is done with is
- * written down, so that nothing is lost when the gateway is killed, and recording again adds nothing.
+ * Records sessions as their events arrive. The events are its queue: they are read in order, and the position is saved, so that nothing
+ * is lost in a crash. Recording twice adds nothing.
  */
 export function createRecorder(deps: RecorderDeps): Recorder {
   const { log, clock, mode } = deps;
@@ -61,7 +59,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const gate = createGate(onPurposeAtOnce);
   let running: Promise<void> | null = null;
   const onPurpose = new Set<Promise<Recorded>>();
-  /** How often each session failed since it was last recorded. */
+  /** Failures of each session since it was last recorded. */
   const failing = new Map<string, number>();
 
   async function run(signal: AbortSignal): Promise<void> {
@@ -73,7 +71,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         });
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ reason: messageOf(error) }, "cannot record sessions; trying again");
+        log.warn({ reason: messageOf(error) }, "cannot record sessions; retrying");
         await clock.sleep(retryMs(failures), signal).catch(() => undefined); // ended by the signal
       }
     }
@@ -100,7 +98,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         succeeded();
       } else {
         const { event } = message;
-        if (saysEnough(event, mode)) {
+        if (isDue(event, mode)) {
           await attempt(event, signal);
           await save(event.id);
           succeeded();
@@ -109,24 +107,24 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     }
   }
 
-  /** Fails so that it is tried again; after some times the session is left out: from then on each of its events is one try. */
+  /** Throws, to be retried, until the session has failed too often; from then on each of its events is one attempt. */
   async function attempt({ sessionId }: SessionEvent, signal: AbortSignal): Promise<void> {
     const error = await failureOf(sessionId, { signal });
-    if (error !== null && !isLeftOut(sessionId)) throw error;
+    if (error !== null && !isSkipped(sessionId)) throw error;
   }
 
-  function isLeftOut(sessionId: string): boolean {
+  function isSkipped(sessionId: string): boolean {
     return (failing.get(sessionId) ?? 0) >= maxAttempts;
   }
 
-  /** Counts it by session: one that cannot be read does not keep the others waiting for long. */
+  /** Counts failures per session, so that an unreadable one does not delay the others for long. */
   async function failureOf(
     sessionId: string,
     options: { readonly signal: AbortSignal; readonly onlyIfOver?: boolean },
   ): Promise<Error | null> {
     const before = failing.get(sessionId) ?? 0;
     try {
-      await recordByItself(sessionId, options);
+      await recordForOwner(sessionId, options);
       failing.delete(sessionId);
       return null;
     } catch (error) {
@@ -136,15 +134,14 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       const [oldest] = failing.keys();
       if (failing.size > maxFailing && oldest !== undefined) failing.delete(oldest);
       const reason = messageOf(error);
-      if (isLeftOut(sessionId))
-        log.error({ sessionId, reason }, "a session cannot be recorded; it is left out for now");
+      if (isSkipped(sessionId)) log.error({ sessionId, reason }, "cannot record a session; skipping it for now");
       return error instanceof Error ? error : new Error(reason);
     }
   }
 
   /**
-   * Events were lost: looks at every session that may have said something, then again at those that failed, and goes on without those that
-   * still do. What is done is told, so that it is not done again after a stop.
+   * Handles lost events: records every session that may have changed, then retries failed ones, and skips those that keep failing.
+   * Reports progress, so that it continues after a stop.
    */
   async function catchUp(
     since: number,
@@ -156,7 +153,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     for (let page = await deps.changedSince(since, null); ; ) {
       const news = page.filter(({ sessionId }) => !seen.has(sessionId));
       const last = page.at(-1);
-      if (last === undefined || news.length === 0) break; // what goes on changing comes again and again
+      if (last === undefined || news.length === 0) break; // a session that keeps changing is listed again and again
       for (const { sessionId } of news) {
         seen.add(sessionId);
         if ((await failureOf(sessionId, options)) !== null) failed.add(sessionId);
@@ -165,14 +162,14 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       page = await deps.changedSince(since, last);
     }
     for (let round = 0; failed.size > 0; round += 1) {
-      for (const sessionId of failed) if (isLeftOut(sessionId) || round >= maxAttempts) failed.delete(sessionId);
+      for (const sessionId of failed) if (isSkipped(sessionId) || round >= maxAttempts) failed.delete(sessionId);
       if (failed.size === 0) return;
       await clock.sleep(retryMs(round), signal);
       for (const sessionId of failed) if ((await failureOf(sessionId, options)) === null) failed.delete(sessionId);
     }
   }
 
-  async function recordByItself(
+  async function recordForOwner(
     sessionId: string,
     options: { readonly signal: AbortSignal; readonly onlyIfOver?: boolean },
   ): Promise<void> {
@@ -181,7 +178,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       const { turns } = await recordTurns(deps, { sessionId, caller, onPurpose: false, ...options });
       if (turns > 0) log.debug({ sessionId, turns }, "recorded");
     } catch (error) {
-      // Forgotten meanwhile, or its folder is no longer let in.
+      // Forgotten meanwhile, or its folder is no longer allowed.
       if (!hasCode(error, "session_not_found")) throw error;
     }
   }
@@ -202,7 +199,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     },
     async close() {
       stop.abort();
-      await Promise.allSettled([running, ...onPurpose]); // who asked is told what became of it
+      await Promise.allSettled([running, ...onPurpose]); // their callers get the error
     },
   };
 }
@@ -211,8 +208,8 @@ function retryMs(failures: number): number {
   return Math.min(maxRetryMs, firstRetryMs * 2 ** failures);
 }
 
-/** Whether turns of this session are to be recorded now. One that goes on with another id is over. */
-function saysEnough(event: SessionEvent, mode: RecorderDeps["mode"]): boolean {
+/** Whether to record the session now. A session that continues under another id is over. */
+function isDue(event: SessionEvent, mode: RecorderDeps["mode"]): boolean {
   switch (event.kind) {
     case "session.exited":
     case "session.closed":

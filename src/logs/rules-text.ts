@@ -1,18 +1,18 @@
 import { type Assertion, type EntityRef, keyOf, maxValueCharacters } from "./assertion.ts";
 import { cut, withoutInjected } from "./plain-text.ts";
 
-/** Who says it, and when. */
+/** Who said it, and when. */
 export interface Said {
   readonly session: EntityRef;
   readonly at: number;
 }
 
-/** Beyond it a text is not looked at for what it mentions: it is a file or a listing. */
+/** A longer text is a file or a listing. */
 const maxTextCharacters = 200_000;
 
-/** Behind a list's mark, a quotation's or a heading's. */
+/** Allows the mark of a list, quotation or heading before the keyword. */
 const marked = /^[ \t>#*-]{0,12}\**(Decision|Remember)\**(?:[ \t]{0,4}\(([^()\n]{1,80})\))?:\**[ \t]*(\S[^\n]*)$/i;
-/** `the timeout = 30 s`, `timeout: 30 s`: what it is about, in a few words, and what was decided. */
+/** `the timeout = 30 s`, `timeout: 30 s`: a topic in a few words, and the decision. */
 const topicAndValue = /^([^\n=:]{1,60}?)[ \t]{0,8}(?:=|:[ \t]|→|->)[ \t]{0,8}(\S[^\n]*)$/;
 const maxTopicWords = 6;
 
@@ -22,7 +22,7 @@ const issueAddress =
   /^https:\/\/(?:github|gitlab)\.[\w.-]{1,100}\/([\w.-]{1,100}\/[\w.-]{1,100})\/(?:-\/)?(?:issues|pull|merge_requests)\/(\d{1,9})/;
 const issues = /(?<![\w&/#-])((?:[\w.-]{1,100}\/[\w.-]{1,100})?#\d{1,9})(?![\w-])/g;
 
-/** What a person or an agent says in words: decisions, what to remember, addresses and issues. */
+/** Decisions, reminders, URLs and issues in a text. */
 export function assertionsOfText(text: string, said: Said): readonly Assertion[] {
   const own = withoutInjected(cut(text, maxTextCharacters));
   const found: Assertion[] = [];
@@ -34,7 +34,7 @@ export function assertionsOfText(text: string, said: Said): readonly Assertion[]
   return found;
 }
 
-/** An address that was called or named; credentials in it are masked before. */
+/** A URL, with credentials already masked. */
 export function ofAddress(address: string, said: Said): readonly Assertion[] {
   const issue = issueAddress.exec(address);
   const url = mentions({ type: "Url", key: keyOf(address) }, said);
@@ -55,14 +55,14 @@ function ofLine(line: string, said: Said): readonly Assertion[] {
   return ofDecision(text, inBrackets ?? null, said);
 }
 
-/** Without white space and stars at its end. By a loop: an expression would begin anew at every star of a long row in the middle. */
+/** Trims whitespace and asterisks at the end. A regular expression would take quadratic time on a long row of asterisks. */
 function withoutEnd(text: string): string {
   let end = text.length;
   while (end > 0 && /[\s*]/.test(text.charAt(end - 1))) end--;
   return text.slice(0, end);
 }
 
-/** A decision about a topic holds until the next about it; one without says itself. */
+/** A decision about a topic holds until the next one; without a topic, its text is its key. */
 function ofDecision(text: string, inBrackets: string | null, { session, at }: Said): readonly Assertion[] {
   const [, before, after] = inBrackets === null ? (topicAndValue.exec(text) ?? []) : ["", inBrackets, text];
   const topic = before === undefined ? null : topicOf(before);
@@ -73,7 +73,7 @@ function ofDecision(text: string, inBrackets: string | null, { session, at }: Sa
   ];
 }
 
-/** What a decision is about, when it is a few words: case, articles and marks do not make another topic. */
+/** A topic of a few words, ignoring case, articles and quotation marks; null otherwise. */
 export function topicOf(text: string): string | null {
   const topic = keyOf(
     text

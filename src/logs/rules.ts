@@ -1,44 +1,39 @@
 import type { Turn } from "../wire/turn.ts";
 import { type Assertion, distinct, type EntityRef, keyOf, type TaggedAssertion } from "./assertion.ts";
-import type { FilePlace } from "./rules-calls.ts";
-import { assertionsOfCall } from "./rules-calls.ts";
+import { assertionsOfCall, type FilePlace } from "./rules-calls.ts";
 import { assertionsOfText } from "./rules-text.ts";
 
-/** The name of these rules in every fact that they find. Rules that find something else have another number. */
+/** Stored with each fact. Increase the number when the rules find something else. */
 const rulesName = "rules@1";
 
-/** What is known beside what was said. */
+/** Context of an entry. */
 export interface LogContext extends FilePlace {
   readonly agent: string | null;
-  /** When the first turn began. */
+  /** At the start of the first turn. */
   readonly branch: string | null;
 }
 
-/** What an entry holds, secrets masked. */
+/** An entry's content, secrets masked. */
 export type LogBody =
   | { readonly form: "text"; readonly text: string }
   | { readonly form: "turns"; readonly turns: readonly Turn[] };
 
-/** What {@link rules} reads. */
 export interface RulesInput {
   readonly sessionId: string | null;
-  /** Milliseconds since the epoch; for what has no time of its own. */
+  /** Milliseconds since the epoch, for turns without a time. */
   readonly observedAt: number;
   readonly context: LogContext;
   readonly body: LogBody;
 }
 
-/** The subject of what no session said. */
+/** The subject for entries without a session. */
 const noSession = "api";
 
-/** The subject of what an entry says. */
 export function sessionOf(sessionId: string | null): EntityRef {
   return { type: "Session", key: keyOf(sessionId ?? noSession) };
 }
 
-/**
- * What an entry says, by its form alone: no model, no network, the same answer every time. Takes time in proportion to the entry.
- */
+/** Finds assertions by form alone: without a model or network, deterministically, in linear time. */
 export function rules(input: RulesInput): readonly TaggedAssertion[] {
   const session = sessionOf(input.sessionId);
   const found: Assertion[] = contextOf(input, session);
@@ -52,7 +47,7 @@ export function rules(input: RulesInput): readonly TaggedAssertion[] {
 
 function contextOf({ context, body, observedAt }: RulesInput, session: EntityRef): Assertion[] {
   const found: Assertion[] = [];
-  // From the beginning: what was done since has the last word.
+  // As of the first turn, so that later facts supersede it.
   const at = (body.form === "turns" ? timeOf(body.turns.at(0)?.at ?? null) : null) ?? observedAt;
   const { agent, repository, branch } = context;
   if (agent !== null) found.push({ subject: session, predicate: "by_agent", object: keyOf(agent), at });

@@ -1,45 +1,48 @@
 import { type RawBuilder, sql } from "kysely";
 import type { LogHit, LogSearch, SearchLogsInput } from "../wire/logs.ts";
-import { type EntryRow, entryColumns, toEntry } from "./log-rows.ts";
+import { type EntryRow, entryColumns, toEntry } from "./entries.ts";
 import { isOf, type LogsDatabase, numbersOf, textsOf } from "./logs-database.ts";
 import type { NamesOf, SearchTerm, SearchText } from "./ports.ts";
-import type { VisibilityFilter } from "./visibility-filter.ts";
-import { type EntryFilter, entryFilterFor, matchesEntry, matchesPosting, meansAll } from "./visibility-filter.ts";
+import {
+  type EntryFilter,
+  entryFilterFor,
+  matchesAll,
+  matchesEntry,
+  matchesPosting,
+  type VisibilityFilter,
+} from "./visibility-filter.ts";
 
 const defaultLimit = 20;
-/** Of a word that occurs in more pieces than this only the newest are looked at: it says little, and they are likely what is meant. */
+/** For more frequent words only the newest chunks are read: the word says little, and those are likely meant. */
 const maxPieces = 500;
-/** How a prefix may go on; the first words of the alphabet. */
+/** Words that a prefix matches, the alphabetically first. */
 const maxContinuations = 50;
-/** Terms of a query that count; the rest is left out. */
+/** Further terms of a query are ignored. */
 const maxTerms = 16;
-/** Text that is looked through for phrases and snippets. */
+/** Text read for phrases and snippets. */
 const maxReadCharacters = 2_000_000;
-/** An occurrence more says less than the one before. */
+/** Each further occurrence adds less. */
 const saturation = 1.5;
 
 interface Candidate {
   readonly logId: string;
-  /** The newest of its pieces: what was recorded later has a larger one. */
+  /** Its newest chunk; later ones have larger ids. */
   newest: number;
   score: number;
 }
 
-/** What a term was found in. */
+/** Where a term occurs. */
 interface Found {
   readonly term: SearchTerm;
-  /** Of each word of the term, the ids that it has; of a prefix several. */
+  /** Ids of each word of the term; a prefix has several. */
   readonly words: readonly (readonly number[])[];
-  /** Pieces of the rarest of its words, the newest first, and how often it occurs there. */
+  /** Chunks of its rarest word, newest first, with the number of occurrences. */
   readonly pieces: ReadonlyMap<number, number>;
-  /** Whether there are more pieces than were looked at. */
+  /** Whether there are more chunks than were read. */
   readonly cut: boolean;
 }
 
-/**
- * Entries that are seen in which all terms of a query occur, ranked, with what is around them. What is hidden, or left out by a filter,
- * has no part in it.
- */
+/** Visible entries that contain all terms of a query, ranked, with snippets. Hidden or filtered entries do not affect the ranking. */
 export async function searchLogs(
   on: LogsDatabase & { readonly searchText: SearchText; readonly namesOf: NamesOf },
   visibility: VisibilityFilter,
@@ -64,7 +67,7 @@ export async function searchLogs(
   return showHits(on, { entries, terms, ranked, limit, cut: first.cut });
 }
 
-/** The pieces of a term's rarest word; null when one of its words occurs nowhere. */
+/** The chunks of a term's rarest word; null if one of its words occurs nowhere. */
 async function findTerm(on: LogsDatabase, entries: EntryFilter, term: SearchTerm): Promise<Found | null> {
   const words: (readonly number[])[] = [];
   let best: Pick<Found, "pieces" | "cut"> | null = null;
@@ -87,7 +90,7 @@ async function wordIds(
     .selectFrom("log_words")
     .select("word_id")
     .where("account_id", "=", entries.accountId)
-    .$if(prefix && !meansAll(entries), (query) =>
+    .$if(prefix && !matchesAll(entries), (query) =>
       query.where(sql<boolean>`exists (select 1 from log_postings as p where p.word_id = log_words.word_id
         and ${matchesPosting(on, entries)})`),
     )
@@ -110,7 +113,7 @@ async function piecesOf(
       .selectFrom("log_postings as p")
       .select(["chunk_id", "occurrences"])
       .where("word_id", "=", id)
-      .$if(!meansAll(entries), (query) => query.where(matchesPosting(on, entries)))
+      .$if(!matchesAll(entries), (query) => query.where(matchesPosting(on, entries)))
       .orderBy("chunk_id", "desc")
       .limit(maxPieces + 1)
       .execute();
@@ -122,8 +125,8 @@ async function piecesOf(
   return { pieces: new Map(newest), cut };
 }
 
-/** Rare words say more. What is everywhere says nothing, but counts as found. */
-function worth({ pieces, cut }: Pick<Found, "pieces" | "cut">, occurrences: number): number {
+/** Rare words weigh more. */
+function weightOf({ pieces, cut }: Pick<Found, "pieces" | "cut">, occurrences: number): number {
   const rarity = cut ? 0.01 : Math.log(1 + maxPieces / Math.max(1, pieces.size));
   return (rarity * occurrences) / (occurrences + saturation);
 }
@@ -133,7 +136,7 @@ async function entriesOf({ db, dialect }: LogsDatabase, found: Found): Promise<M
     select chunk_id, log_id from log_chunks where chunk_id in ${numbersOf(dialect, found.pieces.keys())}`.execute(db);
   const candidates = new Map<string, Candidate>();
   for (const { chunk_id, log_id } of rows) {
-    const score = worth(found, found.pieces.get(chunk_id) ?? 1);
+    const score = weightOf(found, found.pieces.get(chunk_id) ?? 1);
     const known = candidates.get(log_id);
     if (known === undefined) {
       candidates.set(log_id, { logId: log_id, newest: chunk_id, score });
@@ -145,7 +148,7 @@ async function entriesOf({ db, dialect }: LogsDatabase, found: Found): Promise<M
   return candidates;
 }
 
-/** Leaves those in which this term occurs too, in any piece. The few pieces come first (`cross join`): the word may be everywhere. */
+/** Keeps candidates that contain this term too. Their few chunks come first (`cross join`), since the word can be frequent. */
 async function keepWith(on: LogsDatabase, candidates: Map<string, Candidate>, found: Found): Promise<void> {
   const { db, dialect } = on;
   const score = new Map<string, number>();
@@ -157,7 +160,7 @@ async function keepWith(on: LogsDatabase, candidates: Map<string, Candidate>, fo
       group by c.log_id`.execute(db);
     left = rows.map(({ log_id }) => log_id);
     score.clear();
-    for (const { log_id, occurrences } of rows) score.set(log_id, worth(found, occurrences));
+    for (const { log_id, occurrences } of rows) score.set(log_id, weightOf(found, occurrences));
   }
   for (const [logId, candidate] of candidates) {
     const more = score.get(logId);
@@ -166,12 +169,12 @@ async function keepWith(on: LogsDatabase, candidates: Map<string, Candidate>, fo
   }
 }
 
-/** Few, and better seen by the planner than a query. */
+/** Few ids, which the planner handles better inline. */
 function wordList(ids: readonly number[]): RawBuilder<unknown> {
   return sql`(${sql.join(ids.map((id) => sql.lit(id)))})`;
 }
 
-/** The best of them, each looked into: words of a phrase have to follow each other. */
+/** Reads the best candidates and checks phrases. */
 async function showHits(
   on: LogsDatabase & { readonly searchText: SearchText },
   asked: {
@@ -203,7 +206,7 @@ async function showHits(
   return { hits: hits.slice(0, limit), hasMore: hits.length > limit || at < ranked.length, partial };
 }
 
-/** Entries with their text, in the order in which they are given. */
+/** Entries with their text, in the given order. */
 async function readEntries(
   on: LogsDatabase,
   entries: EntryFilter,

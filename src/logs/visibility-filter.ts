@@ -1,38 +1,33 @@
 import { type RawBuilder, type SqlBool, sql } from "kysely";
 import type { ListLogsInput } from "../wire/logs.ts";
-import { type LogsDatabase, textsOf } from "./logs-database.ts";
-import { logsQuery } from "./logs-query.ts";
+import { type LogsDatabase, logsQuery, textsOf } from "./logs-database.ts";
 import { hasMarked, isMarked } from "./marked-entries.ts";
 import type { LogsCaller, NamesOf, VisibleAmong } from "./ports.ts";
 
-/** Directories that are looked at together, and so many are seen at most where a rule hides some. Sessions of so many places nobody has. */
+/** Directories checked together, and the most that are visible when some are hidden. */
 const maxDirs = 10_000;
 
-/** What a caller sees of an account's entries. */
+/** Which entries of an account a caller can see. */
 export interface VisibilityFilter {
   readonly accountId: string;
-  /** The directories whose entries are seen; null when nothing is hidden. */
+  /** Visible directories; null if nothing is hidden. */
   readonly dirs: readonly string[] | null;
-  /** Whether entries of no place are seen. */
+  /** Whether entries without a directory are visible. */
   readonly placeless: boolean;
-  /** Whether some entries may wait to be removed, which nobody sees. */
+  /** Whether some entries are being deleted, and so invisible. */
   readonly someMarked: boolean;
 }
 
-/** Whether every entry of the account is seen. */
 export function seesAll({ dirs, someMarked }: VisibilityFilter): boolean {
   return dirs === null && !someMarked;
 }
 
-/** For what the memory does itself. */
+/** For the memory's own work. */
 export function everythingOf(accountId: string): VisibilityFilter {
   return { accountId, dirs: null, placeless: true, someMarked: true };
 }
 
-/**
- * What the folder rule lets a caller see, by the rule as it is now. Who is limited to folders sees only entries of directories in them;
- * everybody else sees entries of no place too.
- */
+/** Applies the current folder rule. Callers limited to folders see only entries there; others also see entries without a directory. */
 export async function visibilityFilterOf(
   on: LogsDatabase & { readonly visibleAmong: VisibleAmong },
   { accountId, folders }: LogsCaller,
@@ -53,7 +48,7 @@ export async function visibilityFilterOf(
   return { accountId, dirs: isAll ? null : seen, placeless: true, someMarked };
 }
 
-/** The directories behind one, each once: from one to the next along the index, however many entries it has. */
+/** Lists distinct directories after one by skipping along the index. */
 const findDirs = logsQuery<{ readonly accountId: string; readonly after: string }, { dir: string }>(
   (_dialect, slot) => sql`with recursive d(dir) as (
       select min(dir) from log_entries where account_id = ${slot("accountId")} and dir > ${slot("after")}
@@ -62,7 +57,7 @@ const findDirs = logsQuery<{ readonly accountId: string; readonly after: string 
     select dir from d where dir is not null limit ${sql.lit(maxDirs)}`,
 );
 
-/** That an entry is seen, of a query that has its row. */
+/** Whether an entry is visible, in a query with its row. */
 export function isVisible(
   { dialect }: LogsDatabase,
   { dirs, placeless, someMarked }: VisibilityFilter,
@@ -75,22 +70,20 @@ export function isVisible(
   return sql`${stands} and ${placeless ? sql`(${dir} is null or ${entries})` : entries}`;
 }
 
-/** That the entry is seen which a row was derived from. @param logId where the row has the entry's id */
+/** Whether the entry that a row was derived from is visible. @param logId the column with the entry's id */
 export function isOfVisible(on: LogsDatabase, visibility: VisibilityFilter, logId: string): RawBuilder<SqlBool> {
   if (visibility.dirs === null) return visibility.someMarked ? sql`not ${isMarked(logId)}` : sql`true`;
   return sql`exists (select 1 from log_entries as seen where seen.log_id = ${sql.ref(logId)} and ${isVisible(on, visibility, "seen")})`;
 }
 
-/** What callers may limit a list or a search of entries to. */
 type FilterInput = Pick<ListLogsInput, "source" | "status" | "sessionId">;
 
-/** Entries that are meant: those of {@link VisibilityFilter} that a filter leaves. */
+/** Visible entries that match a caller's filter. */
 export interface EntryFilter extends VisibilityFilter, Pick<FilterInput, "source" | "status"> {
-  /** The names of the session that they have to be of; null for any. */
+  /** Names of the session; null for any. */
   readonly names: readonly string[] | null;
 }
 
-/** @param filter its session by any name that it ever had */
 export async function entryFilterFor(
   { namesOf }: { readonly namesOf: NamesOf },
   visibility: VisibilityFilter,
@@ -99,13 +92,13 @@ export async function entryFilterFor(
   return { ...visibility, source, status, names: sessionId === undefined ? null : await namesOf(sessionId) };
 }
 
-/** Whether every entry of the account is meant. */
-export function meansAll(entries: EntryFilter): boolean {
+/** Whether every entry of the account matches. */
+export function matchesAll(entries: EntryFilter): boolean {
   const { source, status, names } = entries;
   return seesAll(entries) && source === undefined && status === undefined && names === null;
 }
 
-/** That an entry is meant, of a query that has its row. */
+/** Whether an entry matches, in a query with its row. */
 export function matchesEntry(on: LogsDatabase, entries: EntryFilter, entry = "log_entries"): RawBuilder<SqlBool> {
   const { source, status, names } = entries;
   const column = (name: string) => sql.ref(`${entry}.${name}`);
@@ -118,7 +111,7 @@ export function matchesEntry(on: LogsDatabase, entries: EntryFilter, entry = "lo
   return sql<SqlBool>`(${sql.join(conditions, sql` and `)})`;
 }
 
-/** Of a posting `p`: that it is of an entry that is meant. A session has few pieces, which come first; else it is asked of each. */
+/** Whether the entry of a posting `p` matches. A session has few chunks, so they are listed first. */
 export function matchesPosting(on: LogsDatabase, entries: EntryFilter): RawBuilder<SqlBool> {
   if (entries.names !== null) {
     return sql`p.chunk_id in (select c.chunk_id from log_entries as e join log_chunks as c on c.log_id = e.log_id

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { silentLog } from "../../src/core/log.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import type { EntityPage } from "../../src/wire/logs.ts";
-import { type World } from "../support/gateway.ts";
+import type { World } from "../support/gateway.ts";
 import { close, currentFactsOf, entriesOf, record, turnsOf } from "../support/remembered.ts";
 import { useGateway } from "../support/use-gateway.ts";
 

@@ -115,7 +115,7 @@ test("a server that refuses leaves an entry with what the rules found, and says 
     const read = async () => (await gateway.api.get<LogDetail>(`/api/v1/logs/${logId}`)).body;
     await expect.poll(async () => (await read()).status, soon).toBe("failed");
     expect(await read()).toMatchObject({
-      failure: "The model's server refused the key (401).",
+      failure: "The model's server rejected the API key (401).",
       facts: [{ predicate: "remembered", value: "be kind", extractor: "rules@1" }],
     });
   } finally {

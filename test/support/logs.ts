@@ -1,7 +1,6 @@
 import { onTestFinished } from "vitest";
 import { createAudit } from "../../src/accounts/audit.ts";
-import { findTerms, parseQuery } from "../../src/catalog/query.ts";
-import { snippetOf } from "../../src/catalog/snippet.ts";
+import { findTerms, parseQuery, snippetOf } from "../../src/catalog/query.ts";
 import { foldText, wordsOf } from "../../src/catalog/text-index-words.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { PosternError } from "../../src/core/errors.ts";

@@ -1,17 +1,15 @@
-import { answerSchema } from "./claims.ts";
-import { instructions } from "./instructions.ts";
+import { answerSchema, instructions } from "./claims.ts";
 
-/** Which model is asked, and where. */
 export interface ModelSettings {
   readonly provider: "openai-compatible" | "anthropic";
-  /** With the version: `https://api.anthropic.com/v1`. */
+  /** With the version, such as `https://api.anthropic.com/v1`. */
   readonly baseUrl: string;
   readonly model: string;
-  /** Null for a server without keys. */
+  /** Null for a server that needs none. */
   readonly apiKey: string | null;
 }
 
-/** What a model answered, not looked at yet. */
+/** A model's answer, not validated yet. */
 export type ModelAnswer =
   | { readonly kind: "answer"; readonly value: unknown }
   | { readonly kind: "refused"; readonly status: number; readonly retryAfter: string | null }
@@ -21,19 +19,17 @@ export type ModelAnswer =
 /** Asks once. @throws the signal's reason */
 export type AskModel = (prompt: string, signal: AbortSignal) => Promise<ModelAnswer>;
 
-/** 80 facts of the longest kind fit in a quarter of it. */
+/** 80 facts of maximum length take a quarter of it. */
 const maxAnswerBytes = 2 * 1024 * 1024;
-/** Anthropic's API wants a bound. Newer models of others refuse the parameter, and think at the cost of it. */
+/** Anthropic's API requires a limit. Newer models of other providers reject the parameter or count thinking against it. */
 const maxAnthropicTokens = 16_000;
 
-/** Loads what talks to models: 10 MB and a quarter of a second, which a gateway without an extractor does not spend. */
+/** Loads the SDK: 10 MB and 250 ms, only spent with an extractor. */
 export async function loadModelClient(settings: ModelSettings): Promise<AskModel> {
   const [ai, model] = await Promise.all([import("ai"), loadModel(settings)]);
-  const { generateText, jsonSchema, asSchema, Output, APICallError, NoObjectGeneratedError, NoOutputGeneratedError } =
-    ai;
-  // What it would print are remarks on settings, for those who program.
+  const { generateText, jsonSchema, asSchema, Output, APICallError } = ai;
   globalThis.AI_SDK_LOG_WARNINGS = false;
-  // Only the form is told: one fact that does not fit must not cost the others.
+  // Without validation: one bad fact must not discard the others.
   const schema = jsonSchema(asSchema(answerSchema).jsonSchema);
   const bounds = settings.provider === "anthropic" ? { maxOutputTokens: maxAnthropicTokens } : {};
   return async (prompt, signal) => {
@@ -51,10 +47,7 @@ export async function loadModelClient(settings: ModelSettings): Promise<AskModel
       return { kind: "answer", value: output };
     } catch (error) {
       signal.throwIfAborted();
-      // The messages of these errors quote the text and the answer: what leaves here is a word for what happened.
-      if (NoObjectGeneratedError.isInstance(error) || NoOutputGeneratedError.isInstance(error)) {
-        return { kind: "unreadable" };
-      }
+      // These errors quote the text and the answer, so only their kind is returned.
       if (!APICallError.isInstance(error)) return { kind: "unreadable" };
       const { statusCode: status, responseHeaders } = error;
       if (status === undefined) return { kind: "unreachable" };
@@ -64,7 +57,7 @@ export async function loadModelClient(settings: ModelSettings): Promise<AskModel
   };
 }
 
-/** Everything is given: what is left out, these packages would look for in variables that belong to the agents. */
+/** Passes everything explicitly: these packages read missing settings from environment variables meant for the agents. */
 async function loadModel({ provider, baseUrl, model, apiKey }: ModelSettings) {
   const fetch = boundedFetch(baseUrl);
   if (provider === "anthropic") {
@@ -83,14 +76,14 @@ async function loadModel({ provider, baseUrl, model, apiKey }: ModelSettings) {
 }
 
 /**
- * A fetch that goes to one address only, follows no redirect (which would take text and key elsewhere) and takes no endless answer.
- * Not the guarded fetch: the owner named this address, and it may well be this machine's.
+ * A fetch limited to one address, without redirects (which would send text and key elsewhere) and with a bounded answer.
+ * Not the guarded fetch: the owner configured this address, and it can be on this machine.
  */
 function boundedFetch(baseUrl: string): typeof fetch {
   const prefix = `${baseUrl.replace(/\/+$/, "")}/`;
   return async (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
-    if (!url.startsWith(prefix)) throw new Error("A model is asked at its own address only.");
+    if (!url.startsWith(prefix)) throw new Error("A request to the model was directed to another address.");
     const response = await fetch(url, { ...init, redirect: "error" });
     const { status, statusText, headers } = response;
     return new Response(await boundedBody(response), { status, statusText, headers });
@@ -104,7 +97,7 @@ async function boundedBody(response: Response): Promise<Uint8Array<ArrayBuffer> 
   for await (const chunk of response.body) {
     sizeBytes += chunk.byteLength;
     // Leaving the loop cancels the body, which closes the connection.
-    if (sizeBytes > maxAnswerBytes) throw new Error(`A model answered with more than ${maxAnswerBytes} bytes.`);
+    if (sizeBytes > maxAnswerBytes) throw new Error(`The model's answer exceeds ${maxAnswerBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -139,7 +139,7 @@ test.each([
   ["an endless answer", factsOf([remembers("x".repeat(3_000_000))])],
 ])("%s is a failure in our own words, and not asked for again", async (_name, answer) => {
   const { asked, extract } = await setUp(({ response }) => send(response, answer));
-  await expect(extract("secret text")).rejects.toThrow(/^The model answered with something else than facts\.$/);
+  await expect(extract("secret text")).rejects.toThrow(/^The model's answer was not a list of facts\.$/);
   expect(asked).toHaveLength(1);
 });
 
@@ -155,14 +155,14 @@ test("an answer that never ends is cut off", async () => {
     response.on("drain", more);
     more();
   });
-  await expect(extract("text")).rejects.toThrow(/something else/);
+  await expect(extract("text")).rejects.toThrow(/not a list of facts/);
   await expect.poll(() => closed).toBe(true);
 });
 
 test.each([
-  [401, "refused the key (401)"],
-  [404, "no such model or address (404)"],
-  [400, "refused the request (400)"],
+  [401, "rejected the API key (401)"],
+  [404, "does not know this model or address (404)"],
+  [400, "rejected the request (400)"],
 ])("status %i ends it at once, without the server's words", async (status, words) => {
   const { asked, extract } = await setUp(({ response, body }) =>
     send(response, JSON.stringify({ error: { message: `no: ${body}` } }), { status }),
@@ -221,7 +221,7 @@ test("a server that is not there is said to be so", async () => {
     await vi.waitFor(() => expect(clock.nextAt).toBe(clock.now() + pauseMs));
     await clock.advance(pauseMs);
   }
-  expect(await failing).toContain("The model's server cannot be reached.");
+  expect(await failing).toContain("Cannot reach the model's server.");
 });
 
 test("a redirect is not followed: text and key go to the configured address only", async () => {
@@ -237,7 +237,7 @@ test("a redirect is not followed: text and key go to the configured address only
     await vi.waitFor(() => expect(clock.nextAt).toBe(clock.now() + pauseMs));
     await clock.advance(pauseMs);
   }
-  expect(await failing).toContain("cannot be reached");
+  expect(await failing).toContain("Cannot reach");
   expect(elsewhere.asked).toEqual([]);
 });
 
@@ -268,7 +268,7 @@ test.each(["before it answers", "in the middle of its answer"])(
     const going = extract("word ".repeat(20_000), controller.signal);
     const outcome = going.catch((error: unknown) => error);
     await vi.waitFor(() => expect(asked).toHaveLength(1));
-    const reason = new Error("The entry is gone.");
+    const reason = new Error("The entry was deleted.");
     controller.abort(reason);
     expect(await outcome).toBe(reason);
     await expect.poll(() => closed).toBe(1);
@@ -282,7 +282,7 @@ test("an aborted extraction does not wait for the end of a pause", async () => {
   const controller = new AbortController();
   const outcome = extract("text", controller.signal).catch((error: unknown) => error);
   await vi.waitFor(() => expect(clock.nextAt).toBe(clock.now() + 2_000));
-  const reason = new Error("The entry is gone.");
+  const reason = new Error("The entry was deleted.");
   controller.abort(reason);
   expect(await outcome).toBe(reason);
   expect(asked).toHaveLength(1);

@@ -1,27 +1,25 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Assertion } from "../assertion.ts";
-import { chunksOf } from "../episode-text.ts";
+import { chunksOf } from "../episode.ts";
 import type { Extractor } from "../ports.ts";
 import { sessionOf } from "../rules.ts";
-import { assertionsOf } from "./claims.ts";
-import { extractorName, fenced } from "./instructions.ts";
+import { assertionsOf, extractorName, fenced } from "./claims.ts";
 import { type AskModel, loadModelClient, type ModelAnswer, type ModelSettings } from "./model-client.ts";
 
-/** Chunks of 4,000 characters: so much that a small model still sees all of it, with room for its answer. */
+/** Chunks have 4,000 characters: six fit a small model's context, with room for the answer. */
 const chunksOfPiece = 6;
-/** The longest episode has so many; each is a call that may cost money. */
+/** Covers the longest episode. Each is a call that can cost money. */
 const maxPieces = 11;
 /** A local model without a graphics card takes a minute for a piece. */
 const answerTimeoutMs = 120_000;
 const maxAttempts = 3;
 const firstPauseMs = 2_000;
-/** A server that wants a longer pause has run out of something that a pause does not bring back. */
+/** A server that asks for longer has exhausted a quota. */
 const maxPauseMs = 60_000;
 
 /**
- * An extractor that asks a model: a few calls for each entry, one after another, repeated when the server is busy. What the model answers is
- * data that is looked at fact by fact; what does not fit, or names what the text does not, is left out. Failures are told in words of our own.
- * Nothing is loaded before the first entry.
+ * An extractor that calls a model a few times per entry, in sequence, and retries when the server is busy. Facts that are malformed or
+ * not supported by the text are dropped. Loads the SDK with the first entry.
  */
 export function createModelExtractor({
   clock,
@@ -83,25 +81,25 @@ function piecesOf(text: string): readonly string[] {
 
 type Failure = Exclude<Awaited<ReturnType<AskModel>>, { readonly kind: "answer" }> | { readonly kind: "late" };
 
-/** Null when asking again would not help. */
+/** Null if retrying would not help. */
 function pauseAfter(failure: Failure, attempt: number): number | null {
   const usualMs = firstPauseMs * 2 ** (attempt - 1);
   if (failure.kind === "unreachable") return usualMs;
   if (failure.kind !== "refused" || (failure.status !== 429 && failure.status < 500)) return null;
-  const wantedMs = Number(failure.retryAfter ?? Number.NaN) * 1_000; // a date is as none
+  const wantedMs = Number(failure.retryAfter ?? Number.NaN) * 1_000; // NaN for a date
   if (Number.isNaN(wantedMs) || wantedMs < 0) return usualMs;
   return wantedMs > maxPauseMs ? null : Math.max(wantedMs, usualMs);
 }
 
 function failureOf(failure: Failure): string {
   if (failure.kind === "late") return `The model did not answer within ${answerTimeoutMs / 1_000} seconds.`;
-  if (failure.kind === "unreachable") return "The model's server cannot be reached.";
-  if (failure.kind === "unreadable") return "The model answered with something else than facts.";
+  if (failure.kind === "unreachable") return "Cannot reach the model's server.";
+  if (failure.kind === "unreadable") return "The model's answer was not a list of facts.";
   const { status } = failure;
-  if (status === 401 || status === 403) return `The model's server refused the key (${status}).`;
-  if (status === 404) return "The model's server knows no such model or address (404).";
-  if (status === 429) return "The model's server has too much to do, or the account is used up (429).";
+  if (status === 401 || status === 403) return `The model's server rejected the API key (${status}).`;
+  if (status === 404) return "The model's server does not know this model or address (404).";
+  if (status === 429) return "The model's server is overloaded or its quota is used up (429).";
   return status < 500
-    ? `The model's server refused the request (${status}).`
+    ? `The model's server rejected the request (${status}).`
     : `The model's server failed (${status}).`;
 }
