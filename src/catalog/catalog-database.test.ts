@@ -47,7 +47,7 @@ describeOnBothStores("the catalog's database", (openStore) => {
     expect(await store.db.selectFrom("folders").select("path").execute()).toEqual([{ path: "/work" }]);
   });
 
-  test("is made anew when another version wrote it, and the store is left as it was", async () => {
+  test("is rebuilt when another version wrote it, and leaves the store unchanged", async () => {
     const store = await openStore();
     const place = catalogPlaceOf(store);
     await store.db.insertInto("folders").values({ path: "/work", scopes: "[]", created_at: 1 }).execute();

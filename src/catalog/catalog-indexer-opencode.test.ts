@@ -7,7 +7,7 @@ import { describeOnBothStores } from "../../test/support/database.ts";
 import { createOpenCodeDatabase, recordedEvents, recordedSession } from "../../test/support/opencode-database.ts";
 
 describeOnBothStores("the catalog", (openStore) => {
-  test("of OpenCode's database indexes each session, goes on where it was, leaves sub-agents out, and forgets", async () => {
+  test("of OpenCode's database indexes each session, continues where it stopped, skips sub-agents, and forgets", async () => {
     const { root, database, indexer, rows, open } = await openCatalogScene(openStore);
     await mkdir(join(root, "opencode"));
     const sessions = createOpenCodeDatabase(join(root, "opencode"));

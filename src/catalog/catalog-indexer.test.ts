@@ -32,7 +32,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(await only()).toMatchObject({ kind: "part", title: null, first_prompt: null });
   });
 
-  test("holds what the transcripts' reader tells, of both agents, archives included", async () => {
+  test("has what the transcripts' reader returns, for both agents and archives", async () => {
     const { indexer, rows, claudePath, codexPath } = await openCatalogScene(openStore);
     const paths = [claudePath(), codexPath(), `${codexPath()}.zst`];
     await copyFile(claudeFixture, paths[0] ?? "");
@@ -98,7 +98,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(await world.rows()).toEqual(rows);
   });
 
-  test("begins anew with a file that shrank, was replaced, or was written over in its place", async () => {
+  test("reads a file from its beginning that shrank, was replaced or overwritten in place", async () => {
     const { indexer, only, claudePath } = await openCatalogScene(openStore);
     const path = claudePath();
     const text = await readFile(claudeFixture, "utf8");
@@ -260,7 +260,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(indexer.progress()).toMatchObject({ done: 5, total: 5 });
   });
 
-  test("tells the folders in which more may appear", async () => {
+  test("reports the folders in which transcripts can appear", async () => {
     const { indexer, folders, day, project, env } = await openCatalogScene(openStore);
     await indexer.sweep();
     expect(folders).toContain(project);

@@ -16,7 +16,7 @@ import type { CatalogSource } from "./transcript-walk.ts";
 /** Longer than the catalog waits for more after a change, and looks. */
 const restMs = 1_000;
 
-test("the catalog comes to rest beside OpenCode's database, also as root, and follows what is written", async () => {
+test("the catalog settles next to OpenCode's database, even as root, and follows its changes", async () => {
   const root = await makeTempFolder();
   await mkdir(join(root, "opencode"));
   const sessions = createOpenCodeDatabase(join(root, "opencode"));

@@ -82,7 +82,7 @@ describeOnBothStores("the catalog in its process", (openStore) => {
     await expect.poll(() => paths(catalog), patience).toEqual([second]);
   });
 
-  test("forgets a session for good, and what an earlier one did not finish", async () => {
+  test("forgets a session permanently, and finishes what an earlier process did not", async () => {
     const world = await makeWorld(await openStore());
     const [one, two] = [newUuid(), newUuid()];
     await add(world.path("one", one));
@@ -151,7 +151,7 @@ test("what is written while a new folder is looked at and not watched yet is not
   await expect.poll(sizes, { timeout: 10_000, interval: 50 }).toEqual(onDisk);
 });
 
-test("forgetting is pending while somebody reads, and done by itself when nobody does", async () => {
+test("forgetting is pending during a read, and finishes automatically afterwards", async () => {
   const world = await makeWorld(await openSqliteTestStore());
   const id = newUuid();
   await add(world.path("one", id));
@@ -170,14 +170,14 @@ test("forgetting is pending while somebody reads, and done by itself when nobody
   expect(await (await catalog.forget({ agent: "claude-code", sessionId: id })).finished).toBe("done");
 });
 
-test("what cannot be erased keeps nothing from being indexed, also after a restart, and is erased when it can be", async () => {
+test("a failing erasure does not stop indexing, even after a restart, and is retried until it succeeds", async () => {
   const world = await makeWorld(await openSqliteTestStore());
   const [one, two, three] = [newUuid(), newUuid(), newUuid()];
   const old = await add(world.path("one", one));
   const first = world.open();
   first.start();
   await expect.poll(() => first.indexing(), patience).toBeNull();
-  // An index by a function that only this connection has: everything can be written but a vacuum, which makes it anew.
+  // An index by a function that only this connection has: every write succeeds but a vacuum, which rebuilds it.
   const foreign = new DatabaseSync(catalogPlaceOf(world.store).path, { timeout: 10_000 });
   foreign.function("only_here", { deterministic: true }, (value) => value);
   foreign.exec("create table odd (it); create index odd_index on odd (only_here(it))");
@@ -189,13 +189,13 @@ test("what cannot be erased keeps nothing from being indexed, also after a resta
   await expect.poll(() => paths(first), patience).toEqual([old, other].toSorted());
   await first.close();
 
-  const told: string[] = [];
-  const next = world.open({ ...silentLog, error: (_, message) => void told.push(message) });
+  const messages: string[] = [];
+  const next = world.open({ ...silentLog, error: (_, message) => void messages.push(message) });
   next.start();
   await expect.poll(() => next.indexing(), patience).toBeNull();
   const third = await add(world.path("one", three));
   await expect.poll(() => paths(next), patience).toEqual([old, other, third].toSorted());
-  expect(new Set(told)).toEqual(new Set([expect.stringContaining("cannot erase forgotten sessions")]));
+  expect(new Set(messages)).toEqual(new Set([expect.stringContaining("cannot erase forgotten sessions")]));
   const forgotten = createForgottenSessions(world.store.db);
   expect(await forgotten.all()).toMatchObject([{ erased: false }]);
   foreign.exec("drop table odd");
@@ -223,15 +223,15 @@ test("a catalog that is there already answers at once, and reads nothing again",
   await expect.poll(() => first.indexing(), patience).toBeNull();
   const before = await rows(first);
   await first.close();
-  const told: Readonly<Record<string, unknown>>[] = [];
-  const again = world.open({ ...silentLog, info: (fields) => void told.push(fields) });
+  const logged: Readonly<Record<string, unknown>>[] = [];
+  const again = world.open({ ...silentLog, info: (fields) => void logged.push(fields) });
   expect(await rows(again)).toEqual(before);
   again.start();
   await expect.poll(() => again.indexing(), patience).toBeNull();
-  expect(told).toMatchObject([{ done: 1, total: 1, unreadable: 0, readBytes: 0 }]);
+  expect(logged).toMatchObject([{ done: 1, total: 1, unreadable: 0, readBytes: 0 }]);
 });
 
-test("closing in the middle of a long file leaves a catalog that goes on where it was", async () => {
+test("a catalog closed in the middle of a long file continues there", async () => {
   const world = await makeWorld(await openSqliteTestStore());
   const path = await add(world.path("long"));
   const lines = (await readFile(fixture, "utf8")).repeat(20);

@@ -54,7 +54,7 @@ describeOnBothStores("the catalog", (openStore) => {
     };
     const written = [
       { ...line, timestamp: new Date(at).toISOString(), message: { role: "user", content: "What came just before" } },
-      { type: "ai-title", aiTitle: "A title that tells of before", sessionId: one },
+      { type: "ai-title", aiTitle: "A title from before", sessionId: one },
       { ...line, timestamp: new Date(at + 1).toISOString() },
     ];
     await appendFile(claudePath(one), written.map((each) => `${JSON.stringify(each)}\n`).join(""));

@@ -28,7 +28,7 @@ test("a process that cannot be started fails its task, and does not keep the gat
     onFolders: () => undefined,
   });
   const task = worker.run({ kind: "sweep" }).catch((error: unknown) => error);
-  await Promise.resolve(); // it is being started, and nobody knows yet that it cannot be
+  await Promise.resolve(); // it is starting, and has not failed yet
   await worker.close();
   expect(await task).toMatchObject({ code: "ENOENT" });
 });

@@ -54,7 +54,7 @@ test("the words of a text are the same with and without their places", () => {
   );
 });
 
-test("a text is found by each of its own words, and by itself", () => {
+test("a text is found by each of its words, and by all of it", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", maxLength: 60 }), (text) => {
       for (const { start, end, word } of placedWords(text)) {

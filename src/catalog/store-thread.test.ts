@@ -47,7 +47,7 @@ describeOnBothStores("a catalog that a thread writes", (openStore) => {
     expect(await count()).toBe(100);
   });
 
-  test("tells of a batch that cannot be written, and writes the next one", async () => {
+  test("reports a batch that cannot be written, and writes the next one", async () => {
     const { threaded, count } = await open();
     const batch = Array.from({ length: 30 }, (_, at) => checkpoint(at + 1));
     const twice = { ...checkpoint(1), row: { ...checkpoint(1).row, path: "/t/other.jsonl" } };

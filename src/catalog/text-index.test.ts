@@ -52,7 +52,7 @@ describeOnBothStores("the text index", (openStore) => {
     expect(await find('"one two"')).toEqual([1]);
     expect(await find('"two one"')).toEqual([1, 2]);
     expect(await find('"three four"')).toEqual([]);
-    expect(await find('"one tw'), "a phrase that is still typed goes on").toEqual([1]);
+    expect(await find('"one tw'), "an unfinished phrase matches as a prefix").toEqual([1]);
     expect(await find('"one tw"')).toEqual([]);
     expect(await find('five "one two"')).toEqual([1]);
   });
@@ -111,7 +111,7 @@ describeOnBothStores("the text index", (openStore) => {
     }
   });
 
-  test("keeps up with a transcript that grows, is told in another way and goes", async () => {
+  test("keeps up with a transcript that grows, is rewritten and disappears", async () => {
     const { index, find, match } = await openIndex(openStore);
     await index.add(7, [{ turnIndex: 0, role: "user", text: "alpha" }]);
     await index.add(7, [{ turnIndex: 1, role: "assistant", text: "beta" }]);

@@ -95,7 +95,7 @@ test.each([
   expect(await template.findTranscript("s-1", env)).toBe(join(root, path));
 });
 
-test("a walk goes on behind links to folders, and round no circle", async () => {
+test("a walk follows links to folders, and stops at cycles", async () => {
   const root = await makeTempFolder();
   const env = { CODEX_HOME: root };
   await write(root, [`sessions/2026/01/02/rollout-x-${newUuid()}.jsonl`]);
@@ -104,7 +104,7 @@ test("a walk goes on behind links to folders, and round no circle", async () => 
   expect(walk(sourceOf(codex, env))).toHaveLength(2);
 });
 
-test("the newest days come first when that is asked for, and no more files than wanted", async () => {
+test("the newest days come first on request, up to the wanted number of files", async () => {
   const root = await makeTempFolder();
   const env = { CODEX_HOME: root };
   const days = ["2025/12/31", "2026/02/09", "2026/02/10", "2026/01/30"];

@@ -22,10 +22,10 @@ const fixtures = readdirSync(folder).map((name) => ({
   lines: readFileSync(join(folder, name), "utf8").split(/(?<=\n)/),
 }));
 
-/** What Gemini CLI leaves beside a session that it resumes has no turns. */
+/** The file that Gemini CLI leaves next to a resumed session has no turns. */
 const isEmpty = (name: string): boolean => name.includes("left-by-resumes");
 
-/** The text of each turn, by its index, as the pieces tell it. */
+/** The text of each turn by index, joined from its pieces. */
 function textsOf(pieces: readonly TurnText[]): readonly string[] {
   const turns: string[][] = [];
   for (const { turnIndex, text, restarts } of pieces) {
@@ -35,7 +35,7 @@ function textsOf(pieces: readonly TurnText[]): readonly string[] {
   return Array.from(turns, (texts) => (texts ?? []).join("\n\n"));
 }
 
-/** Scans the lines, and takes what was collected, and begins with a new collector, where `pauses` says so. */
+/** Scans the lines, taking the collected text and continuing with a new collector at `pauses`. */
 function collect(
   format: FormatName,
   lines: readonly string[],
@@ -141,7 +141,7 @@ function oneOf(value: unknown): "take" | "go_on_later" | "no" {
   return value === "take" || value === "go_on_later" ? value : "no";
 }
 
-test("what an older form of Codex told of a turn counts no more once a newer one tells it", () => {
+test("text from Codex's older message form is discarded once a newer form repeats it", () => {
   const item = (role: string, text: string) =>
     `${JSON.stringify({ type: "response_item", payload: { type: "message", role, content: [{ type: "text", text }] } })}\n`;
   const event = (type: string, message: string) =>

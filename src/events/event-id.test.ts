@@ -27,7 +27,7 @@ test("two stores that begin at the same time make different ids", () => {
   expect(createEventIds(originId)(1_000)).not.toBe(createEventIds(originId)(1_000));
 });
 
-test("the first id of a time lies between what was before it and what came in it", () => {
+test("the first id of a time sorts between earlier ids and those of that time", () => {
   const next = createEventIds(originId);
   const before = next(999);
   const within = next(1_000);

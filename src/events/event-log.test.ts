@@ -43,7 +43,7 @@ describeOnBothStores("the event log", (openStore) => {
     ]);
   });
 
-  test("finds everything again when it is opened anew, and goes on with larger ids", async () => {
+  test("finds everything when reopened, and continues with larger ids", async () => {
     const { events, open } = await setUp(openStore);
     publish(events, 2);
     await events.close();
@@ -56,7 +56,7 @@ describeOnBothStores("the event log", (openStore) => {
     expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).toSorted());
   });
 
-  test("tells readers only what is written", async () => {
+  test("notifies readers only of written events", async () => {
     const { store, clock } = await setUp(openStore);
     let mayWrite = (): void => undefined;
     const allowed = new Promise<void>((resolve) => (mayWrite = resolve));
@@ -66,18 +66,18 @@ describeOnBothStores("the event log", (openStore) => {
       log: silentLog,
       beside: () => allowed.then(() => async () => undefined),
     });
-    let told = 0;
-    void events.changes.until(() => ++told > 1, { timeoutMs: 10_000 });
+    let notified = 0;
+    void events.changes.until(() => ++notified > 1, { timeoutMs: 10_000 });
     publish(events, 1);
     const flushed = events.flush();
     expect(await events.after(originId, 10)).toEqual([]);
     mayWrite();
     await flushed;
-    expect(told).toBe(2);
+    expect(notified).toBe(2);
     expect(await events.after(originId, 10)).toHaveLength(1);
   });
 
-  test("keeps what the store would not take, and writes it when it does, in order and with what is beside it", async () => {
+  test("keeps events while the store fails, and then writes them in order, together with what belongs to them", async () => {
     const { store, clock } = await setUp(openStore);
     let broken = true;
     const beside: number[] = [];

@@ -54,7 +54,7 @@ describeOnBothStores("the secret of a webhook", (openStore) => {
     expect(receiver.requests.map((request) => isSigned(request, plainSecret))).toEqual([true, true]);
   });
 
-  test("whose key is lost cannot sign, and says so; all else goes on", async () => {
+  test("whose key is lost cannot sign, and reports that; everything else works", async () => {
     const store = await openStore();
     const folder = await makeTempFolder();
     const { events, owner } = await setUp(store, join(folder, "key"));
@@ -72,7 +72,7 @@ describeOnBothStores("the secret of a webhook", (openStore) => {
     expect(await other.events.webhooks.test(owner, added.webhookId)).toMatchObject({ ok: true });
   });
 
-  test("with a file that is no key: nothing is sealed with it, and what needs none goes on", async () => {
+  test("with an invalid key file: nothing is sealed with it, and what needs no key works", async () => {
     const store = await openStore();
     const keyPath = join(await makeTempFolder(), "key");
     await writeFile(keyPath, "broken");

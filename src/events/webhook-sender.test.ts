@@ -211,10 +211,10 @@ describeOnBothStores("a webhook", (openStore) => {
     await expect.poll(() => only.requests.map(({ body }) => JSON.parse(body).sessionId), patient).toEqual(["closed"]);
   });
 
-  test("that is removed gets nothing more, and is nobody else's to see", async () => {
+  test("that is removed gets nothing more, and is invisible to other accounts", async () => {
     const all = await setUp(openStore);
     const { events, owner, added, receiver } = all;
-    const stranger = { accountId: "somebody", folders: null };
+    const stranger = { accountId: "stranger", folders: null };
     await expect(events.webhooks.remove(stranger, added.webhookId)).rejects.toMatchObject({
       code: "webhook_not_found",
     });

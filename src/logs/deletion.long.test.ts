@@ -4,7 +4,7 @@ import { describeOnBothStores } from "../../test/support/database.ts";
 import { checkOracle, checkSight, corpora, createWorld } from "../../test/support/log-oracle.ts";
 import { openTestLogs } from "../../test/support/logs.ts";
 
-/** Random corpora with random deletions; another seed in each run, told when it fails. */
+/** Random corpora with random deletions; each run has another seed, which is printed on failure. */
 const runs = 1_000;
 
 describeOnBothStores("the oracle", (openStore) => {
@@ -23,7 +23,7 @@ describeOnBothStores("the oracle", (openStore) => {
     expect(checked).toBe(runs);
   });
 
-  test(`${runs} corpora: who is limited to a folder is told what a store tells that has nothing else`, async () => {
+  test(`${runs} corpora: a caller limited to a folder sees what a store with only that folder shows`, async () => {
     const [first, second] = [await openStore(), await openStore()];
     const one = await createWorld(first, await openTestLogs(first));
     const other = await createWorld(second, await openTestLogs(second));

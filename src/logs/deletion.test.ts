@@ -42,7 +42,7 @@ describeOnBothStores("deleting", (openStore) => {
     });
   });
 
-  test("finds a session's entries by every name that it ever had, and nobody else's", async () => {
+  test("finds a session's entries by every name it ever had, and no other account's", async () => {
     const store = await openStore();
     const names = ["own", "stand-in", "before"];
     const logs = await openTestLogs(store, { namesOf: async (name) => (names.includes(name) ? names : [name]) });
@@ -96,7 +96,7 @@ describeOnBothStores("deleting", (openStore) => {
     expect(await store.db.selectFrom("log_words").selectAll().execute()).toEqual([]);
   });
 
-  test("sixteen at once, beside what is recorded: one of each goes through, and the counts add up", async () => {
+  test("sixteen at once, during recording: one of each succeeds, and the counts add up", async () => {
     const { store, logs, me } = await setUp();
     const again = await openTestLogs(await store.openAgain().then((one) => ({ ...store, ...one })));
     const content = (n: number) => `Decision: a = ${n % 3}\nhttps://x.example/${n % 5} https://x.example/only${n}`;

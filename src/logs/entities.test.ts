@@ -19,7 +19,7 @@ describeOnBothStores("entities", (openStore) => {
     return { logs, me: whole(me) };
   }
 
-  test("are told in pages, however long their names are", async () => {
+  test("are listed in pages, however long their names are", async () => {
     const long = (character: string, n: number) => `/w/${character.repeat(480)}${n}`;
     const files = ["a", "検", '"'].flatMap((character) => [0, 1, 2].map((n) => long(character, n)));
     const { logs, me } = await setUp(files);

@@ -78,7 +78,7 @@ describe("what was deleted, on SQLite", () => {
     expect((await logs.record(me, recording)).outcome).toBe("suppressed");
   });
 
-  test("leaves no trace after the file was written anew, however much came and went", { timeout: 60_000 }, async () => {
+  test("leaves no trace after the file was rewritten, however much came and went", { timeout: 60_000 }, async () => {
     const { store, logs, me } = await setUp();
     const kept = new Map<string, string>();
     const gone: string[] = [];
@@ -166,9 +166,9 @@ describeOnBothStores("a process that is killed while it deletes", (openStore) =>
       await killed(child);
     }
     const left = await store.db.selectFrom("log_entries").select("log_id").execute();
-    const told = await store.db.selectFrom("audit_entries").select("details").execute();
-    expect(left.length + told.length).toBe(entries);
-    expect(told.length).toBeGreaterThan(0);
+    const audited = await store.db.selectFrom("audit_entries").select("details").execute();
+    expect(left.length + audited.length).toBe(entries);
+    expect(audited.length).toBeGreaterThan(0);
     const fresh = await openStore();
     const other = await openTestLogs(fresh);
     const account = await addAccount(fresh);

@@ -83,7 +83,7 @@ describeOnBothStores("with an extractor that takes its time", (openStore) => {
   test("accounts take turns: many entries of one do not hold up the other's", async () => {
     const { extractor, asked, next } = slowExtractor();
     const { store, logs, me: one } = await setUp({ extractor });
-    // The one that comes first has the many: whoever took it alone would leave the other to the end.
+    // The first account has many entries: processing it alone first would leave the other to the end.
     const [me = "", other = ""] = [one, await addAccount(store)].toSorted();
     for (const content of ["one", "two", "three", "four"]) await logs.submit(whole(me), { content });
     await logs.submit(whole(other), { content: "other" });

@@ -15,7 +15,7 @@ const values = 5_000;
 const limitMs = 1_500;
 
 describeOnBothStores("facts", (openStore) => {
-  test("are what a plain reading of all of them tells, for each question and in pages", {
+  test("match a plain evaluation of all facts, for each query and in pages", {
     timeout: 60_000,
   }, async () => {
     const store = await openStore();
@@ -86,7 +86,7 @@ describeOnBothStores("facts", (openStore) => {
 });
 
 describeOnBothStores("cursors", (openStore) => {
-  test("that somebody made up are refused before the store sees them", async () => {
+  test("that are made up are rejected before the store sees them", async () => {
     const store = await openStore();
     const logs = await openTestLogs(store);
     const me = whole(await addAccount(store));
@@ -116,14 +116,14 @@ function timeOf(hours: number | undefined): string | undefined {
 
 /** All facts of a question, in small pages. */
 async function pagesOf(logs: Logs, caller: LogsCaller, input: FactsInput): Promise<readonly string[]> {
-  const told: string[] = [];
+  const listed: string[] = [];
   let cursor: string | undefined;
   do {
     const page = await logs.facts(caller, { ...input, limit: 7, cursor });
-    told.push(...page.facts.map(({ factId, validTo }) => `${factId} ${validTo}`));
+    listed.push(...page.facts.map(({ factId, validTo }) => `${factId} ${validTo}`));
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
-  return told;
+  return listed;
 }
 
 /** The same, out of all facts. */

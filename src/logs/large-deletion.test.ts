@@ -54,7 +54,7 @@ async function rowsOf({ db }: TestStore, table: string): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-/** What a caller sees, beside the ids. */
+/** What a caller sees, besides the ids. */
 async function seen(logs: Logs, me: string) {
   return {
     listed: (await logs.list(whole(me), {})).logs.length,

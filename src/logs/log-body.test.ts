@@ -37,6 +37,6 @@ test("a secret is masked in every field of a turn, and what is around it stays",
   expect(maskedText(`title ${secret(1)}`, 100)).toBe("title [masked]");
 });
 
-test("a secret that lies across the limit of a text is not cut into one that is not known any more", () => {
+test("a secret across the limit of a text is not cut into an unrecognizable one", () => {
   expect(maskedText(`${"a ".repeat(20)}${secret(1)}`, 50)).not.toContain("ghp_");
 });

@@ -124,7 +124,7 @@ describeOnBothStores("the memory", (openStore) => {
     );
   });
 
-  test("does not record by itself what was deleted, until somebody asks for it", async () => {
+  test("does not record deleted turns automatically, only on request", async () => {
     const { store, logs, me } = await setUp();
     const turns = Array.from({ length: 6 }, (_, index) => turnOf(index, [`words${index}`]));
     const { logIds } = await logs.record(me, recording(turns.slice(1, 5)));
@@ -194,7 +194,7 @@ describeOnBothStores("the memory", (openStore) => {
     }
   });
 
-  test("tells all that is known of a thing, in pages", async () => {
+  test("lists all facts about an entity, in pages", async () => {
     const { logs, me } = await setUp();
     const file = (name: string) => callOf("Edit", { file_path: name });
     for (let n = 0; n < 5; n++) {

@@ -146,7 +146,7 @@ const hostilePieces = [
   ...["Decision: *", "*", "* ", "Decision: a ", "Remember:*", "\u2028", "#", "a/", ".", "<skill ", " hook ", "`", "'"],
 ] as const;
 
-test.each(hostilePieces)("four times as much of %j takes no more than some times as long", (piece) => {
+test.each(hostilePieces)("four times as much of %j takes at most a few times as long", (piece) => {
   const text = (characters: number) => `Decision: ${piece.repeat(characters / piece.length)}x`;
   const look = (characters: number) => {
     const hostile = text(characters);

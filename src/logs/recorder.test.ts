@@ -32,7 +32,7 @@ async function setUp(openStore = openSqliteTestStore) {
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at);
 const signal = new AbortController().signal;
 
-/** Sessions that changed, each a second after the one before it, told two at a time. */
+/** Sessions that changed, one second apart, in pages of two. */
 function changed(...sessionIds: readonly string[]): RecorderDeps["changedSince"] {
   const all = sessionIds.map((sessionId, at) => ({ sessionId, updatedAt: Date.now() + at * 1_000 }));
   return async (since, after) => {
@@ -42,21 +42,21 @@ function changed(...sessionIds: readonly string[]): RecorderDeps["changedSince"]
 }
 
 describeOnBothStores("the recorder", (openStore) => {
-  test("goes on where it stood when it was stopped, and what happened meanwhile is recorded, once", async () => {
+  test("continues where it was stopped, and records what happened meanwhile once", async () => {
     const { sessions, turnsOf, markIs, recorder, store } = await setUp(openStore);
     const first = recorder();
     first.start();
     await markIs("0");
     sessions.say("s1", 2);
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     await markIs("1");
     expect(await turnsOf("s1")).toEqual([0, 1]);
     await first.close();
     sessions.say("s1", 2);
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     sessions.say("s2", 25);
-    sessions.tell("session.exited", "s2");
-    sessions.tell("session.exited", "s2");
+    sessions.emit("session.exited", "s2");
+    sessions.emit("session.exited", "s2");
     recorder().start();
     await markIs("4");
     expect(await turnsOf("s1")).toEqual([0, 1, 2, 3]);
@@ -68,21 +68,21 @@ describeOnBothStores("the recorder", (openStore) => {
     expect(Number(count), "10 turns at most in each, and the two exchanges of the other").toBe(5);
   });
 
-  test("does not take back by itself what was deleted, only what came since; on purpose all", async () => {
+  test("does not record deleted turns automatically, only later ones; on request all", async () => {
     const { logs, owner, sessions, turnsOf, markIs, recorder } = await setUp(openStore);
     const one = recorder();
     one.start();
     await markIs("0");
     sessions.say("s1", 4);
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     await markIs("1");
     await logs.deleteSession(whole(owner), "s1", tester);
     expect(await turnsOf("s1")).toEqual([]);
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     await markIs("2");
     expect(await turnsOf("s1")).toEqual([]);
     sessions.say("s1", 2);
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     await markIs("3");
     expect(await turnsOf("s1")).toEqual([4, 5]);
     expect(await one.record("s1", whole(owner), signal)).toMatchObject({ outcome: "recorded", turns: 4 });
@@ -90,7 +90,7 @@ describeOnBothStores("the recorder", (openStore) => {
     expect(await one.record("s1", whole(owner), signal)).toEqual({ outcome: "known", logIds: [], turns: 0 });
   });
 
-  test("takes by itself nothing of what was forgotten, neither its turns nor the title that they gave; on purpose all", async () => {
+  test("automatically records nothing forgotten, neither turns nor their title; on request all", async () => {
     const { logs, owner, sessions, turnsOf, markIs, recorder } = await setUp(openStore);
     const one = recorder();
     one.start();
@@ -99,11 +99,11 @@ describeOnBothStores("the recorder", (openStore) => {
     sessions.say("own", 23, "2025-05-05T11:00:00.000Z");
     sessions.say("own", 1, at);
     Object.assign(sessions.session("own"), { aliases: ["stand-in"], forgottenAt: Date.parse(at) });
-    sessions.tell("session.turn_ended", "stand-in");
+    sessions.emit("session.turn_ended", "stand-in");
     await markIs("1");
     expect(await turnsOf("own")).toEqual([]);
     sessions.say("own", 2, "2025-05-05T12:00:00.001Z");
-    sessions.tell("session.turn_ended", "stand-in");
+    sessions.emit("session.turn_ended", "stand-in");
     await markIs("2");
     expect(await turnsOf("own")).toEqual([24, 25]);
     expect((await logs.list(whole(owner), { sessionId: "own", limit: 9 })).logs).toMatchObject([{ title: null }]);
@@ -119,11 +119,11 @@ describe("the recorder", () => {
     await markIs("0");
     sessions.say("s1", 4);
     sessions.session("s1").unfinished = "running";
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     await markIs("1");
     expect(await turnsOf("s1")).toEqual([0, 1, 2]);
     sessions.session("s1").unfinished = "unwritten";
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     await vi.waitFor(() => expect(sessions.reads.length).toBeGreaterThan(4));
     expect(await turnsOf("s1")).toEqual([0, 1, 2]);
     sessions.session("s1").unfinished = null;
@@ -131,20 +131,20 @@ describe("the recorder", () => {
     expect(await turnsOf("s1")).toEqual([0, 1, 2, 3]);
     sessions.say("s1", 2);
     Object.assign(sessions.session("s1"), { unfinished: "running", isOver: true });
-    sessions.tell("session.exited", "s1");
+    sessions.emit("session.exited", "s1");
     await markIs("3");
     expect(await turnsOf("s1")).toEqual(upTo(6));
   });
 
-  test("records at the end only, when it is to; and nothing by itself when it is off, then from now on", async () => {
+  test("records only at the end in that mode; nothing when off, and then only new turns", async () => {
     const { sessions, store, turnsOf, markIs, recorder, owner } = await setUp();
     const first = recorder({ mode: "close" });
     first.start();
     await markIs("0");
     sessions.say("s1", 2);
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     sessions.session("s1").isOver = true;
-    sessions.tell("session.exited", "s1");
+    sessions.emit("session.exited", "s1");
     await markIs("2");
     expect(await turnsOf("s1")).toEqual([0, 1]);
     expect(sessions.reads, "one part, once").toHaveLength(1);
@@ -153,19 +153,19 @@ describe("the recorder", () => {
     const off = recorder({ mode: "off" });
     off.start();
     sessions.say("s2", 2);
-    sessions.tell("session.exited", "s2");
+    sessions.emit("session.exited", "s2");
     await vi.waitFor(async () => expect(await recordingMark(store)).toBeNull());
     expect(await off.record("s2", whole(owner), signal)).toMatchObject({ outcome: "recorded", turns: 2 });
     await off.close();
 
     sessions.say("s3", 2);
-    sessions.tell("session.exited", "s3");
+    sessions.emit("session.exited", "s3");
     recorder({ mode: "close" }).start();
     await markIs("4");
     expect(await turnsOf("s3")).toEqual([]);
   });
 
-  test("records under the session's own id, by whatever name it was told of or asked for", async () => {
+  test("records under the session's own id, whatever name was used", async () => {
     const { sessions, turnsOf, markIs, recorder, owner, store } = await setUp();
     const other = await addAccount(store);
     const one = recorder();
@@ -173,17 +173,17 @@ describe("the recorder", () => {
     await markIs("0");
     sessions.say("own", 24);
     sessions.session("own").aliases = ["stand-in"];
-    sessions.tell("session.turn_ended", "stand-in");
+    sessions.emit("session.turn_ended", "stand-in");
     await markIs("1");
     sessions.say("own", 2);
-    sessions.tell("session.turn_ended", "stand-in");
+    sessions.emit("session.turn_ended", "stand-in");
     await markIs("2");
     expect(await turnsOf("own")).toEqual(upTo(26));
     expect(await turnsOf("stand-in")).toEqual([]);
     expect(await one.record("stand-in", whole(owner), signal)).toMatchObject({ outcome: "known" });
     expect(await one.record("stand-in", whole(other), signal)).toMatchObject({ outcome: "recorded", turns: 26 });
     expect(await turnsOf("own", other)).toEqual(upTo(26));
-    await expect(one.record("nobody", whole(owner), signal)).rejects.toMatchObject({ code: "session_not_found" });
+    await expect(one.record("missing", whole(owner), signal)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
   test("tries again after longer and longer when the store fails, leaves out what can never be recorded, and skips what is gone", async () => {
@@ -201,12 +201,12 @@ describe("the recorder", () => {
     }).start();
     await markIs("0");
     sessions.say("s1", 2);
-    sessions.tell("session.turn_ended", "gone");
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "gone");
+    sessions.emit("session.turn_ended", "s1");
     sessions.say("bad", 2);
-    sessions.tell("session.turn_ended", "bad");
+    sessions.emit("session.turn_ended", "bad");
     sessions.say("s2", 2);
-    sessions.tell("session.turn_ended", "s2");
+    sessions.emit("session.turn_ended", "s2");
     for (const waitMs of [1_000, 2_000, 4_000]) {
       await vi.waitFor(() => expect(clock.nextAt).not.toBeNull());
       expect((clock.nextAt ?? 0) - clock.now()).toBe(waitMs);
@@ -231,8 +231,8 @@ describe("the recorder", () => {
     await first.close();
     for (const id of ["ended", "runs"]) sessions.say(id, 2);
     sessions.session("ended").isOver = true;
-    sessions.tell("session.exited", "ended");
-    sessions.tell("session.activity", "runs");
+    sessions.emit("session.exited", "ended");
+    sessions.emit("session.activity", "runs");
     sessions.lose();
     recorder({ mode: "close", changedSince: changed("ended", "runs", "gone") }).start();
     await markIs("2");
@@ -240,7 +240,7 @@ describe("the recorder", () => {
     expect(await turnsOf("runs")).toEqual([]);
   });
 
-  test("goes on to the others when one that may have changed cannot be read, and gives that one up for now", async () => {
+  test("continues with the others when one session cannot be read, and skips that one for now", async () => {
     const { sessions, turnsOf, markIs, recorder, store } = await setUp();
     const first = recorder();
     first.start();
@@ -248,7 +248,7 @@ describe("the recorder", () => {
     await first.close();
     const names = ["s1", "bad", "s2", "s3", "good"];
     for (const id of names) sessions.say(id, 2);
-    sessions.tell("session.exited", "bad");
+    sessions.emit("session.exited", "bad");
     sessions.lose();
     const clock = createFakeClock();
     const logged: string[] = [];
@@ -269,20 +269,20 @@ describe("the recorder", () => {
     expect(logged).toHaveLength(1);
     expect(logged[0]).toContain("bad");
     // Its next event costs one more try, and no time.
-    sessions.tell("session.turn_ended", "bad");
+    sessions.emit("session.turn_ended", "bad");
     sessions.say("s1", 2);
-    sessions.tell("session.turn_ended", "s1");
+    sessions.emit("session.turn_ended", "s1");
     await markIs("3");
     expect(clock.nextAt).toBeNull();
     expect(await turnsOf("s1")).toEqual(upTo(4));
     await second.close();
-    sessions.tell("session.turn_ended", "bad");
+    sessions.emit("session.turn_ended", "bad");
     recorder().start();
     await markIs("4");
     expect(await turnsOf("bad"), "when it can be read again").toEqual([0, 1]);
   });
 
-  test("goes on where it was among the sessions that may have changed, when it is stopped there", async () => {
+  test("resumes among the changed sessions after it was stopped there", async () => {
     const { sessions, markIs, recorder, logs, store } = await setUp();
     const first = recorder();
     first.start();
@@ -290,7 +290,7 @@ describe("the recorder", () => {
     await first.close();
     const names = upTo(200).map((n) => `s${n}`);
     for (const id of names) sessions.say(id, 2);
-    sessions.tell("session.exited", "s0");
+    sessions.emit("session.exited", "s0");
     sessions.lose();
     const changedSince = changed(...names);
     const second = recorder({
@@ -311,7 +311,7 @@ describe("the recorder", () => {
     expect(sessions.reads.at(-1)?.sessionId).toBe("s199");
   });
 
-  test("is closed when what somebody asked for has come to its end", async () => {
+  test("closes once a requested recording has ended", async () => {
     const { sessions, recorder, owner, logs } = await setUp();
     sessions.say("s1", 25);
     const writing = Promise.withResolvers<void>();
@@ -330,11 +330,11 @@ describe("the recorder", () => {
     await writing.promise;
     const closed = one.close().then(() => written);
     mayWrite.resolve();
-    expect(await closed, "the entry that is being written, and no more").toBe(1);
+    expect(await closed, "only the entry being written").toBe(1);
     expect(await asked).toBe("stopped");
   });
 
-  test("stops in the middle of a long session, and goes on there", async () => {
+  test("stops in the middle of a long session, and continues there", async () => {
     const { sessions, turnsOf, markIs, recorder, logs } = await setUp();
     const stopping = recorder({
       record: async (accountId: string, recording: Parameters<typeof logs.record>[1]) => {
@@ -346,7 +346,7 @@ describe("the recorder", () => {
     stopping.start();
     await markIs("0");
     sessions.say("s1", 50);
-    sessions.tell("session.exited", "s1");
+    sessions.emit("session.exited", "s1");
     await vi.waitFor(async () => expect(await turnsOf("s1")).toEqual(upTo(10)));
     await stopping.close();
     expect(await turnsOf("s1")).toEqual(upTo(10));

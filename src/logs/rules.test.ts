@@ -165,7 +165,7 @@ describe("rules@1", () => {
     expect(ran("# don't\nls; pwd # it's\ndate")).toBe("ran Command:ls && pwd # it's && date");
   });
 
-  test("know no package where an installer is told a file", () => {
+  test("find no package where an installer gets a file", () => {
     const packages = (command: string) =>
       ofCall(call("Bash", { command })).filter((one) => one.startsWith("installed"));
     expect(packages("pip install -r requirements.txt")).toEqual([]);

@@ -10,7 +10,7 @@ import type { LogsCaller } from "./index.ts";
 import { visibilityFilterOf } from "./visibility-filter.ts";
 
 describeOnBothStores("who is limited to folders", (openStore) => {
-  test("is told what a store tells that has only what is of them, whatever else there is", {
+  test("sees what a store with only those entries shows, whatever else there is", {
     timeout: 60_000,
   }, async () => {
     const [first, second] = [await openStore(), await openStore()];

@@ -130,7 +130,7 @@ describeOnBothStores("the store", (openStore) => {
         .execute(),
     ).rejects.toThrow(/unique/i);
     await expect(
-      db.insertInto("session_aliases").values({ alias: "x", session_id: "nobody" }).execute(),
+      db.insertInto("session_aliases").values({ alias: "x", session_id: "missing" }).execute(),
     ).rejects.toThrow(/foreign key/i);
   });
 
@@ -288,7 +288,7 @@ test("a PostgreSQL that cannot be reached is named without its password", async 
   expect(String(error)).not.toContain("hunter2");
 });
 
-test("a transaction that a full disk ended tells of the disk, and the store goes on", async () => {
+test("a transaction ended by a full disk reports that, and the store keeps working", async () => {
   const { db } = await openSqliteTestStore();
   await sql`pragma max_page_count = 1`.execute(db); // SQLite keeps it at what the file has
   const fill = db.transaction().execute(async (trx) => {

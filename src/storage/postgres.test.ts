@@ -58,7 +58,7 @@ describe("a PostgreSQL that hangs", () => {
     expect(await timed(db.destroy())).toBeLessThan(deadlineMs);
   });
 
-  test("is told from a statement that takes long", async () => {
+  test("is distinguished from a slow statement", async () => {
     const db = await openStore();
     const slow = sql`select pg_sleep(8)`.execute(db);
     expect(await isBack(db)).toEqual([{ one: 1 }]);

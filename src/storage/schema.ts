@@ -9,11 +9,11 @@ export interface Tables {
     account_id: string;
     name: string;
     is_owner: number;
-    /** What the account may at most, and so each token, app and browser of it. The owner's is empty: that account holds all. */
+    /** Upper bound for the account's tokens, apps and browsers. Empty for the owner, who has all scopes. */
     scopes: Generated<string>;
     created_at: number;
   };
-  /** Of each passkey the public half, as browsers and authenticators gave it. */
+  /** Public keys of passkeys. */
   passkeys: {
     /** The credential's id, base64url. */
     passkey_id: string;
@@ -28,23 +28,23 @@ export interface Tables {
     created_at: number;
     last_used_at: number | null;
   };
-  /** What was decided and made, by whom and from where. Stays when the account it names goes. */
+  /** The audit log. Entries outlive their account. */
   audit_entries: {
-    /** Sorts as it happened. */
+    /** Sorts by time. */
     audit_id: string;
     at: number;
     account_id: string | null;
-    /** As it was called then. */
+    /** Its name at the time. */
     account_name: string | null;
     action: string;
-    /** Id of what it was done to. */
+    /** Id of the object. */
     subject: string | null;
     /** JSON object, never secrets. */
     details: string;
     address: string | null;
     user_agent: string | null;
   };
-  /** Clients that registered themselves, that the owner added, and those known by their metadata document. */
+  /** Clients that registered themselves, were added by the owner, or are known by their metadata document. */
   oauth_clients: {
     client_id: string;
     origin: "registered" | "added" | "document";
@@ -54,7 +54,7 @@ export interface Tables {
     created_at: number;
     last_used_at: number | null;
   };
-  /** What the authorization server keeps, of each kind: codes, access and refresh tokens, grants, device codes. */
+  /** Records of the authorization server: codes, access and refresh tokens, grants, device codes. */
   oauth_records: {
     kind: string;
     /** SHA-256 of the record's id, which is the token itself, hex. */
@@ -65,7 +65,7 @@ export interface Tables {
     client_id: string | null;
     /** SHA-256 of the grant's id, hex. */
     grant_hash: string | null;
-    /** HMAC-SHA-256 of a device's user code, hex, with the key beside the store: the code is short. */
+    /** HMAC-SHA-256 of a device's user code, hex, with the key in the state folder, because the code is short. */
     user_code_hash: string | null;
     consumed_at: number | null;
     last_used_at: number | null;
@@ -78,7 +78,7 @@ export interface Tables {
     purpose: "signing" | "cookies";
     sealed: string;
     created_at: number;
-    /** From then on nothing is signed with it; until `expires_at` it verifies. */
+    /** No longer used for signing; verifies until `expires_at`. */
     retired_at: number | null;
     expires_at: number | null;
   };
@@ -86,7 +86,7 @@ export interface Tables {
     token_id: string;
     account_id: string;
     name: string;
-    /** SHA-256 of the token, hex. The token itself is nowhere. */
+    /** SHA-256 of the token, hex. The token is not stored. */
     token_hash: string;
     scopes: string;
     folders: string | null;
@@ -95,13 +95,13 @@ export interface Tables {
     last_used_at: number | null;
     revoked_at: number | null;
   };
-  /** Sign-in links that nobody used yet, by the SHA-256 of what stands behind their `#`. */
+  /** Unused sign-in links, by the SHA-256 of their fragment. */
   sign_in_links: { link_hash: string; account_id: string; created_at: number; expires_at: number };
-  /** Browsers that are signed in. One that is revoked is no longer here. */
+  /** Signed-in browsers. Revoked ones are deleted. */
   browser_sessions: {
     browser_session_id: string;
     account_id: string;
-    /** SHA-256 of the cookie's value and of the key in the origin's storage, hex. Themselves they are nowhere. */
+    /** SHA-256 of the cookie and of the key in the origin's storage, hex. Neither is stored. */
     cookie_hash: string;
     key_hash: string;
     user_agent: string;
@@ -121,7 +121,7 @@ export interface Tables {
     model: string | null;
     permission_mode: string;
     transcript_path: string | null;
-    /** Names the session's folder under the state folder, with its hook inbox and settings files. */
+    /** Name of the session's folder in the state folder, with its hook inbox and settings files. */
     launch_id: string | null;
     terminal_id: string | null;
     created_at: number;
@@ -132,7 +132,7 @@ export interface Tables {
     last_screen: string | null;
     continued_by: string | null;
   };
-  /** Each time that a terminal showed a session: the session's part of the terminal's recording. `ended_at` null: to its end. */
+  /** A session's part of a terminal's recording. `ended_at` null: up to the end. */
   recordings: {
     recording_id: string;
     terminal_id: string;
@@ -141,12 +141,12 @@ export interface Tables {
     ended_at: number | null;
   };
   session_aliases: { alias: string; session_id: string };
-  /** What was said in such a session until `forgotten_at` is not read into the catalog again. */
+  /** Sessions whose content until `forgotten_at` is not indexed again. */
   forgotten_sessions: {
     agent: string;
     session_id: string;
     forgotten_at: number;
-    /** Null until nothing of it is in the catalog's files. */
+    /** Null until erased from the catalog's files. */
     erased_at: number | null;
   };
   worktrees: {
@@ -157,21 +157,21 @@ export interface Tables {
     repository: string;
     common_dir: string;
     path: string;
-    /** The folder of it in which the agent works; empty for its root. */
+    /** The agent's folder in it; empty for the root. */
     sub_folder: string;
     branch: string;
     base_branch: string;
     base_commit: string;
     git_dir: string | null;
-    /** Of the folder at `path`, which nothing else has while it stands. */
+    /** Of the folder at `path`. */
     inode: string | null;
-    /** JSON list of the files that `.worktreeinclude` brought in. */
+    /** JSON list of files copied by `.worktreeinclude`. */
     included: string;
-    /** `keep` or `discard`: what the close that is under way was told. */
+    /** `keep` or `discard`, while closing. */
     closing: string | null;
     rescue_ref: string | null;
     rescue_commit: string | null;
-    /** Where the branch stood then. */
+    /** The branch's commit at that time. */
     rescue_base: string | null;
     rescue_files: number | null;
     rescued_at: number | null;
@@ -197,22 +197,22 @@ export interface Tables {
     started: "new" | "reconnect" | "resumed";
     created_at: number;
   };
-  /** The newest events, by ids that sort as they were published. */
+  /** The newest events, with ids that sort by publication. */
   session_events: { event_id: string; body: string };
-  /** What was last told of a session, so that a restart finds what was not. */
+  /** The last published state of each session, so that a restart finds unpublished changes. */
   session_event_memos: { session_id: string; memo: string; updated_at: number };
-  /** `pruned`: the newest event that is no longer kept. */
+  /** `pruned`: the newest deleted event. */
   event_marks: { name: string; event_id: string };
   webhooks: {
     webhook_id: string;
     account_id: string;
     url: string;
     kinds: string | null;
-    /** What its creator was limited to. */
+    /** Folders its creator was limited to. */
     folders: string | null;
-    /** Sealed: signatures are made with it. */
+    /** The sealed signing secret. */
     secret: string;
-    /** Failed attempts since the last that succeeded. */
+    /** Failed attempts since the last success. */
     failures: number;
     created_at: number;
     disabled_at: number | null;
@@ -231,66 +231,66 @@ export interface Tables {
     last_status: number | null;
     last_error: string | null;
   };
-  /** What was submitted to be remembered, secrets masked. All that is derived from it goes with it. */
+  /** Entries of the memory, secrets masked. Everything derived from an entry is deleted with it. */
   log_entries: {
-    /** Sorts as they were recorded. */
+    /** Sorts by recording. */
     log_id: string;
     account_id: string;
     source: "session" | "api";
     session_id: string | null;
-    /** Real path of where it happened, for the folder rule: of a gateway-made worktree its repository. Null when it is of no place. */
+    /** Real path for the folder rule; for a worktree its repository. Null if unknown. */
     dir: string | null;
     title: string | null;
     form: "text" | "turns";
     /** Text, or a JSON list of turns. */
     content: string;
-    /** JSON: agent, repository and branch, where they are known. */
+    /** JSON: agent, repository and branch, if known. */
     context: string;
     observed_at: number;
     recorded_at: number;
     status: "pending" | "ready" | "failed";
     failure: string | null;
-    /** SHA-256 of the caller's idempotency key, hex, and of what came with it. */
+    /** SHA-256 of the idempotency key and of the request, hex. */
     key_hash: string | null;
     request_hash: string | null;
   };
-  /** Each turn of a session is remembered once. */
+  /** Recorded turns, each once. */
   log_turns: { account_id: string; session_id: string; turn_index: number; log_id: string };
-  /** The normalised form of an entry: none while it is pending. */
+  /** The normalized form of an entry; missing while pending. */
   episodes: { log_id: string; account_id: string; characters: number; created_at: number };
-  /** The text of an episode, in pieces. */
+  /** Pieces of an episode's text. */
   log_chunks: { chunk_id: Generated<number>; log_id: string; account_id: string; position: number; content: string };
-  /** Words of chunks, folded, as long as a chunk holds them. */
+  /** Folded words that occur in chunks. */
   log_words: { word_id: Generated<number>; account_id: string; word: string };
   log_postings: { word_id: number; chunk_id: number; occurrences: number };
-  /** A thing, one for each account, type and canonical key, while a statement speaks of it. */
+  /** Entities in statements, one per account, type and canonical key. */
   entities: { entity_id: string; account_id: string; type: string; key: string };
-  /** A triple, timeless, while a fact asserts it. Its id is its hash. */
+  /** Timeless triples asserted by facts. The id is a hash. */
   statements: {
     statement_id: string;
     account_id: string;
     subject_id: string;
     predicate: string;
-    /** The object: an entity, or a value. */
+    /** The object is an entity or a value. */
     object_id: string | null;
     value: string | null;
   };
-  /** An episode says a statement at a time. When it ends to hold is computed, never stored. */
+  /** A statement in an episode, with its time. When it ends is computed. */
   facts: {
     log_id: string;
     position: number;
     account_id: string;
     statement_id: string;
-    /** As its statement has them. */
+    /** Copied from the statement. */
     subject_id: string;
     predicate: string;
     valid_from: number;
     recorded_at: number;
     extractor: string;
   };
-  /** The event that recording came to. */
+  /** The recorder's position. */
   log_marks: { name: string; event_id: string; at: number };
-  /** Turns that were deleted, and are not recorded again by themselves. */
+  /** Deleted turns, which are not recorded again automatically. */
   log_suppressions: {
     account_id: string;
     session_id: string;
@@ -298,17 +298,17 @@ export interface Tables {
     last_turn: number;
     created_at: number;
   };
-  /** Entries that were deleted, without anything of them: a restored backup that still has one loses it again. */
+  /** Hashes of deleted entries, which are deleted again from a restored backup. */
   log_tombstones: {
     /** SHA-256 of the entry's id, hex. */
     log_hash: string;
     deleted_at: number;
   };
-  /** Deletions that take more than one transaction. Where `is_decided` is 1 their entries are gone for all that asks; the rows that went are counted. */
+  /** Deletions that take several transactions, with counts of removed rows. If `is_decided` is 1, their entries are invisible. */
   log_deletions: {
     deletion_id: string;
     account_id: string;
-    /** JSON: what is to be done at its end. */
+    /** JSON: what to do at the end. */
     plan: string;
     is_decided: number;
     begun_at: number;
@@ -318,66 +318,66 @@ export interface Tables {
     entities: Generated<number>;
     facts: Generated<number>;
   };
-  /** Entries that are still to be removed. */
+  /** Entries still to be removed. */
   log_deletion_entries: { log_id: string; deletion_id: string };
-  /** What a chat is set to. */
+  /** Settings of chats. */
   chats: {
     channel: string;
     chat_id: string;
     dir: string | null;
     agent: string | null;
-    /** The session that a message without a reply goes on with. */
+    /** The session for messages that are not replies. */
     session_id: string | null;
     created_at: number;
   };
-  /** The sessions that a chat hears of, and how far it has heard. */
+  /** Sessions that a chat follows, with its position. */
   chat_sessions: {
     channel: string;
     chat_id: string;
     session_id: string;
-    /** The newest turn that was told, and how much of its text. */
+    /** The newest reported turn, and the length of its reported text. */
     turn_index: number;
     turn_length: number;
-    /** The chat's message with the newest prompt. */
+    /** The message with the newest prompt. */
     prompt_message_id: string | null;
-    /** The message that says how the turn stands, while it runs. */
+    /** The status message of the running turn. */
     status_key: string | null;
     bound_at: number;
   };
-  /** The newest event that every chat of a channel was told of. */
+  /** The newest event reported to every chat of a channel. */
   chat_marks: { channel: string; event_id: string };
-  /** What came from chats. Body and request are emptied when it is done. */
+  /** Updates from chats. Body and request are cleared when done. */
   chat_updates: {
     channel: string;
     update_id: number;
     chat_id: string;
     message_id: string | null;
-    /** The session that it went to. */
+    /** The session that received it. */
     session_id: string | null;
     body: string;
-    /** What is asked of a tool for it, from before it is asked. */
+    /** The tool request, stored before it is made. */
     request: string | null;
     state: "waiting" | "done" | "refused";
     attempts: number;
     received_at: number;
   };
-  /** What is said in chats: as it shall read (`version`), and what was told of it (`delivered`). */
+  /** Messages in chats, with the wanted (`version`) and the sent (`delivered`) version. */
   chat_messages: {
     ordinal: Generated<number>;
     channel: string;
-    /** What it says and where: the same is never said twice. */
+    /** Identifies content and place, so that nothing is sent twice. */
     message_key: string;
     chat_id: string;
     session_id: string | null;
-    /** Of a question that is open: what it asks for. */
+    /** The open permission request it shows. */
     permission_id: string | null;
-    /** Emptied when nothing of it will change any more and it was told. */
+    /** Cleared once final and sent. */
     body: string;
     final: number;
     version: number;
     delivered: number;
     message_id: string | null;
-    /** `sending` from just before it is sent; `repeat` when nobody knows whether it was. */
+    /** `sending` from just before it is sent; `repeat` if the outcome is unknown. */
     state: "waiting" | "sending" | "repeat" | "sent" | "failed";
     created_at: number;
   };

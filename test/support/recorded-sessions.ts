@@ -26,7 +26,7 @@ export interface RecordedSessions {
   session(sessionId: string): PlannedSession;
   /** So many more turns, each an exchange's half. */
   say(sessionId: string, turns: number, at?: string): void;
-  tell(kind: "session.turn_ended" | "session.exited" | "session.activity", sessionId: string): void;
+  emit(kind: "session.turn_ended" | "session.exited" | "session.activity", sessionId: string): void;
   /** What is older than this is no longer kept. */
   lose(): void;
   readonly read: ReadSession;
@@ -63,7 +63,7 @@ export function createRecordedSessions(): RecordedSessions {
       });
       it.turns = [...it.turns, ...next];
     },
-    tell(kind, sessionId) {
+    emit(kind, sessionId) {
       const head = {
         id: idOf(++count),
         at: "2025-05-05T10:00:00.000Z",

@@ -73,7 +73,7 @@ test.each(["claude-sonnet-4-5", "claude-3-haiku-20240307"])("Anthropic's %s is a
   const facts = [remembers("be kind")];
   const { asked, extract } = await setUp(
     ({ response, body }) => {
-      // Models without structured output say it as the input of a tool that nobody runs.
+      // Models without structured output answer as the input of a tool that is never run.
       const content = body.includes('"tool_choice"')
         ? { type: "tool_use", id: "t", name: "json", input: { facts } }
         : { type: "text", text: JSON.stringify({ facts }) };
@@ -115,7 +115,7 @@ test("a long entry is asked about piece by piece, in order, at most eleven times
   for (const { body } of asked) expect(body.length).toBeLessThan(35_000);
 });
 
-test("an entry without text asks nobody", async () => {
+test("an entry without text makes no request", async () => {
   const { asked, extract } = await setUp(({ response }) => send(response, factsOf([])));
   expect(await extract(" \n")).toEqual([]);
   expect(asked).toEqual([]);
