@@ -22,7 +22,7 @@ export function createBatchStore(deps: {
   const { database, createTextIndex } = deps;
   return {
     async put(batch) {
-      await database.db.transaction().execute((tx) => store(tx, { batch, texts: createTextIndex(tx) }));
+      await database.db.transaction().execute((tx) => storeBatch(tx, { batch, texts: createTextIndex(tx) }));
     },
     async remove(paths) {
       for (let from = 0; from < paths.length; from += removedAtOnce) {
@@ -33,7 +33,7 @@ export function createBatchStore(deps: {
   };
 }
 
-async function store(
+async function storeBatch(
   tx: Transaction<CatalogTables>,
   { batch, texts }: { readonly batch: readonly Checkpoint[]; readonly texts: TextIndex },
 ): Promise<void> {
