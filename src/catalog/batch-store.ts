@@ -4,27 +4,21 @@ import type { CatalogTables, TranscriptRow } from "./catalog-tables.ts";
 import type { Checkpoint } from "./transcript-scan.ts";
 import type { TextIndex } from "./turn-collector.ts";
 
-/** Writes to the catalog in short transactions. Calls must not overlap. */
-export interface BatchStore {
-  /** Stores rows and the text since their last checkpoint. */
-  put(batch: readonly Checkpoint[]): Promise<void>;
-  /** Forgets transcripts by their paths. */
-  remove(paths: readonly string[]): Promise<void>;
-}
-
 const removedAtOnce = 500;
 
 /** Nothing else must write to `database` meanwhile. */
 export function createBatchStore(deps: {
   readonly database: Pick<CatalogDatabase, "db">;
   readonly createTextIndex: (tx: Kysely<CatalogTables>) => TextIndex;
-}): BatchStore {
+}) {
   const { database, createTextIndex } = deps;
   return {
-    async put(batch) {
+    /** Stores rows and the text since their last checkpoint. */
+    async put(batch: readonly Checkpoint[]): Promise<void> {
       await database.db.transaction().execute((tx) => storeBatch(tx, { batch, texts: createTextIndex(tx) }));
     },
-    async remove(paths) {
+    /** Forgets transcripts by their paths. */
+    async remove(paths: readonly string[]): Promise<void> {
       for (let from = 0; from < paths.length; from += removedAtOnce) {
         const some = paths.slice(from, from + removedAtOnce);
         await database.db.transaction().execute((tx) => removeSome(tx, { paths: some, texts: createTextIndex(tx) }));
@@ -32,6 +26,8 @@ export function createBatchStore(deps: {
     },
   };
 }
+
+export type BatchStore = ReturnType<typeof createBatchStore>;
 
 async function storeBatch(
   tx: Transaction<CatalogTables>,
@@ -96,16 +92,6 @@ async function relist(tx: Transaction<CatalogTables>, sessionIds: readonly strin
     where session_id in (${sql.join(sessionIds)})`.execute(tx);
 }
 
-/** Stores the checkpoints of scans, many per transaction. */
-export interface CatalogWriter {
-  /** Queues a checkpoint. Waits if the queue is full. */
-  put(checkpoint: Checkpoint): Promise<void>;
-  /** Stores queued checkpoints. @throws the error of a failed transaction */
-  flush(): Promise<void>;
-  /** Forgets transcripts by their paths. */
-  remove(paths: readonly string[]): Promise<void>;
-}
-
 /** Bounds memory, and the delay until readers see new rows. */
 const maxCheckpoints = 200;
 const maxCharacters = 2_000_000;
@@ -113,7 +99,7 @@ const maxCharacters = 2_000_000;
 const firstCheckpoints = 24;
 
 /** One writer per catalog. Calls can overlap. @param deps `onStored` is called after each transaction */
-export function createCatalogWriter(deps: { readonly store: BatchStore; onStored(): void }): CatalogWriter {
+export function createCatalogWriter(deps: { readonly store: BatchStore; onStored(): void }) {
   const { store, onStored } = deps;
   let waiting: Checkpoint[] = [];
   let characters = 0;
@@ -145,7 +131,8 @@ export function createCatalogWriter(deps: { readonly store: BatchStore; onStored
   }
 
   return {
-    async put(checkpoint) {
+    /** Queues a checkpoint. Waits if the queue is full. */
+    async put(checkpoint: Checkpoint): Promise<void> {
       waiting.push(checkpoint);
       for (const { text } of checkpoint.texts) characters += text.length;
       const most = stored === 0 ? firstCheckpoints : maxCheckpoints;
@@ -155,8 +142,10 @@ export function createCatalogWriter(deps: { readonly store: BatchStore; onStored
       void writeWaiting();
       await before;
     },
+    /** Stores queued checkpoints. @throws the error of a failed transaction */
     flush,
-    async remove(paths) {
+    /** Forgets transcripts by their paths. */
+    async remove(paths: readonly string[]): Promise<void> {
       await flush();
       if (paths.length > 0) await write(() => store.remove(paths));
     },

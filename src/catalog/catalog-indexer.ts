@@ -28,19 +28,6 @@ export interface CatalogProgress {
   readonly readBytes: number;
 }
 
-/** Updates the catalog from disk. Calls must not overlap. */
-export interface CatalogIndexer {
-  /** Checks every file and reads new or changed ones, newest first. */
-  sweep(): Promise<void>;
-  /** Checks these files and folders. */
-  look(paths: readonly string[]): Promise<void>;
-  /** Forgets these sessions' content so far, now and when their transcripts are read again. */
-  forget(sessions: readonly ForgottenSession[]): Promise<void>;
-  /** Empties the catalog, then sweeps. */
-  rebuild(): Promise<void>;
-  progress(): CatalogProgress;
-}
-
 export interface CatalogIndexerDeps {
   readonly database: CatalogDatabase;
   readonly store: BatchStore;
@@ -66,7 +53,8 @@ interface Wanted {
   readonly isNew: boolean;
 }
 
-export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
+/** Updates the catalog from disk. Calls must not overlap. */
+export function createCatalogIndexer(deps: CatalogIndexerDeps) {
   const { database, sources, clock, log } = deps;
   const writer = createCatalogWriter({ store: deps.store, onStored: deps.onProgress });
   const stored = createStoredStates(database.db);
@@ -208,9 +196,12 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
   }
 
   return {
+    /** Checks every file and reads new or changed ones, newest first. */
     sweep,
+    /** Checks these files and folders. */
     look,
-    async forget(sessions) {
+    /** Forgets these sessions' content so far, now and when their transcripts are read again. */
+    async forget(sessions: readonly ForgottenSession[]): Promise<void> {
       for (const session of sessions) forgotten.set(forgottenKey(session), session.at);
       const paths = await stored.pathsOf(sessions.map(({ agent, sessionId }) => ({ agent, session_id: sessionId })));
       await writer.remove(paths);
@@ -218,12 +209,15 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps): CatalogIndexer {
       counts.done -= paths.length;
       await look(paths);
     },
-    async rebuild() {
+    /** Empties the catalog, then sweeps. */
+    async rebuild(): Promise<void> {
       await writer.flush();
       await database.reset();
       stored.forget();
       await sweep();
     },
-    progress: () => ({ ...counts }),
+    progress: (): CatalogProgress => ({ ...counts }),
   };
 }
+
+export type CatalogIndexer = ReturnType<typeof createCatalogIndexer>;

@@ -52,34 +52,13 @@ export interface CatalogTables extends Tables {
 export const catalogVersion = "2";
 
 export async function createCatalogTables(db: Kysely<CatalogTables>): Promise<void> {
-  await db.schema
-    .createTable("transcripts")
-    .addColumn("transcript_id", "bigint", (column) => column.primaryKey())
-    .addColumn("path", "text", (column) => column.notNull().unique())
-    .addColumn("agent", "text", (column) => column.notNull())
-    .addColumn("format", "text", (column) => column.notNull())
-    .addColumn("session_id", "text", (column) => column.notNull())
-    .addColumn("kind", "text", (column) => column.notNull())
-    .addColumn("listed", "integer", (column) => column.notNull())
-    .addColumn("file_key", "text", (column) => column.notNull())
-    .addColumn("size_bytes", "bigint", (column) => column.notNull())
-    .addColumn("modified_at", "bigint", (column) => column.notNull())
-    .addColumn("parsed_offset", "bigint", (column) => column.notNull())
-    .addColumn("inside_too_long", "integer", (column) => column.notNull())
-    .addColumn("fingerprint", "text", (column) => column.notNull())
-    .addColumn("reader_state", "text")
-    .addColumn("complete", "integer", (column) => column.notNull())
-    .addColumn("unreadable", "integer", (column) => column.notNull())
-    .addColumn("skipped_lines", "bigint", (column) => column.notNull())
-    .addColumn("dir", "text")
-    .addColumn("branch", "text")
-    .addColumn("model", "text")
-    .addColumn("title", "text")
-    .addColumn("first_prompt", "text")
-    .addColumn("created_at", "bigint")
-    .addColumn("updated_at", "bigint", (column) => column.notNull())
-    .addColumn("turn_count", "integer", (column) => column.notNull())
-    .execute();
+  await sql`create table transcripts (
+    transcript_id bigint primary key, path text not null unique, agent text not null, format text not null,
+    session_id text not null, kind text not null, listed integer not null, file_key text not null,
+    size_bytes bigint not null, modified_at bigint not null, parsed_offset bigint not null,
+    inside_too_long integer not null, fingerprint text not null, reader_state text, complete integer not null,
+    unreadable integer not null, skipped_lines bigint not null, dir text, branch text, model text, title text,
+    first_prompt text, created_at bigint, updated_at bigint not null, turn_count integer not null)`.execute(db);
   await db.schema.createIndex("transcripts_session").on("transcripts").columns(["session_id", "agent"]).execute();
   await sql`create index transcripts_newest on transcripts (updated_at desc, session_id, agent) where listed = 1`.execute(
     db,

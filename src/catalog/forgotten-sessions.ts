@@ -16,19 +16,10 @@ export interface ForgottenSession {
 /**
  * Forgotten sessions in the store: the catalog can be dropped at any time, and a remaining transcript must not restore the content.
  */
-export interface ForgottenSessions {
-  /** Until when a session's content is forgotten; null if it is not. */
-  at(sessionId: string): Promise<number | null>;
-  all(): Promise<readonly (ForgottenSession & { readonly erased: boolean })[]>;
-  /** Overwrites an earlier time. */
-  put(session: ForgottenSession): Promise<void>;
-  /** Marks sessions as erased from the catalog's files, unless forgotten again meanwhile. */
-  erased(sessions: readonly ForgottenSession[], at: number): Promise<void>;
-}
-
-export function createForgottenSessions(db: Kysely<Tables>): ForgottenSessions {
+export function createForgottenSessions(db: Kysely<Tables>) {
   return {
-    async at(sessionId) {
+    /** Until when a session's content is forgotten; null if it is not. */
+    async at(sessionId: string): Promise<number | null> {
       const row = await db
         .selectFrom("forgotten_sessions")
         .select(({ fn }) => fn.max<number | null>("forgotten_at").as("at"))
@@ -36,7 +27,7 @@ export function createForgottenSessions(db: Kysely<Tables>): ForgottenSessions {
         .executeTakeFirst();
       return row?.at ?? null;
     },
-    async all() {
+    async all(): Promise<readonly (ForgottenSession & { readonly erased: boolean })[]> {
       const rows = await db.selectFrom("forgotten_sessions").selectAll().execute();
       return rows.map((row) => ({
         agent: row.agent,
@@ -45,7 +36,8 @@ export function createForgottenSessions(db: Kysely<Tables>): ForgottenSessions {
         erased: row.erased_at !== null,
       }));
     },
-    async put({ agent, sessionId, at }) {
+    /** Overwrites an earlier time. */
+    async put({ agent, sessionId, at }: ForgottenSession): Promise<void> {
       const change = { forgotten_at: at, erased_at: null };
       await db
         .insertInto("forgotten_sessions")
@@ -53,7 +45,8 @@ export function createForgottenSessions(db: Kysely<Tables>): ForgottenSessions {
         .onConflict((conflict) => conflict.columns(["agent", "session_id"]).doUpdateSet(change))
         .execute();
     },
-    async erased(sessions, at) {
+    /** Marks sessions as erased from the catalog's files, unless forgotten again meanwhile. */
+    async erased(sessions: readonly ForgottenSession[], at: number): Promise<void> {
       for (const session of sessions) {
         await db
           .updateTable("forgotten_sessions")
@@ -67,38 +60,11 @@ export function createForgottenSessions(db: Kysely<Tables>): ForgottenSessions {
   };
 }
 
+export type ForgottenSessions = ReturnType<typeof createForgottenSessions>;
+
 /** Identifies a session among all agents. */
 export function forgottenKey({ agent, sessionId }: Pick<ForgottenSession, "agent" | "sessionId">): string {
   return `${agent} ${sessionId}`;
-}
-
-/** Tracks forgotten sessions: to be removed from the catalog, then from its journal, then done. */
-export interface Forgetting {
-  /** Loads sessions forgotten earlier; unfinished ones are due. Reads once. */
-  load(): Promise<void>;
-  /** All loaded sessions. */
-  all(): readonly ForgottenSession[];
-  /** Records a session in the store; erasing it is then due. */
-  add(session: Omit<ForgottenSession, "at">): Promise<ForgottenSession>;
-  /** Resolves with `done` when it is erased from the catalog's files, with `pending` after five seconds or a failure. */
-  finished(session: ForgottenSession): Promise<"done" | "pending">;
-
-  /** Takes the sessions to remove now. */
-  take(): readonly ForgottenSession[];
-  /** Reports a failure: everything is due again later. */
-  failed(taken: readonly ForgottenSession[]): void;
-  /** Reports that sessions are removed, except from the journal. */
-  rewritten(sessions: readonly ForgottenSession[]): void;
-  /** Whether to empty the journal now. */
-  readonly isJournalDue: boolean;
-  /** Whether anything is due. */
-  readonly isDue: boolean;
-  /** Reports that the journal is empty, so rewritten sessions are done. */
-  emptied(): Promise<void>;
-  /** Reports that a reader prevented it: it is due again soon. */
-  heldUp(): void;
-  /** Resolves all waiters with `pending`. */
-  close(): void;
 }
 
 /** How long a caller waits, as for the store's journal. */
@@ -109,13 +75,14 @@ const heldUpMaxMs = 2_000;
 const failedMinMs = 1_000;
 const failedMaxMs = 10 * 60_000;
 
+/** Tracks forgotten sessions: to be removed from the catalog, then from its journal, then done. */
 export function createForgetting(deps: {
   readonly store: ForgottenSessions;
   readonly clock: Clock;
   readonly log: Log;
   /** Called when something is due. */
   wake(): void;
-}): Forgetting {
+}) {
   const { store, clock, log, wake } = deps;
   const known = new Map<string, ForgottenSession>();
   const due = new Map<string, ForgottenSession>();
@@ -148,15 +115,18 @@ export function createForgetting(deps: {
   }
 
   return {
-    load() {
+    /** Loads sessions forgotten earlier; unfinished ones are due. Reads once. */
+    load(): Promise<void> {
       loading ??= load().catch((error: unknown) => {
         loading = null; // the next task tries again
         throw error;
       });
       return loading;
     },
-    all: () => [...known.values()],
-    async add({ agent, sessionId }) {
+    /** All loaded sessions. */
+    all: (): readonly ForgottenSession[] => [...known.values()],
+    /** Records a session in the store; erasing it is then due. */
+    async add({ agent, sessionId }: Omit<ForgottenSession, "at">): Promise<ForgottenSession> {
       const session = { agent, sessionId, at: clock.now() };
       await store.put(session);
       known.set(forgottenKey(session), session);
@@ -164,7 +134,8 @@ export function createForgetting(deps: {
       isResting = false; // a caller waits
       return session;
     },
-    finished(session) {
+    /** Resolves with `done` when it is erased from the catalog's files, with `pending` after five seconds or a failure. */
+    finished(session: ForgottenSession): Promise<"done" | "pending"> {
       return new Promise((resolve) => {
         const mine = {
           session,
@@ -179,12 +150,14 @@ export function createForgetting(deps: {
       });
     },
 
-    take() {
+    /** Takes the sessions to remove now. */
+    take(): readonly ForgottenSession[] {
       const taken = [...due.values()];
       due.clear();
       return taken;
     },
-    failed(taken) {
+    /** Reports a failure: everything is due again later. */
+    failed(taken: readonly ForgottenSession[]): void {
       for (const session of taken) {
         const key = forgottenKey(session);
         if (!due.has(key)) due.set(key, session);
@@ -195,18 +168,22 @@ export function createForgetting(deps: {
       retryMs = Math.min(failedMaxMs, retryMs * 2);
       for (const waiter of waiters) waiter.end("pending");
     },
-    rewritten(sessions) {
+    /** Reports that sessions are removed, except from the journal. */
+    rewritten(sessions: readonly ForgottenSession[]): void {
       retryMs = failedMinMs;
       inJournal = [...inJournal, ...sessions];
       isJournalDue = inJournal.length > 0;
     },
+    /** Whether to empty the journal now. */
     get isJournalDue() {
       return isJournalDue;
     },
+    /** Whether anything is due. */
     get isDue() {
       return isJournalDue || (due.size > 0 && !isResting);
     },
-    async emptied() {
+    /** Reports that the journal is empty, so rewritten sessions are done. */
+    async emptied(): Promise<void> {
       const finished = inJournal;
       inJournal = [];
       isJournalDue = false;
@@ -217,12 +194,14 @@ export function createForgetting(deps: {
         .catch((error: unknown) => log.warn({ reason: messageOf(error) }, "cannot record which sessions were erased"));
       for (const waiter of waiters) if (finished.includes(waiter.session)) waiter.end("done");
     },
-    heldUp() {
+    /** Reports that a reader prevented it: it is due again soon. */
+    heldUp(): void {
       isJournalDue = false;
       tryAgainIn(waitMs);
       waitMs = Math.min(heldUpMaxMs, waitMs * 2);
     },
-    close() {
+    /** Resolves all waiters with `pending`. */
+    close(): void {
       cancelTimer?.();
       for (const waiter of waiters) waiter.end("pending");
     },

@@ -10,22 +10,6 @@ import type { CatalogProgress } from "./catalog-indexer.ts";
 import type { ForgottenSession } from "./forgotten-sessions.ts";
 import type { CatalogSource } from "./transcript-walk.ts";
 
-/**
- * A process that indexes while there is work. A thread would leave its memory to the gateway: 130 MB after a gigabyte of transcripts
- * (measured).
- */
-export interface IndexingProcess {
-  /**
-   * Runs one task at a time.
-   * @throws if it fails or the process dies
-   */
-  run(task: Exclude<IndexingTask, { kind: "stop" }>): Promise<IndexingReport>;
-  /** Ends the process after `keepMs` without a task; the next task starts another. */
-  rest(options: { readonly keepMs: number }): void;
-  /** Idempotent. */
-  close(): Promise<void>;
-}
-
 /** The result of a task. */
 export interface IndexingReport extends CatalogProgress {
   /** Since the process started. */
@@ -61,7 +45,11 @@ function ownImports(): readonly string[] {
   return given.flatMap((argument, at) => (argument === "--import" ? [argument, given[at + 1] ?? ""] : []));
 }
 
-export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProcess {
+/**
+ * A process that indexes while there is work. A thread would leave its memory to the gateway: 130 MB after a gigabyte of transcripts
+ * (measured).
+ */
+export function createIndexingProcess(deps: IndexingProcessDeps) {
   const { clock, log } = deps;
   let running: Running | null = null;
   let cancelRest: (() => void) | null = null;
@@ -138,7 +126,11 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
   }
 
   return {
-    async run(task) {
+    /**
+     * Runs one task at a time.
+     * @throws if it fails or the process dies
+     */
+    async run(task: Exclude<IndexingTask, { kind: "stop" }>): Promise<IndexingReport> {
       cancelRest?.();
       cancelRest = null;
       await ending; // two processes must not write at once
@@ -150,11 +142,13 @@ export function createIndexingProcess(deps: IndexingProcessDeps): IndexingProces
         send(mine.child, task);
       });
     },
-    rest({ keepMs }) {
+    /** Ends the process after `keepMs` without a task; the next task starts another. */
+    rest({ keepMs }: { readonly keepMs: number }): void {
       cancelRest?.();
       cancelRest = clock.after(keepMs, end);
     },
-    async close() {
+    /** Idempotent. */
+    async close(): Promise<void> {
       closed = true;
       end();
       await ending;

@@ -16,22 +16,10 @@ const columns = [
 /** The columns that show whether a transcript's file changed. A sweep holds them for all transcripts. */
 export type StoredState = Pick<TranscriptRow, (typeof columns)[number]>;
 
-/** Stored transcripts by path. */
-export interface StoredStates {
-  all(): Promise<Map<string, StoredState>>;
-  of(paths: readonly string[]): Promise<ReadonlyMap<string, StoredState>>;
-  row(path: string): Promise<TranscriptRow | null>;
-  /** Every transcript of these sessions. */
-  pathsOf(sessions: readonly Pick<TranscriptRow, "agent" | "session_id">[]): Promise<readonly string[]>;
-  /** An id for a new transcript. Only one process writes a catalog. */
-  newId(): Promise<number>;
-  /** To be called when the catalog was emptied. */
-  forget(): void;
-}
-
 const pathsAtOnce = 500;
 
-export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
+/** Stored transcripts by path. */
+export function createStoredStates(db: Kysely<CatalogTables>) {
   let newest: Promise<number> | null = null;
 
   async function newestId(): Promise<number> {
@@ -43,11 +31,11 @@ export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
   }
 
   return {
-    async all() {
+    async all(): Promise<Map<string, StoredState>> {
       const rows = await db.selectFrom("transcripts").select(columns).execute();
       return new Map(rows.map((row) => [row.path, row]));
     },
-    async of(paths) {
+    async of(paths: readonly string[]): Promise<ReadonlyMap<string, StoredState>> {
       const states = new Map<string, StoredState>();
       for (let from = 0; from < paths.length; from += pathsAtOnce) {
         const some = paths.slice(from, from + pathsAtOnce);
@@ -56,10 +44,11 @@ export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
       }
       return states;
     },
-    async row(path) {
+    async row(path: string): Promise<TranscriptRow | null> {
       return (await db.selectFrom("transcripts").selectAll().where("path", "=", path).executeTakeFirst()) ?? null;
     },
-    async pathsOf(sessions) {
+    /** Every transcript of these sessions. */
+    async pathsOf(sessions: readonly Pick<TranscriptRow, "agent" | "session_id">[]): Promise<readonly string[]> {
       const paths: string[] = [];
       for (const { agent, session_id } of sessions) {
         const rows = await db
@@ -72,11 +61,13 @@ export function createStoredStates(db: Kysely<CatalogTables>): StoredStates {
       }
       return paths;
     },
-    newId() {
+    /** An id for a new transcript. Only one process writes a catalog. */
+    newId(): Promise<number> {
       newest = (newest ?? newestId()).then((id) => id + 1);
       return newest;
     },
-    forget() {
+    /** To be called when the catalog was emptied. */
+    forget(): void {
       newest = null;
     },
   };

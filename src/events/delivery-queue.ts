@@ -20,41 +20,17 @@ export interface AttemptOutcome {
   readonly error: string | null;
 }
 
-/** SQL of deliveries: durable, in order for each webhook, and bounded. */
-export interface DeliveryQueue {
-  /** Adds events in the transaction that writes them. Prunes regularly, because a receiver can be down for long. */
-  add(
-    transaction: Kysely<Tables>,
-    entries: readonly { readonly webhookId: string; readonly event: SessionEvent }[],
-    at: number,
-  ): Promise<void>;
-  /**
-   * The delivery to send now, or when the next is due; null if none is waiting. An event that failed a few times holds back later ones;
-   * one that failed often is retried alongside them.
-   */
-  next(webhookId: string, now: number): Promise<WaitingDelivery | { readonly dueAt: number } | null>;
-  settle(webhookId: string, delivery: WaitingDelivery, outcome: AttemptOutcome): Promise<void>;
-  /** Removes an event that must no longer be sent. */
-  drop(webhookId: string, eventId: string): Promise<void>;
-  /** Makes all waiting deliveries due: the receiver is back. */
-  wake(webhookId: string, now: number): Promise<void>;
-  giveUpAll(webhookId: string, reason: string): Promise<void>;
-  /** Queues dead deliveries again. @returns how many */
-  revive(webhookId: string, eventIds: readonly string[] | null, now: number): Promise<number>;
-  /** Applies {@link deliveryLimits}: deletes old finished deliveries and gives up surplus waiting ones. */
-  prune(webhookId: string): Promise<void>;
-}
-
 /** Deliveries kept for each webhook, by state. */
 export const deliveryLimits = { waiting: 10_000, dead: 1_000, delivered: 200 } as const;
 
 /** Events of a webhook between two prunings. */
 const pruneEvery = 100;
 
+/** SQL of deliveries: durable, in order for each webhook, and bounded. */
 export function createDeliveryQueue(
   db: Kysely<Tables>,
   limits: Readonly<Record<keyof typeof deliveryLimits, number>> = deliveryLimits,
-): DeliveryQueue {
+) {
   /** Events of each webhook since its last pruning. */
   const added = new Map<string, number>();
   const waiting = (webhookId: string) =>
@@ -102,7 +78,12 @@ export function createDeliveryQueue(
   }
 
   return {
-    async add(transaction, entries, at) {
+    /** Adds events in the transaction that writes them. Prunes regularly, because a receiver can be down for long. */
+    async add(
+      transaction: Kysely<Tables>,
+      entries: readonly { readonly webhookId: string; readonly event: SessionEvent }[],
+      at: number,
+    ): Promise<void> {
       for (const { webhookId, event } of entries) {
         await transaction
           .insertInto("webhook_deliveries")
@@ -125,7 +106,11 @@ export function createDeliveryQueue(
       for (const [webhookId, count] of added) if (count >= pruneEvery) await prune(transaction, webhookId);
     },
 
-    async next(webhookId, now) {
+    /**
+     * The delivery to send now, or when the next is due; null if none is waiting. An event that failed a few times holds back later ones;
+     * one that failed often is retried alongside them.
+     */
+    async next(webhookId: string, now: number): Promise<WaitingDelivery | { readonly dueAt: number } | null> {
       const first = await waiting(webhookId)
         .selectAll()
         .where("attempts", "<", attemptsInOrder)
@@ -148,7 +133,7 @@ export function createDeliveryQueue(
       return { dueAt: Math.min(first?.next_attempt_at ?? Infinity, aside?.next_attempt_at ?? Infinity) };
     },
 
-    async settle(webhookId, delivery, outcome) {
+    async settle(webhookId: string, delivery: WaitingDelivery, outcome: AttemptOutcome): Promise<void> {
       await change(webhookId)
         .set({
           state: outcome.state,
@@ -167,7 +152,8 @@ export function createDeliveryQueue(
         .execute();
     },
 
-    async drop(webhookId, eventId) {
+    /** Removes an event that must no longer be sent. */
+    async drop(webhookId: string, eventId: string): Promise<void> {
       await db
         .deleteFrom("webhook_deliveries")
         .where("webhook_id", "=", webhookId)
@@ -175,15 +161,17 @@ export function createDeliveryQueue(
         .execute();
     },
 
-    async wake(webhookId, now) {
+    /** Makes all waiting deliveries due: the receiver is back. */
+    async wake(webhookId: string, now: number): Promise<void> {
       await change(webhookId).set({ next_attempt_at: now }).where("state", "=", "waiting").execute();
     },
 
-    async giveUpAll(webhookId, reason) {
+    async giveUpAll(webhookId: string, reason: string): Promise<void> {
       await change(webhookId).set({ state: "dead", last_error: reason }).where("state", "=", "waiting").execute();
     },
 
-    async revive(webhookId, eventIds, now) {
+    /** Queues dead deliveries again. @returns how many */
+    async revive(webhookId: string, eventIds: readonly string[] | null, now: number): Promise<number> {
       let query = change(webhookId)
         .set({ state: "waiting", attempts: 0, next_attempt_at: now })
         .where("state", "=", "dead");
@@ -191,9 +179,12 @@ export function createDeliveryQueue(
       return Number((await query.executeTakeFirst()).numUpdatedRows);
     },
 
-    prune: (webhookId) => prune(db, webhookId),
+    /** Applies {@link deliveryLimits}: deletes old finished deliveries and gives up surplus waiting ones. */
+    prune: (webhookId: string): Promise<void> => prune(db, webhookId),
   };
 }
+
+export type DeliveryQueue = ReturnType<typeof createDeliveryQueue>;
 
 function toWaiting(row: Selectable<Tables["webhook_deliveries"]>): WaitingDelivery {
   return { eventId: row.event_id, dir: row.dir, body: row.body, attempts: row.attempts };

@@ -10,27 +10,11 @@ export interface EventBatch {
   readonly at: number;
 }
 
-/** SQL of events and memos. */
-export interface EventStore {
-  /** @param beside runs in the same transaction */
-  write(batch: EventBatch, beside: (transaction: Kysely<Tables>) => Promise<void>): Promise<void>;
-  /** Events with larger ids, in order. */
-  after(eventId: string, limit: number): Promise<readonly SessionEvent[]>;
-  has(eventId: string): Promise<boolean>;
-  /** The newest id ever; {@link originId} if none. */
-  newest(): Promise<string>;
-  /** The newest deleted id; {@link originId} if none. */
-  pruned(): Promise<string>;
-  /** Keeps the newest `keep` events from `oldest` on. */
-  prune(limits: { readonly oldest: string; readonly keep: number }): Promise<void>;
-  memo(sessionId: string): Promise<string | null>;
-  memos(): Promise<ReadonlyMap<string, string>>;
-}
-
 /** SQLite allows 32,766 parameters in a statement, PostgreSQL 65,535. */
 const rowsAtOnce = 500;
 
-export function createEventStore(db: Kysely<Tables>): EventStore {
+/** SQL of events and memos. */
+export function createEventStore(db: Kysely<Tables>) {
   async function putMemos(on: Kysely<Tables>, { memos, at }: EventBatch): Promise<void> {
     for (const [session_id, memo] of memos) {
       if (memo === null) {
@@ -51,9 +35,11 @@ export function createEventStore(db: Kysely<Tables>): EventStore {
   }
 
   return {
+    /** The newest deleted id; {@link originId} if none. */
     pruned,
 
-    async write(batch, beside) {
+    /** @param beside runs in the same transaction */
+    async write(batch: EventBatch, beside: (transaction: Kysely<Tables>) => Promise<void>): Promise<void> {
       await db.transaction().execute(async (trx) => {
         for (let from = 0; from < batch.events.length; from += rowsAtOnce) {
           const rows = batch.events.slice(from, from + rowsAtOnce);
@@ -67,7 +53,8 @@ export function createEventStore(db: Kysely<Tables>): EventStore {
       });
     },
 
-    async after(eventId, limit) {
+    /** Events with larger ids, in order. */
+    async after(eventId: string, limit: number): Promise<readonly SessionEvent[]> {
       const rows = await db
         .selectFrom("session_events")
         .select("body")
@@ -78,7 +65,7 @@ export function createEventStore(db: Kysely<Tables>): EventStore {
       return rows.map(({ body }) => sessionEventSchema.parse(JSON.parse(body)));
     },
 
-    async has(eventId) {
+    async has(eventId: string): Promise<boolean> {
       const row = await db
         .selectFrom("session_events")
         .select("event_id")
@@ -87,7 +74,8 @@ export function createEventStore(db: Kysely<Tables>): EventStore {
       return row !== undefined;
     },
 
-    async newest() {
+    /** The newest id ever; {@link originId} if none. */
+    async newest(): Promise<string> {
       const row = await db
         .selectFrom("session_events")
         .select("event_id")
@@ -97,7 +85,8 @@ export function createEventStore(db: Kysely<Tables>): EventStore {
       return row?.event_id ?? pruned();
     },
 
-    async prune({ oldest, keep }) {
+    /** Keeps the newest `keep` events from `oldest` on. */
+    async prune({ oldest, keep }: { readonly oldest: string; readonly keep: number }): Promise<void> {
       const surplus = await db
         .selectFrom("session_events")
         .select("event_id")
@@ -127,7 +116,7 @@ export function createEventStore(db: Kysely<Tables>): EventStore {
       });
     },
 
-    async memo(sessionId) {
+    async memo(sessionId: string): Promise<string | null> {
       const row = await db
         .selectFrom("session_event_memos")
         .select("memo")
@@ -136,9 +125,11 @@ export function createEventStore(db: Kysely<Tables>): EventStore {
       return row?.memo ?? null;
     },
 
-    async memos() {
+    async memos(): Promise<ReadonlyMap<string, string>> {
       const rows = await db.selectFrom("session_event_memos").select(["session_id", "memo"]).execute();
       return new Map(rows.map((row) => [row.session_id, row.memo]));
     },
   };
 }
+
+export type EventStore = ReturnType<typeof createEventStore>;

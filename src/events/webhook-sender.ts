@@ -15,16 +15,6 @@ import {
 import type { IsVisibleDir } from "./event-stream.ts";
 import { type StoredWebhook, signedHeaders, type WebhookStore } from "./webhook-store.ts";
 
-/** Delivers events one at a time for each webhook, independently of the others. */
-export interface WebhookSender {
-  /** Sends due deliveries of this webhook. */
-  wake(webhookId: string): void;
-  /** Sends one request now, outside the queue. */
-  attempt(webhook: StoredWebhook, message: { readonly id: string; readonly body: string }): Promise<AttemptResult>;
-  /** Aborts attempts, which are repeated after the next start. Idempotent. */
-  close(): Promise<void>;
-}
-
 export interface WebhookSenderDeps {
   readonly webhooks: WebhookStore;
   readonly queue: DeliveryQueue;
@@ -44,7 +34,8 @@ interface Attempt extends AttemptResult {
   readonly retryAfterMs: number | null;
 }
 
-export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
+/** Delivers events one at a time for each webhook, independently of the others. */
+export function createWebhookSender(deps: WebhookSenderDeps) {
   const { webhooks, queue, clock, log } = deps;
   const stopping = new AbortController();
   const running = new Map<string, Promise<void>>();
@@ -168,12 +159,18 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   }
 
   return {
+    /** Sends due deliveries of this webhook. */
     wake,
-    attempt: async (webhook, message) => {
+    /** Sends one request now, outside the queue. */
+    attempt: async (
+      webhook: StoredWebhook,
+      message: { readonly id: string; readonly body: string },
+    ): Promise<AttemptResult> => {
       const { retryAfterMs: _, ...result } = await attempt(webhook, message);
       return result;
     },
-    async close() {
+    /** Aborts attempts, which are repeated after the next start. Idempotent. */
+    async close(): Promise<void> {
       stopping.abort();
       for (const cancel of timers.values()) cancel();
       timers.clear();

@@ -26,38 +26,13 @@ export interface StoredWebhook {
   readonly failures: number;
 }
 
-/** SQL of webhooks. */
-export interface WebhookStore {
-  add(webhook: {
-    readonly webhookId: string;
-    readonly accountId: string;
-    readonly url: string;
-    readonly secret: string;
-    readonly kinds: readonly EventKind[] | null;
-    readonly folders: readonly string[] | null;
-    readonly at: number;
-  }): Promise<void>;
-  list(accountId: string): Promise<readonly Webhook[]>;
-  count(): Promise<number>;
-  /** Any account's if `accountId` is null. */
-  find(webhookId: string, accountId: string | null): Promise<StoredWebhook | null>;
-  enabled(): Promise<readonly StoredWebhook[]>;
-  /** Also removes its deliveries. */
-  remove(webhookId: string): Promise<void>;
-  disable(webhookId: string, reason: string, at: number): Promise<void>;
-  enable(webhookId: string): Promise<void>;
-  deliveries(
-    webhookId: string,
-    options: { readonly state: DeliveryState | null; readonly limit: number },
-  ): Promise<readonly Delivery[]>;
-}
-
 type Row = Selectable<Tables["webhooks"]>;
 
 const kindsSchema = z.array(eventKindSchema);
 const foldersSchema = z.array(z.string());
 
-export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly secrets: SecretBox }): WebhookStore {
+/** SQL of webhooks. */
+export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly secrets: SecretBox }) {
   const { db, secrets } = deps;
 
   /** Older stores have unsealed secrets, which are sealed when first read. */
@@ -95,7 +70,23 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
   }
 
   return {
-    async add({ webhookId, accountId, url, secret, kinds, folders, at }) {
+    async add({
+      webhookId,
+      accountId,
+      url,
+      secret,
+      kinds,
+      folders,
+      at,
+    }: {
+      readonly webhookId: string;
+      readonly accountId: string;
+      readonly url: string;
+      readonly secret: string;
+      readonly kinds: readonly EventKind[] | null;
+      readonly folders: readonly string[] | null;
+      readonly at: number;
+    }): Promise<void> {
       await db
         .insertInto("webhooks")
         .values({
@@ -113,7 +104,7 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
         .execute();
     },
 
-    async list(accountId) {
+    async list(accountId: string): Promise<readonly Webhook[]> {
       const rows = await db
         .selectFrom("webhooks")
         .selectAll()
@@ -125,7 +116,7 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
       return rows.map((row) => toWebhook(row, (state) => counted.get(`${row.webhook_id} ${state}`) ?? 0));
     },
 
-    async count() {
+    async count(): Promise<number> {
       const row = await db
         .selectFrom("webhooks")
         .select(({ fn }) => fn.countAll<number>().as("count"))
@@ -133,23 +124,25 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
       return row.count;
     },
 
-    async find(webhookId, accountId) {
+    /** Any account's if `accountId` is null. */
+    async find(webhookId: string, accountId: string | null): Promise<StoredWebhook | null> {
       let query = db.selectFrom("webhooks").selectAll().where("webhook_id", "=", webhookId);
       if (accountId !== null) query = query.where("account_id", "=", accountId);
       const row = await query.executeTakeFirst();
       return row === undefined ? null : toStored(row);
     },
 
-    async enabled() {
+    async enabled(): Promise<readonly StoredWebhook[]> {
       const rows = await db.selectFrom("webhooks").selectAll().where("disabled_at", "is", null).execute();
       return Promise.all(rows.map(toStored));
     },
 
-    async remove(webhookId) {
+    /** Also removes its deliveries. */
+    async remove(webhookId: string): Promise<void> {
       await db.deleteFrom("webhooks").where("webhook_id", "=", webhookId).execute();
     },
 
-    async disable(webhookId, reason, at) {
+    async disable(webhookId: string, reason: string, at: number): Promise<void> {
       await db
         .updateTable("webhooks")
         .set({ disabled_at: at, disabled_reason: reason })
@@ -157,7 +150,7 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
         .execute();
     },
 
-    async enable(webhookId) {
+    async enable(webhookId: string): Promise<void> {
       await db
         .updateTable("webhooks")
         .set({ disabled_at: null, disabled_reason: null, failures: 0 })
@@ -165,7 +158,10 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
         .execute();
     },
 
-    async deliveries(webhookId, { state, limit }) {
+    async deliveries(
+      webhookId: string,
+      { state, limit }: { readonly state: DeliveryState | null; readonly limit: number },
+    ): Promise<readonly Delivery[]> {
       let query = db.selectFrom("webhook_deliveries").selectAll().where("webhook_id", "=", webhookId);
       if (state !== null) query = query.where("state", "=", state);
       const rows = await query.orderBy("event_id", "desc").limit(limit).execute();
@@ -173,6 +169,8 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
     },
   };
 }
+
+export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
 export function takes({ kinds }: StoredWebhook, { kind }: SessionEvent): boolean {
   return kinds === null || kinds.includes(kind);

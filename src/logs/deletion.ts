@@ -15,16 +15,6 @@ import { isOfVisible, isVisible, seesAll, type VisibilityFilter } from "./visibi
 /** More entries are deleted by {@link LargeDeletions}. */
 const fewEntries = 4;
 
-/** Deletes permanently and reports what was removed. */
-export interface Deletion {
-  one(visibility: VisibilityFilter, logId: string, by: DeletionOrigin): Promise<LogDeletion>;
-  session(visibility: VisibilityFilter, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion>;
-  /** Finishes deletions of an earlier process. */
-  resume(): Promise<void>;
-  /** Idempotent. */
-  close(): Promise<void>;
-}
-
 type Removed = RemovedRows & { readonly isErased: boolean };
 
 interface Asked extends Pick<DeletionNote, "action"> {
@@ -39,6 +29,7 @@ const findOne = logsQuery<{ readonly logId: string; readonly accountId: string }
     sql`select log_id from log_entries where log_id = ${slot("logId")} and account_id = ${slot("accountId")}`,
 );
 
+/** Deletes permanently and reports what was removed. */
 export function createDeletion(
   deps: LogsDatabase & {
     readonly clock: Clock;
@@ -47,7 +38,7 @@ export function createDeletion(
     readonly erasure: Pick<Erasure, "finish" | "prepare" | "relieve">;
     readonly extraction: Extraction;
   },
-): Deletion {
+) {
   const { clock, erasure, extraction, noteDeletion } = deps;
   const large = createLargeDeletions({
     ...deps,
@@ -95,7 +86,7 @@ export function createDeletion(
   }
 
   return {
-    async one(visibility, logId, by) {
+    async one(visibility: VisibilityFilter, logId: string, by: DeletionOrigin): Promise<LogDeletion> {
       const removed = await remove({ visibility, by, subject: logId, action: "log_deleted" }, async (tx) => {
         if (seesAll(visibility)) {
           const rows = await findOne(tx, { logId, accountId: visibility.accountId });
@@ -119,7 +110,7 @@ export function createDeletion(
         deleted: { episode: episodes > 0, statements, entities, facts },
       };
     },
-    async session(visibility, sessionId, by) {
+    async session(visibility: VisibilityFilter, sessionId: string, by: DeletionOrigin): Promise<SessionLogDeletion> {
       const names = await deps.namesOf(sessionId);
       const subject = names[0] ?? sessionId;
       const asked = { visibility, by, subject, action: "session_logs_deleted" } as const;
@@ -148,8 +139,10 @@ export function createDeletion(
         deleted: { logs, episodes, statements, entities, facts },
       };
     },
-    resume: () => large.resume(),
-    close: () => large.close(),
+    /** Finishes deletions of an earlier process. */
+    resume: (): Promise<void> => large.resume(),
+    /** Idempotent. */
+    close: (): Promise<void> => large.close(),
   };
 }
 

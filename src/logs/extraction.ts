@@ -30,15 +30,6 @@ interface Asked {
 }
 
 /** Processes pending entries one at a time, taking accounts in turn, oldest entry first. */
-export interface Extraction {
-  /** Processes pending entries. Resolves when none is left. */
-  wake(): Promise<void>;
-  /** Stops processing deleted entries. */
-  cancel(logIds: readonly string[]): void;
-  /** Idempotent. The entry being processed stays pending. */
-  close(): Promise<void>;
-}
-
 export function createExtraction(
   deps: LogsDatabase & {
     readonly clock: Clock;
@@ -46,7 +37,7 @@ export function createExtraction(
     readonly searchText: SearchText;
     readonly extractor: Extractor | null;
   },
-): Extraction {
+) {
   const { db, clock, log, extractor, searchText } = deps;
   let running: { readonly logId: string; readonly controller: AbortController } | null = null;
   let closed = false;
@@ -144,18 +135,23 @@ export function createExtraction(
   }
 
   return {
-    wake: () => work(),
-    cancel(logIds) {
+    /** Processes pending entries. Resolves when none is left. */
+    wake: (): Promise<void> => work(),
+    /** Stops processing deleted entries. */
+    cancel(logIds: readonly string[]): void {
       if (running !== null && logIds.includes(running.logId))
         running.controller.abort(new Error("The entry was deleted."));
     },
-    async close() {
+    /** Idempotent. The entry being processed stays pending. */
+    async close(): Promise<void> {
       closed = true;
       running?.controller.abort(new Error("The memory is closing."));
       await work().catch(() => undefined); // the caller of `wake` got the error
     },
   };
 }
+
+export type Extraction = ReturnType<typeof createExtraction>;
 
 /** The entity whose `status` a model asserts; null for other assertions. */
 function statusOf(accountId: string, { subject, predicate, extractor }: TaggedAssertion): string | null {

@@ -21,22 +21,7 @@ const threadTimeoutMs = 60_000;
 export const durableLater = "pragma synchronous = normal";
 
 /** SQLite's write-ahead log. */
-export interface Journal {
-  /**
-   * To be called at the end of a large transaction: syncs its pages to disk so that the commit is short, and leaves copying them back to
-   * {@link empty}, which must be called even after a rollback.
-   * @returns false if the transaction is small and needs no preparation
-   */
-  prepare(within: Kysely<Tables>): Promise<boolean>;
-  /** Whether it has reached the size at which it is copied back. */
-  isFull(): Promise<boolean>;
-  /** Copies it back and truncates it, in a thread if large. @returns false if a reader or writer prevents it */
-  empty(): Promise<boolean>;
-  /** Idempotent. Cancels emptying. */
-  close(): Promise<void>;
-}
-
-export function createJournal(db: Kysely<Tables>): Journal {
+export function createJournal(db: Kysely<Tables>) {
   let path: string | null = null;
   let thread: Worker | null = null;
   let isPrepared = false;
@@ -91,7 +76,12 @@ export function createJournal(db: Kysely<Tables>): Journal {
   }
 
   return {
-    async prepare(within) {
+    /**
+     * To be called at the end of a large transaction: syncs its pages to disk so that the commit is short, and leaves copying them back to
+     * {@link empty}, which must be called even after a rollback.
+     * @returns false if the transaction is small and needs no preparation
+     */
+    async prepare(within: Kysely<Tables>): Promise<boolean> {
       if (!(await isLarge(within))) return false;
       isPrepared = true;
       await sql`pragma wal_autocheckpoint = ${sql.lit(pagesOfLargeTransaction)}`.execute(within);
@@ -99,9 +89,11 @@ export function createJournal(db: Kysely<Tables>): Journal {
       return true;
     },
 
-    isFull: () => isAbove(pagesBetweenCheckpoints * pageBytes, db),
+    /** Whether it has reached the size at which it is copied back. */
+    isFull: (): Promise<boolean> => isAbove(pagesBetweenCheckpoints * pageBytes, db),
 
-    async empty() {
+    /** Copies it back and truncates it, in a thread if large. @returns false if a reader or writer prevents it */
+    async empty(): Promise<boolean> {
       if (closing.signal.aborted) return false;
       const isEmpty = thread !== null || (await isLarge(db)) ? await emptyInThread() : await emptyHere();
       if (isEmpty && isPrepared) {
@@ -111,12 +103,15 @@ export function createJournal(db: Kysely<Tables>): Journal {
       return isEmpty;
     },
 
-    async close() {
+    /** Idempotent. Cancels emptying. */
+    async close(): Promise<void> {
       closing.abort();
       await endThread();
     },
   };
 }
+
+export type Journal = ReturnType<typeof createJournal>;
 
 /** SQLite has no lock on this file that closing it could release. */
 async function bringToDisk(path: string): Promise<void> {

@@ -12,6 +12,16 @@ const pieceChars = 1024 * 1024;
 const maxPieceRows = 1_000;
 const firstPieceRows = 20;
 
+/** All tables of the store; `upgrade.test.ts` compares them with what the migrations create. */
+export const tableNames: readonly string[] = (
+  "accounts passkeys audit_entries oauth_clients oauth_records oauth_keys personal_tokens sign_in_links " +
+  "browser_sessions folders configured_agents sessions recordings session_aliases forgotten_sessions worktrees " +
+  "queued_prompts idempotency_keys session_events session_event_memos event_marks webhooks webhook_deliveries " +
+  "log_entries log_turns episodes log_chunks log_words log_postings entities statements facts log_marks " +
+  "log_suppressions log_tombstones log_deletions log_deletion_entries chats chat_sessions chat_marks " +
+  "chat_updates chat_messages"
+).split(" ");
+
 const migratorTables = ["kysely_migration", "kysely_migration_lock"];
 
 /**
@@ -147,51 +157,3 @@ async function setSerials(trx: Transaction<Tables>): Promise<void> {
       (select coalesce(max(${sql.ref(column)}), 0) + 1 from ${sql.table(table)}), false)`.execute(trx);
   }
 }
-
-const tables: Readonly<Record<keyof Tables, true>> = {
-  accounts: true,
-  passkeys: true,
-  audit_entries: true,
-  oauth_clients: true,
-  oauth_records: true,
-  oauth_keys: true,
-  personal_tokens: true,
-  sign_in_links: true,
-  browser_sessions: true,
-  folders: true,
-  configured_agents: true,
-  sessions: true,
-  recordings: true,
-  session_aliases: true,
-  forgotten_sessions: true,
-  worktrees: true,
-  queued_prompts: true,
-  idempotency_keys: true,
-  session_events: true,
-  session_event_memos: true,
-  event_marks: true,
-  webhooks: true,
-  webhook_deliveries: true,
-  log_entries: true,
-  log_turns: true,
-  episodes: true,
-  log_chunks: true,
-  log_words: true,
-  log_postings: true,
-  entities: true,
-  statements: true,
-  facts: true,
-  log_marks: true,
-  log_suppressions: true,
-  log_tombstones: true,
-  log_deletions: true,
-  log_deletion_entries: true,
-  chats: true,
-  chat_sessions: true,
-  chat_marks: true,
-  chat_updates: true,
-  chat_messages: true,
-};
-
-/** All tables of the store. */
-export const tableNames: readonly string[] = Object.keys(tables);
