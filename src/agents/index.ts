@@ -1,13 +1,13 @@
 export { customAgentSchema } from "./custom/custom.ts";
-export { hookCommand } from "./hook-payload.ts";
-export { createKnownAgents, installEnvironment, loginArguments } from "./known-agents.ts";
 export {
   type HookDecision,
+  hookCommand,
   type PermissionAnswer,
   parseTaken,
   parseWanted,
   toHookDecision,
-} from "./permission-answer.ts";
+} from "./hook-payload.ts";
+export { createKnownAgents, installEnvironment, loginArguments } from "./known-agents.ts";
 export type { RecordSetupJob } from "./ports.ts";
 export { type AgentRegistry, changeAgent, createRegistry } from "./registry.ts";
 export { dialogIdOf, isAbout, type ScreenDialog } from "./screen-dialog.ts";

@@ -7,7 +7,7 @@ import { transcriptFormats } from "../agents/transcript-formats.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createTranscripts } from "../transcripts/index.ts";
-import type { Transcripts } from "../transcripts/transcript.ts";
+import type { Transcripts } from "../transcripts/transcripts.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 import { newTurnIsOver, unreadTranscript, withSummary } from "./transcript-view.ts";
 

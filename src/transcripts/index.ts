@@ -1,4 +1,3 @@
-export { headId } from "./head-id.ts";
 export {
   countAt,
   type Fields,
@@ -13,9 +12,8 @@ export {
 } from "./json-fields.ts";
 export { createPeek, looksLikeObject, peekFirstElement, peekNull, peekTrue, type Verdict } from "./json-peek.ts";
 export type { FileStamp, LineSource } from "./line-source.ts";
-export { openBlockingSource } from "./line-source.ts";
-export { type LineSink, maxLineBytes, type ScanPosition } from "./line-splitter.ts";
-export type { TranscriptSummary, Transcripts, TurnRange } from "./transcript.ts";
+export { headId, type LineSink, maxLineBytes, openBlockingSource, type ScanPosition } from "./line-source.ts";
+export type { TranscriptSummary, TurnRange } from "./open-transcript.ts";
 export {
   type CollectorMemory,
   type CollectorTurn,
@@ -27,7 +25,7 @@ export {
   type TranscriptFormats,
   type TurnOfLine,
 } from "./transcript-format.ts";
-export { createTranscripts } from "./transcripts.ts";
+export { createTranscripts, type Transcripts } from "./transcripts.ts";
 export {
   createTurnLog,
   type FailureNeeds,

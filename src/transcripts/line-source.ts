@@ -3,7 +3,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import { pipeline } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { isErrno, PosternError } from "../core/errors.ts";
-import { createLineSplitter, type LineSink, type ScanPosition } from "./line-splitter.ts";
+import { isUuid } from "../core/ids.ts";
+import { parseLine, stringAt } from "./json-fields.ts";
 
 /** Large enough that the calls cost nothing, small enough to stay in the cache and to keep the event loop free. */
 const chunkBytes = 256 * 1024;
@@ -180,4 +181,109 @@ function sourceOf(file: number): LineSource | null {
       isOpen = false;
     },
   };
+}
+
+/** Lines longer than this are skipped and counted: no agent writes them, and one must not fill the memory. */
+export const maxLineBytes = 32 * 1024 * 1024;
+
+const NEWLINE = 0x0a;
+
+/** Gets the lines of a transcript in order. */
+export interface LineSink {
+  /** One line without its newline, and the offset of its first byte. The bytes are only valid during the call or until `pause`. */
+  line(bytes: Buffer, offset: number): void;
+  /** The line at `offset` was not read: it is over the limit, or the archive is damaged there. */
+  skipped(offset: number): void;
+  /** The bytes of all lines so far are about to be overwritten. */
+  pause(): void;
+}
+
+/** Where a scan stands: the offset after the last complete line, and whether what follows belongs to a line over the limit. */
+export interface ScanPosition {
+  readonly offset: number;
+  readonly insideTooLong: boolean;
+}
+
+/** Cuts chunks into lines. What is left of the last line waits, up to the limit, for the next chunk. */
+export interface LineSplitter {
+  push(chunk: Buffer): void;
+  position(): ScanPosition;
+}
+
+/** A splitter that goes on where `from` stands. */
+export function createLineSplitter(sink: LineSink, from: ScanPosition): LineSplitter {
+  let lineStart = from.offset;
+  let insideTooLong = from.insideTooLong;
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+
+  function keep(rest: Buffer): void {
+    if (rest.length === 0) return;
+    if (insideTooLong || waitingBytes + rest.length > maxLineBytes) {
+      lineStart += waitingBytes + rest.length;
+      waiting = [];
+      waitingBytes = 0;
+      insideTooLong = true;
+      return;
+    }
+    waiting.push(Buffer.from(rest)); // a copy: the chunk is the reader's and will be overwritten
+    waitingBytes += rest.length;
+  }
+
+  function endLine(part: Buffer): void {
+    const bytes = waitingBytes + part.length;
+    if (insideTooLong || bytes > maxLineBytes) sink.skipped(lineStart);
+    else sink.line(waitingBytes === 0 ? part : Buffer.concat([...waiting, part], bytes), lineStart);
+    lineStart += bytes + 1;
+    insideTooLong = false;
+    waiting = [];
+    waitingBytes = 0;
+  }
+
+  return {
+    push(chunk) {
+      let at = 0;
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, at)) {
+        endLine(chunk.subarray(at, end));
+        at = end + 1;
+      }
+      keep(chunk.subarray(at));
+      sink.pause();
+    },
+    position: () => ({ offset: lineStart, insideTooLong }),
+  };
+}
+
+/** Longer than any first line that was seen, which holds an id, a hash and two times. */
+const maxHeadBytes = 4_096;
+
+/**
+ * The id of the session whose transcript has only its beginning in its name: `sessionId` of the first line, a UUID that begins so. Null
+ * for another file, one that cannot be read, and one whose first line is not complete yet. Synchronous: some hundred bytes.
+ */
+export function headId(path: string, beginning: string | null): string | null {
+  const [head] = firstBytes(path).toString("utf8").split("\n", 2);
+  const line = head === undefined ? null : parseLine(Buffer.from(head));
+  const id = line === null ? null : stringAt(line, "sessionId");
+  return id !== null && isUuid(id) && beginning !== null && id.startsWith(beginning) ? id : null;
+}
+
+function firstBytes(path: string): Buffer {
+  let file: number;
+  try {
+    // What is no file must not make anybody wait.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "ENAMETOOLONG")) return Buffer.alloc(0);
+    throw error;
+  }
+  try {
+    const bytes = Buffer.alloc(maxHeadBytes);
+    return bytes.subarray(0, readSync(file, bytes, 0, maxHeadBytes, 0));
+  } catch (error) {
+    if (isErrno(error, "EISDIR", "EAGAIN", "EIO", "ESPIPE")) return Buffer.alloc(0);
+    throw error;
+  } finally {
+    closeSync(file);
+  }
 }

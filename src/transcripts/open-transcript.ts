@@ -1,13 +1,17 @@
 import { setImmediate } from "node:timers/promises";
 import type { Turn } from "../wire/turn.ts";
 import { looksLikeObject } from "./json-peek.ts";
-import type { FileStamp, LineSource } from "./line-source.ts";
-import type { ScanPosition } from "./line-splitter.ts";
-import type { TranscriptSummary, TurnRange } from "./transcript.ts";
-import type { TranscriptFormat, TurnBuilder } from "./transcript-format.ts";
+import type { FileStamp, LineSource, ScanPosition } from "./line-source.ts";
+import {
+  createSkippedLines,
+  feedJobs,
+  type Job,
+  type SkippedLines,
+  type TranscriptFormat,
+  type TurnBuilder,
+} from "./transcript-format.ts";
 import { createAnswerBudget, sizeOfTurn, type TurnCache } from "./turn-cache.ts";
-import type { TurnIndexer, TurnMark } from "./turn-index.ts";
-import { createSkippedLines, feedJobs, type Job, type SkippedLines } from "./turn-jobs.ts";
+import type { TurnIndexer, TurnMark, TurnState } from "./turn-index.ts";
 import { titleFrom } from "./turn-parts.ts";
 
 /** How many bytes at the head and before the scanned end are compared to know a file again. */
@@ -19,6 +23,35 @@ const packedPortionBytes = 128 * 1024 * 1024;
 
 /** A last turn that is larger, and not running any more, is put together anew when it is asked for again. */
 const maxKeptCharacters = 2_000_000;
+
+/** What is known of a transcript without its turns. */
+export interface TranscriptSummary {
+  readonly path: string;
+  readonly agentSessionId: string | null;
+  readonly cwd: string | null;
+  readonly branch: string | null;
+  readonly model: string | null;
+  /** The agent's own title, else the first user message cut to 200 characters. */
+  readonly title: string | null;
+  readonly createdAt: string | null;
+  readonly updatedAt: string | null;
+  readonly turnCount: number;
+  readonly lastTurn: TurnState;
+  /** Lines that turns are made of: as long as there are no more of them, no turn has grown. */
+  readonly turnLines: number;
+  readonly sizeBytes: number;
+  /** Lines that could not be read. A damaged line in the middle of a turn is found, and counted, when the turn is read. */
+  readonly skippedLines: number;
+}
+
+/** Which turns to return; the newest `limit` of those between `after` and `before`, in ascending order. */
+export interface TurnRange {
+  readonly after?: number;
+  readonly before?: number;
+  readonly limit: number;
+  /** Adds the pictures in prompts. */
+  readonly images?: boolean;
+}
 
 /** One transcript, indexed as far as it was read. Calls must not overlap. */
 export interface OpenTranscript {

@@ -8,7 +8,7 @@ import { outline } from "../../test/support/turn-outline.ts";
 import { transcriptFormats } from "../agents/transcript-formats.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
-import type { Transcripts } from "./transcript.ts";
+import type { Transcripts } from "./transcripts.ts";
 import { createTranscripts } from "./transcripts.ts";
 
 let path: string;

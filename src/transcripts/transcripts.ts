@@ -2,9 +2,14 @@ import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import { createFileWatch } from "../platform/file-watch.ts";
+import type { Turn } from "../wire/turn.ts";
 import { type LineSource, openLineSource } from "./line-source.ts";
-import { createOpenTranscript, type OpenTranscript } from "./open-transcript.ts";
-import type { Transcripts } from "./transcript.ts";
+import {
+  createOpenTranscript,
+  type OpenTranscript,
+  type TranscriptSummary,
+  type TurnRange,
+} from "./open-transcript.ts";
 import type { TranscriptFormat, TranscriptFormats } from "./transcript-format.ts";
 import { createTurnCache } from "./turn-cache.ts";
 
@@ -16,6 +21,27 @@ const maxCachedCharacters = 8_000_000;
 
 /** Paths that are remembered as told; with more the telling begins anew. */
 const maxForbidden = 1_000;
+
+/**
+ * Reads transcripts, incrementally: a file that grew costs what it grew by, and memory is bounded by the number of turns, not
+ * by their size. A last line without newline is not yet a line. Never throws for what a file holds.
+ */
+export interface Transcripts {
+  /**
+   * @returns null when there is no such file, or one that this user may not read (the log says so).
+   * @throws PosternError `transcript_unreadable` when it cannot be read for another reason
+   */
+  summary(path: string, format: string): Promise<TranscriptSummary | null>;
+  /** Turns may be shared with other callers: do not change them. @returns and throws as `summary`. */
+  read(
+    path: string,
+    format: string,
+    range: TurnRange,
+  ): Promise<{ readonly summary: TranscriptSummary; readonly turns: readonly Turn[] } | null>;
+  /** Calls `listener` soon after the file changed (or appeared). Returns the unsubscribe function. */
+  watch(path: string, listener: () => void): () => void;
+  close(): Promise<void>;
+}
 
 /** What {@link createTranscripts} needs. */
 export interface TranscriptsOptions {

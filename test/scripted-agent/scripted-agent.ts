@@ -1,11 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createHolderMemory } from "../../src/agents/agent-processes.ts";
 import { claudeActivity, claudeSessions, liveClaudeState } from "../../src/agents/claude-code/claude-state.ts";
-import { clearRows, typedText } from "../../src/agents/composer-text.ts";
 import { findInProjectFolders, uuidFile } from "../../src/agents/find-transcript.ts";
-import { createHolderMemory } from "../../src/agents/holder-memory.ts";
 import { parsePayload, sharedEvent, textField, toolCall } from "../../src/agents/hook-payload.ts";
-import { type DialogForm, readDialog } from "../../src/agents/screen-dialog.ts";
+import { clearRows, type DialogForm, readDialog, typedText } from "../../src/agents/screen-dialog.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest } from "../../src/agents/template.ts";
 
 /** A folder for PATH that holds the program alone. */

@@ -3,7 +3,7 @@ import type { EventPublisher } from "../../src/sessions/ports.ts";
 import { createSessionEvents, type SessionPublisher } from "../../src/sessions/session-events.ts";
 import type { PublishedSession } from "../../src/sessions/session-news.ts";
 import type { SessionRecord, SessionStore } from "../../src/sessions/session-store.ts";
-import type { TranscriptSummary } from "../../src/transcripts/transcript.ts";
+import type { TranscriptSummary } from "../../src/transcripts/open-transcript.ts";
 import type { NewSessionEvent } from "../../src/wire/events.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { sessionRecord } from "./session-record.ts";

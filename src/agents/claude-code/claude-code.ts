@@ -3,16 +3,14 @@ import { z } from "zod";
 import { writeFileAtomic } from "../../platform/files.ts";
 import { readSmallFile } from "../../platform/regular-file.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
-import { clearRows, typedText } from "../composer-text.ts";
+import { createHolderMemory } from "../agent-processes.ts";
 import { findInProjectFolders, uuidFile } from "../find-transcript.ts";
-import { createHolderMemory } from "../holder-memory.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "../hook-payload.ts";
-import { type DialogForm, readDialog } from "../screen-dialog.ts";
+import { clearRows, type DialogForm, readDialog, typedText } from "../screen-dialog.ts";
 import type { AgentTemplate, Environment, HookEvent, LaunchPlan, LaunchRequest } from "../template.ts";
-import { configDir, configPath, quiet, readClaudeConfig, unlessSet } from "./claude-config.ts";
+import { configDir, configPath, quiet, readClaudeConfig, undecidedMcpServers, unlessSet } from "./claude-config.ts";
 import { claudeNeeds } from "./claude-lines.ts";
 import { answerFirstRunDialogs, claudeKeyVariables, loginState } from "./claude-login.ts";
-import { undecidedMcpServers } from "./claude-mcp.ts";
 import { claudeActivity, claudeSessions, liveClaudeState } from "./claude-state.ts";
 
 const modes = { ask: "manual", edits: "acceptEdits", all: "bypassPermissions" } satisfies Record<

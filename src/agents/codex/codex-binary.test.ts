@@ -2,7 +2,7 @@ import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
-import { nativeCodex } from "./codex-binary.ts";
+import { explainSandbox, nativeCodex } from "./codex-binary.ts";
 
 const system = `${process.platform}-${process.arch}`;
 const triples: Readonly<Record<string, string>> = {
@@ -53,4 +53,55 @@ test("a package without a program for this system is started by its script", asy
 test("any other program is taken as it is", async () => {
   const program = await makeProgram(join(await makeTempFolder(), "codex"));
   expect(await nativeCodex(program)).toEqual({ binary: program, env: {} });
+});
+
+// What Codex 0.156.0, 0.159.3 and 0.169.0 print, the same in all three but for the numbers of lines.
+const refused =
+  "bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)\n";
+const missing = `
+thread 'main' (12698) panicked at linux-sandbox/src/launcher.rs:60:13:
+bubblewrap is unavailable: no system bwrap was found on PATH and no bundled codex-resources/bwrap binary was found next to the Codex executable
+stack backtrace:
+note: Some details are omitted, run with \`RUST_BACKTRACE=full\` for a verbose backtrace.
+`;
+const withoutHelper = `WARNING: proceeding, even though we could not create PATH aliases: No such file or directory (os error 2)
+bwrap: execvp codex-linux-sandbox: No such file or directory
+`;
+
+function explain(stderr: string, settings: Readonly<Record<string, string>> = {}) {
+  const kernel = (name: string): string | null => settings[name] ?? null;
+  return explainSandbox(stderr, kernel);
+}
+
+test("bubblewrap that is nowhere is installed with Codex's own package", () => {
+  expect(explain(missing)).toEqual({
+    message: expect.stringContaining("bubblewrap is not installed"),
+    fix: "npm install --global @openai/codex",
+  });
+});
+
+test.each([
+  [{ "user/max_user_namespaces": "0" }, "sudo sysctl -w user.max_user_namespaces=15000"],
+  [{ "kernel/unprivileged_userns_clone": "0" }, "sudo sysctl -w kernel.unprivileged_userns_clone=1"],
+  [
+    { "user/max_user_namespaces": "96365", "kernel/apparmor_restrict_unprivileged_userns": "1" },
+    "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+  ],
+  [{ "user/max_user_namespaces": "96365", "kernel/apparmor_restrict_unprivileged_userns": "0" }, null],
+])("user namespaces that are refused with %j are allowed by %s", (settings, fix) => {
+  expect(explain(refused, settings)).toEqual({ message: expect.stringContaining("(ENOSPC)"), fix });
+});
+
+test.each([
+  "bwrap: setting up uid map: Permission denied",
+  "bwrap: No permissions to create a new namespace, likely because the kernel does not allow non-privileged user namespaces.",
+  "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted",
+])("%s is about user namespaces too", (line) => {
+  expect(explain(line).message).toContain("user namespaces");
+});
+
+test("anything else is quoted, without what a panic prints around it", () => {
+  const panic = "\nthread 'main' (1) panicked at linux-sandbox/src/x.rs:1:1:\nsomething new\nstack backtrace:\n";
+  expect(explain(panic)).toEqual({ message: "Its sandbox does not start: something new", fix: null });
+  expect(explain(withoutHelper).message).toContain("bwrap: execvp codex-linux-sandbox: No such file or directory");
 });

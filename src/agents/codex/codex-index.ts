@@ -16,15 +16,17 @@ import {
   type TurnState,
   timeOf,
 } from "../../transcripts/index.ts";
-import { codexErrorMessage, codexNeeds, codexResetsAt } from "./codex-failure.ts";
 import {
   type CodexForm,
   type CodexLine,
   codexEnding,
+  codexErrorMessage,
   codexFormRank,
   codexLineKind,
+  codexNeeds,
   codexPayload,
   codexPromptText,
+  codexResetsAt,
   codexTotalTokens,
   isOfOtherThread,
   isUsersOwnAction,

@@ -1,10 +1,13 @@
-import type { MessageForm } from "../../transcripts/index.ts";
+import { z } from "zod";
 import {
   createPeek,
+  type FailureNeeds,
   type Fields,
   fieldsAt,
   isFields,
+  isoSeconds,
   listAt,
+  type MessageForm,
   parseLine,
   peekNull,
   stringAt,
@@ -26,21 +29,8 @@ export type CodexLine =
   | { readonly kind: "prompt"; readonly form: CodexForm }
   | { readonly kind: "answer" | "thinking"; readonly form: CodexForm }
   /** `action` is an item that stands for a tool call and its result at once. */
-  | {
-      readonly kind:
-        | "plan"
-        | "action"
-        | "call"
-        | "result"
-        | "usage"
-        | "meta"
-        | "context"
-        | "started"
-        | "complete"
-        | "aborted"
-        | "error";
-    }
-  | { readonly kind: "other" | "unreadable" };
+  | { readonly kind: "plan" | "action" | "call" | "result" | "usage" | "meta" | "context" }
+  | { readonly kind: "started" | "complete" | "aborted" | "error" | "other" | "unreadable" };
 
 const other: CodexLine = { kind: "other" };
 const unreadable: CodexLine = { kind: "unreadable" };
@@ -86,19 +76,8 @@ const responsePrompt: CodexLine = { kind: "prompt", form: "responses" };
 const responseAnswer: CodexLine = { kind: "answer", form: "responses" };
 
 const peek = createPeek([
-  ...[
-    "type",
-    "payload",
-    "id",
-    "instructions",
-    "item",
-    "role",
-    "message",
-    "user",
-    "assistant",
-    "error",
-    "last_agent_message",
-  ],
+  ...["type", "payload", "id", "instructions", "item", "role", "message", "user", "assistant"],
+  ...["error", "last_agent_message"],
   ...["session_meta", "turn_context", "token_usage_record", "event_msg", "response_item", "item_completed"],
   ...Object.keys(ofEvent).filter((name) => name !== "error"),
   ...Object.keys(ofItem),
@@ -263,5 +242,53 @@ export function isSubagentRollout(bytes: Buffer): boolean {
     stringAt(meta, "parent_thread_id") !== null ||
     stringAt(meta, "thread_source") === "subagent" ||
     "subagent" in fieldsAt(meta, "source")
+  );
+}
+
+const codexErrorSchema = z.object({
+  codex_error_info: z.union([
+    z.string(),
+    z.record(z.string(), z.object({ http_status_code: z.number().nullish() }).catch({})),
+  ]),
+});
+
+/** By the error of a turn in a rollout of Codex (measured). */
+export function codexNeeds(error: unknown): FailureNeeds | undefined {
+  const info = codexErrorSchema.safeParse(error).data?.codex_error_info;
+  if (info === undefined) return undefined;
+  if (typeof info !== "string") {
+    return Object.values(info).some(({ http_status_code }) => http_status_code === 401) ? "login" : undefined;
+  }
+  if (info === "unauthorized") return "login";
+  return info === "usage_limit_exceeded" ? "limit_reset" : undefined;
+}
+
+/** The readable part of an error: the API's own message where Codex quotes its JSON. */
+export function codexErrorMessage(error: unknown): string {
+  const text = typeof error === "string" ? error : messageIn(error);
+  try {
+    return messageIn(JSON.parse(text)) || text;
+  } catch {
+    return text; // not JSON, so it is the message itself
+  }
+}
+
+function messageIn(error: unknown): string {
+  if (typeof error !== "object" || error === null) return "The turn failed.";
+  if ("error" in error) return messageIn(error.error);
+  return "message" in error && typeof error.message === "string" ? error.message : "The turn failed.";
+}
+
+const codexWindowSchema = z.object({ used_percent: z.number(), resets_at: z.number() }).nullish().catch(null);
+const codexLimitsSchema = z.object({
+  rate_limits: z.object({ primary: codexWindowSchema, secondary: codexWindowSchema }),
+});
+
+/** When the limits that are used up end, by the newest token count of a rollout; null when it does not tell. */
+export function codexResetsAt(tokenCount: unknown): string | null {
+  const limits = codexLimitsSchema.safeParse(tokenCount).data?.rate_limits;
+  const full = [limits?.primary, limits?.secondary].filter((window) => (window?.used_percent ?? 0) >= 100);
+  return isoSeconds(
+    full.reduce<number | undefined>((latest, window) => Math.max(latest ?? 0, window?.resets_at ?? 0), undefined),
   );
 }

@@ -7,17 +7,22 @@ import { readSmallFile } from "../../platform/regular-file.ts";
 import { runCommand } from "../../platform/run-command.ts";
 import { parseLine } from "../../transcripts/index.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
-import { clearRows, typedText } from "../composer-text.ts";
+import { createHolderMemory } from "../agent-processes.ts";
 import { findInDayFolders, uuidFile } from "../find-transcript.ts";
-import { createHolderMemory } from "../holder-memory.ts";
 import { parsePayload, sharedEvent } from "../hook-payload.ts";
-import { type DialogForm, readDialog } from "../screen-dialog.ts";
+import { clearRows, type DialogForm, readDialog, typedText } from "../screen-dialog.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "../template.ts";
-import { helpersOnPath, nativeCodex, withoutHelpers } from "./codex-binary.ts";
-import { type CodexHook, trustedHookArguments } from "./codex-hooks.ts";
+import {
+  type CodexHook,
+  codexKeyVariables,
+  keyProviderArguments,
+  readCodexConfig,
+  tomlString,
+  tomlTable,
+  trustedHookArguments,
+} from "./codex-arguments.ts";
+import { checkCodexSandbox, helpersOnPath, nativeCodex, withoutHelpers } from "./codex-binary.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
-import { codexKeyVariables, keyProviderArguments, readCodexConfig, tomlString, tomlTable } from "./codex-provider.ts";
-import { checkCodexSandbox } from "./codex-sandbox.ts";
 
 /** Approval policy and sandbox. In a read-only sandbox every write and every command of weight has to be asked for. */
 const policies = {

@@ -5,7 +5,7 @@ import { makeTempFolder } from "../../../test/support/temp-folder.ts";
 import { outline } from "../../../test/support/turn-outline.ts";
 import { systemClock } from "../../core/clock.ts";
 import { silentLog } from "../../core/log.ts";
-import type { Transcripts } from "../../transcripts/transcript.ts";
+import type { Transcripts } from "../../transcripts/transcripts.ts";
 import { createTranscripts } from "../../transcripts/transcripts.ts";
 import { transcriptFormats } from "../transcript-formats.ts";
 

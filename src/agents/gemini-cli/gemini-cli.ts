@@ -1,10 +1,9 @@
 import { dirname, join } from "node:path";
 import type { PermissionMode } from "../../wire/coding.ts";
-import { moreRows } from "../composer-text.ts";
+import { createHolderMemory } from "../agent-processes.ts";
 import { agentError } from "../errors.ts";
 import { findByHeadId } from "../find-transcript.ts";
-import { createHolderMemory } from "../holder-memory.ts";
-import { type DialogForm, readDialog } from "../screen-dialog.ts";
+import { type DialogForm, moreRows, readDialog } from "../screen-dialog.ts";
 import type { AgentTemplate, LaunchPlan, LaunchRequest, ObservedActivity } from "../template.ts";
 import { movedTo, typedLog } from "./gemini-log.ts";
 import { geminiSessions, loggedProcess } from "./gemini-processes.ts";

@@ -1,21 +1,37 @@
+import { z } from "zod";
 import {
   countAt,
   createFormat,
+  createTurnLog,
   type Fields,
+  failedTurn,
   fieldsAt,
   isFields,
   listAt,
   parseLine,
   readLine,
+  readNewestFirst,
+  type SavedIndexer,
+  savedIndexerSchema,
   stringAt,
   type TurnDraft,
+  type TurnIndexer,
+  type TurnState,
   timeOf,
   toolInput,
   toolResult,
 } from "../../transcripts/index.ts";
 import type { Usage } from "../../wire/turn.ts";
-import { createGeminiIndexer } from "./gemini-index.ts";
-import { geminiCalls, geminiId, geminiLineKind, geminiText, isGeminiAnswer, readGeminiUser } from "./gemini-lines.ts";
+import {
+  geminiCalls,
+  geminiDir,
+  geminiId,
+  geminiLineKind,
+  geminiText,
+  isGeminiAnswer,
+  isGeminiCancelled,
+  readGeminiUser,
+} from "./gemini-lines.ts";
 
 /** Reads `<home>/.gemini/tmp/<project>/chats/session-<time>-<id's first 8>.jsonl` as Gemini CLI 0.61 writes it. */
 export const geminiFormat = createFormat({
@@ -80,5 +96,123 @@ function usageOf(tokens: Fields): Usage | null {
     inputTokens: countAt(tokens, "input"),
     outputTokens: countAt(tokens, "output") + countAt(tokens, "thoughts"),
     cacheReadTokens: countAt(tokens, "cached"),
+  };
+}
+
+const savedSchema = savedIndexerSchema.extend({ format: z.literal("gemini"), copying: z.boolean() });
+
+/** Lines that may say something of a turn. */
+const turnKinds: ReadonlySet<string> = new Set(["user", "answer", "told", "error", "rewound"]);
+
+/**
+ * Finds turns and facts in a transcript of Gemini CLI, from its beginning or from where another one stood. What the agent takes out of
+ * its history (a rewind, a prompt that was cancelled) was said and stays a turn.
+ */
+export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
+  const from = savedSchema.safeParse(saved).data ?? null;
+  const log = createTurnLog(from);
+  const { marks, facts } = log;
+  /** Inside of a copy of the history. */
+  let copying = from?.copying ?? false;
+  /** The newest answer, not parsed: the one before it says nothing more. */
+  let putOff: Buffer[] = [];
+
+  function user(line: Fields, start: number, firstLineBytes: number): void {
+    const said = readGeminiUser(line);
+    if (said.kind === "context") copying = true;
+    if (said.kind !== "prompt" || copying) return;
+    settle();
+    log.seen(timeOf(line));
+    log.prompt({ start, firstLineBytes }, said.text);
+  }
+
+  function answer(bytes: Buffer, offset: number): boolean {
+    if (copying || marks.length === 0) return true;
+    if (log.lastRole() === "user") {
+      const line = parseLine(bytes);
+      if (line === null) return false;
+      if (!isGeminiAnswer(line)) return true;
+      log.answer({ start: offset, firstLineBytes: bytes.length });
+    }
+    putOff.push(bytes);
+    return true;
+  }
+
+  /** Reads the put-off answers from the end, until they said how the turn stands, the model and the time: all are in each real line. */
+  function settle(): void {
+    const lines = putOff;
+    putOff = [];
+    const found: { turn?: TurnState; model?: string | null; time?: string | null } = {};
+    readNewestFirst(lines, (line) => {
+      if (!isGeminiAnswer(line)) return false;
+      const ended = listAt(line, "toolCalls").length === 0 && geminiText(line["content"]) !== "";
+      found.turn ??= { kind: ended ? "ended" : "open" };
+      found.model ??= stringAt(line, "model");
+      found.time ??= timeOf(line);
+      return found.model !== null && found.time !== null;
+    });
+    facts.lastTurn = found.turn ?? facts.lastTurn;
+    facts.model = found.model ?? facts.model;
+    facts.updatedAt = found.time ?? facts.updatedAt;
+  }
+
+  /** The turn is over, in this way. */
+  function end(line: Fields | null, state: TurnState): void {
+    settle();
+    if (marks.length > 0) facts.lastTurn = state;
+    if (line !== null) log.seen(timeOf(line));
+  }
+
+  function head(line: Fields): void {
+    copying = false;
+    facts.agentSessionId ??= stringAt(line, "sessionId");
+    facts.createdAt ??= stringAt(line, "startTime");
+    facts.ownTitle = stringAt(line, "summary") ?? facts.ownTitle;
+  }
+
+  return {
+    ...log,
+    save: () => ({ ...log.saved("gemini"), copying }),
+    line(bytes, offset) {
+      const kind = geminiLineKind(bytes);
+      if (turnKinds.has(kind)) facts.turnLines++;
+      switch (kind) {
+        case "head":
+          return readLine(bytes, head);
+        case "user":
+          return readLine(bytes, (line) => user(line, offset, bytes.length));
+        case "answer":
+          return answer(bytes, offset);
+        case "told":
+          return readLine(bytes, (line) => {
+            if (!isGeminiCancelled(line)) return;
+            end(line, { kind: "aborted" });
+            log.interrupt();
+          });
+        case "error":
+          return readLine(bytes, (line) =>
+            end(line, failedTurn(geminiText(line["content"]) || "The model's API answered with an error.")),
+          );
+        case "history":
+          copying = false;
+          if (facts.cwd !== null) return true;
+          return readLine(bytes, (line) => {
+            facts.cwd = geminiDir(line);
+          });
+        case "facts":
+          return readLine(bytes, (line) => {
+            facts.ownTitle = stringAt(fieldsAt(line, "$set"), "summary") ?? facts.ownTitle;
+          });
+        case "rewound":
+          end(parseLine(bytes), { kind: "aborted" });
+          return true;
+        case "tool_result":
+        case "other":
+          return true;
+        case "unreadable":
+          return false;
+      }
+    },
+    pause: settle,
   };
 }

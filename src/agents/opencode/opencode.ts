@@ -1,10 +1,12 @@
-import { join } from "node:path";
+import { readdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { writeFileAtomic } from "../../platform/files.ts";
+import { descendantsOf } from "../../platform/processes.ts";
 import type { PermissionMode } from "../../wire/coding.ts";
+import { agentProcesses, createHolderMemory, idIn, linkOf, optionsOf, variablesOf } from "../agent-processes.ts";
 import { agentError } from "../errors.ts";
-import { createHolderMemory } from "../holder-memory.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "../hook-payload.ts";
-import type { AgentTemplate, HookEvent, LaunchPlan, LaunchRequest } from "../template.ts";
+import type { AgentTemplate, ExternalHolder, HookEvent, LaunchPlan, LaunchRequest } from "../template.ts";
 import {
   launchConfig,
   openCodeData,
@@ -12,8 +14,7 @@ import {
   openCodeKeyVariables,
   openCodeLogin,
 } from "./opencode-config.ts";
-import { databaseName, sessionIn } from "./opencode-database.ts";
-import { isBeforeDatabase, openCodeSessions } from "./opencode-processes.ts";
+import { databaseName, sessionIn, sessionName } from "./opencode-database.ts";
 
 /**
  * What is read without leave, as by default; everything else is asked for, tools of other servers too. They are laid over the rules of
@@ -149,4 +150,50 @@ function toEvent(payload: HookPayload): HookEvent | null {
 function composerPainted(lines: readonly string[]): boolean {
   const bottom = lines.findLastIndex((line) => /^\s*╹▀{8,}/.test(line));
   return bottom > 0 && /^\s*┃\s+\S.* · \S/.test(lines[bottom - 1] ?? "");
+}
+
+const program = /(?:^|\/)opencode$/;
+
+/** The session that the arguments of a program name, if it is an OpenCode; null when they name none, or for another program. Pure. */
+export function openCodeArguments(argv: readonly string[]): string | null {
+  const options = optionsOf(argv, program);
+  return options === null ? null : namedIn(options);
+}
+
+function namedIn(options: readonly string[]): string | null {
+  return idIn(options, /^(?:--session|-s)(?:=(.*))?$/s, (value) => sessionName.test(value));
+}
+
+/**
+ * The sessions of a database that the arguments of live processes name, on Linux: no file of the agent tells who runs a session. Those
+ * that a gateway started are left out: it knows them itself, and in which session they are by now.
+ */
+export async function openCodeSessions(database: string): Promise<ReadonlyMap<string, ExternalHolder>> {
+  const found = new Map<string, ExternalHolder>();
+  for (const { row, options } of await agentProcesses("opencode", program)) {
+    const named = namedIn(options);
+    if (named === null) continue;
+    const env = variablesOf(row.pid, ["HOME", "XDG_DATA_HOME", "OPENCODE_DB", "POSTERN_SESSION_INBOX"]);
+    if (env["POSTERN_SESSION_INBOX"] || openCodeDatabase(env) !== database) continue;
+    found.set(named, { pid: row.pid, activity: null });
+  }
+  return found;
+}
+
+/**
+ * Whether neither this process nor one that it started has opened its database yet, which a slow start does within seconds of work. Told on
+ * Linux alone.
+ */
+export function isBeforeDatabase(pid: number, database: string): boolean {
+  try {
+    const path = join(realpathSync(dirname(database)), basename(database));
+    return ![pid, ...descendantsOf(pid).map((child) => child.pid)].some((one) => hasOpen(one, path));
+  } catch {
+    return false; // gone, its folder is not there yet, or no Linux
+  }
+}
+
+function hasOpen(pid: number, path: string): boolean {
+  const files = `/proc/${pid}/fd`;
+  return readdirSync(files).some((file) => linkOf(`${files}/${file}`) === path);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { codexNeeds, codexResetsAt } from "./codex-failure.ts";
+import { codexNeeds, codexResetsAt } from "./codex-lines.ts";
 
 test.each([
   [{ codex_error_info: "usage_limit_exceeded" }, "limit_reset"],

@@ -1,8 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import fc from "fast-check";
+import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { makeTempFolder } from "../../../test/support/temp-folder.ts";
-import { keyProviderArguments, readCodexConfig } from "./codex-provider.ts";
+import { keyProviderArguments, readCodexConfig, tomlString, tomlTable } from "./codex-arguments.ts";
 
 async function argumentsWith(
   options: { readonly config?: string; readonly auth?: string; readonly env?: Record<string, string> } = {},
@@ -55,4 +57,23 @@ test("the person's own instructions are read", async () => {
     `developer_instructions = "be brief"\ncli_auth_credentials_store = "file"`,
   );
   expect(await readCodexConfig(home)).toMatchObject({ choosesProvider: false, developerInstructions: "be brief" });
+});
+
+test("any text survives as a TOML string", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      expect(parse(`value=${tomlString(text)}`)["value"]).toBe(text.toWellFormed());
+    }),
+  );
+  for (const text of ["\u007f", "\u0000\b\t\n\f\r\u001b", '"""', "'''", "\\u0041", "\ud800", "🦊 \u2028"]) {
+    expect(parse(`value=${tomlString(text)}`)["value"]).toBe(text.toWellFormed());
+  }
+});
+
+test("any text survives as the key of a TOML table", () => {
+  const table = tomlTable([
+    ['/a b/"c"=.x', `{level="one"}`],
+    ["/ü", "2"],
+  ]);
+  expect(parse(`value=${table}`)["value"]).toEqual({ '/a b/"c"=.x': { level: "one" }, "/ü": 2 });
 });

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import type { Clock } from "../core/clock.ts";
-import { createHolderMemory, type Holders } from "./holder-memory.ts";
+import { createHolderMemory, type Holders } from "./agent-processes.ts";
 
 function clockAt(time: { now: number }): Clock {
   return { now: () => time.now, after: () => () => undefined, sleep: async () => undefined };
